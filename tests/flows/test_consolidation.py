@@ -102,6 +102,7 @@ async def contents(memory: Memory, **conditions: Any) -> set[str]:
         node.content
         for kind in ("semantic", "procedural", "opinion")
         for node in (await memory.list(type=kind, **conditions)).nodes
+        if node.category != "summary"
     }
 
 

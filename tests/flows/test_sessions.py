@@ -9,6 +9,7 @@ import pytest
 import ricordo
 from ricordo import Scope
 from tests.flows.conftest import DAY, HandClock
+from tests.flows.test_consolidation import opened, proposal  # noqa: F401  # a fixture
 
 
 async def test_conversations_are_listed_and_read_in_order(memory: Any, clock: HandClock) -> None:
@@ -44,3 +45,33 @@ async def test_what_was_forgotten_is_not_read_and_others_read_nothing(memory: An
         await bob.session("s")
     with pytest.raises(ricordo.NotFoundError):
         await memory.session("nowhere")
+
+
+async def talked(open_: Any, clock: HandClock) -> Any:
+    memory = await open_(
+        proposal(summary="The boiler, and who repairs it."), proposal(summary="Skis for the winter in Davos.")
+    )
+    await memory.add("The boiler is broken, and Joe repairs it.", session="monday", id="m1")
+    await memory.consolidate("monday")
+    clock.ms += DAY
+    await memory.add("I want skis for Davos.", session="tuesday", id="t1")
+    await memory.consolidate("tuesday")
+    clock.ms += DAY
+    return memory
+
+
+async def test_a_question_for_a_day_finds_the_summary_of_its_conversation(opened, clock):  # noqa: F811
+    memory = await talked(opened, clock)
+    found = await memory.search("what did we discuss yesterday")
+    assert found.hits[0].content == "Skis for the winter in Davos." and found.hits[0].session == "tuesday"
+    assert (await memory.session("tuesday")).summary == "Skis for the winter in Davos."
+    assert [node.id for node in (await memory.explain(found.hits[0].id)).sources] == ["t1"]
+
+
+async def test_a_summary_is_forgotten_with_what_it_rests_on(opened, clock):  # noqa: F811
+    memory = await talked(opened, clock)
+    await memory.forget("t1")
+    assert (await memory.sessions())[0].summary != "Skis for the winter in Davos."
+    assert "Davos" not in (await memory.context("What about the skis for Davos?") or "")
+    await memory.erase(id="m1")
+    assert not [node for node in (await memory.list(type="semantic")).nodes if node.category == "summary"]

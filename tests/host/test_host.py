@@ -99,7 +99,7 @@ async def test_a_silent_session_is_consolidated_exactly_once(tmp_path, memory, c
         await host.bus.drain(10)
         assert [list(run.sessions) for run in await memory.runs()] == [[routed.session]]
         assert len(memory.model.asked) == 1
-        assert [node.content for node in (await memory.list(type="semantic")).nodes] == [
+        assert [node.content for node in (await memory.list(type="semantic", category="knowledge")).nodes] == [
             "The user has a parrot named Coco"
         ]
 

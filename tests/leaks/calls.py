@@ -85,7 +85,19 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
     }
     whole = {
         name: (_all(lambda memory, _, name=name: getattr(memory, name)()),)  # type: ignore[misc]
-        for name in ("stats", "people", "review", "log", "weak", "archive", "settle", "doctor", "runs")
+        for name in (
+            "stats",
+            "people",
+            "review",
+            "log",
+            "weak",
+            "archive",
+            "settle",
+            "doctor",
+            "runs",
+            "sessions",
+            "spending",
+        )
     }
     upkeep = {
         name: (_all(lambda memory, _, name=name: getattr(memory, name)(dry_run=True)),)  # type: ignore[misc]
@@ -146,6 +158,7 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
         "accept": (Call(kind="runs", ask=_simple("accept")),),
         "replay": (Call(kind="runs", ask=_simple("replay")),),
         "summarise": (Call(kind="sessions", ask=_simple("summarise")),),
+        "session": (Call(kind="sessions", ask=_simple("session")),),
         "extract": (Call(kind="sessions", ask=_simple("extract")),),
         "consolidate": (Call(kind="sessions", ask=_simple("consolidate")),),
         "reflect": (_all(lambda memory, _: memory.reflect(after="10 years ago", dry_run=True)),),

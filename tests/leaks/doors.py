@@ -78,6 +78,7 @@ _LISTS: Mapping[str, str] = {"names": "names", "aliases": "names", "about": "nam
 
 _FIXED: Mapping[str, Any] = {
     "limit": 100,
+    "days": 30,
     "predicate": "friend",
     "decision": "keep both",
     "dry_run": True,

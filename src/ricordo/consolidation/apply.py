@@ -33,7 +33,7 @@ from ricordo.storage import Snapshot
 from ricordo.text import name_key
 from ricordo.text.kinship import SINGLE, predicate_of, relation_named
 from ricordo.text.statement import compare
-from ricordo.trust import capped, least_of, trust_of
+from ricordo.trust import capped, least_of, role_of_derived, trust_of
 
 AddEntities = Callable[..., Change]
 """`encoding.entities.add_entities`: (snapshot, change, introductions, assertions, scope=, now=) -> Change."""
@@ -152,6 +152,9 @@ def learn(snapshot: Snapshot, draft: Draft, rules: LearningRules, *, run: Run, n
         return Change(), replace(run, items=(*run.items, *learning.items))
     if not draft.waits_on:
         change = replace(change, consolidated=tuple(sound), sessions=_session(learning, is_whole=is_whole))
+        told = [node for node in draft.said.episodes if node.id in sound]
+        if draft.judged.summary and change.sessions:
+            change = with_summary(change, draft.judged.summary, told, node_id=_summary_id(learning), at=learning.at)
     done = add_items(run, learning.items, at=learning.at, session=draft.said.session)
     return replace(change, runs=(done,)), done
 
@@ -197,10 +200,38 @@ def _session(learning: _Learning, *, is_whole: bool) -> tuple[Session, ...]:
         return ()
     summary = draft.judged.summary
     if summary:
-        learning.items.append(RunItem(what="summary", text=summary))
+        learning.items.append(RunItem(what="summary", id=new_id(learning.now), text=summary))
     whole = " ".join(part for part in (known.summary, summary) if part) or None
     at = learning.at if is_whole else known.consolidated_at
     return (replace(known, summary=whole, consolidated_at=at),)
+
+
+def _summary_id(learning: _Learning) -> str:
+    return next(item.id for item in learning.items if item.what == "summary" and item.id)
+
+
+def with_summary(change: Change, text: str, told: Sequence[Node], *, node_id: str, at: datetime) -> Change:
+    """Return the change with the summary of a conversation as a memory, which rests on the messages: it is found by its
+    words and its time, and is gone when one of them is forgotten.
+    """
+    last, tier = max(told, key=lambda node: (node.event_time, node.key)), tier_of(told)
+    node = Node(
+        id=node_id,
+        type="semantic",
+        category="summary",
+        content=text,
+        owner=last.owner,
+        chat=last.chat,
+        session=last.session,
+        role=role_of_derived([tier]),
+        origin=capped("consolidation", "user", caller=tier),
+        event_time=last.event_time,
+        created_at=at,
+        valid_from=last.event_time,
+        confidence=CONCLUDED,
+    )
+    links = tuple(Edge(source=node_id, target=each.id, type="derived_from") for each in told)
+    return replace(change, add=(*change.add, node), link=(*change.link, *links))
 
 
 def _change(learning: _Learning, sound: Collection[str]) -> Change:

@@ -12,8 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ricordo.clock import from_ms
-from ricordo.consolidation.apply import Draft, Transcript, add_items, causal_edge, learn_again, resolve_contradiction
+from ricordo.clock import from_ms, new_id
+from ricordo.consolidation.apply import (
+    Draft,
+    Transcript,
+    add_items,
+    causal_edge,
+    learn_again,
+    resolve_contradiction,
+    with_summary,
+)
 from ricordo.consolidation.context import ConsolidationContext, as_shown
 from ricordo.consolidation.enrichment import judge_summary, may_rest_on, summary_change
 from ricordo.consolidation.evidence import OTHER_WAY
@@ -123,8 +131,11 @@ class Operations:
             text = judge(Proposal(facts=[], summary=summary), _page(found), self.context.rules).summary
             whole = " ".join(part for part in (known.summary, text) if part) or None
             marked = replace(known, summary=whole, consolidated_at=from_ms(self.context.now()))
-            change = Change(consolidated=tuple(node.id for node in waits), sessions=(marked,))
-            items = [RunItem(what="summary", text=text)] if text else []
+            change, items = Change(consolidated=tuple(node.id for node in waits), sessions=(marked,)), list[RunItem]()
+            if text:
+                items = [RunItem(what="summary", id=new_id(self.context.now()), text=text)]
+                at = from_ms(self.context.now())
+                change = with_summary(change, text, waits, node_id=items[0].id or "", at=at)
             return self._noted(tx, change, items, session), {"consolidated": True, "messages": len(waits)}
 
         return await self._write(decide)

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ricordo.clock import from_ms, to_ms
-from ricordo.consolidation.apply import Draft, LearningRules, Transcript, learn, learn_again
+from ricordo.clock import from_ms, new_id, to_ms
+from ricordo.consolidation.apply import Draft, LearningRules, Transcript, learn, learn_again, with_summary
 from ricordo.consolidation.context import (
     BudgetError,
     ConsolidationContext,
@@ -173,16 +173,28 @@ async def summarise(context: ConsolidationContext, session: str) -> str:
         await note_outcome(context, replace(run, state="failed", reason=failure_reason(error)), session)
         raise
     await note_outcome(context, run)
-    text = " ".join(" ".join(parts).split())[:_MAX_SUMMARY_CHARS]
+    text, shown = " ".join(" ".join(parts).split())[:_MAX_SUMMARY_CHARS], {node.id for node in found.episodes}
     if not text or context.rules.has_credential(text) or context.rules.is_instruction(text):
         raise UnavailableError("the model gave no summary that may be kept")
 
     def decide(tx: Snapshot) -> tuple[Change, str]:
         known = tx.sessions.get(context.scope, session)
-        return (Change() if known is None else Change(sessions=(replace(known, summary=text),))), text
+        present = [node for node in _whole(tx, context.scope, place, session).episodes if node.id in shown]
+        if known is None or not present:
+            return Change(), text
+        change = Change(sessions=(replace(known, summary=text),), close=_summaries_of(tx, context, present))
+        return with_summary(change, text, present, node_id=new_id(context.now()), at=from_ms(context.now())), text
 
     reason = context.reason("summarise")
     return await context.store.write(decide, scope=context.scope, reason=reason, at=from_ms(context.now()))
+
+
+def _summaries_of(snapshot: Snapshot, context: ConsolidationContext, episodes: Sequence[Node]) -> tuple[Closing, ...]:
+    """Return the closings of the memories that summarise a conversation: a new summary takes their place."""
+    keys = {key for node in episodes for key in snapshot.nodes.concluded_from(node.key)}
+    nodes = snapshot.nodes.by_key(context.scope, keys).values()
+    told = [node for node in nodes if node.category == "summary" and node.session == episodes[0].session]
+    return tuple(Closing(id=node.id, at=from_ms(context.now()), reason="expired") for node in told)
 
 
 def _whole(snapshot: Snapshot, scope: Scope, place: tuple[str, str], session: str) -> Transcript:

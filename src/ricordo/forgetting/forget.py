@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
 from ricordo.errors import ConflictError
-from ricordo.model import SUMMARY_MEMORY, Change, Closing, Entity, Node, Scope
+from ricordo.model import SUMMARY_MEMORY, Change, Closing, Entity, Node, Scope, Session
 from ricordo.storage import Snapshot
 
 _CLOSED_BY_UPKEEP = frozenset(("expired", "decayed", "pruned", "evicted"))
@@ -31,6 +32,7 @@ def with_conclusions(snapshot: Snapshot, scope: Scope, node: Node, change: Chang
         return change
     keys = snapshot.nodes.concluded_from(node.key)
     ended = [each for each in snapshot.nodes.by_key(scope, keys).values() if each.id != node.id]
+    ended += [each for each in _told_in(snapshot, scope, node) if each.id not in {one.id for one in (node, *ended)}]
     summaries = [each for each in (node, *ended) if each.category == "summary"]
     entities = {
         entity.id: entity
@@ -41,7 +43,29 @@ def with_conclusions(snapshot: Snapshot, scope: Scope, node: Node, change: Chang
     }
     closings = tuple(Closing(id=each.id, at=at, reason="expired") for each in ended)
     put = tuple(_without_summary(each) for each in entities.values())
-    return replace(change, close=(*change.close, *closings), put_entities=put)
+    sessions = _sessions_without(snapshot, scope, [each for each in summaries if each.session])
+    return replace(change, close=(*change.close, *closings), put_entities=put, sessions=sessions)
+
+
+def _told_in(snapshot: Snapshot, scope: Scope, node: Node) -> list[Node]:
+    """Return the summaries of the conversations that a fact was learnt from: they may tell it, too."""
+    messages = (
+        snapshot.nodes.get(scope, each) for each in snapshot.nodes.evidence(scope, [node.key]).get(node.key, ())
+    )
+    keys = {key for each in messages if each is not None for key in snapshot.nodes.concluded_from(each.key)}
+    found = snapshot.nodes.by_key(scope, keys).values()
+    return [each for each in found if each.category == "summary" and each.session is not None]
+
+
+def _sessions_without(snapshot: Snapshot, scope: Scope, summaries: Iterable[Node]) -> tuple[Session, ...]:
+    """Return the sessions of some summaries without what those say."""
+    found: dict[str, Session] = {}
+    for each in summaries:
+        session = found.get(each.session or "") or snapshot.sessions.get(scope, each.session or "")
+        if session is not None and session.summary:
+            left = " ".join(session.summary.replace(each.content, " ").split())
+            found[session.id] = replace(session, summary=left or None)
+    return tuple(found.values())
 
 
 def _without_summary(entity: Entity) -> Entity:

@@ -270,6 +270,8 @@ class Erasure:
         for row in self._state.all("nodes"):
             sources = [edge["target"] for edge in edges if edge["source"] == row["key"]]
             matching = [source for source in sources if source in nodes]
+            if matching and row["category"] == "summary" and row["session"] is not None:
+                matching = sources  # the summary of a conversation rests on each of its messages
             if matching:
                 origin = self._made_by("nodes", row)
                 found.append(Derived(row["key"], len(sources), len(matching), origin, row["id"]))

@@ -133,9 +133,11 @@ SELECT n.key FROM nodes n WHERE n.session IN (SELECT value FROM json_each(:sessi
 SELECT key FROM sessions WHERE session_id = :session AND space IN (SELECT value FROM json_each(:spaces))
 
 -- name: erase_derived
--- Memories derived from some of these; the number of memories each rests on; and the verb that created it.
+-- Memories derived from some of these; the number of memories each rests on; how many of those are among these, where the
+-- summary of a conversation counts as resting on each alone; and the verb that created it.
 SELECT d.source, (SELECT count(*) FROM edges a WHERE a.source = d.source AND a.relation_type = 'derived_from'),
-  count(*), (SELECT origin FROM commits WHERE seq = coalesce((SELECT min(h.made) FROM history h
+  iif(n.category = 'summary' AND n.session IS NOT NULL,
+    (SELECT count(*) FROM edges a WHERE a.source = d.source AND a.relation_type = 'derived_from'), count(*)), (SELECT origin FROM commits WHERE seq = coalesce((SELECT min(h.made) FROM history h
     WHERE h.tbl = 'nodes' AND h.row = CAST(n.key AS TEXT)), n.commit_seq)), n.id
 FROM edges d JOIN nodes n ON n.key = d.source
 WHERE d.relation_type = 'derived_from' AND d.target IN (SELECT value FROM json_each(:nodes))
