@@ -229,3 +229,24 @@ async def test_forgetting_one_fact_does_not_block_its_neighbours(place, clock, m
         assert {item.text for item in run.items if item.what == "added"} == set(others)
         question, answer = asked
         assert answer in (await memory.context(question) or "")
+
+
+@pytest.mark.parametrize(
+    ("message", "fact", "word"),
+    [
+        ("Моя сестра живёт в Праге. Я держу пчёл.", "Моя сестра живёт в Праге", "Праге"),
+        ("Meine Schwester wohnt in Prag. Ich halte Bienen.", "Meine Schwester wohnt in Prag", "Prag"),
+        ("My sister lives in Prague. I keep bees.", "My sister lives in Prague", "Prague"),
+    ],
+)
+async def test_an_erased_fact_is_in_no_answer_from_the_message_that_said_it(memory, clock, message, fact, word):
+    said = await memory.add(message, session="s")
+    known = await memory.remember(fact)
+    clock.ms += DAY
+    report = await memory.erase(id=known.id)
+    assert [(kept.ids, kept.why) for kept in report.kept] == [
+        ((said,), "messages that say the same: the sentence is in no answer any more")
+    ]
+    answers = await told(memory, fact, word)
+    assert word not in answers
+    assert "пчёл" in answers or "Bienen" in answers or "bees" in answers

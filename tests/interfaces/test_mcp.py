@@ -99,6 +99,7 @@ async def use_every_tool(client: Client, left: set[str]) -> None:
     await use("undo_change", commit_or_run=(await use("memory_log"))["result"][0]["seq"])
     await use("add_entity", name="Acme", type="organization", aliases=["Acme Inc"])
     await use("relate_entities", target="Acme", predicate="employer", source="Anna")
+    await use("update_entity", entity="Acme", type="organization", aliases=["Acme Corp"])
     await use("add_entity", name="Ann")
     await use("merge_entities", keep="Anna", other="Ann")
     await use("split_entity", entity="Anna", names=["Ann"])

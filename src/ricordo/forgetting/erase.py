@@ -312,8 +312,25 @@ def _kept(snapshot: Snapshot, targets: ErasureTargets, scope: Scope) -> Iterator
     ]
     if others:
         yield _back("also derived from other memories, or stated by the user", others)
-    if sources := snapshot.erasure.sources(targets.nodes):
+    sources = snapshot.erasure.sources(targets.nodes)
+    if sources:
         yield _back("what it was learnt from, which may say more than that", sources)
+    if saying := [each for each in _saying(snapshot, targets, scope) if each not in sources]:
+        yield _back("messages that say the same: the sentence is in no answer any more", saying)
+
+
+def _saying(snapshot: Snapshot, targets: ErasureTargets, scope: Scope) -> list[str]:
+    """Return the ids of the messages that stay and say what an erased fact says."""
+    if len(targets.nodes) > _SOURCES_MOST:
+        return []
+    going = set(targets.nodes)
+    found: dict[int, None] = {}
+    for node in snapshot.nodes.by_key(scope, targets.nodes).values():
+        space = snapshot.space(node.owner, node.chat)
+        if node.type != "episodic" and space is not None:
+            spans = (span for each in snapshot.suppression.sources(node, space) for span in each.spans)
+            found.update((span[0], None) for span in spans if span[0] not in going)
+    return [node.id for node in snapshot.nodes.by_key(scope, found).values()]
 
 
 def _back(why: str, ids: Collection[str]) -> KeptBack:
