@@ -481,3 +481,33 @@ async def test_only_consolidation_runs_can_be_replayed(opened):  # noqa: F811
     run = await memory.reflect()
     with pytest.raises(ricordo.RicordoError, match="another kind: reflection"):
         await memory.replay(run.id)
+
+
+async def test_maintenance_reflects_every_so_many_days(place, clock):
+    answer = {"reflections": [{"text": "The user likes tea more and more", "about": [], "evidence": ["m1", "m2"]}]}
+    answer["reflections"][0]["confidence"] = 0.9  # type: ignore[index]
+    model = ConfirmingModel([answer])
+    settings = Settings(durability="process", reflect_days=7)
+    async with Memory.open(place.location, embedder=None, model=model, clock=clock, settings=settings) as memory:
+        await memory.remember("I like green tea")
+        await memory.remember("I like black tea a lot")
+        clock.ms += DAY
+        steps = {step.name: step for step in (await memory.maintain()).steps}
+        assert steps["reflect"].ok and "1 made" in steps["reflect"].detail
+        clock.ms += DAY
+        steps = {step.name: step for step in (await memory.maintain()).steps}
+        assert steps["reflect"].detail == "nothing to do" and len(model.prompts) == 1
+    async with Memory.open(place.location, embedder=None, model=model, clock=clock) as memory:
+        assert "reflect" not in {step.name for step in (await memory.maintain()).steps}
+
+
+@pytest.mark.parametrize(("text", "is_kept"), [("The user likes tea", True), ("The user likes tea with Ingrid", False)])
+async def test_conclusions_name_nobody_and_nothing_new(place, clock, text, is_kept):
+    model = ConfirmingModel(
+        [{"reflections": [{"text": text, "about": [], "evidence": ["m1", "m2"], "confidence": 0.9}]}]
+    )
+    async with Memory.open(place.location, embedder=None, model=model, clock=clock) as memory:
+        await memory.remember("I like green tea")
+        await memory.remember("I like black tea a lot")
+        run = await memory.reflect(after="1 year ago")
+        assert [item.what for item in run.items if item.what != "looked"] == ["added" if is_kept else "refused"]

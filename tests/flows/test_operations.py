@@ -151,3 +151,11 @@ async def test_the_openai_agents_sdk_gets_all_nine(memory):
 
     assert [each.name for each in write_path_tools(memory)] == list(WRITE_TOOL_NAMES)
     assert not {each.name for each in memory_tools(memory)} & set(WRITE_TOOL_NAMES)
+
+
+async def test_a_pair_without_its_keys_is_named_in_the_error(memory):
+    tools = tools_of(memory)
+    for pairs in ([{"cause": "m2"}], [{"cause": "m2", "effect": "m3"}, {"from": "m2", "to": "m3"}]):
+        answer = await call(tools, "save_causal_edges", pairs=pairs)
+        assert "pairs[" in str(answer["error"]) and "is missing" in str(answer["error"])
+        assert "KeyError" not in str(answer)

@@ -27,6 +27,7 @@ from ricordo.consolidation.context import (
     require_model,
     with_cost,
 )
+from ricordo.consolidation.evidence import NEW_VALUE, new_values
 from ricordo.consolidation.judge import (
     CONCLUDED,
     Causes,
@@ -235,6 +236,8 @@ def _judge_reflection(
     reason = rejection(text, evidence, context.rules, sure=given.confidence, least=_MIN_EVIDENCE, max_chars=MAX_CHARS)
     if reason or evidence is None:
         return Refused(text=text[:MAX_CHARS], reason=reason)
+    if new_values(text, [" ".join((node.content, *node.about)) for node in evidence]):
+        return Refused(text=text[:MAX_CHARS], reason=NEW_VALUE)
     used = {term for node in evidence for term in name_terms(" ".join((node.content, *node.about)))}
     names = (" ".join(name.split()) for name in given.about[:_MAX_ABOUT])
     about = tuple(dict.fromkeys(name for name in names if name and used.issuperset(name_terms(name))))

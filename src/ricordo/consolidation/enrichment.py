@@ -33,6 +33,7 @@ from ricordo.consolidation.context import (
     require_model,
     with_cost,
 )
+from ricordo.consolidation.evidence import NEW_VALUE, new_values
 from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.consolidation.judge import CONCLUDED, ProposedSummary, Refused, Summaries, clean_handle, handed, rejection
 from ricordo.consolidation.prompts import enrichment, one_line, own_words, speaker_label
@@ -187,6 +188,9 @@ def judge_summary(
     reason = rejection(text, evidence, context.rules, max_chars=MAX_CHARS)
     if reason or evidence is None:
         return Refused(text=text[:MAX_CHARS], reason=reason)
+    names = " ".join((entity.name, *entity.aliases))
+    if new_values(text, [names, *(f"{node.speaker or ''} {node.content}" for node in evidence)]):
+        return Refused(text=text[:MAX_CHARS], reason=NEW_VALUE)
     return EntitySummary(entity=entity, text=text, evidence=evidence)
 
 

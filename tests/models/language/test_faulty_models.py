@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import Memory, Scope, Settings
+from ricordo import InvalidError, Memory, Scope, Settings, UnavailableError
 from ricordo.model import Run
 from ricordo.models.language import resolve
 from tests.flows.test_consolidation import fact, proposal
@@ -209,3 +209,12 @@ async def test_a_model_that_breaks_in_its_own_way_is_a_failure(tmp_path):
         await memory.add("Anna lives in Rome.", session="s1")
         run: Run = await memory.consolidate()
         assert run.state == "failed" and "ZeroDivisionError" in run.reason
+
+
+async def test_the_reason_of_a_failure_is_told_whole():
+    from ricordo.consolidation.context import failure_reason
+
+    quoting = UnavailableError("the model's server answered 500: Anna lives in Rome")
+    assert failure_reason(quoting) == "the model's server answered 500", "what a server says may quote a conversation"
+    whole = InvalidError("model: tiny takes 90 tokens, too few for any conversation")
+    assert failure_reason(whole) == whole.message
