@@ -21,7 +21,7 @@ from ricordo.encoding.validation import TextRules
 from ricordo.encoding.worker import BackgroundWorker
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.forgetting.erase import resume
-from ricordo.forgetting.upkeep import Concluded, Conclusion, Rules, Upkeep, single_scopes
+from ricordo.forgetting.upkeep import QUIET_MS, Concluded, Conclusion, Rules, Upkeep, single_scopes
 from ricordo.model import Change, Node, Origin, Reason, Run, Scope
 from ricordo.models.embedding import Embedded, embed_question, resolve
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
@@ -51,8 +51,6 @@ STORED = "stored"
 
 # Origins whose text may say how long it is to be kept.
 _MAY_SET_EXPIRY: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent", "conversation"))
-# A conversation is over after so long without a message.
-_QUIET_MS = 3_600_000
 # A search waits for the vectors of new memories up to this number; it does not wait for a bulk import.
 _FRESH_MOST = 64
 # So many memories that one answer quotes become associates.
@@ -298,7 +296,7 @@ class Engine:
         from ricordo.consolidation import run as running
 
         run = await running.consolidate(
-            self.consolidation_context(scope), None, dry_run=False, finished_before=self.now() - _QUIET_MS
+            self.consolidation_context(scope), None, dry_run=False, finished_before=self.now() - QUIET_MS
         )
         self.backlog.note(len(run.items))
         return run

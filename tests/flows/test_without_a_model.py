@@ -66,7 +66,7 @@ async def test_maintain_extracts_facts_from_ended_sessions(memory: Any, clock: H
     await told(memory)
     clock.ms += DAY
     report = await memory.maintain()
-    assert report.steps[0].detail == "2 plain statements kept by rule; conversations wait for a language model"
+    assert report.steps[0].detail == "2 plain statements kept by rule; 1 conversation waits for a language model"
     assert len(await facts(memory)) == 2
 
 

@@ -40,7 +40,7 @@ def test_a_model_server_with_scripted_answers_gives_the_same_knowledge(tmp_path:
     with ModelServer() as server:
         server.always = by_heart
         told = json.loads(demo(tmp_path, RICORDO_MODEL=f"{server.url}#small").stdout)["learnt"]
-        assert len(server.requests) == 3, "two conversations, and one question about what is alike"
+        assert len(server.requests) == 5, "two conversations, each checked, and one question about what is alike"
     scripted = cli("demo", "--json", embedder="none").json["learnt"]
     assert [[(item["what"], item["text"]) for item in run["items"]] for run in told["runs"]] == [
         [(item["what"], item["text"]) for item in run["items"]] for run in scripted["runs"]

@@ -14,8 +14,12 @@ from ricordo.decay import Vital
 from ricordo.model import ArchiveReport, Change, ClosedReason, DecayCloses, Leaving, Node, Reason, Run, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store
+from ricordo.storage.values import Waiting
 
 T = TypeVar("T")
+
+QUIET_MS = 3_600_000
+"""A conversation is over when no one spoke for this long."""
 
 BATCH = 200
 """Memories closed in one commit: other writers get their turn in between."""
@@ -85,8 +89,13 @@ class Upkeep:
         return from_ms(at).astimezone(self.zone).strftime("%Y-%m-%d")
 
     async def waiting(self, scope: Scope) -> int:
-        """Return how many conversations of a scope wait for consolidation."""
-        return await self.store.read(lambda tx: len(tx.runs.waiting(scope)))
+        """Return how many conversations of a scope are over and wait for consolidation."""
+        quiet = from_ms(self.now - QUIET_MS)
+
+        def is_over(each: Waiting) -> bool:
+            return each.ended_at is not None or max(each.last_added_at, each.last_said_at) < quiet
+
+        return await self.store.read(lambda tx: sum(map(is_over, tx.runs.waiting(scope))))
 
     async def vitals(self, scope: Scope) -> list[Vital]:
         """Return the vitals of all live knowledge of a scope, by ascending key."""

@@ -130,6 +130,9 @@ def scripted_model() -> ScriptedModel:
 def scripted_answer(prompt: Sequence[Turn], schema: Mapping[str, Any]) -> object:
     """Return what the scripted model answers to a prompt."""
     shown = prompt[-1].text
+    if schema["title"] == "Checks":
+        handles = re.findall(r"^(c\d+) note: ", shown, re.MULTILINE)
+        return {"checks": [{"claim": each, "is": "stated", "confidence": 0.9} for each in handles]}
     if schema["title"] == "Verdicts":
         diets = ("eats plants", "eats fish")
         pairs = [handle for handle, new, old in _PAIR.findall(shown) if diets[0] in new and diets[1] in old]
