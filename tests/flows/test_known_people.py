@@ -70,7 +70,16 @@ async def test_a_word_that_is_no_person_makes_none(memory: Any, text: str) -> No
     assert await names(memory) == set()
 
 
-@pytest.mark.parametrize("text", ["My wife's name is Sarah", "The user's wife is Sarah", "My wife is Sarah"])
+NOTED = [
+    "My wife's name is Sarah",
+    "The user's wife is Sarah",
+    "My wife is Sarah",
+    "Die Frau des Nutzers heißt Sarah",
+    "Жену пользователя зовут Sarah",
+]
+
+
+@pytest.mark.parametrize("text", NOTED)
 async def test_an_agents_note_teaches_people_and_relations(memory: Any, text: str) -> None:
     if not hasattr(memory, "_engine"):
         pytest.skip("tools need the asynchronous memory")

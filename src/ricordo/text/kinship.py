@@ -117,13 +117,20 @@ def _first_words(languages: LanguageSet) -> frozenset[str]:
     return frozenset(word.split()[0] for word in relation_words(languages))
 
 
+@cached()
+def _owner_behind(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.kinship.owner_behind, r"\b(?:{})\b", flags=re.IGNORECASE)
+
+
 def may_name_relation(text: str) -> bool:
     """Return whether a text may speak of a relation of the speaker's: quick, and true a little too often."""
     lowered = text.lower()
     languages = languages_of(text)
+    first_words = _first_words(languages)
+    if _owner_behind(languages).search(text):
+        return not first_words.isdisjoint(map(folded, re.findall(r"[\w-]+", text)))
     if not any(beginning in lowered for each in languages for beginning in each.kinship.beginnings):
         return False
-    first_words = _first_words(languages)
     return any(folded(found.group(1)) in first_words for found in _after_possessive(languages).finditer(text))
 
 

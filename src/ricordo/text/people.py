@@ -130,6 +130,7 @@ def _is_unreal(sentence: str, forms: _Forms) -> bool:
 
 def _in_sentence(sentence: str, forms: _Forms) -> Iterator[Person]:
     words = {folded(word) for word in _WORD.findall(sentence)}
+    words |= {word.removesuffix("s") for word in words}
     # Every language has hundreds of roles: most sentences hold none of them.
     has_role = not forms.role_words.isdisjoint(words) or forms.compound.search(sentence)
     for is_sure, patterns in ((True, forms.by_role if has_role else ()), (True, forms.sure), (False, forms.likely)):

@@ -72,6 +72,7 @@ class Kinship:
     possessives: Patterns = ()
     beginnings: Words = ()
     kinds: Patterns = ()
+    owner_behind: Patterns = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
