@@ -117,40 +117,34 @@ class _Arriving:
 
     def _related(self, node: Node, about: tuple[str, ...], line: str) -> list[tuple[Verdict, Node]]:
         """Return the live facts related to a new one, the latest first."""
-        nearby = self._snapshot.nodes.near_statements
-        near = [found for each in _subjects(node, about) for found in nearby(node.owner, node.chat, each, line)]
+        look = self._snapshot.nodes.near_statements
+        near = [found for each in _subjects(node, about) for found in look(node.owner, node.chat, each, line)]
+        nearby = {key for key, _ in near}
         verdicts = {key: verdict for key, content in near if (verdict := compare(content, node.content))}
         if len(verdicts) > _MAX_SEVERAL and all(verdict == "several" for verdict in verdicts.values()):
             verdicts = {}  # normal for such a slot: they need not even be read
-        changed = self._outdated(node)
+        sharing = self._sharing_a_word(node)
+        verdicts |= {key: "same" for key, (content, _) in sharing.items() if compare(content, node.content) == "same"}
+        changed = _outdated(sharing, node)
         keys = verdicts.keys() | changed.keys()
         stored = self._snapshot.nodes.by_key(self._scope, keys) if keys else {}
         found = {
-            old.id: (_stronger(verdicts.get(key), changed.get(key)), self.put.get(old.id, old))
-            for key, old in stored.items()
+            old.id: (_stronger(verdicts.get(key), changed.get(key)), old)
+            for key, old in ((key, self.put.get(old.id, old)) for key, old in stored.items())
+            if key in nearby or not _are_apart(old, node)
         }
-        beside = [fact for each in _subjects(node, about) for fact in self._beside(each, line)]
-        for each in (*beside, *self._sharing(node)):
-            verdict = _stronger(compare(each.content, node.content), _judged(each, node))
-            if verdict:
-                found[each.id] = verdict, each
+        for each in self._sharing(node):
+            if not _are_apart(each, node):
+                found[each.id] = _stronger(None, _in_one_breath(each, node)), each
+        for each in (fact for subjects in _subjects(node, about) for fact in self._beside(subjects, line)):
+            found[each.id] = _stronger(compare(each.content, node.content), _in_one_breath(each, node)), each
         live = [(verdict, old) for verdict, old in found.values() if verdict and is_rival(old, node, now=self._at)]
         return sorted(live, key=lambda pair: self._recency(pair[1]), reverse=True)
 
-    def _outdated(self, node: Node) -> dict[int, Succession]:
-        """Return the stored facts that a new one may make out of date, in whatever words, by key.
-
-        At most one is replaced: of what else is about the same, the user decides.
-        """
-        stems = topics(node.content).stems
-        stored = self._snapshot.nodes.facts_with(node.owner, node.chat, stems, most=LATEST) if stems else {}
-        found = {
-            key: judged
-            for key, (content, speaker) in stored.items()
-            if (judged := succession(content, node.content, speakers=(speaker, node.speaker)))
-        }
-        likeliest = sorted(found, key=lambda key: (found[key].likelihood, key), reverse=True)[:_MOST_OUTDATED]
-        return {key: found[key] if key == likeliest[0] else _doubted(found[key]) for key in likeliest}
+    def _sharing_a_word(self, node: Node) -> dict[int, tuple[str, str | None]]:
+        """Return (content, speaker) of the latest stored facts that share a telling word, by key."""
+        words = topics(node.content).stems
+        return self._snapshot.nodes.facts_with(node.owner, node.chat, words, most=LATEST) if words else {}
 
     def _sharing(self, node: Node) -> list[Node]:
         """Return the facts that this change itself has added before and that share a telling word."""
@@ -192,9 +186,34 @@ class _Arriving:
         self.reviews.append(review_of_two(kind, node, old, now=self._now))
 
 
-def _judged(old: Node, new: Node) -> Succession | None:
-    judged = succession(old.content, new.content, speakers=(old.speaker, new.speaker))
-    return judged and _doubted(judged)  # said in one breath: the user decides
+def _outdated(facts: Mapping[int, tuple[str, str | None]], node: Node) -> dict[int, Succession]:
+    """Return those of some facts that a new one may make out of date, in whatever words, by key.
+
+    At most one is replaced: of what else is about the same, the user decides.
+    """
+    found = {
+        key: change
+        for key, (content, speaker) in facts.items()
+        if (change := succession(content, node.content, speakers=(speaker, node.speaker)))
+    }
+    likeliest = sorted(found, key=lambda key: (found[key].likelihood, key), reverse=True)[:_MOST_OUTDATED]
+    return {key: found[key] if key == likeliest[0] else _doubted(found[key]) for key in likeliest}
+
+
+def _are_apart(old: Node, new: Node) -> bool:
+    """Return whether two facts are about others who are named beside the text: "Lives in Rome", about Bob."""
+    return bool(_named_beside(old) - set(new.about) or _named_beside(new) - set(old.about))
+
+
+def _named_beside(node: Node) -> set[str]:
+    said = node.content.casefold()
+    return {name for name in node.about if name.casefold() not in said}
+
+
+def _in_one_breath(old: Node, new: Node) -> Succession | None:
+    """Return what a fact does to one that was given with it: nothing is closed without the user."""
+    found = succession(old.content, new.content, speakers=(old.speaker, new.speaker))
+    return found and _doubted(found)
 
 
 def _doubted(judged: Succession) -> Succession:
