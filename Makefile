@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench leaks peers ablation crash lives histories fuzz clean fuzz-http load adapters conformance
+.PHONY: demo demo-llm test check format docs bench leaks peers ablation crash lives histories knowledge fuzz clean fuzz-http load adapters conformance
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -78,6 +78,12 @@ lives: $(READY)
 # Three hundred random histories on every storage backend: a quarter of an hour on one core.
 histories: $(READY)
 	@$(BIN)/python -m tests.contract.histories --runs 300
+
+# Statements that change, what a model claims, and how long facts are kept; some minutes.
+knowledge: $(READY)
+	@$(BIN)/python benchmarks/knowledge.py
+	@$(BIN)/python benchmarks/lifetimes.py
+	@$(BIN)/python benchmarks/knowledge_claims.py
 
 # Two hundred generated requests for every HTTP route; some minutes.
 fuzz-http: $(READY)

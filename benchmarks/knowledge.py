@@ -188,7 +188,7 @@ def _shown(hit: Any) -> str:
 
 
 def _subject(node: Node) -> tuple[str, ...]:
-    """Return whom a memory is about, as every interface shows it."""
+    """Return the subjects of a memory, as every interface shows them."""
     return node.about or (node.speaker or "owner",)
 
 

@@ -330,7 +330,7 @@ def features(old: str, new: str, cosine: float | None = None) -> dict[str, float
 
 
 def _names_others(before: Topics, after: Topics) -> bool:
-    """Return whether the newer statement begins with someone whom the older one does not name."""
+    """Return whether the newer statement begins with someone that the older one does not name."""
     return any(not before.likeness((other,)) for other in after.others)
 
 
