@@ -29,7 +29,7 @@ async def test_a_context_has_sections_and_introduces_people(memory: Any) -> None
     assert "Helen works at the museum (about Helen) (before: “Helen works at the library”)" in by_name["facts"][0]
     assert "Helen (wife, also Lena)" in by_name["people"][0]
     assert "is allergic to peanuts" in "".join([*by_name["people"], *by_name["facts"]])
-    assert by_name["people"][-1] == "- Known people: Helen (wife), Zoya (daughter)"
+    assert by_name["people"][-1] == "- Known people: Helen (wife), Oleg, Zoya (daughter)"
     assert "Oleg (2026-01-01, just now): “Helen said" in by_name["timeline"][0]
     assert parts.text.count(BEGIN) == parts.text.count(END) == 1
     assert parts.tokens <= parts.budget == 1_000

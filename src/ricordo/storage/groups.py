@@ -122,7 +122,10 @@ class Nodes(Protocol):
         """Return which ids are taken: id to (space, content)."""
 
     def page(self, scope: Scope, filter_: Filter, *, now: int, before_key: int | None, limit: int) -> list[Node]:
-        """Return matching nodes, newest record first, from below a key."""
+        """Return matching nodes, newest record first, from below a key.
+
+        What is live but has expired by `now` is left out.
+        """
 
     def latest(self, scope: Scope, filter_: Filter, *, now: int, limit: int) -> list[Node]:
         """Return matching nodes, latest event first."""
