@@ -26,7 +26,8 @@ from ricordo.encoding.validation import (
 from ricordo.engine import Engine, StoreView
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.forgetting import erase as erasure
-from ricordo.forgetting import forget, gc, maintain, undo, weak
+from ricordo.forgetting import forget, gc, maintain, undo
+from ricordo.forgetting import gc as gc_
 from ricordo.forgetting.upkeep import Upkeep
 from ricordo.model import (
     Archive,
@@ -1226,7 +1227,7 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000.
         """
         most = checked_limit(limit)
-        return await weak.weak(await self._opened.upkeep(self._scope), limit=most)
+        return await gc_.weak(await self._opened.upkeep(self._scope), limit=most)
 
     async def archive(self, limit: int = 50, *, reason: ClosedReason | None = None) -> Archive:
         """Return what was closed, latest first, with counts by reason. `search(..., archived=True)` searches it, and

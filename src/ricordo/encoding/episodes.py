@@ -9,8 +9,15 @@ from typing import get_args
 
 from ricordo.clock import checked_id, from_ms, new_id
 from ricordo.encoding.entities import with_people
-from ricordo.encoding.screening import Screened, all_screened
-from ricordo.encoding.validation import TextRules, check_choice, checked_attributes, short_name, storable
+from ricordo.encoding.validation import (
+    Screened,
+    TextRules,
+    all_screened,
+    check_choice,
+    checked_attributes,
+    short_name,
+    storable,
+)
 from ricordo.errors import ConflictError, NotFoundError
 from ricordo.model import Change, Message, Node, Origin, Role, Scope
 from ricordo.storage import Snapshot

@@ -11,8 +11,16 @@ from typing import get_args
 from ricordo.clock import checked_id, from_ms, new_id
 from ricordo.encoding.entities import EntityResolver, checked_names, scope_of, with_subjects
 from ricordo.encoding.episodes import Instant, check_same, is_silent
-from ricordo.encoding.screening import may_learn, said_again
-from ricordo.encoding.validation import TextRules, check_choice, checked_attributes, checked_tags, short_name, storable
+from ricordo.encoding.validation import (
+    TextRules,
+    check_choice,
+    checked_attributes,
+    checked_tags,
+    may_learn,
+    said_again,
+    short_name,
+    storable,
+)
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.model import Category, Change, Fact, Node, NodeType, Origin, Scope
 from ricordo.storage import Snapshot

@@ -13,8 +13,7 @@ from ricordo.errors import DeniedError, InvalidError, NotFoundError, Unavailable
 from ricordo.model import Entity, Erased, ErasureReport, KeptBack, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, faults
-from ricordo.storage.suppression import of_text
-from ricordo.storage.values import Cleaned, ErasureTargets
+from ricordo.storage.values import Cleaned, ErasureTargets, of_text
 
 Sought = Callable[[Snapshot, Scope, str], Entity]
 """Returns the entity of a name or an id, or raises."""

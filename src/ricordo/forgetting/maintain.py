@@ -8,7 +8,7 @@ from ricordo.errors import RicordoError, UnavailableError
 from ricordo.forgetting.gc import gc, prune
 from ricordo.forgetting.upkeep import Conclusion, Upkeep
 from ricordo.model import BY_RULE, ArchiveReport, MaintenanceReport, Step
-from ricordo.text.wording import plural
+from ricordo.text.sentences import plural
 
 Work = Callable[[Upkeep], Awaitable[tuple[str, ArchiveReport | None]]]
 """A step: returns its result in words, and its report if it has one."""

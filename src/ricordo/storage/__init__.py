@@ -1,7 +1,6 @@
 """Storage: the only package that knows how memories are kept. Everything above it uses `Store` and `Snapshot`."""
 
-from ricordo.storage.changes import changes
-from ricordo.storage.protocol import Links, PastSnapshot, Snapshot, Store
+from ricordo.storage.protocol import Links, PastSnapshot, Snapshot, Store, changes
 from ricordo.storage.values import When
 
 __all__ = ["Links", "PastSnapshot", "Snapshot", "Store", "When", "changes"]

@@ -32,7 +32,6 @@ from ricordo.model import (
     Session,
     Stats,
 )
-from ricordo.storage.suppression import Match, Withhold
 from ricordo.storage.values import (
     ChangeEvent,
     ClosedFact,
@@ -48,6 +47,7 @@ from ricordo.storage.values import (
     Kinds,
     LearntFact,
     LinkText,
+    Match,
     MessagePairs,
     Named,
     Near,
@@ -61,6 +61,7 @@ from ricordo.storage.values import (
     Usage,
     Waiting,
     Weights,
+    Withhold,
 )
 from ricordo.text.names import Bearer, NameIndex
 

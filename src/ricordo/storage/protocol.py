@@ -5,7 +5,8 @@ A `Store` gives out snapshots and applies changes; a `Snapshot` answers question
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -33,7 +34,7 @@ from ricordo.storage.groups import (
     Upkeep,
     Vectors,
 )
-from ricordo.storage.values import Cleaned, FormerText, When
+from ricordo.storage.values import ChangeEvent, Cleaned, FormerText, When
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from ricordo.storage.candidates import CandidateQuery, CandidateSet, Shortlist
 
     Keys = NDArray[np.int64]
-
 T = TypeVar("T")
 
 
@@ -311,3 +311,28 @@ class Store(Protocol):
     def close(self) -> None:
         """Write what is queued, then release the store. Closing twice is fine."""
         ...
+
+
+_POLL_S = 0.1
+"""How often to look for new commits. The store is asked, so that no process has to know of another."""
+
+_AT_ONCE = 500
+
+
+async def changes(store: Store, *, after: int) -> AsyncIterator[ChangeEvent]:
+    """Yield an event for each commit after a number, in order and exactly once, then wait for more, without end.
+
+    Args:
+        after: the number of the last commit that the caller has taken in; 0 for all.
+
+    Raises:
+        StoreError: the store cannot be read.
+        UnavailableError: the store was closed.
+    """
+    while True:
+        events = await store.read(lambda tx, after=after: tx.history.events(after=after, most=_AT_ONCE))  # type: ignore[misc]
+        for event in events:
+            yield event
+            after = event.commit
+        if not events:
+            await asyncio.sleep(_POLL_S)

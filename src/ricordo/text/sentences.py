@@ -98,3 +98,8 @@ _BY_RULE: tuple[Category, ...] = ("task", "preference", "relationship", "event",
 
 def _category(languages: LanguageSet, name: Category) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.categories.get(name, ()), flags=re.IGNORECASE)
+
+
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """Return a count with its noun: "1 row", "2 rows"."""
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"

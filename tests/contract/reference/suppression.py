@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ricordo.model import Node
-from ricordo.storage.suppression import MIN_GLOBAL_WORDS, Match, Withhold, of_text, without
+from ricordo.storage.values import MIN_GLOBAL_WORDS, Match, Withhold, of_text, without
 from ricordo.text.sentences import Sentence, sentences
 from tests.contract.reference.tables import Row, State
 from tests.contract.reference.terms import terms_of

@@ -21,7 +21,7 @@ from ricordo.interfaces.cli import hits
 from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.terminal import Output, dim, one_line, safe
 from ricordo.interfaces.serialize import resolve_id
-from ricordo.text.wording import plural
+from ricordo.text.sentences import plural
 
 if TYPE_CHECKING:
     from ricordo.host import Conversation, ConversationState, Exchange

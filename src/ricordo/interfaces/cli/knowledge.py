@@ -19,7 +19,7 @@ from ricordo.interfaces.cli.terminal import Output, dim, minute, one_line, safe,
 from ricordo.interfaces.cli.write import json_attributes, show_undone
 from ricordo.interfaces.serialize import match_end, resolve_id
 from ricordo.model import BY_RULE, Entity, EntityType, Profile, Relation, Run, RunItem
-from ricordo.text.wording import plural
+from ricordo.text.sentences import plural
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory

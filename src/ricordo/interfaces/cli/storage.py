@@ -40,7 +40,7 @@ from ricordo.model import (
     Stats,
 )
 from ricordo.portability import IMPORTED
-from ricordo.text.wording import plural
+from ricordo.text.sentences import plural
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory

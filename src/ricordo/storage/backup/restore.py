@@ -31,7 +31,7 @@ from ricordo.storage.registry import is_folder
 from ricordo.storage.sql import read_snapshot, translated
 from ricordo.storage.staging import copy_file, free_path, make_folders, staging_folder, sync
 from ricordo.text import index_terms
-from ricordo.text.wording import plural
+from ricordo.text.sentences import plural
 
 _OPTIONS = Options(patience_s=5.0)
 _SIDE_FILES = ("-wal", "-shm", "-journal")

@@ -26,7 +26,7 @@ from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import sql
 from ricordo.storage.sql import transaction, translated
 from ricordo.storage.values import Cleaned
-from ricordo.text.wording import plural
+from ricordo.text.sentences import plural
 
 _INDEXES = ("nodes_fts", "archive_fts")
 _SAMPLES = ("sqlite_stat1", "sqlite_stat4")

@@ -15,7 +15,7 @@ from ricordo.model import Node
 from ricordo.storage.database.integrity import fingerprint_key
 from ricordo.storage.database.statements import Group, sql
 from ricordo.storage.database.upkeep import space_postings
-from ricordo.storage.suppression import MIN_GLOBAL_WORDS, Match, Withhold, of_text, without
+from ricordo.storage.values import MIN_GLOBAL_WORDS, Match, Withhold, of_text, without
 from ricordo.text.sentences import sentences
 
 _PRINT_BYTES = 8

@@ -28,7 +28,7 @@ from ricordo.storage.jsonl.loader import KnownKeys, names_row
 from ricordo.storage.jsonl.shapes import Shape, Shapes
 from ricordo.storage.values import Image, content
 from ricordo.text import name_key, same_name_key
-from ricordo.text.wording import plural
+from ricordo.text.sentences import plural
 
 _CATEGORIES = frozenset(get_args(Category))
 _ORIGINS = frozenset(get_args(Origin))

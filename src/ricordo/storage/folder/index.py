@@ -36,7 +36,7 @@ from ricordo.storage.jsonl.builder import build
 from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE, ROW_FILES
 from ricordo.storage.jsonl.lines import Findings, UnusedLines, count_lines, lines_of
 from ricordo.storage.sql import transaction, translated
-from ricordo.text.wording import plural
+from ricordo.text.sentences import plural
 
 _log = logging.getLogger("ricordo.storage")
 

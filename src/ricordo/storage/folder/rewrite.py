@@ -21,7 +21,7 @@ from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE
 from ricordo.storage.jsonl.lines import UnusedLines, lines_of
 from ricordo.storage.jsonl.shapes import Shapes
 from ricordo.storage.jsonl.writer import lines_of_file
-from ricordo.text.wording import plural
+from ricordo.text.sentences import plural
 
 _log = logging.getLogger("ricordo.storage")
 
