@@ -91,6 +91,9 @@ async def use_every_tool(client: Client, left: set[str]) -> None:
     assert [each["content"][-3:] for each in (await use("memory_history", id=blue))["result"]][-1:] == ["lue"]
     assert (await use("explain_fact", id=blue))["supersedes"][0]["id"] == red
     assert (await use("memory_stats"))["nodes"]["semantic"] == 4
+    for each in (await use("list_sessions"))["result"]:
+        assert (await use("get_session", id=each["id"]))["turns"]
+    assert (await use("list_spending"))["result"] == []
     for name in ("confirm_fact", "memory_reinforce", "memory_demote"):
         await use(name, id=cello)
     assert (await use("memory_update", id=one, tags=["home"]))["tags"] == ["home"]

@@ -38,7 +38,20 @@ LINES: Mapping[str, tuple[Line, ...]] = {
     **{name: (_of("ids", name, "{}"),) for name in _ID if name != "get"},
     **{
         name: (_of("texts", name),)
-        for name in ("review", "weak", "archive", "people", "list", "stats", "log", "timeline", "runs", "quarantine")
+        for name in (
+            "review",
+            "weak",
+            "archive",
+            "people",
+            "list",
+            "stats",
+            "log",
+            "timeline",
+            "runs",
+            "quarantine",
+            "sessions",
+            "spending",
+        )
     },
     **{name: (_of("texts", name, "--dry-run"),) for name in ("gc", "prune", "maintain")},
     "search": (
@@ -73,6 +86,7 @@ LINES: Mapping[str, tuple[Line, ...]] = {
     "on-record": (_of("sessions", "on-record", "--session", "{}"),),
     "consolidate": (_of("sessions", "consolidate", "{}"),),
     "summarise": (_of("sessions", "summarise", "{}"),),
+    "session": (_of("sessions", "session", "{}"),),
     "extract": (_of("sessions", "extract", "{}"),),
     "reflect": (_of("texts", "reflect", "--after", "2020-01-01"),),
     **{name: (_of("texts", name),) for name in ("enrich", "infer-causes")},

@@ -167,7 +167,7 @@ def _marks(languages: LanguageSet) -> _Marks:
 @cached()
 def _user_words() -> frozenset[str]:
     words = all_languages().words(lambda each: (*each.sentences.user_words, *each.sentences.self_words))
-    return frozenset(part for word in words for part in word.split())
+    return frozenset(word.split()[-1] for word in words)
 
 
 def _terms(text: str, marks: _Marks) -> list[str]:
