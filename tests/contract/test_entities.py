@@ -125,3 +125,16 @@ async def test_who_is_named_together_and_what_is_latest_about_somebody(store):
 async def test_what_belongs_to_one_owner_is_unknown_to_another(memory):
     await memory.remember("Sarah bakes", about=["Sarah"])
     assert await memory.scoped(Scope(owner="eve")).people() == ()
+
+
+async def test_a_word_may_begin_a_longer_name(store):
+    await commit(store, entities=(person("Anna Holm"),), add=(fact("Anna Holm bakes"),))
+
+    async def begins(word, scope=ME):
+        return await store.read(lambda tx: tx.entities.has_longer_name(scope, word))
+
+    assert await begins("anna")
+    assert not await begins("holm")
+    assert not await begins("anna holm")
+    assert not await begins("ann")
+    assert not await begins("anna", Scope(owner="eve"))

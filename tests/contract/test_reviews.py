@@ -126,3 +126,32 @@ async def test_of_many_alike_facts_the_nearest_are_given(store):
     await commit(store, add=tuple(fact(f"Likes number {number:02}") for number in range(20)))
     found = await store.read(lambda tx: tx.nodes.near_statements("me", "", [], "likes number 10"))
     assert [content[-2:] for _, content in found] == ["10", "11", "12", "09", "08", "07"]
+
+
+async def test_the_latest_facts_with_a_word_are_given_with_who_said_them(store):
+    tea = [fact(f"Cup {number} of tea") for number in range(5)]
+    gone, said = fact("Tea is over"), fact("I make coffee", speaker="Gwen")
+    await commit(store, add=(*tea, gone, said))
+    await commit(store, close=(closing(gone),))
+
+    async def holding(*words, most=9, owner="me"):
+        found = await store.read(lambda tx: tx.nodes.facts_with(owner, "", words, most=most))
+        return sorted(found.values())
+
+    assert await holding(("tea",)) == [(node.content, None) for node in tea]
+    assert await holding(("tea",), most=2) == [("Cup 3 of tea", None), ("Cup 4 of tea", None)]
+    assert await holding(("milk", "coffe")) == [("I make coffee", "Gwen")]
+    assert await holding(("tea",), owner="eve") == await holding() == []
+
+
+async def test_pairs_that_were_decided_are_known(store):
+    old, new, other = fact("Likes tea"), fact("Likes coffee"), fact("Likes milk")
+    open_, decided = (
+        Review(id=new_id(0), kind="conflict", newer=each, older=old, created_at=NOON, owner="me")
+        for each in (new, other)
+    )
+    await commit(store, add=(old, new, other))
+    await commit(store, reviews=(open_, replace(decided, decided_at=NOON, decision="keep both")))
+    keys = {node.id: (await store.read(lambda tx, n=node: tx.nodes.get(ME, n.id))).key for node in (old, new, other)}
+    assert await store.read(lambda tx: tx.reviews.decided_with(keys[old.id])) == {keys[other.id]}
+    assert await store.read(lambda tx: tx.reviews.decided_with(keys[new.id])) == set()

@@ -40,7 +40,7 @@ _ENTITY_TYPES: frozenset[str] = frozenset(get_args(EntityType))
 _NAMING: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent"))
 """Origins of facts that may name new people and things: the user's own words, and what an agent notes for the user."""
 
-_MAX_SPEAKER_CHARS, _PEOPLE_READ = 80, 200
+_MAX_SPEAKER_CHARS = 80
 _ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _PARTICLES = frozenset(("van", "von", "de", "da", "del", "di", "bin", "der", "la", "zu"))
 _NO_NAME = re.compile(r"[\d@_/\\<>{}\[\]:]")
@@ -208,8 +208,10 @@ class EntityResolver:
     def _is_part_of_known(self, name: str) -> bool:
         """Return whether a name may be short for a known person's: whether it is them is left open."""
         word = folded_name(name)
-        people = (*self._new.values(), *self._snapshot.entities.people(self._scope, most=_PEOPLE_READ))
-        return any(word in name_words(known)[:-1] for each in people for known in (each.name, *each.aliases))
+        fresh = (known for each in self._new.values() for known in (each.name, *each.aliases))
+        return any(word in name_words(known)[:-1] for known in fresh) or self._snapshot.entities.has_longer_name(
+            self._scope, word
+        )
 
     def relate(
         self,

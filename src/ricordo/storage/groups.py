@@ -252,6 +252,9 @@ class Entities(Protocol):
     def by_folded_names(self, scope: Scope, names: Sequence[str]) -> list[Entity]:
         """Return live entities that go by one of the folded names, oldest first."""
 
+    def has_longer_name(self, scope: Scope, word: str) -> bool:
+        """Return whether a live entity has a folded name of several words that begins with this one."""
+
     def key_of(self, entity_id: str) -> int | None:
         """Return the key of an entity by its id, whatever became of it; None where there is none."""
 

@@ -69,6 +69,13 @@ class Entities(Group):
     def by_folded_names(self, scope: Scope, names: Sequence[str]) -> list[Entity]:
         return list(self.by_key(scope, {key for _, key in self._alike(scope, names, ())}))
 
+    def has_longer_name(self, scope: Scope, word: str) -> bool:
+        sees, entities = self._sees(scope), self._state.tables["entities"]
+        return any(
+            sees(row) and row["folded"].startswith(f"{word} ") and is_known(entities[(row["entity"],)])
+            for row in self._state.all("aliases")
+        )
+
     def related_as(self, scope: Scope, predicate: str) -> tuple[Entity, ...]:
         targets = {relation.target for relation in self.open_relations(scope, predicate)}
         keys = [row["key"] for row in self._state.all("entities", lambda row: row["id"] in targets)]

@@ -115,6 +115,10 @@ class Entities(Group):
         rows = self._sql.rows("names_like", self._sql.scoped(scope, keys=json.dumps(names), sounds="[]"))
         return list(self.by_key(scope, {key for _, key in rows}))
 
+    def has_longer_name(self, scope: Scope, word: str) -> bool:
+        # "!" comes right after a blank.
+        return bool(self._sql.rows("names_longer", self._sql.scoped(scope, first=f"{word} ", after=f"{word}!")))
+
     def key_of(self, entity_id: str) -> int | None:
         found: int | None = self._sql.value("entity_place", {"id": entity_id})
         return found

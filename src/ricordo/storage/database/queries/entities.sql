@@ -25,6 +25,11 @@ SELECT a.alias, coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON
 WHERE a.space IN (SELECT value FROM json_each(:spaces)) AND a.sound IN (SELECT value FROM json_each(:sounds))
   AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL)
 
+-- name: names_longer
+SELECT 1 FROM aliases a JOIN entities e ON e.key = a.entity
+WHERE a.space IN (SELECT value FROM json_each(:spaces)) AND a.folded >= :first AND a.folded < :after
+  AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL) LIMIT 1
+
 -- name: names_known
 -- The same for names found in texts of one tenant: matching key, the entity with the name, and its current entity.
 SELECT a.folded, a.alias, e.key, coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
