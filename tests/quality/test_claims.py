@@ -42,6 +42,7 @@ async def test_a_restated_sentence_needs_no_verification():
         ("If I live in Oslo, I ski.", "The user lives in Oslo"),
         ("I live in Oslo.", "The user lives in Oslo with two cats"),
         ("I live in Oslo.", "Anna lives in Oslo"),
+        ("I do like olives.", "The user dislikes olives"),
     ],
 )
 async def test_what_differs_from_its_evidence_waits_for_review(said, claim):
