@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
 
 from ricordo.consolidation.prompts import own_words, speaker_label
 from ricordo.model import Node
@@ -204,7 +203,8 @@ def _is_one_word(term: str, other: str) -> bool:
     """Return whether two terms are one word: stems of a verb's persons may differ ("живу", "живёт")."""
     if term == other:
         return True
-    shared = len(commonprefix((term, other)))
+    differing = (n for n, pair in enumerate(zip(term, other, strict=False)) if pair[0] != pair[1])
+    shared = next(differing, min(len(term), len(other)))
     return term.isalpha() and shared >= max(3, 0.6 * max(len(term), len(other)))
 
 
