@@ -19,9 +19,6 @@ _SHARED = frozenset(("sessions",))
 
 _LISTED = 20
 
-COMPARED = "compare"
-"""The origin of commits by which new facts are compared with older ones in the background."""
-
 
 def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_later: bool) -> Change:
     """Return the change that undoes a commit, or all commits of a run.
@@ -40,19 +37,13 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
         if not undoing.blocking:
             break
         wanted |= undoing.blocking
-    later = sorted(each for each in wanted - set(asked) if not _is_consequence(snapshot, each))
+    later = sorted(wanted - set(asked))
     if later:
         _check_later(ledger, scope, commit_or_run, asked, later, with_later=with_later)
     states = undoing.states()
     if not states:
         raise ConflictError(f"nothing is left of {commit_or_run} to undo", hint="what was erased stays erased")
     return Change(rows=states)
-
-
-def _is_consequence(snapshot: Snapshot, commit: int) -> bool:
-    """Return whether background work made a commit because of the one before: it goes with that."""
-    made = snapshot.history.get(commit)
-    return made is not None and made.origin == COMPARED
 
 
 def undone_runs(snapshot: Snapshot, scope: Scope, change: Change) -> list[Run]:

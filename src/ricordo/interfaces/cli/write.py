@@ -103,6 +103,7 @@ async def _stored(ctx: CommandContext, memory: Memory, node_id: str, *, given: s
         return Output(data=node, show=lambda out: _show_quarantined(out, node))
     await ctx.settle(memory)
     replaced = await _replaced(memory, node)
+    doubted = [] if replaced else await _doubted(memory, node)
     expires = nodes.expires(await memory.explain(node.id), ctx.zone) if node.type != "episodic" else ""
     is_repeated = node.reinforced_at is not None
     if not is_repeated and node.content.strip() != given.strip():
@@ -116,6 +117,8 @@ async def _stored(ctx: CommandContext, memory: Memory, node_id: str, *, given: s
             out.print(dim(f"Expires {expires}."))
         if replaced:
             out.print(dim(f"It replaces: {one_line(replaced, most=100)}  (`ricordo review` can reverse this)"))
+        for older in doubted:
+            out.print(dim(f"It may make out of date: {one_line(older, most=100)}  (`ricordo review` asks about it)"))
         if node.type != "episodic":
             ctx.hint('To find it: ricordo search "..."')
 
@@ -133,6 +136,14 @@ async def _replaced(memory: Memory, node: Node) -> str:
         return ""
     earlier = [version for version in await memory.history(node.id) if version.node.id != node.id]
     return earlier[-1].content if earlier else ""
+
+
+async def _doubted(memory: Memory, node: Node) -> list[str]:
+    """Return the facts that this one may make out of date and that stay until the user decides."""
+    if node.type == "episodic" or node.reinforced_at is not None:
+        return []
+    pairs = (item for item in await memory.review(kind="conflict") if item.newer.id == node.id)
+    return [item.older.content for item in pairs if item.older is not None]
 
 
 @command()
