@@ -69,12 +69,12 @@ CHANGE = """
 import asyncio, sys
 from ricordo.memory import Memory
 from ricordo.model import Message
-from ricordo.storage.database import embedding_models
+from ricordo.storage.database import embeddings
 from tests.crash.workload import die_at
 from tests.storage.making import rows
 
 async def main(path, point):
-    embedding_models._DROP_ROWS = 10
+    embeddings._DROP_ROWS = 10
     async with Memory.open(path, embedder="hashing") as memory:
         await memory.settle(30)
 

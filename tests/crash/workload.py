@@ -23,7 +23,6 @@ from ricordo.model import Message
 from ricordo.settings import Settings
 from ricordo.storage import faults
 from ricordo.storage.database import embeddings
-from ricordo.storage.database import embeddings as embeddings_
 from ricordo.storage.database.schema import Migration, migrations
 from ricordo.storage.registry import open_store
 from tests.crash.embedders import Letters
@@ -298,7 +297,7 @@ def main(arguments=None):
     options.add_argument("--passes", type=int, default=1)
     given = options.parse_args(arguments)
     embeddings.PACK_ROWS = 16  # to cover the behaviour at 16,384 vectors and 2,000 removals
-    embeddings_._DROP_ROWS = 10
+    embeddings._DROP_ROWS = 10
     erase.AT_ONCE_ROWS = 0
     trouble = given.point == "writer: replay"
     if given.point:

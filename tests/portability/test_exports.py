@@ -116,6 +116,7 @@ async def test_markdown_can_be_read(tmp_path: Path) -> None:
         await memory.export(tmp_path / "all.md", format="markdown")
     assert sorted(path.relative_to(tmp_path / "all").as_posix() for path in (tmp_path / "all").rglob("*.md")) == [
         "MEMORY.md",
+        "people/Anna.md",
         "people/Sarah.md",
         "things/Lighthouse.md",
     ]

@@ -58,7 +58,7 @@ async def test_a_backup_has_a_manifest_verifies_and_restores_equal(tmp_path, kin
         made = await memory.backup(copy)
         last = (await memory.log(1))[0].seq
     before = held(store)
-    assert (made.kind, made.schema, made.commits) == (kind, 1, last)
+    assert (made.kind, made.schema, made.commits) == (kind, 2, last)
     assert made.rows["nodes"] == len(before["nodes"])
     assert (await Memory.verify_backup(copy)).ok
     again = place(tmp_path, kind, "again")

@@ -193,7 +193,8 @@ def _weighed(snapshot: Snapshot, short: Sequence[Ranked], known: Shortlist, plan
         return weighed
     links = [*known.versions, *_outdated(snapshot, weighed[:_COMPARED], known, plan)]
     if links or known.successors:
-        newer = () if plan.filter(None).narrows else known.newer
+        # What was asked for by its very words is not pushed aside by what does not hold them.
+        newer = () if plan.query.words_only or plan.filter(None).narrows else known.newer
         weighed = in_succession(weighed, links=links, successors=known.successors, newer=newer)
     present = {each.key for each in weighed}
     said = {key: (f"{about}|{line}", since) for key, (about, line, since) in known.statements.items() if key in present}

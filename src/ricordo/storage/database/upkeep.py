@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.storage import faults
-from ricordo.storage.database.embeddings import CENTRE_MOST, PACK_ROWS, EmbeddingModels
+from ricordo.storage.database import embeddings
+from ricordo.storage.database.embeddings import CENTRE_MOST, EmbeddingModels
 from ricordo.storage.database.statements import Group, Statements
 from ricordo.storage.database.statements import sql as statement
 from ricordo.storage.database.vector_math import decode, encode, pack_segment, sketch_segment
@@ -160,9 +161,9 @@ def recentre(snapshot: Statements, model: int, dimension: int) -> bool:
 def pack_full_shelves(snapshot: Statements) -> int:
     """Write a segment of vectors for each partition that has enough loose ones. Return how many were written."""
     made = 0
-    for model, space, shelf, after in snapshot.rows("shelves_to_pack", {"least": PACK_ROWS}):
+    for model, space, shelf, after in snapshot.rows("shelves_to_pack", {"least": embeddings.PACK_ROWS}):
         values = {"model": model, "space": space, "shelf": shelf}
-        rows = snapshot.rows("embeddings_new", {**values, "after": after, "most": PACK_ROWS})
+        rows = snapshot.rows("embeddings_new", {**values, "after": after, "most": embeddings.PACK_ROWS})
         if not rows:  # all of them were closed before they were packed
             continue
         removals = snapshot.rows("embeddings_position")[0][1]
