@@ -14,7 +14,7 @@ from ricordo.errors import InvalidError
 from ricordo.memory import Memory
 from ricordo.model import RowId, RowState
 from ricordo.storage import faults
-from ricordo.storage.database import embeddings, upkeep
+from ricordo.storage.database import embeddings
 from ricordo.storage.database.embeddings import VectorShelves, word_vectors
 from ricordo.storage.database.history import Ledger
 from ricordo.storage.database.upkeep import pack_full_shelves, put_vectors
@@ -28,7 +28,6 @@ EMBEDDED = "SELECT node FROM embeddings"
 def small_packs(monkeypatch):
     """Use segments of four vectors instead of 16,384."""
     monkeypatch.setattr(embeddings, "PACK_ROWS", 4)
-    monkeypatch.setattr(upkeep, "PACK_ROWS", 4)
 
 
 @pytest.fixture(params=[(6, 0), (6, 10_000), (10_000, 10_000)], ids=["large", "medium", "small"])
