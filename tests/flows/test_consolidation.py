@@ -168,7 +168,7 @@ async def test_a_contradiction_of_the_same_slot_replaces_and_keeps_the_evidence(
     ("new", "said"),
     [
         (fact("Sarah eats only plants", "e1", about=["Sarah"], slot="diet"), verdict("p1", "contradicts", 0.7)),
-        (fact("Sarah eats only plants", "e1", about=["Sarah"], slot="meals"), verdict("p1", "contradicts")),
+        (fact("Sarah eats only plants", "e1", about=["Sarah"], slot="employer"), verdict("p1", "contradicts")),
     ],
     ids=["not sure enough", "another slot"],
 )

@@ -16,6 +16,7 @@ from ricordo.consolidation.prompts import (
     verification,
 )
 from ricordo.retrieval.context import EstimatedTokens
+from ricordo.text.canonical import slots
 
 GOLDEN = Path(__file__).parent / "prompts.txt"
 
@@ -49,7 +50,12 @@ def test_no_message_can_make_a_line_of_its_own():
     assert [line.split()[0] for line in page.lines] == ["e1", "e2", "e3"]
 
 
+def test_the_prompt_names_every_slot_that_the_code_knows():
+    missing = [slot for slot in slots() if slot not in instructions("extract.2")]
+    assert not missing
+
+
 def test_instructions_are_short():
-    assert EstimatedTokens().count(instructions("extract.1")) < 600
+    assert EstimatedTokens().count(instructions("extract.2")) < 600
     for name in ("verify.2", "causes.1", "enrich.1", "reflect.1", "summarise.1"):
         assert EstimatedTokens().count(instructions(name)) < 250, name

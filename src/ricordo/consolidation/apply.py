@@ -13,7 +13,17 @@ from typing import TypeVar
 from ricordo.clock import from_ms, new_id
 from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.consolidation.judge import CONCLUDED, Accepted, Judged, Relationship
-from ricordo.consolidation.resolve import Arrived, arrive, is_withheld, may_replace, repeated, review_of_two
+from ricordo.consolidation.resolve import (
+    SLOT,
+    Arrived,
+    are_of_one,
+    arrive,
+    form_of,
+    is_withheld,
+    may_replace,
+    repeated,
+    review_of_two,
+)
 from ricordo.consolidation.reviews import quarantined, reasons_to_hold, with_quarantine_reviews
 from ricordo.model import (
     Assertion,
@@ -32,15 +42,13 @@ from ricordo.model import (
 from ricordo.storage import Snapshot
 from ricordo.text import name_key
 from ricordo.text.kinship import SINGLE, predicate_of, relation_named
-from ricordo.text.statement import compare
 from ricordo.trust import capped, least_of, role_of_derived, trust_of
 
 AddEntities = Callable[..., Change]
 """`encoding.entities.add_entities`: (snapshot, change, introductions, assertions, scope=, now=) -> Change."""
 
-SLOT = "slot"
 SURE = "extraction_confidence"
-"""Attributes of a derived memory: the slot whose value it gives, and how certain the model was."""
+"""The attribute of a derived memory with how certain the model was."""
 
 _REPLACED_CONFIDENCE, _REPLACED_DECAY_RATE = 0.3, 0.5
 CAUSAL_CONFIDENCE = 0.7
@@ -477,10 +485,10 @@ def _replace_contradicted(learning: _Learning, arrived: Arrived, facts: Facts) -
     for node_id, node in added.items():
         for verdict in _verdicts(learning, facts[node_id][0], "contradicts") if node.is_live else ():
             old = _present(learning, verdict.old)
-            if old is None or set(old.about) != set(node.about):
+            if old is None or not are_of_one(old, node):
                 continue
             learning.settled.add(frozenset((node_id, old.id)))
-            if verdict.confidence >= learning.rules.min_conflict and _fills_the_slot(node, old):
+            if verdict.confidence >= learning.rules.min_conflict and _may_close(node, old):
                 _replace(learning, node, old, facts[node_id][1])
             else:
                 learning.reviews.append(review_of_two("conflict", node, old, now=learning.now))
@@ -497,13 +505,12 @@ def _without_settled(learning: _Learning, arrived: Arrived) -> Arrived:
     return replace(arrived, change=replace(change, reviews=reviews))
 
 
-def _fills_the_slot(new: Node, old: Node) -> bool:
-    """Return whether both give the value of one slot, and the newer may close the older."""
-    named = new.attributes.get(SLOT)
-    is_one_slot = compare(old.content, new.content) in ("replaced", "conflict") or (
-        bool(named) and named == old.attributes.get(SLOT)
-    )
-    return is_one_slot and new.type == old.type and may_replace(new, old)
+def _may_close(new: Node, old: Node) -> bool:
+    """Return whether a fact may close an older one that a model is certain it contradicts.
+
+    Not where both name different slots, or where their words show that several values hold at a time ("likes tea").
+    """
+    return new.type == old.type and may_replace(new, old) and not form_of(old).may_both_hold(form_of(new))
 
 
 def _replace(learning: _Learning, new: Node, old: Node, fact: Accepted) -> None:
@@ -521,9 +528,9 @@ def resolve_contradiction(
         sure: how certain the caller is of the contradiction, from 0 to 1; below `least` the user is asked.
         now: Unix milliseconds, UTC.
     """
-    if not (new.is_live and old.is_live) or new.id == old.id or set(new.about) != set(old.about):
+    if not (new.is_live and old.is_live) or new.id == old.id or not are_of_one(old, new):
         return Change(), None
-    if least <= sure <= 1 and _fills_the_slot(new, old):
+    if least <= sure <= 1 and _may_close(new, old):
         change = Change(put=(_faded(superseded(old, by=new, at=from_ms(now))),), link=(supersedes(new, old, evidence),))
         return change, RunItem(what="replaced", id=old.id, other=new.id, text=old.content)
     doubt = RunItem(what="in doubt", id=new.id, text=new.content, other=old.id)

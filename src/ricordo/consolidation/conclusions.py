@@ -45,7 +45,7 @@ from ricordo.errors import RicordoError
 from ricordo.model import Category, Change, Edge, Node, NodeType, Run, RunItem, RunKind
 from ricordo.storage import Snapshot
 from ricordo.text import name_terms
-from ricordo.text.likeness import is_much_the_same
+from ricordo.text.canonical import is_much_the_same
 from ricordo.trust import awaits_a_word, capped, role_of_derived, trust_of
 
 MAX_CHARS = 500

@@ -155,7 +155,7 @@ def prompt_room(model: LanguageModel, tokens: TokenCounter, prompt: str) -> int:
     """Return how many tokens of messages fit beside the instructions, the answer's schema and the answer.
 
     Args:
-        prompt: name of the instructions, such as "extract.1".
+        prompt: name of the instructions, such as "extract.2".
 
     Raises:
         InvalidError: the model's context is too small.

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from ricordo.consolidation.prompts import own_words, speaker_label
 from ricordo.model import Node
-from ricordo.text import function_words, index_terms, name_terms, raw_words, same_name_key
+from ricordo.text import function_words, index_terms, name_terms, raw_words
+from ricordo.text.canonical import is_owner
 from ricordo.text.dates import mentions_time
 from ricordo.text.kinship import folded, predicate_of, relation_words
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
@@ -243,7 +244,4 @@ def _subject(words: Sequence[str], marks: _Marks, *, is_owners: bool) -> str:
 
 def _is_owners(node: Node) -> bool:
     """Return whether the owner of a memory said a message."""
-    if node.speaker is None or not node.owner:
-        return node.speaker is None
-    speakers = all_languages().words(lambda each: each.sentences.speakers)
-    return node.speaker.casefold() in speakers or same_name_key(node.speaker) == same_name_key(node.owner) != ""
+    return node.speaker is None or (bool(node.owner) and is_owner(node.speaker, node.owner))

@@ -58,11 +58,13 @@ from ricordo.consolidation.prompts import (
     pages,
     verification,
 )
+from ricordo.consolidation.resolve import rivals_of
 from ricordo.errors import NotFoundError, RicordoError
 from ricordo.model import Assertion, Change, Introduction, Node, Run, RunItem, Scope
 from ricordo.models.language import AnswerError
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Waiting
+from ricordo.text.canonical import canonical
 
 MOMENTARY = frozenset(("context", "observation"))
 """Categories of what holds only for the moment, and is not kept while a conversation goes on."""
@@ -299,8 +301,11 @@ async def _similar(context: ConsolidationContext, draft: Draft, fact: Accepted) 
     found = await context.similar(draft.said.scope, fact.content, fact.type, fact.about)
     place = draft.said.place
     near = [node for node in found if (node.owner, node.chat) == place and node.content != fact.content][:_CANDIDATES]
+    form = canonical(fact.content, about=fact.about, slot=fact.slot)
     resting = await context.store.read(lambda tx: _learnt_from_same(tx, draft.said.scope, fact))
-    return list({node.id: node for node in (*near, *resting)}.values())
+    rivals = await context.store.read(lambda tx: rivals_of(tx, place, form))
+    other = [node for node in rivals if node.type == fact.type and node.content != fact.content]
+    return list({node.id: node for node in (*near, *other, *resting)}.values())
 
 
 def _learnt_from_same(snapshot: Snapshot, scope: Scope, fact: Accepted) -> list[Node]:

@@ -18,6 +18,7 @@ from ricordo.consolidation.prompts import Page, own_words
 from ricordo.decay import STATED
 from ricordo.model import Assertion, Category, EntityType, Introduction, Node, NodeType
 from ricordo.text import index_terms, name_terms, question_terms, statement_line
+from ricordo.text.canonical import slot_named
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 from ricordo.text.sentences import infer_category
 
@@ -320,7 +321,7 @@ class _PageJudge:
             type=_TYPES.get(given.kind, "semantic"),
             category=category if category in _CATEGORIES else infer_category(text),  # type: ignore[arg-type]  # looked up
             about=self._about(given.about),
-            slot=" ".join(given.slot.casefold().split())[:_MAX_NAME_CHARS],
+            slot=slot_named(given.slot)[:_MAX_NAME_CHARS],
             confidence=STATED if given.said else CONCLUDED,
             sure=scaled(given.confidence),
             evidence=evidence or (),

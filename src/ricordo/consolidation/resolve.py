@@ -15,10 +15,13 @@ from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.model import Change, Edge, Node, Review, ReviewKind, Scope
 from ricordo.storage import Snapshot
 from ricordo.text import statement_line
-from ricordo.text.change import Succession, succession, topics
-from ricordo.text.likeness import is_much_the_same
+from ricordo.text.canonical import Canonical, canonical, is_much_the_same, slot_words
+from ricordo.text.change import Succession, likelihood, succession, topics
 from ricordo.text.statement import Verdict, compare
 from ricordo.trust import lower, may_override, trust_of
+
+SLOT = "slot"
+"""The attribute with the slot whose value a derived memory gives."""
 
 _REPEATED = 1.0
 """What a repetition adds to the score of a fact: less than `reinforce`, which the user does on purpose."""
@@ -31,6 +34,7 @@ LATEST = 8
 """So many facts are looked at for each telling word of a new one, the latest."""
 
 _MOST_OUTDATED = 3
+_LIKELY = 0.1  # of being out of date: enough to ask a model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +128,7 @@ class _Arriving:
         if len(verdicts) > _MAX_SEVERAL and all(verdict == "several" for verdict in verdicts.values()):
             verdicts = {}  # normal for such a slot: they need not even be read
         sharing = self._sharing_a_word(node)
-        verdicts |= {key: "same" for key, (content, _) in sharing.items() if compare(content, node.content) == "same"}
+        verdicts |= _in_one_form(sharing, node)
         changed = _outdated(sharing, node)
         keys = verdicts.keys() | changed.keys()
         stored = self._snapshot.nodes.by_key(self._scope, keys) if keys else {}
@@ -137,7 +141,7 @@ class _Arriving:
             if not _are_apart(each, node):
                 found[each.id] = _stronger(None, _in_one_breath(each, node)), each
         for each in (fact for subjects in _subjects(node, about) for fact in self._beside(subjects, line)):
-            found[each.id] = _stronger(compare(each.content, node.content), _in_one_breath(each, node)), each
+            found[each.id] = _stronger(form_of(each).verdict(form_of(node)), _in_one_breath(each, node)), each
         live = [(verdict, old) for verdict, old in found.values() if verdict and is_rival(old, node, now=self._at)]
         return sorted(live, key=lambda pair: self._recency(pair[1]), reverse=True)
 
@@ -186,6 +190,43 @@ class _Arriving:
         self.reviews.append(review_of_two(kind, node, old, now=self._now))
 
 
+def rivals_of(snapshot: Snapshot, place: tuple[str, str], form: Canonical) -> list[Node]:
+    """Return the few live facts that a statement may repeat or contradict: of its slot, or about the same thing."""
+    words = topics(form.said).stems | slot_words(form.slot, form.said)
+    found = snapshot.nodes.facts_with(*place, words, most=LATEST)
+    near = dict(snapshot.nodes.near_statements(*place, (), statement_line(form.said)))
+    likely = {key: likelihood(content, form.text) for key, (content, _) in found.items()}
+    likely |= {key: _LIKELY for key, content in near.items() if _begin_alike(content, form.said)}
+    stored = snapshot.nodes.by_key(Scope(owner=place[0], chat=place[1] or None), likely)
+    of_slot = {key for key, old in stored.items() if form.slot and form_of(old).slot == form.slot}
+    ranked = sorted(stored, key=lambda key: (key in of_slot, likely[key], key), reverse=True)
+    return [stored[key] for key in ranked if key in of_slot or likely[key] >= _LIKELY][:_MOST_OUTDATED]
+
+
+def _begin_alike(one: str, other: str) -> bool:
+    """Return whether two statements share the beginning up to their values: "I am a ..."."""
+    words = statement_line(one).split(), statement_line(other).split()
+    return words[0][:2] == words[1][:2] != []
+
+
+def form_of(node: Node, *, beside: Node | None = None) -> Canonical:
+    """Return the canonical form of a fact; one that has no subject may name that of another beside it."""
+    slot = str(node.attributes.get(SLOT, ""))
+    about = node.about or [name for name in (beside.about if beside else ()) if name in node.content]
+    return canonical(node.content, speaker=node.speaker, owner=node.owner, about=about, slot=slot)
+
+
+def _in_one_form(facts: Mapping[int, tuple[str, str | None]], node: Node) -> dict[int, Verdict]:
+    """Return what facts in other persons' grammar are to a new one, by key: "Anna works" and her own "I work"."""
+    new, owner = form_of(node), node.owner
+    forms = {
+        key: canonical(content, speaker=speaker, owner=owner, about=[each for each in node.about if each in content])
+        for key, (content, speaker) in facts.items()
+    }
+    found = {key: form.verdict(new) for key, form in forms.items()}
+    return {key: verdict for key, verdict in found.items() if verdict in ("same", "replaced", "conflict")}
+
+
 def _outdated(facts: Mapping[int, tuple[str, str | None]], node: Node) -> dict[int, Succession]:
     """Return those of some facts that a new one may make out of date, in whatever words, by key.
 
@@ -203,6 +244,14 @@ def _outdated(facts: Mapping[int, tuple[str, str | None]], node: Node) -> dict[i
 def _are_apart(old: Node, new: Node) -> bool:
     """Return whether two facts are about others who are named beside the text: "Lives in Rome", about Bob."""
     return bool(_named_beside(old) - set(new.about) or _named_beside(new) - set(old.about))
+
+
+def are_of_one(old: Node, new: Node) -> bool:
+    """Return whether two facts are about the same people or things; the owner is one of them."""
+    if set(old.about) == set(new.about):
+        return True
+    before, after = form_of(old, beside=new).subject, form_of(new, beside=old).subject
+    return before is not None and before == after and not _are_apart(old, new)
 
 
 def _named_beside(node: Node) -> set[str]:

@@ -38,7 +38,7 @@ from ricordo.models.language import AnswerError
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Waiting
 from ricordo.text import name_key
-from ricordo.text.likeness import MUCH, likeness
+from ricordo.text.canonical import MUCH, likeness
 
 _MAX_SUMMARY_CHARS = 2_000
 _SUMMARISE = "summarise.1"

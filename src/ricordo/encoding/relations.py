@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ricordo.model import Origin, Role
-from ricordo.text import same_name_key
+from ricordo.text.canonical import is_owner
 from ricordo.text.entity_recognition import folded_words
 from ricordo.text.kinship import NOT_PEOPLE, known_relation, may_name_relation, relation_pattern
 from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, fold_letters, languages_of
@@ -222,9 +222,7 @@ def is_owners_word(role: Role | None, origin: Origin, speaker: str | None, *, ow
     """
     if not owner or not is_persons_word(role, origin):
         return False
-    if speaker is None or speaker.casefold() in self_words():
-        return True
-    return same_name_key(speaker) == same_name_key(owner) != ""
+    return speaker is None or is_owner(speaker, owner)
 
 
 @cached()

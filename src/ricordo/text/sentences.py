@@ -8,7 +8,16 @@ from typing import NamedTuple
 
 from ricordo.model import Category
 from ricordo.text.analyzer import function_terms, index_terms
-from ricordo.text.languages import LanguageSet, all_languages, cached, default_languages, languages_of
+from ricordo.text.languages import (
+    NEVER,
+    LanguageSet,
+    all_languages,
+    cached,
+    default_languages,
+    fold_letters,
+    languages_of,
+)
+from ricordo.text.languages.schema import Language
 
 MAX_CHARS = 200_000
 """A longer text is a book; only its beginning is read."""
@@ -77,6 +86,70 @@ def _plain_sentence() -> re.Pattern[str]:
     # A look-behind has one length.
     behind = "".join(rf"|(?<=\b(?:{'|'.join(words)}))\." for words in by_length.values())
     return re.compile(rf"(?:[^.!?\n…]|\.(?=\w)|(?<=\b[A-Z\u0410-\u042f])\.{behind})+[.!?…]*")
+
+
+# ---- a statement as its subject would make it
+
+
+@cached(maxsize=4_096)
+def in_first_person(text: str, name: str = "") -> str:
+    """Return a statement about the user, or about somebody by name, as they would make it themselves.
+
+    Any other statement is returned as it is.
+
+    >>> in_first_person("The user works at Globex"), in_first_person("Anna lives with her sister", "Anna")
+    ('I work at Globex', 'I live with my sister')
+    """
+    start, rest = text[:MAX_PLAIN_CHARS], text[MAX_PLAIN_CHARS:]
+    languages = languages_of(start)
+    if found := _subject_of(languages, name).match(start):
+        language = next(each for each in languages if found.lastgroup == f"{_IN}{each.code}")
+        return f"{language.persons.i} {_own_words(start[found.end() :], language)}{rest}"
+    if not (name or _speaks_of_user(languages).search(start)):
+        return text
+    said = start[:1].lower() + start[1:]
+    for pattern, (mine, *_) in languages.endings(lambda each: each.persons.forms):
+        said = re.sub(pattern.replace("<NAME>", re.escape(name) or NEVER), mine, said, flags=re.IGNORECASE)
+    return said[:1].upper() + said[1:] + rest if said[1:] != start[1:] else text
+
+
+_IN = "in_"
+
+
+@cached(maxsize=1_024)
+def _subject_of(languages: LanguageSet, name: str) -> re.Pattern[str]:
+    """Return the pattern of a subject at the beginning with a verb or an adverb behind it."""
+    whose = ((each.code, re.escape(name) or f"(?i:{'|'.join(each.persons.subject)})") for each in reversed(languages))
+    has_persons = {each.code for each in languages if each.persons.i}
+    found = [rf"(?P<{_IN}{code}>\W*{who}) +(?=[^\W\dA-ZÄÖÜА-ЯЁ])" for code, who in whose if code in has_persons]
+    return re.compile("|".join(found) or NEVER)
+
+
+@cached()
+def _speaks_of_user(languages: LanguageSet) -> re.Pattern[str]:
+    words = languages.words(lambda each: each.sentences.self_words)
+    return re.compile(rf"\b(?:{'|'.join(sorted(words)) or NEVER})", re.IGNORECASE)
+
+
+def _own_words(rest: str, language: Language) -> str:
+    """Return what follows a subject with its verb and its pronouns in the first person."""
+    persons, words = language.persons, rest.split(" ")
+    place = next((place for place, word in enumerate(words) if word.lower() not in persons.between), 0)
+    words[place] = _first_person_verb(words[place], language)
+    rest = " ".join(words)
+    for pattern, (mine, *_) in persons.own:
+        rest = re.sub(pattern, mine, rest)
+    return rest
+
+
+def _first_person_verb(word: str, language: Language) -> str:
+    folded = fold_letters(word)
+    if folded in language.persons.verbs:
+        return language.persons.verbs[folded]
+    for ending, (mine, *_) in language.persons.endings:
+        if folded.endswith(ending) and len(folded) > len(ending) + 1:
+            return folded.removesuffix(ending) + mine
+    return word
 
 
 def infer_category(content: str) -> Category:

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ricordo.text.languages import LanguageSet, cached, fold_letters, languages_of
+from ricordo.text.languages.schema import Endings
+from ricordo.text.sentences import in_first_person
 
 MAX_STATEMENT_CHARS = 400
 """A longer text tells a story rather than one fact; only its beginning is read."""
@@ -41,6 +43,7 @@ class _Reading:
     fillers: frozenset[str]
     silent: frozenset[str]
     spellings: dict[str, str]
+    contractions: Endings
     value_first: tuple[re.Pattern[str], ...]
     not_a_value: frozenset[str]
 
@@ -51,6 +54,7 @@ def _reading(languages: LanguageSet) -> _Reading:
         fillers=languages.words(lambda each: each.statements.fillers),
         silent=languages.words(lambda each: each.statements.articles) | _DASHES,
         spellings=languages.mapping(lambda each: each.statements.spellings),
+        contractions=languages.endings(lambda each: each.persons.contractions),
         value_first=tuple(map(re.compile, languages.in_order(lambda each: each.statements.value_first))),
         not_a_value=languages.words(lambda each: each.statements.not_a_value),
     )
@@ -70,13 +74,16 @@ class Statement:
 
 @cached(maxsize=4_096)
 def statement(text: str) -> Statement:
-    """Read a sentence: fillers are left out, and the value of a role held by one is put last.
+    """Read a sentence: fillers are left out, the value of a role held by one is put last, and the user is the speaker.
 
-    >>> statement("Lena Holm is now the CEO of Acme.").line
-    'ceo of acme is lena holm'
+    >>> statement("Lena Holm is now the CEO of Acme.").line, statement("The user lives in Rome").line
+    ('ceo of acme is lena holm', 'i live in rome')
     """
+    text = in_first_person(text[:MAX_STATEMENT_CHARS])
     reading = _reading(languages_of(text))
-    begun = _APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text[:MAX_STATEMENT_CHARS]))
+    begun = _APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text))
+    for short, (whole, *_) in reading.contractions:
+        begun = re.sub(rf"\b{short}\b", whole, begun, flags=re.IGNORECASE)
     found = [(token, _folded(token, reading.spellings)) for token in _TOKEN.findall(begun)]
     tokens = [token for token, word in found if word not in reading.fillers]
     words = [word for _, word in found if word not in reading.fillers]
@@ -405,6 +412,18 @@ def compare(old: str, new: str) -> Verdict | None:
     if aligned is None or not _are_two_values(aligned):
         return None
     return _weighed(aligned, is_denied=before.is_denied)
+
+
+def holds_several(old: str, new: str) -> bool:
+    """Return whether two statements give two values of what usually has several: "likes tea", "likes coffee"."""
+    first, second = statement(old), statement(new)
+    aligned = _align(first, second, languages_of(old).union(languages_of(new)))
+    if aligned is None:
+        return False
+    # The last word of the frame asks for the value: "my daughter attends" asks for one of what she attends.
+    words = [word for word in first.words[: aligned.frame.size] if word not in aligned.known.articles]
+    asking = words[-2:] if words[-1:] and words[-1] in aligned.known.copulas else words[-1:]
+    return aligned.frame.has_verb and aligned.known.several.search(" ".join(asking)) is not None
 
 
 def _is_whole(old: str, new: str) -> bool:

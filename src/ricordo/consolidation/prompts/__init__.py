@@ -16,7 +16,7 @@ from ricordo.model import Node
 from ricordo.ports import TokenCounter, Turn
 from ricordo.text.prompt_text import PLACE, without_recalled
 
-EXTRACT = "extract.1"
+EXTRACT = "extract.2"
 CHECK = "check.1"
 VERSION = f"{EXTRACT}+{CHECK}+verify.2"
 """The version that a run records. A changed prompt gets a new file and a new number."""
@@ -30,18 +30,18 @@ _BEFORE_CHARS = 300
 
 @cache
 def instructions(name: str) -> str:
-    """Return the text of a prompt file, such as "extract.1"."""
+    """Return the text of a prompt file, such as "extract.2"."""
     return (files(__package__) / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
-def extraction(lines: Sequence[str], *, before: Sequence[str], day: str, name: str = "extract.1") -> list[Turn]:
+def extraction(lines: Sequence[str], *, before: Sequence[str], day: str, name: str = "extract.2") -> list[Turn]:
     """Ask what to learn from a page of a conversation.
 
     Args:
         lines: one for each message, beginning with its handle.
         before: the last lines of the page before, as context that must not be used as evidence.
         day: date of the first message, ISO 8601.
-        name: of the prompt: "extract.1" or "summarise.1".
+        name: of the prompt: "extract.2" or "summarise.1".
     """
     mark = _mark((*before, *lines))
     earlier = ["(said before, for understanding only)", *before, "(from here on)"] if before else []

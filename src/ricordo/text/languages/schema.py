@@ -238,6 +238,28 @@ class Sentences:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Persons:
+    """How a statement about somebody reads when they make it themselves: "The user works", "I work"."""
+
+    i: str = ""
+    subject: Patterns = ()
+    forms: Endings = ()
+    own: Endings = ()
+    between: Words = ()
+    verbs: Mapping[str, str] = field(default_factory=dict)
+    endings: Endings = ()
+    contractions: Endings = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slots:
+    """What one has one of at a time: the names that models give it, and the words of statements that give its value."""
+
+    labels: Mapping[str, Words] = field(default_factory=dict)
+    said: Mapping[str, Words] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlainStatements:
     """Statements so plain that they are kept without a model."""
 
@@ -394,6 +416,8 @@ class Language:
     statements: Statements = field(default_factory=Statements)
     change: Change = field(default_factory=Change)
     sentences: Sentences = field(default_factory=Sentences)
+    persons: Persons = field(default_factory=Persons)
+    slots: Slots = field(default_factory=Slots)
     plain: PlainStatements = field(default_factory=PlainStatements)
     entities: Entities = field(default_factory=Entities)
     people: People = field(default_factory=People)

@@ -1,0 +1,226 @@
+"""The canonical form of a statement, in which what is remembered, learnt by rule and proposed by a model meet. Pure.
+
+"I work at Globex" (said by Anna), "Anna works at Globex" and, of the owner, "The user works at Globex" are one form:
+a subject, and what the subject would say. Where the thing is known of which one has one at a time (an employer), that
+is its slot. Polarity and value are read from the words; the time is that of the fact. Two facts of one subject are
+compared by that form; where nothing aligns, by how much they say the same (`likeness`), in whatever words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ricordo.text.analyzer import index_terms
+from ricordo.text.change import topics
+from ricordo.text.kinship import relation_named, relation_words
+from ricordo.text.languages import LanguageSet, all_languages, cached, fold_letters, is_ordinary, languages_of
+from ricordo.text.names import folded_name, same_name_key
+from ricordo.text.sentences import in_first_person, telling_words
+from ricordo.text.statement import Verdict, compare, holds_several, statement, statement_line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canonical:
+    """A statement in the words of its subject.
+
+    Attributes:
+        text: as it stands.
+        subject: "" for the owner, the folded name of somebody else, None for nobody in particular.
+        said: the statement as its subject would make it.
+        slot: the slot whose value it gives, as far as one is recognised, or as a model called it.
+    """
+
+    text: str
+    subject: str | None
+    said: str
+    slot: str = ""
+
+    def verdict(self, newer: Canonical) -> Verdict | None:
+        """Return what it is to a newer statement; None where they are unrelated, or of different people."""
+        if self.subject == newer.subject:
+            return compare(self.said, newer.said)
+        return compare(self.text, newer.text) if None in (self.subject, newer.subject) else None
+
+    def may_both_hold(self, other: Canonical) -> bool:
+        """Return whether both are known to give values of different slots, or of one that usually has several."""
+        if self.slot and self.slot == other.slot:
+            return False
+        return {self.slot, other.slot} <= slots() or holds_several(self.said, other.said)
+
+
+def canonical(
+    text: str, *, speaker: str | None = None, owner: str = "", about: Sequence[str] = (), slot: str = ""
+) -> Canonical:
+    """Return the canonical form of a statement.
+
+    Args:
+        speaker: who said it; None is the owner.
+        owner: the name of the owner, "" for a group's memory.
+        about: names of the people and things it is about.
+        slot: the name that a model gave its slot.
+
+    >>> canonical("Anna works at Globex", about=["Anna"]).said, canonical("The user works at Globex").said
+    ('I work at Globex', 'I work at Globex')
+    """
+    name = about[0] if len(about) == 1 else ""
+    plain = _without_role(text, name)
+    if name and plain[: len(name)].casefold() == name.casefold() and not plain[len(name) : len(name) + 1].isalnum():
+        subject: str | None = folded_name(name)
+        said = in_first_person(plain, plain[: len(name)])
+    else:
+        said = in_first_person(text)
+        is_own = topics(said).is_own
+        whose = "" if speaker is None or is_owner(speaker, owner) else folded_name(speaker)
+        subject = whose if is_own else folded_name(name) if name else None
+    return Canonical(text=text, subject=subject, said=said, slot=slot_named(slot) or _slot_said(said))
+
+
+def _without_role(text: str, name: str) -> str:
+    """Return a statement without what somebody is to the speaker: "My sister Anna lives" is "Anna lives"."""
+    before, found, behind = text.partition(name) if name else ("", "", "")
+    return f"{found}{behind}" if found and before and relation_named(before.strip(" ,")) else text
+
+
+def is_owner(speaker: str, owner: str) -> bool:
+    """Return whether a speaker is the owner of a memory, by name or as a transcript calls the owner: "me", "user"."""
+    speakers = all_languages().words(lambda each: each.sentences.speakers)
+    return speaker.casefold() in speakers or same_name_key(speaker) == same_name_key(owner) != ""
+
+
+@cached()
+def slots() -> frozenset[str]:
+    """Return the names of the slots that are known by words, in any language."""
+    return frozenset(name for each in all_languages() for name in each.slots.labels)
+
+
+@cached()
+def _labels() -> dict[str, str]:
+    tables = [each.slots.labels for each in all_languages()]
+    return {_folded_label(label): name for table in tables for name in table for label in table[name]}
+
+
+def slot_named(label: str) -> str:
+    """Return the known slot of a name that a model gave; an unknown name, folded.
+
+    >>> slot_named("Place of residence"), slot_named("shoe size")
+    ('home', 'shoe size')
+    """
+    folded = _folded_label(label)
+    return _labels().get(folded, folded)
+
+
+def _folded_label(label: str) -> str:
+    return " ".join(re.sub(r"[_\W]+", " ", fold_letters(label.casefold())).split())
+
+
+@cached(maxsize=4_096)
+def _slot_said(said: str) -> str:
+    words = f" {' '.join(statement(said).words)} "
+    tables = [each.slots.said for each in languages_of(said)]
+    known = ((name, phrase) for table in tables for name in table for phrase in table[name])
+    return next((name for name, phrase in known if f" {phrase} " in words), "")
+
+
+def slot_words(slot: str, text: str) -> frozenset[tuple[str, ...]]:
+    """Return the stems of the telling words by which statements of a slot are found, in the languages of a text."""
+    languages = languages_of(text)
+    phrases = (
+        phrase for each in languages for phrase in (*each.slots.labels.get(slot, ()), *each.slots.said.get(slot, ()))
+    )
+    return frozenset((stem,) for phrase in phrases for stem in telling_words(phrase))
+
+
+# ---- the open form
+
+MUCH = 0.5
+"""From this likeness on, two statements say much the same."""
+
+_WORD = re.compile(r"[^\W_]+")
+# Forms of a word share that many letters at least, and all but the last of the shorter one.
+_FORM_CHARS = 4
+
+
+def is_much_the_same(one: str, other: str) -> bool:
+    """Return whether two statements say much the same, and neither adds more than it shares.
+
+    >>> is_much_the_same("I have a dog", "The user has a dog named Rex")
+    True
+    """
+    if likeness(one, other) < MUCH:
+        return False
+    fewer, more = sorted((_said(one), _said(other)), key=len)
+    naming = all_languages().words(lambda each: each.sentences.naming)
+    is_named = any(not naming.isdisjoint(_WORD.findall(text.lower())) for text in (one, other))
+    return len(more) <= (2 + is_named) * len(fewer)
+
+
+def likeness(one: str, other: str) -> float:
+    """Return how much of the shorter of two statements the other one says too, from 0 to 1.
+
+    Two values of one thing ("lives in Oslo", "lives in Rome") are not alike at all, nor are a statement and its denial,
+    or statements about two relatives, or statements of which each has a name or a number of its own.
+    """
+    if statement_line(one) == statement_line(other):
+        return 1.0
+    if {compare(one, other), compare(other, one)} - {None, "same"} or _is_denied(one) != _is_denied(other):
+        return 0.0
+    fewer, more = sorted((_said(one), _said(other)), key=len)
+    lost, added = _without(fewer, more), _without(more, fewer)
+    if (lost & _values(one, other) and added & _values(one, other)) or (lost & _kin() and added & _kin()):
+        return 0.0
+    return 0.99 * (len(fewer) - len(lost)) / len(fewer) if fewer else 0.0
+
+
+def _said(text: str) -> frozenset[str]:
+    """Return the terms of a statement that say something: that somebody has a thing says the thing."""
+    return telling_words(_silent(all_languages()).sub(" ", text)) or telling_words(text)
+
+
+def _without(terms: frozenset[str], others: frozenset[str]) -> frozenset[str]:
+    """Return the terms that the others have in no form."""
+    return frozenset(term for term in terms - others if not any(_is_form(term, other) for other in others))
+
+
+def _is_form(term: str, other: str) -> bool:
+    chars = max(_FORM_CHARS, min(len(term), len(other)) - 1)
+    return term[:chars] == other[:chars] and len(term) >= chars <= len(other)
+
+
+def _is_denied(text: str) -> bool:
+    languages = languages_of(text)
+    lowered = text.lower().replace("’", "'")
+    negations = languages.words(lambda each: each.statements.negations)
+    endings = tuple(languages.in_order(lambda each: each.statements.negated_endings))
+    is_ending = any(word.endswith(endings) for word in lowered.split()) if endings else False
+    return is_ending or not negations.isdisjoint(_WORD.findall(fold_letters(lowered)))
+
+
+def _values(*texts: str) -> frozenset[str]:
+    """Return the terms of names and numbers: words with a digit, or capitalised. The first word may be any word."""
+    found = [
+        word
+        for text in texts
+        for place, word in enumerate(_WORD.findall(text))
+        if any(map(str.isdigit, word)) or (word[0].isupper() and (place or _is_name(word, text)))
+    ]
+    return frozenset(term for word in found for term in index_terms(word))
+
+
+def _is_name(word: str, text: str) -> bool:
+    folded = fold_letters(word.lower())
+    languages = languages_of(text)
+    silent = languages.words(lambda each: (*each.function_words, *each.sentences.self_words))
+    return folded not in silent and not any(is_ordinary(folded, language) for language in languages)
+
+
+@cached()
+def _kin() -> frozenset[str]:
+    return frozenset(term for word in relation_words() for term in index_terms(word))
+
+
+@cached()
+def _silent(languages: LanguageSet) -> re.Pattern[str]:
+    words = languages.words(lambda each: (*each.sentences.having, *each.sentences.self_words, *each.sentences.naming))
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b", re.IGNORECASE)

@@ -1,0 +1,62 @@
+"""What a model says is out of date: facts of every origin give way, and nothing else does."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from benchmarks.contradictions import DATA, ORIGINS, outcomes
+
+from ricordo import Memory, Settings
+from ricordo.language import ScriptedModel
+from tests.flows.test_consolidation import contents, fact, proposal, verdict
+
+PAIRS = [row for row in map(json.loads, DATA.read_text(encoding="utf-8").splitlines()) if row["half"] == "first"]
+
+
+@pytest.mark.parametrize("origin", ORIGINS)
+async def test_a_newer_fact_wins_wherever_the_old_one_comes_from(origin):
+    found = await outcomes(PAIRS, origin)
+    assert len(found) == 22 and not [each.row["id"] for each in found if not each.wins]
+
+
+async def told(place: str, old: str, new: dict[str, object], message: str, **given: object) -> Memory:
+    """Return a memory with a remembered fact, and what a model learns from a message that it says contradicts it."""
+    answers = {"Proposal": proposal(new), "Verdicts": verdict("p1", "contradicts")}
+    checks = {"checks": [{"claim": "c1", "is": "stated", "confidence": 0.9}]}
+    model = ScriptedModel(lambda turns, schema: answers.get(schema["title"], checks))
+    memory = await Memory.open(place, model=model, settings=Settings(durability="process"))
+    await memory.remember(old, **given)
+    await memory.add(message, session="s1")
+    await memory.consolidate("s1")
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("I like tea", fact("The user likes coffee", "e1"), "I like coffee."),
+        ("I speak Dutch", fact("The user speaks Polish", "e1"), "I speak Polish."),
+        ("I work at Acme", fact("The user lives in Acme Street", "e1", slot="home"), "I live in Acme Street."),
+    ],
+)
+async def test_what_may_both_hold_is_reviewed_whatever_a_model_says(tmp_path, old, new, message):
+    memory = await told(str(tmp_path / "me.db"), old, new, message)
+    assert await contents(memory) == {old, new["text"]}
+    assert not [each for each in await memory.review() if each.kind == "replaced"]
+    await memory.close()
+
+
+async def test_what_the_owner_does_is_never_ended_by_what_another_does(tmp_path):
+    new = fact("Anna works at Globex", "e1", about=["Anna"])
+    memory = await told(str(tmp_path / "me.db"), "I work at Acme", new, "Anna works at Globex.")
+    assert await contents(memory) == {"I work at Acme", "Anna works at Globex"}
+    await memory.close()
+
+
+async def test_a_fact_that_a_model_learns_in_other_words_for_the_owner_is_kept_once(tmp_path):
+    memory = await told(
+        str(tmp_path / "me.db"), "I work at Acme", fact("The user works at Acme", "e1"), "I work at Acme, by the way."
+    )
+    assert await contents(memory) == {"I work at Acme"}
+    await memory.close()
