@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench leaks peers ablation crash lives histories knowledge fuzz clean fuzz-http load adapters conformance
+.PHONY: demo demo-llm test check format docs bench quality leaks peers ablation crash lives histories knowledge fuzz clean fuzz-http load adapters conformance
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -49,6 +49,16 @@ bench: $(READY)
 	@$(BIN)/python benchmarks/background.py
 	@$(BIN)/python benchmarks/vectors.py
 	@$(BIN)/python benchmarks/folder.py --lines $(or $(LINES_OF_FOLDER),100000)
+
+# Retrieval quality beside plain baselines, as one table: make quality DATA=FOLDER measures all sets (half an hour, see
+# benchmarks/quality.py); without DATA, it prints the committed results.
+quality: $(READY)
+ifdef DATA
+	@$(BIN)/pip install -q "bm25s==0.3.*"
+	@for system in bm25 hybrid none default; do $(BIN)/python benchmarks/quality.py --data "$(DATA)" --embedder $$system \
+	  --out benchmarks/results/quality-$$system.json >&2 || exit 1; done
+endif
+	@$(BIN)/python benchmarks/quality.py --table
 
 # Compare with other stores on the same documents: make peers FILE=conversations.jsonl. Installs them all (several GB) in a
 # temporary folder; takes 15 minutes.

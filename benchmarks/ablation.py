@@ -18,11 +18,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from quality import DEPTHS, Answered, answers, interval, machine, message, summary
+from quality import DEPTHS, Answered, Part, answer, conversations, interval, machine, ranked, summary
 from ricordo import Memory, Settings
 from ricordo.model import SignalName
 from ricordo.models.embedding import resolve
 from ricordo.ports import Embedder
+from search_systems import index_of, message
 
 
 class Remembering:
@@ -90,26 +91,25 @@ async def run(file: Path, spec: str) -> dict[str, list[Answered]]:
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     embedder = Remembering(resolve(spec))
     answered: dict[str, list[Answered]] = {name: [] for name in variants()}
-    for conversation in dict.fromkeys(row["conv"] for row in rows):
-        mine = [row for row in rows if row["conv"] == conversation]
+    for part in conversations(rows):
         with tempfile.TemporaryDirectory() as folder:
-            turns = await filled(Path(folder) / "me.db", mine, embedder)
+            ids = await filled(Path(folder) / "me.db", part, embedder)
             for name, (settings, has_embedder) in variants().items():
                 chosen = embedder if has_embedder else None
                 async with Memory.open(Path(folder) / "me.db", embedder=chosen, settings=settings) as memory:
-                    answered[name] += await answers(memory, mine, turns)
-                sys.stderr.write(f"\r{conversation}: {name:40}")
+                    index = index_of(memory, ids)
+                    answered[name] += [await answer(index, part, row, ranked) for row in part.questions]
+                sys.stderr.write(f"\r{part.name}: {name:40}")
     sys.stderr.write("\n")
     return answered
 
 
-async def filled(path: Path, rows: Sequence[Mapping[str, Any]], embedder: Embedder) -> dict[str, str]:
-    """Fill a store with the conversation's turns and vectors; return the names of the turns by id."""
-    turns = {row["id"]: row for row in rows if row["kind"] == "turn"}
+async def filled(path: Path, part: Part, embedder: Embedder) -> dict[str, str]:
+    """Fill a store with the conversation's turns and vectors; return their ids by the names of the turns."""
     async with Memory.open(path, embedder=embedder, settings=_settings()) as memory:
-        ids = await memory.add_many([message(row) for row in turns.values()])
+        ids = await memory.add_many([message(row) for row in part.turns])
         await memory.settle()
-    return dict(zip(ids, turns, strict=True))
+    return {row["id"]: id for row, id in zip(part.turns, ids, strict=True)}
 
 
 def compared(answered: Mapping[str, list[Answered]]) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def compared(answered: Mapping[str, list[Answered]]) -> dict[str, Any]:
             "results": summary(each),
             "recall@10 lost": interval(
                 [
-                    before.recall[10] - after.recall[10]
+                    before.scores["recall@10"] - after.scores["recall@10"]
                     for before, after in zip(whole, each, strict=True)
                     if before.category != "adversarial"
                 ]

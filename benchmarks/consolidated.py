@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from quality import message
 from ricordo import Memory, Settings
 from ricordo.language import ScriptedModel
 from ricordo.ports import Turn
+from search_systems import message
 
 _LINE = re.compile(r"^(e\d+) ([^:]+): (.*)$", re.MULTILINE)
 

@@ -22,7 +22,7 @@ import platform
 import random
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -84,10 +84,10 @@ async def order(rows: list[dict[str, Any]], embedder: str | None) -> dict[str, A
             found = (await memory.search(row["question"], limit=20)).ids
             newest = {ids[each] for each in row["evidence"]}
             stale = {ids[each] for each in row.get("stale", ())} - newest
-            first.append(found[:1] != [] and found[0] in newest)
-            place = next((n for n, each in enumerate(found) if each in newest), len(found))
+            is_first, is_stale_above = newest_and_stale(found, newest, stale)
+            first.append(is_first)
             conflicts += bool(stale)
-            above += any(each in stale for each in found[:place])
+            above += is_stale_above
         listed = await memory.review(limit=1_000)
         live = len((await memory.list(limit=1_000)).nodes)
     return {
@@ -99,6 +99,12 @@ async def order(rows: list[dict[str, Any]], embedder: str | None) -> dict[str, A
         "facts": len(ids),
         "reviews": {kind: sum(each.kind == kind for each in listed) for kind in ("replaced", "conflict", "several")},
     }
+
+
+def newest_and_stale(found: Sequence[str], newest: Set[str], stale: Set[str]) -> tuple[bool, bool]:
+    """Return whether the newest fact is the first hit, and whether a contradicted one stands above it."""
+    place = next((n for n, each in enumerate(found) if each in newest), len(found))
+    return bool(found) and place == 0, any(each in stale for each in found[:place])
 
 
 def statements(count: int, *, seed: int) -> Iterator[str]:

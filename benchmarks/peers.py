@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import quality
+import search_systems
 from peer_task import Conversation, Document, Question, Task, Words, write_task
 
 HERE = Path(__file__).parent
@@ -206,7 +207,7 @@ def read_conversations(file: Path) -> list[Conversation]:
 
 
 def document(row: dict[str, Any]) -> Document:
-    message = quality.message(row)
+    message = search_systems.message(row)
     speaker = message.speaker or ""
     text = f"{speaker}: {message.text}" if speaker else message.text
     return Document(
@@ -365,15 +366,10 @@ def figures(raw: dict[str, Any], task: Task) -> dict[str, Any]:
 def scored(questions: list[Question], rankings: list[list[str]], search_ms: list[float]) -> dict[str, Any]:
     return quality.summary(
         [
-            quality.Answered(category=question.category, recall=recalls(question, found), ms=ms)
+            quality.Answered(category=question.category, scores=quality.ranks(found, set(question.evidence)), ms=ms)
             for question, found, ms in zip(questions, rankings, search_ms, strict=True)
         ]
     )
-
-
-def recalls(question: Question, found: list[str]) -> dict[int, float]:
-    evidence = set(question.evidence)
-    return {k: len(evidence & set(found[:k])) / len(evidence) for k in quality.DEPTHS}
 
 
 # its output

@@ -24,7 +24,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.quality import machine, message
+from benchmarks.quality import machine
+from benchmarks.search_systems import message
 
 from ricordo import Fact, Memory, Message, Settings
 from ricordo.interfaces.demo import TIME_ZONE, DemoClock, conversation, questions

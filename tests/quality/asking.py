@@ -38,6 +38,9 @@ class Asked:
     def recall(self, depth: int) -> float:
         return len(self.question.evidence & set(self.found[:depth])) / len(self.question.evidence)
 
+    def reciprocal_rank(self) -> float:
+        return next((1 / rank for rank, name in enumerate(self.found, start=1) if name in self.question.evidence), 0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class StandingClock:
@@ -56,23 +59,32 @@ def demo() -> tuple[dict[str, Message], list[Question]]:
     with conversation() as path:
         rows = lines(path)
     turns = {str(number): _message(row) for number, row in enumerate(rows, start=1)}
-    asked = [
+    return turns, _questions(HERE / "demo_questions.jsonl")
+
+
+def assistant() -> tuple[dict[str, Message], list[Question]]:
+    """Return conversations of a person with an assistant that answers at length, in three languages, and questions."""
+    turns = {row["id"]: _message(row) for row in lines(HERE / "assistant.jsonl")}
+    return turns, _questions(HERE / "assistant_questions.jsonl")
+
+
+def _questions(path: Path) -> list[Question]:
+    return [
         Question(
             kind=row["kind"],
             language=row["language"],
             text=row["question"],
             evidence=frozenset(map(str, row["evidence"])),
         )
-        for row in lines(HERE / "demo_questions.jsonl")
+        for row in lines(path)
     ]
-    return turns, asked
 
 
 def _message(row: Mapping[str, Any]) -> Message:
     return Message(
         text=row["text"],
         role=row["role"],
-        speaker=row["speaker"],
+        speaker=row.get("speaker"),
         session=row["session"],
         at=datetime.fromisoformat(row["time"]),
     )
@@ -127,4 +139,4 @@ def mean_recall(asked: Iterable[Asked], depth: int) -> float:
     return fmean(each.recall(depth) for each in asked)
 
 
-__all__ = ["Asked", "DemoClock", "Question", "StandingClock", "ask_all", "demo", "mean_recall", "twin"]
+__all__ = ["Asked", "DemoClock", "Question", "StandingClock", "ask_all", "assistant", "demo", "mean_recall", "twin"]
