@@ -2,10 +2,11 @@
 
     python benchmarks/relevance.py [LOCOMO.jsonl] [--embedder default|none|...] [--out FILE.json]
 
-`context` gets unrelated prompts (tests/fixtures/relevance/unrelated.jsonl) and answerable questions, on each
-conversation of LOCOMO, on the demo's and on the fixtures' memories; also the questions of LOCOMO with the names of the
-two speakers replaced by "they", and those of other conversations. Precision and recall of `search(only_relevant=True)`
-are measured on the fixtures. An empty list has a precision of 1 if it should be empty, otherwise 0.
+`context` gets unrelated prompts (tests/fixtures/relevance/unrelated.jsonl), small talk (small_talk.jsonl) and answerable
+questions, on each conversation of LOCOMO, on the demo's and on the fixtures' memories; also the questions of LOCOMO with
+the names of the two speakers replaced by "they", and those of other conversations. Precision and recall of
+`search(only_relevant=True)` are measured on the fixtures, and of the lines of a context how many matter. An empty list
+has a precision of 1 if it should be empty, otherwise 0. A line about an entity matters if an answer is about it.
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ from ricordo import Fact, Memory, Message, Settings
 from ricordo.interfaces.demo import TIME_ZONE, DemoClock, conversation, questions
 
 FIXTURES = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "relevance"
-SETS = ("first", "second", "third", "fourth")
+SETS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 _OTHERS_EVERY = 8
+SINGLE_HOP = 4
+"""The category of LoCoMo's questions that one turn answers."""
 
 
 def main() -> None:
@@ -51,7 +54,7 @@ def main() -> None:
 
 async def run(locomo: Path | None, embedder: str | None) -> dict[str, Any]:
     """Measure all stores; the last line of `speaks` covers all questions of LoCoMo."""
-    unrelated = [row["text"] for row in lines(FIXTURES / "unrelated.jsonl")]
+    silent = not_about_memories()
     speaks: dict[str, dict[str, float]] = {}
     lists: dict[str, dict[str, float]] = {}
     for name in SETS:
@@ -60,22 +63,32 @@ async def run(locomo: Path | None, embedder: str | None) -> dict[str, Any]:
                 asked = await keep(memory, lines(path))
                 lists[name] = await listed(memory, asked)
                 answerable = [row["question"] for row in asked if row["relevant"]]
-                speaks[name] = await spoken(memory, {"unrelated": unrelated, "answerable": answerable})
+                speaks[name] = await spoken(memory, {**silent, "answerable": answerable})
     async with Memory.open(":memory:", embedder=embedder, settings=_settings(), clock=DemoClock()) as memory:
         with conversation() as path:
             await memory.add_many([_demo_message(row) for row in lines(path)])
         await memory.settle()
         answerable = [question.text for question in questions() if question.expected]
         unanswerable = [question.text for question in questions() if not question.expected]
-        asked_of_it = {"unrelated": unrelated, "answerable": answerable, "unanswerable": unanswerable}
+        asked_of_it = {**silent, "answerable": answerable, "unanswerable": unanswerable}
         speaks["demo"] = await spoken(memory, asked_of_it)
     if locomo is not None:
-        speaks |= await conversations(lines(locomo), unrelated, embedder)
+        speaks |= await conversations(lines(locomo), silent, embedder)
     return {"speaks": speaks, "only_relevant": lists}
 
 
+def not_about_memories() -> dict[str, list[str]]:
+    """Return the prompts that deserve no context: unrelated ones, small talk, and of this the greetings."""
+    talk = [row for row in lines(FIXTURES / "small_talk.jsonl") if row["kind"] != "asks"]
+    return {
+        "unrelated": [row["text"] for row in lines(FIXTURES / "unrelated.jsonl")],
+        "small talk": [row["text"] for row in talk],
+        "greetings": [row["text"] for row in talk if row["kind"] == "greeting"],
+    }
+
+
 async def conversations(
-    rows: list[dict[str, Any]], unrelated: list[str], embedder: str | None
+    rows: list[dict[str, Any]], silent: Mapping[str, list[str]], embedder: str | None
 ) -> dict[str, dict[str, float]]:
     """Ask each conversation its own questions, those of the others, and unrelated prompts."""
     asked = {
@@ -87,7 +100,7 @@ async def conversations(
         turns = [row for row in rows if row["conv"] == name and row["kind"] == "turn"]
         speakers = sorted({row["speaker"] for row in turns})
         groups = {
-            "unrelated": unrelated,
+            **silent,
             "answerable": list(mine),
             "answerable, nameless": [nameless(question, speakers) for question in mine],
             "of other conversations": [q for other in asked if other != name for q in asked[other]][::_OTHERS_EVERY],
@@ -96,10 +109,16 @@ async def conversations(
             await memory.add_many([replace(message(row), id=row["id"]) for row in turns])
             await memory.settle()
             found[name] = await spoken(memory, groups) | await reached(memory, mine)
+            plain = answerable(
+                [row for row in rows if row["conv"] == name and row.get("category") in (None, SINGLE_HOP)]
+            )
+            found[name]["single_hop_in_context"] = (await reached(memory, plain))["evidence_in_context"]
         for group, texts in groups.items():
             sums.setdefault(group, []).extend([found[name][group]] * len(texts))
         sys.stderr.write(f"{name}: {found[name]}\n")
     found["all conversations"] = {group: round(statistics.fmean(values), 4) for group, values in sums.items()}
+    for each in ("evidence_in_context", "single_hop_in_context", "context_tokens"):
+        found["all conversations"][each] = round(statistics.fmean(found[name][each] for name in asked), 4)
     return found
 
 
@@ -160,22 +179,38 @@ async def keep(memory: Memory, rows: Sequence[Mapping[str, Any]]) -> list[Mappin
 
 
 async def listed(memory: Memory, asked: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the mean precision over all questions and the mean recall over those with an answer."""
-    precisions, recalls, counts = [], [], []
+    """Return the mean precision over all questions and the mean recall over those with an answer, of a search and of a
+    context, and the share of a context's lines that matter.
+    """
+    precisions, recalls, counts, told, matter = [], [], [], [], []
     for row in asked:
-        results = await memory.search(row["question"], only_relevant=True)
-        found, wanted = set(results.ids), set(row["relevant"])
+        wanted = set(row["relevant"])
+        found = set((await memory.search(row["question"], only_relevant=True)).ids)
+        parts = await memory.context_parts(row["question"])
         right = len(found & wanted)
         precisions.append(right / len(found) if found else float(not wanted))
         counts.append(len(found))
+        shown = [line.id for section in parts.sections for line in section.lines]
+        if shown:
+            worth = wanted | await entities_of(memory, wanted)
+            matter.append(sum(id in worth for id in shown) / len(shown))
         if wanted:
             recalls.append(right / len(wanted))
+            told.append(len(wanted.intersection(shown)) / len(wanted))
     return {
         "questions": len(asked),
         "precision": round(statistics.fmean(precisions), 4),
         "recall": round(statistics.fmean(recalls), 4),
         "hits": round(statistics.fmean(counts), 2),
+        "recall_of_context": round(statistics.fmean(told), 4),
+        "lines_that_matter": round(statistics.fmean(matter), 4),
     }
+
+
+async def entities_of(memory: Memory, facts: set[str]) -> set[str]:
+    """Return the ids of the entities that some facts are about."""
+    names = {name for id in facts for name in (await memory.get(id)).about}
+    return {(await memory.entity(name)).id for name in names}
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
