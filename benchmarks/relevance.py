@@ -2,9 +2,9 @@
 
     python benchmarks/relevance.py [LOCOMO.jsonl] [--embedder default|none|...] [--out FILE.json]
 
-`context` gets unrelated prompts (tests/fixtures/relevance/unrelated.jsonl), small talk (small_talk.jsonl) and answerable
-questions, on each conversation of LOCOMO, on the demo's and on the fixtures' memories; also the questions of LOCOMO with
-the names of the two speakers replaced by "they", and those of other conversations. Precision and recall of
+`context` gets unrelated prompts (tests/fixtures/relevance/unrelated.jsonl), small talk (small_talk.jsonl) and
+answerable questions, on each conversation of LOCOMO, on the demo's and on the fixtures' memories; also the questions of
+LOCOMO with the names of the two speakers replaced by "they", and those of other conversations. Precision and recall of
 `search(only_relevant=True)` are measured on the fixtures, and of the lines of a context how many matter. An empty list
 has a precision of 1 if it should be empty, otherwise 0. A line about an entity matters if an answer is about it.
 """

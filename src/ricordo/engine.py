@@ -88,7 +88,7 @@ class Engine:
         self._floors = Floors(
             store,
             embedder_of=self._embedder_by_key,
-            is_settled=lambda: self.backlog.fresh == 0,
+            is_settled=lambda: self.backlog.is_settled,
             beside=self._background,
         )
         self.exchanges = Debouncer(
@@ -369,7 +369,7 @@ class Engine:
             refresh: read the models from the store, instead of using those of an earlier question.
         """
         if self.embedder is None:
-            return Question()
+            return Question(degraded=await self._not_ready())
         degraded = []
         self.backlog.hurry()
         found: dict[int, Embedded] = {}
@@ -392,17 +392,22 @@ class Engine:
             else:
                 found[model.key] = embedded
         # After the embedder is loaded: otherwise the first question of a process would spend this wait on loading.
-        if not await self.backlog.caught_up(self._fresh_wait_s()):
-            degraded.append(f"embedding: {self.backlog.fresh} memories wait for their vector")
+        degraded += await self._not_ready()
         return Question(vectors=found, degraded=tuple(degraded), models=known)
+
+    async def _not_ready(self) -> tuple[str, ...]:
+        """Wait for what is computed from memories in the background; return what is still missing."""
+        wait_s = self.settings.fresh_wait_ms / 1_000
+        count, is_unlinked = await self.backlog.caught_up(wait_s, most=_FRESH_MOST)
+        number = f"more than {_FRESH_MOST}" if count > _FRESH_MOST else str(count)
+        waiting = "1 memory waits for its vector" if count == 1 else f"{number} memories wait for their vector"
+        missing = {f"embedding: {waiting}": count > 0, "links: names in recent memories are not linked": is_unlinked}
+        return tuple(text for text, is_missing in missing.items() if is_missing)
 
     def _embedder_by_key(self, key: int) -> Embedder | None:
         """Return the embedder of a model's key, if this process has it."""
         mine = self.backlog.model
         return self.embedder if mine is not None and mine.key == key else self._earlier.get(key)
-
-    def _fresh_wait_s(self) -> float:
-        return self.settings.fresh_wait_ms / 1_000 if self.backlog.fresh <= _FRESH_MOST else 0.0
 
     def _embedder_of(self, model: values.EmbeddingModel) -> Embedder | None:
         """Return the embedder of a model: the current one, or an earlier one whose vectors still answer."""

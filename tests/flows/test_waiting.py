@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from ricordo import Memory, Settings
 
@@ -51,8 +52,49 @@ async def test_a_search_that_stops_waiting_says_so(tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "me.db", embedder=held, settings=Settings(fresh_wait_ms=100)) as memory:
         await memory.add("the ship leaves at nine")
         found = await memory.search("When does the ship leave?")
-        assert found.hits and "wait for their vector" in found.degraded[0]
+        assert found.hits and "1 memory waits for its vector" in found.degraded[0]
         for _ in range(20):
             held.let.release()
         await memory.settle(20)
         assert (await memory.search("When does the ship leave?")).degraded == ()
+
+
+@pytest.mark.parametrize("place", ["me.db", "notes/"])
+async def test_the_first_search_after_opening_waits_for_what_was_left(tmp_path: Path, place: str) -> None:
+    location = f"{tmp_path}/{place}"
+    await _left_behind(location)
+    async with Memory.open(location, embedder="hashing", settings=Settings(fresh_wait_ms=20_000)) as memory:
+        found = await memory.search("Anna's plumber", entity="Anna")
+        assert [hit.content for hit in found.hits] == ["Anna knows a plumber"]
+        assert found.degraded == ()
+
+
+async def test_a_search_names_what_was_left_if_there_is_no_time_for_it(tmp_path: Path) -> None:
+    await _left_behind(f"{tmp_path}/me.db")
+    held = Held()
+    settings = Settings(fresh_wait_ms=50, search_deadline_ms=2_000)
+    async with Memory.open(tmp_path / "me.db", embedder=held, settings=settings) as memory:
+        found = await memory.search("plumber")
+        assert "embedding: 1 memory waits for its vector" in found.degraded
+        for _ in range(20):
+            held.let.release()
+
+
+async def test_a_search_waits_for_what_another_process_wrote(tmp_path: Path) -> None:
+    async with Memory.open(tmp_path / "me.db", embedder="hashing") as reader:
+        await reader.search("plumber")
+        async with Memory.open(tmp_path / "me.db", embedder=None) as writer:
+            await writer.remember("The plumber comes on Thursdays")
+        found = await reader.search("Thursdayz", trace=True)
+        assert found.degraded == ()
+        assert [hit.content for hit in found.hits] == ["The plumber comes on Thursdays"]  # by its vector alone
+
+
+async def _left_behind(location: str) -> None:
+    """Leave a memory without its vector and its links, as an abrupt exit does."""
+    async with Memory.open(location, embedder=None) as memory:
+        await memory.add_entity("Anna")
+        await memory.settle()
+        memory._opened.backlog._closing = True  # it stops before the next memory
+        await memory._opened.backlog._task
+        await memory.remember("Anna knows a plumber")

@@ -76,12 +76,9 @@ class Linker:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.has_more = False
-        """Whether a batch of the last step was full, so that there may be more of it."""
 
     async def step(self) -> bool:
         """Link a batch of each kind in each space; return whether there was any."""
-        self.has_more = False
         fresh = await self._store.read(lambda tx: tx.mentions.spaces_with_names())
         done = [await self._link_new_nodes(space) for space in fresh]
         changed = await self._store.read(lambda tx: tx.mentions.spaces_to_link())
@@ -102,7 +99,6 @@ class Linker:
 
         texts, pairs = await self._store.read(read)
         if texts:
-            self.has_more = self.has_more or len(texts) == _BATCH
             await self._store.derive(write)
         return bool(texts)
 
@@ -115,7 +111,6 @@ class Linker:
             return [note for note, _ in noted], keys, links(tx, space, keys)
 
         notes, keys, pairs = await self._store.read(read)
-        self.has_more = self.has_more or len(notes) == _BATCH
         await self._store.derive(lambda tx: tx.mentions.put_links_again(notes, keys, pairs))
         return True
 

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ricordo.encoding.mentions import Linker, has_unlinked
 from ricordo.errors import RicordoError, UnavailableError
@@ -64,9 +64,7 @@ class BackgroundWorker:
         self._loop = asyncio.get_running_loop()
         self.fresh = 0
         """How many memories this process wrote since nothing was left to do."""
-        self._noted = self._done = 0
-        """How many memories were noted since the start, and how many of them are done."""
-        self._is_cut = self._has_upkeep = False
+        self._has_upkeep = self._is_stuck = False
         self._step = asyncio.Condition()
         self._task = self._loop.create_task(self._run(), name="ricordo-backlog")
 
@@ -78,7 +76,6 @@ class BackgroundWorker:
     def note(self, count: int) -> None:
         """Note that memories were written. Callable from any thread."""
         was_idle, self.fresh = self.fresh == 0, self.fresh + count
-        self._noted += count
         if was_idle:
             with contextlib.suppress(RuntimeError):  # the loop is closed: the next opening finds the work
                 self._loop.call_soon_threadsafe(self._wake.set)
@@ -94,18 +91,45 @@ class BackgroundWorker:
         if self.fresh and not self._closing:
             self._begin()
 
-    async def caught_up(self, timeout_s: float) -> bool:
-        """Wait until what this process wrote so far is done; return False if that takes longer than the timeout."""
-        if self.fresh == 0 or self._closing or self._done >= self._noted:
-            return self.fresh == 0 or self._done >= self._noted
-        so_far = self._noted
-        self._begin()
-        try:
-            async with asyncio.timeout(timeout_s), self._step:
-                await self._step.wait_for(lambda: self._done >= so_far or self._closing)
-        except TimeoutError:
-            return False
-        return self._done >= so_far
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing was left to do when this process looked last, and it has written nothing since."""
+        return self.fresh == 0 and self._idle.is_set()
+
+    async def caught_up(self, timeout_s: float, *, most: int) -> tuple[int, bool]:
+        """Wait until every memory there is now has its vector and its links, whoever wrote it.
+
+        Args:
+            most: if more vectors are missing, as after a bulk import, do not wait.
+
+        Returns:
+            How many vectors are missing, at most `most` + 1, and whether links are missing.
+        """
+        lacking, is_unlinked = await self._store.read(lambda snapshot: self._not_ready(snapshot, most + 1))
+        if self._closing or len(lacking) > most or not (lacking or is_unlinked):
+            return len(lacking), is_unlinked
+        keys, deadline = {row.key for row in lacking}, time.monotonic() + timeout_s
+        while (keys or is_unlinked) and not self._closing:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or self._is_stuck:
+                break
+            self._begin()
+            with contextlib.suppress(TimeoutError):  # another process may be at work
+                async with asyncio.timeout(min(left_s, _POLL_S[0])), self._step:
+                    await self._step.wait()
+            lacking, is_unlinked = await self._store.read(lambda snapshot: self._not_ready(snapshot, most + 1))
+            keys &= {row.key for row in lacking}
+        return len(keys), is_unlinked
+
+    def _not_ready(self, snapshot: Snapshot, most: int) -> tuple[list[Unembedded], bool]:
+        """Return the first memories without a vector, and whether any lacks its links.
+
+        Links are looked for until this process has seen that none are missing.
+        """
+        lacking: list[Unembedded] = []
+        if self._serves(snapshot):
+            lacking = snapshot.vectors.lacking(self._key, after=self._start(snapshot).after, most=most)
+        return lacking, not self.is_settled and has_unlinked(snapshot)
 
     async def settle(self, timeout_s: float | None) -> None:
         """Wait until nothing is left to do in the whole store.
@@ -149,17 +173,17 @@ class BackgroundWorker:
         while not self._closing:
             self._wake.clear()
             self._urgent.clear()
-            noted, so_far, self._is_cut = self.fresh, self._noted, False
+            noted = self.fresh
             try:
                 busy = await self._hold() and await self._pass()
+                self._is_stuck = False
             except RicordoError as error:
                 _log.warning("background work is postponed: %s", error)
-                busy = False
+                busy, self._is_stuck = False, True
             except Exception:  # noqa: BLE001 - a dead task would leave `settle` waiting forever
                 _log.exception("background work failed; it will be tried again")
-                busy = False
-            if not self._is_cut:
-                await self._tell_done(so_far)
+                busy, self._is_stuck = False, True
+            await self._tell_step()
             pause = 0 if busy else min(pause + 1, 10)
             if busy:
                 continue
@@ -168,13 +192,12 @@ class BackgroundWorker:
                 self._idle.set()
                 await self._rest(_POLL_S[0] if pause < 10 else _POLL_S[1])
         self._idle.set()
-        await self._tell_done(self._done)
+        await self._tell_step()
         await self._lease.release()
 
-    async def _tell_done(self, through: int) -> None:
-        """Wake the searches that wait for no more than this."""
+    async def _tell_step(self) -> None:
+        """Wake the searches that wait."""
         async with self._step:
-            self._done = through
             self._step.notify_all()
 
     async def _rest(self, seconds: float) -> None:
@@ -219,9 +242,7 @@ class BackgroundWorker:
         return busy
 
     async def _link(self) -> bool:
-        busy = await self._linker.step()
-        self._is_cut = self._is_cut or self._linker.has_more
-        return busy
+        return await self._linker.step()
 
     async def _embed(self) -> bool:
         """Embed one batch of nodes that lack a vector."""
@@ -232,7 +253,6 @@ class BackgroundWorker:
         if cursor is None:
             return False
         cursor.is_behind = bool(rows)
-        self._is_cut = self._is_cut or len(rows) == self._batch
         if not rows:
             await self._note_progress()
             return False
@@ -289,16 +309,24 @@ class BackgroundWorker:
 
     def _rewind(self, snapshot: Snapshot) -> None:
         """Move the cursor back to nodes that lost their vector, and to the beginning some time after a failure."""
-        generation = self._store.generation
-        if self._cursor is None or self._cursor.generation != generation:
-            self._cursor = _Cursor(generation, *snapshot.models.progress(self._key))
+        now = self._start(snapshot)
+        if self._cursor is None or self._cursor.generation != now.generation:
+            self._cursor = now
         cursor = self._cursor
-        if cursor.failed and time.monotonic() - cursor.started > _RETRY_S:
-            cursor.after, cursor.failed = 0, False
+        cursor.after, cursor.failed, cursor.removals = now.after, now.failed, now.removals
+
+    def _start(self, snapshot: Snapshot) -> _Cursor:
+        """Return the cursor of the next step."""
+        cursor = self._cursor
+        if cursor is None or cursor.generation != self._store.generation:
+            cursor = _Cursor(self._store.generation, *snapshot.models.progress(self._key))
+        after, failed = cursor.after, cursor.failed
+        if failed and time.monotonic() - cursor.started > _RETRY_S:
+            after, failed = 0, False
         removals, least = snapshot.models.lost_since(cursor.removals)
-        cursor.removals = removals
         if least is not None:
-            cursor.after = min(cursor.after, least - 1)
+            after = min(after, least - 1)
+        return replace(cursor, after=after, failed=failed, removals=removals)
 
     async def _note_progress(self) -> None:
         """Store that everything up to the cursor has its vector, so that the next opening need not look again."""
