@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -172,3 +173,25 @@ def test_a_filtered_listing_scans_no_table(connection, filter_):
     for text, values in asked:
         steps = plan_of(connection, text, values)
         assert not [step for step in steps if re.match(r"SCAN (n|nodes)\b", step)], steps
+
+
+def test_a_method_that_one_statement_answers_takes_the_arguments_that_the_port_names():
+    """`asks` binds arguments by position or by the name in the port; a name of its own would bind NULL."""
+    port = ast.parse((SOURCE / "storage" / "groups.py").read_text(encoding="utf-8"))
+    signatures = {(group.name, each.name): each.args for group, each in _members(port, ast.FunctionDef)}
+    for path in (SOURCE / "storage" / "database").glob("*.py"):
+        for group, each in _members(ast.parse(path.read_text(encoding="utf-8")), ast.Assign):
+            called = each.value
+            if isinstance(called, ast.Call) and getattr(called.func, "id", "") == "asks":
+                names = ast.literal_eval(called.args[1]).split()
+                method = each.targets[0].id
+                if method.startswith("_"):
+                    continue
+                given = signatures[group.name, method]
+                assert len(names) == len(given.args) - 1 + len(given.kwonlyargs), (group.name, method)
+                assert names[len(given.args) - 1 :] == [each.arg for each in given.kwonlyargs], (group.name, method)
+
+
+def _members(tree, kind):
+    groups = (each for each in tree.body if isinstance(each, ast.ClassDef))
+    return [(group, each) for group in groups for each in group.body if isinstance(each, kind)]

@@ -314,7 +314,8 @@ class _RowBuilder:
         source = None if relation.source is None else self.entity_key(relation.source)
         target = self.entity_key(relation.target)
         key = relation.key or self._next_key("relation_last_key")
-        row = relation_row(relation, key=key, space=space, source=source, target=target, commit=self.commit)
+        ends = {"source": source, "target": target}
+        row = relation_row(relation, key=key, space=space, **ends, closed_at=None, commit=self.commit)
         self.rows.add("relation_update" if relation.key else "relation_insert", row)
 
     def entity_key(self, entity_id: str) -> int:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
 
 import apsw
 import numpy as np
@@ -20,9 +19,9 @@ from numpy.typing import NDArray
 
 from ricordo.model import Scope
 from ricordo.storage.database.embeddings import centre
-from ricordo.storage.database.history import Table, truth_of
+from ricordo.storage.database.history import Table, marks, named, truth_of
 from ricordo.storage.database.snapshot import DatabaseSnapshot
-from ricordo.storage.database.statements import sql
+from ricordo.storage.database.statements import column, sql
 from ricordo.storage.database.vector_math import decode
 from ricordo.storage.protocol import Links
 from ricordo.storage.sql import read_snapshot, translated
@@ -54,8 +53,7 @@ class DatabasePastSnapshot(DatabaseSnapshot):
     @cached_property
     def altered(self) -> dict[int, FormerText]:
         """The texts that today's indexes do not hold, by node: they were changed since, or are gone."""
-        found = self.connection.execute(sql("past_altered"))
-        return {key: FormerText(content, speaker, tags, space) for key, content, speaker, tags, space in found}
+        return {key: FormerText(*text) for key, *text in self.connection.execute(sql("past_altered"))}
 
     def holders(self, scope: Scope, term: str) -> set[int]:
         spaces = self.visible(scope)
@@ -67,8 +65,7 @@ class DatabasePastSnapshot(DatabaseSnapshot):
         return held | {key for key, text in texts if term in _terms(text)}
 
     def closed_since(self, keys: Keys) -> Keys:
-        rows = self.rows("past_closed_since", {"keys": json.dumps(keys.tolist())})
-        return np.array([key for (key,) in rows], np.int64)
+        return np.array(column(self.rows("past_closed_since", {"keys": json.dumps(keys.tolist())})), np.int64)
 
     def similar(
         self,
@@ -171,14 +168,12 @@ def _shadow(snapshot: DatabasePastSnapshot) -> None:
 
 
 def _shadow_table(connection: apsw.Connection, table: Table, former: Sequence[Image], commit: int) -> None:
-    columns = ", ".join(f'"{name}"' for name in table.columns)
-    key = ", ".join(f'"{name}"' for name in table.key)
+    columns = named(table.columns)
     own = " INTEGER" if len(table.key) == 1 else ""
     typed = ", ".join(f'"{name}"{own if name in table.key else ""}' for name in table.columns)
-    connection.execute(f'CREATE TEMP TABLE "past_{table.name}" ({typed}, PRIMARY KEY ({key}))')
-    marks = ", ".join("?" * len(table.columns))
-    rows: list[tuple[Any, ...]] = [tuple(image[name] for name in table.columns) for image in former]
-    connection.executemany(f'INSERT INTO "past_{table.name}" VALUES ({marks})', rows)
+    connection.execute(f'CREATE TEMP TABLE "past_{table.name}" ({typed}, PRIMARY KEY ({named(table.key)}))')
+    rows = [tuple(image[name] for name in table.columns) for image in former]
+    connection.executemany(f'INSERT INTO "past_{table.name}" VALUES ({marks(table.columns)})', rows)
     connection.execute(
         # `+`: nearly every row was written before; an index over commits would find them one by one.
         f'CREATE TEMP VIEW "{table.name}" AS SELECT {columns} FROM main."{table.name}" WHERE +commit_seq <= {commit}'

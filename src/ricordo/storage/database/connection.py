@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -56,44 +57,8 @@ def connect(
 
 def add_functions(connection: apsw.Connection) -> None:
     """Add the functions that triggers and checks of the schema call."""
-    connection.create_scalar_function("index_terms", _index_terms, 4, deterministic=True)
-    connection.create_scalar_function("traits_of", _traits_of, 3, deterministic=True)
-    connection.create_scalar_function("char_count", _char_count, 1, deterministic=True)
-    connection.create_scalar_function("statement_line", _statement_line, 1, deterministic=True)
-    connection.create_scalar_function("case_folded", _case_folded, 1, deterministic=True)
-    connection.create_scalar_function("former_hash", _former_hash, 3, deterministic=True)
-    connection.create_scalar_function("row_sum", row_sum, deterministic=True)
-
-
-def _char_count(*values: apsw.SQLiteValue) -> int:
-    """Count characters. SQLite's own `length` stops at the first NUL, and its `replace` cannot replace one."""
-    return len(str(values[0]))
-
-
-def _index_terms(*values: apsw.SQLiteValue) -> str:
-    """`stored_terms` for the triggers of the schema."""
-    content, tags, speaker, shelf = values
-    return stored_terms(all_terms(str(content), str(tags), None if speaker is None else str(speaker)), str(shelf))
-
-
-def _traits_of(*values: apsw.SQLiteValue) -> bytes:
-    """`traits_of` for the triggers of the schema."""
-    content, tags, speaker = values
-    return traits_of(str(content), all_terms(str(content), str(tags), None if speaker is None else str(speaker)))
-
-
-def _statement_line(*values: apsw.SQLiteValue) -> str:
-    return statement_line(str(values[0]))
-
-
-def _case_folded(*values: apsw.SQLiteValue) -> str:
-    """Fold letter case in every script; SQLite's own `lower` knows only ASCII."""
-    return str(values[0]).casefold()
-
-
-def _former_hash(*values: apsw.SQLiteValue) -> bytes:
-    table, row, before = values
-    return former_hash(str(table), str(row), str(before))
+    for name, (function, arguments) in _FUNCTIONS.items():
+        connection.create_scalar_function(name, function, arguments, deterministic=True)
 
 
 def all_terms(content: str, tags: str, speaker: str | None, words: list[str] | None = None) -> list[str]:
@@ -102,19 +67,29 @@ def all_terms(content: str, tags: str, speaker: str | None, words: list[str] | N
     if tags != "[]":
         terms += [term for tag in json.loads(tags) for term in index_terms(tag)]
     if speaker:
-        terms += _speaker_terms(speaker)
+        terms += _terms_of_speaker(speaker)
     return terms
 
 
-@lru_cache(maxsize=4_096)
-def _speaker_terms(speaker: str) -> tuple[str, ...]:
-    return tuple(index_terms(speaker))
+_terms_of_speaker = lru_cache(maxsize=4_096)(index_terms)
 
 
 def stored_terms(terms: Sequence[str], shelf: str) -> str:
     """Return the text that the full-text index holds for a node: its terms, each ending in its space and shelf."""
     ending = f"·{shelf} "
     return ending.join(terms) + ending if terms else ""
+
+
+_FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
+    "index_terms": (lambda text, tags, speaker, shelf: stored_terms(all_terms(text, tags, speaker), str(shelf)), 4),
+    "traits_of": (lambda text, tags, speaker: traits_of(text, all_terms(text, tags, speaker)), 3),
+    "char_count": (len, 1),  # SQLite's own `length` stops at the first NUL, and its `replace` cannot replace one
+    "statement_line": (statement_line, 1),
+    "case_folded": (lambda text: str(text).casefold(), 1),  # SQLite's own `lower` knows only ASCII
+    "former_hash": (former_hash, 3),
+    "row_sum": (row_sum, -1),
+}
+"""The functions that the schema calls, and how many arguments they take."""
 
 
 @contextmanager

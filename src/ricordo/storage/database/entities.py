@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
 from ricordo.clock import from_ms
-from ricordo.model import EdgeType, Entity, Related, Relation, Scope
+from ricordo.model import Entity, Related, Relation, Scope
 from ricordo.storage import faults
-from ricordo.storage.database.statements import Group, Row, entity_of, relation_of
+from ricordo.storage.database.statements import (
+    Group,
+    Row,
+    as_set,
+    asks,
+    column,
+    entity_of,
+    first,
+    flag,
+    nothing,
+    reading,
+    relation_of,
+    rows_as,
+)
 from ricordo.storage.database.upkeep import space_postings
 from ricordo.storage.values import Kinds, LinkText, Named, Near, RelationHolder, Sketch, Step, SubjectUse, Usage
 from ricordo.text import index_terms
@@ -31,11 +44,7 @@ class Entities(Group):
         if (predicate := relation_named(name)) and (related := self.related_as(scope, predicate)):
             return Named(entities=related, by="relation")  # before any name: who was "my wife" may be so no longer
         by_likeness: dict[Likeness, set[int]] = {}
-        values = {
-            "spaces": json.dumps(self._sql.visible(scope)),
-            "keys": json.dumps(look_up_keys(name)),
-            "sounds": json.dumps(sound_keys(name)),
-        }
+        values = self._sql.scoped(scope, keys=json.dumps(look_up_keys(name)), sounds=json.dumps(sound_keys(name)))
         for alias, key in self._sql.rows("names_like", values):
             found = likeness(name, alias)
             if found is not None:
@@ -65,24 +74,24 @@ class Entities(Group):
         return self._sql.space(scope.owner, "") if scope.owner else self._sql.space("", scope.chat or "")
 
     def by_key(self, scope: Scope, keys: Sequence[int] | set[int]) -> tuple[Entity, ...]:
-        values = {"keys": json.dumps(sorted(keys)), "spaces": json.dumps(self._sql.visible(scope))}
-        return tuple(entity_of(row) for row in self._sql.rows("entities_by_key", values))
+        rows = self._sql.rows("entities_by_key", self._sql.scoped(scope, keys=json.dumps(sorted(keys))))
+        return tuple(map(entity_of, rows))
 
     def by_id(self, scope: Scope, entity_id: str) -> Entity | None:
-        values = {"id": entity_id, "spaces": json.dumps(self._sql.visible(scope))}
-        key = self._sql.value("entity_key_by_id", values) if entity_id.isprintable() else None
-        return None if key is None else self.by_key(scope, [key])[0]
+        if not entity_id.isprintable():  # SQLite cannot even be asked for some
+            return None
+        return next(
+            iter(self.by_key(scope, column(self._sql.rows("entity_key_by_id", self._sql.scoped(scope, id=entity_id))))),
+            None,
+        )
 
     def members(self, scope: Scope, key: int) -> tuple[Entity, ...]:
-        keys = [row[0] for row in self._sql.rows("entity_members", {"entity": key})]
-        return self.by_key(scope, keys)
+        return self.by_key(scope, column(self._sql.rows("entity_members", {"entity": key})))
 
-    def own_names(self, key: int) -> list[str]:
-        return [row[0] for row in self._sql.rows("aliases_of_entity", {"entity": key})]
+    own_names = asks("aliases_of_entity", "entity", column)
 
     def people(self, scope: Scope, *, most: int) -> list[Entity]:
-        values = {"spaces": json.dumps(self._sql.visible(scope)), "most": most}
-        keys = [row[0] for row in self._sql.rows("people_listed", values)]
+        keys = column(self._sql.rows("people_listed", self._sql.scoped(scope, most=most)))
         found = {entity.key: entity for entity in self.by_key(scope, keys)}
         return [found[key] for key in keys]
 
@@ -106,10 +115,7 @@ class Entities(Group):
                 found[node] = Sketch(key=node, type=type_, confidence=confidence, score=score)
         return [found[each] for each in sorted(found, reverse=True)[:most]]
 
-    def named_together(self, key: int, nodes: Sequence[int], *, most: int) -> tuple[Related, ...]:
-        values = {"nodes": json.dumps(nodes), "entity": key, "most": most}
-        rows = self._sql.rows("named_together", values)
-        return tuple(Related(name=name, type=type_, together=count) for name, type_, count in rows)
+    named_together = asks("named_together", "entity nodes most", lambda rows: tuple(map(reading(Related), rows)))
 
     def by_folded_names(self, scope: Scope, names: Sequence[str]) -> list[Entity]:
         rows = self._sql.rows("names_like", self._sql.scoped(scope, keys=json.dumps(names), sounds="[]"))
@@ -119,16 +125,9 @@ class Entities(Group):
         # "!" comes right after a blank.
         return bool(self._sql.rows("names_longer", self._sql.scoped(scope, first=f"{word} ", after=f"{word}!")))
 
-    def key_of(self, entity_id: str) -> int | None:
-        found: int | None = self._sql.value("entity_place", {"id": entity_id})
-        return found
-
-    def subject_uses(self, key: int) -> list[SubjectUse]:
-        return [SubjectUse(*row) for row in self._sql.rows("subjects_of_entity", {"entity": key})]
-
-    def to_summarise(self, owner: str, chat: str, *, least: int, most: int) -> list[int]:
-        values = {"space": self._sql.space(owner, chat), "least": least, "most": most}
-        return [found for (found,) in self._sql.rows("entities_to_enrich", values)]
+    key_of = asks("entity_place", "id", first)
+    subject_uses = asks("subjects_of_entity", "entity", rows_as(SubjectUse._make))
+    to_summarise = asks("entities_to_enrich", "owner chat least most", column)
 
 
 REINFORCED_TOGETHER_MS = 60_000
@@ -145,37 +144,21 @@ class Graph(Group):
 
     def known_names(self, scope: Scope, text: str) -> NameIndex:
         keys, sounds = candidates([text])
-        values = {"keys": json.dumps(keys), "sounds": json.dumps(sounds)}
         found: dict[str, tuple[Bearer, ...]] = {}
         for space in self._sql.visible(scope):
-            for key, *bearer in self._sql.rows("names_known", {**values, "space": space}):
-                found[key] = (*found.get(key, ()), Bearer(*bearer))
+            for key, bearers in Mentions(self._sql).known_names(space, keys, sounds).items():
+                found[key] = (*found.get(key, ()), *bearers)
         return found
 
     def entity_keys(self, entities: Iterable[int]) -> list[int]:
         return [row[0] for entity in entities for row in self._sql.rows("entity_members", {"entity": entity})]
 
-    def near_entity(self, scope: Scope, entity: int, *, walk: int) -> list[Near]:
-        values = {"entity": entity, "walk": walk, "spaces": json.dumps(self._sql.visible(scope))}
-        return [Near(*row) for row in self._sql.rows("entity_near", values)]
-
-    def linked_to(self, nodes: Iterable[int], entities: Iterable[int]) -> set[int]:
-        values = {"nodes": json.dumps(list(nodes)), "entities": json.dumps(list(entities))}
-        return {row[0] for row in self._sql.rows("linked_to", values)}
-
-    def causes_and_effects(self, scope: Scope, nodes: Iterable[int], *, most: int) -> list[Step]:
-        values = {"nodes": json.dumps(list(nodes)), "most": most, "spaces": json.dumps(self._sql.visible(scope))}
-        return [Step(*row) for row in self._sql.rows("causes_and_effects", values)]
-
-    def is_causal_between(self, one: int, other: int) -> bool:
-        return bool(self._sql.rows("causal_between", {"one": one, "other": other}))
-
-    def associates(self, scope: Scope, nodes: Iterable[int], *, each: int) -> list[Step]:
-        values = {"nodes": json.dumps(list(nodes)), "each": each, "spaces": json.dumps(self._sql.visible(scope))}
-        return [Step(*row) for row in self._sql.rows("associates_of", values)]
-
-    def has_edge(self, source: int, type: EdgeType, target: int) -> bool:
-        return bool(self._sql.rows("edge_of", {"source": source, "type": type, "target": target}))
+    near_entity = asks("entity_near", "scope entity walk", rows_as(Near._make))
+    linked_to = asks("linked_to", "nodes entities", as_set)
+    causes_and_effects = asks("causes_and_effects", "scope nodes most", rows_as(Step._make))
+    is_causal_between = asks("causal_between", "one other", flag)
+    associates = asks("associates_of", "scope nodes each", rows_as(Step._make))
+    has_edge = asks("edge_of", "source type target", bool)
 
     def reinforced_with(self, owner: str, chat: str, node_id: str, *, at: int) -> list[str]:
         values = {"space": self._sql.space(owner, chat), "since": at - REINFORCED_TOGETHER_MS, "most": _COMPANIONS + 1}
@@ -185,9 +168,7 @@ class Graph(Group):
         for node, usage in shown.items():
             self._sql.rows("usage_put", {"node": node, "count": usage.shown, "at": usage.last_access})
 
-    def usage(self, nodes: Collection[int]) -> dict[int, Usage]:
-        rows = self._sql.rows("usage_of", {"nodes": json.dumps(list(nodes))})
-        return {node: Usage(count, last) for node, count, last in rows}
+    usage = asks("usage_of", "nodes", lambda rows: {node: Usage(count, last) for node, count, last in rows})
 
     def lines(self, nodes: Iterable[int]) -> list[tuple[int, str, str, int]]:
         if not self.kinds().lines:
@@ -199,59 +180,44 @@ class Graph(Group):
 _MARK = "aliases linked through commit"
 
 
+def _spoken(content: str, speaker: str | None) -> str:
+    return f"{speaker}: {content}" if speaker else content
+
+
 def _text(row: Row) -> LinkText:
     key, content, speaker, role, origin, at = row
-    text = f"{speaker}: {content}" if speaker else content
-    return LinkText(key=key, text=text, role=role, origin=origin, speaker=speaker, at=at)
+    return LinkText(key=key, text=_spoken(content, speaker), role=role, origin=origin, speaker=speaker, at=at)
 
 
 class Mentions(Group):
     """Linking names in texts to entities: what is not linked yet, and writing links."""
 
-    def spaces_with_names(self) -> list[int]:
-        return [row[0] for row in self._sql.rows("spaces_with_aliases")]
-
-    def spaces_to_link(self) -> list[int]:
-        return [row[0] for row in self._sql.rows("to_link_spaces")]
-
-    def to_link(self, space: int, most: int) -> list[tuple[int, int]]:
-        return [(note, key) for note, key in self._sql.rows("to_link_of", {"space": space, "most": most})]
-
-    def texts(self, keys: Sequence[int]) -> list[LinkText]:
-        return [_text(row) for row in self._sql.rows("node_contents", {"keys": json.dumps(keys)})]
+    spaces_with_names = asks("spaces_with_aliases", "", column)
+    spaces_to_link = asks("to_link_spaces", "", column)
+    to_link = asks("to_link_of", "space most", list)
+    texts = asks("node_contents", "keys", rows_as(_text))
 
     def put_links_again(self, notes: Sequence[int], nodes: Sequence[int], pairs: Sequence[tuple[int, int]]) -> None:
         self.drop_all_links(nodes)
         self.put_links(pairs)
         self._sql.rows("to_link_done", {"ids": json.dumps(notes)})
 
-    def unlinked(self, space: int, most: int) -> list[LinkText]:
-        return [_text(row) for row in self._sql.rows("unlinked", {"space": space, "most": most})]
+    unlinked = asks("unlinked", "space most", rows_as(_text))
 
     def known_names(self, space: int, keys: Sequence[str], sounds: Sequence[str]) -> dict[str, tuple[Bearer, ...]]:
-        found: dict[str, tuple[Bearer, ...]] = {}
         values = {"space": space, "keys": json.dumps(keys), "sounds": json.dumps(sounds)}
+        found: dict[str, tuple[Bearer, ...]] = {}
         for key, *bearer in self._sql.rows("names_known", values):
             found[key] = (*found.get(key, ()), Bearer(*bearer))
         return found
 
-    def holders_of(self, space: int) -> list[RelationHolder]:
-        rows = self._sql.rows("relations_in_space", {"space": space})
-        return [
-            RelationHolder(predicate=predicate, entity=entity, whole=whole, start=start, end=end)
-            for predicate, entity, whole, start, end in rows
-        ]
-
-    def owner_of(self, space: int) -> str:
-        owner: str = self._sql.rows("space_owner", {"space": space})[0][0]
-        return owner
+    holders_of = asks("relations_in_space", "space", rows_as(reading(RelationHolder)))
+    owner_of = asks("space_owner", "space", first)
 
     def new_names(self) -> list[tuple[int, str, str, int, int]]:
-        rows = self._sql.rows("aliases_since", {"seq": int(self._sql.meta(_MARK) or 0)})
-        return [(space, folded, name, entity, commit) for space, folded, name, entity, commit in rows]
+        return self._sql.rows("aliases_since", {"seq": int(self._sql.meta(_MARK) or 0)})
 
-    def new_relations(self) -> list[tuple[int, str, int]]:
-        return [(space, predicate, note) for note, space, predicate in self._sql.rows("relations_to_link")]
+    new_relations = asks("relations_to_link", "", list)
 
     def texts_with(self, space: int, words: str, most: int) -> list[LinkText]:
         terms = index_terms(words)
@@ -266,25 +232,17 @@ class Mentions(Group):
         for node, entity in pairs:
             self._sql.rows("found_mention_insert", {"node": node, "entity": entity})
 
-    def mark_linked(self, space: int, through: int) -> None:
-        self._sql.rows("linked_through", {"space": space, "through": through})
+    mark_linked = asks("linked_through", "space through", nothing)
 
     def mark_names(self, commit: int) -> None:
         self._sql.rows("meta_put", {"name": _MARK, "value": str(commit)})
 
-    def mark_relations(self, note: int) -> None:
-        self._sql.rows("relations_to_link_done", {"through": note})
-
-    def drop_all_links(self, nodes: Sequence[int]) -> None:
-        self._sql.rows("links_drop", {"nodes": json.dumps(nodes)})
-
-    def look_again(self, nodes: Sequence[int]) -> None:
-        self._sql.rows("to_link_put", {"nodes": json.dumps(nodes)})
+    mark_relations = asks("relations_to_link_done", "through", nothing)
+    drop_all_links = asks("links_drop", "nodes", nothing)
+    look_again = asks("to_link_put", "nodes", nothing)
 
     def drop_links(self, pairs: Sequence[tuple[int, int]]) -> None:
         for node, entity in pairs:
             self._sql.rows("found_mention_delete", {"node": node, "entity": entity})
 
-    def mentions_of(self, entity: int) -> list[tuple[int, str]]:
-        rows = self._sql.rows("mentions_of_entity", {"entity": entity})
-        return [(key, f"{speaker}: {content}" if speaker else content) for key, content, speaker in rows]
+    mentions_of = asks("mentions_of_entity", "entity", rows_as(lambda row: (row[0], _spoken(*row[1:]))))

@@ -12,18 +12,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ricordo.clock import from_ms
-from ricordo.model import Reason, Scope
+from ricordo.model import Reason
 from ricordo.storage import faults
 from ricordo.storage.database.hashes import bare, digest, erased_hash, former_hash, seal, sealed
-from ricordo.storage.database.history import TABLES, Table, Truth, row_text, truth_of
+from ricordo.storage.database.history import TABLES, Table, named, text_of_key, truth_of
 from ricordo.storage.database.integrity import fingerprint_key, id_fingerprint, put_commit, settle_digest
-from ricordo.storage.database.statements import Group, Statements, sql
+from ricordo.storage.database.statements import Group, Statements, as_set, asks, column, first, rows_as, sql
 from ricordo.storage.values import Derived, ErasureTargets, Image, OpenErasure
 
 STEP_ROWS = 500
 """How many rows of a table go in one transaction, with all that refers to them."""
 
 _REFERRING = frozenset(TABLES["referring"])
+
+_LISTED = ("nodes", "relations", "entities", "sessions")
+"""The tables whose rows are listed one by one, in the order in which they go."""
+
+_UNNAMED = ("owner_words_erase", "owner_words_blank", "owner_actor_blank", "off_record_erase", "owner_unnamed")
+"""The statements that take an owner's name out of the store."""
 
 _GO_ALONG = {
     ("entities", "memory"): "erase_entities_needed",
@@ -34,20 +40,23 @@ _GO_ALONG = {
 """By (table, what is erased): which of the rows that nobody named something else refers to by now."""
 
 
+_AMONG = "IN (SELECT value FROM json_each(?))"
+
+
 class _Erasing:
     """The part of an erasure in one transaction. Names come from the schema, so statements are put together."""
 
     def __init__(self, snapshot: Statements, erasing: int, at: int, *, keeps_ids: bool = True) -> None:
         self._snapshot = snapshot
         self._connection: Any = snapshot.connection  # what a column holds is the schema's to say
-        self._truth: Truth = truth_of(snapshot.connection)
+        self._truth = truth_of(snapshot.connection)
         self._erasing = erasing
         self._at = at
         self._keeps_ids = keeps_ids
 
     def next(self, table: str) -> list[int]:
         values = {"erasing": self._erasing, "table": table, "most": STEP_ROWS}
-        return [row for (row,) in self._snapshot.rows("to_erase_next", values)]
+        return column(self._snapshot.rows("to_erase_next", values))
 
     def done(self, table: str, keys: Sequence[int]) -> None:
         values = {"erasing": self._erasing, "table": table, "rows": json.dumps(keys)}
@@ -56,9 +65,7 @@ class _Erasing:
     def needed_again(self, table: str, keys: Sequence[int], kind: str) -> set[int]:
         """Return rows that were to go because nothing referred to them, but to which something refers since."""
         statement = _GO_ALONG.get((table, kind))
-        if statement is None:
-            return set()
-        return {key for (key,) in self._snapshot.rows(statement, {"keys": json.dumps(keys)})}
+        return as_set(self._snapshot.rows(statement, {"keys": json.dumps(keys)})) if statement else set()
 
     def purge_some_of_space(self, space: int) -> int:
         """Erase some rows of a space, memories first; return 0 if there are no more."""
@@ -69,7 +76,7 @@ class _Erasing:
             if not self._has_key(reference.table):
                 continue
             statement = f'SELECT key FROM "{reference.table}" WHERE "{reference.column}" = ? LIMIT ?'
-            keys = [row[0] for row in self._connection.execute(statement, (space, STEP_ROWS))]
+            keys = column(self._connection.execute(statement, (space, STEP_ROWS)).fetchall())
             if keys:
                 self.purge(reference.table, keys)
                 return len(keys)
@@ -93,29 +100,27 @@ class _Erasing:
         for reference in self._truth.references:
             if reference.target != table or reference.table in _REFERRING or reference.outlasts:
                 continue
-            if self._has_key(reference.table):
-                among = f'"{reference.column}" IN (SELECT value FROM json_each(?))'
-                statement = f'SELECT key FROM "{reference.table}" WHERE {among}'
-                children = [row[0] for row in self._connection.execute(statement, (json.dumps(keys),))]
-                children = [key for key in children if reference.table != table or key not in keys]
-                if children:
-                    self.purge(reference.table, children)
-            else:
+            if not self._has_key(reference.table):
                 self._remove(reference.table, reference.column, keys)
+                continue
+            statement = f'SELECT key FROM "{reference.table}" WHERE "{reference.column}" {_AMONG}'
+            children = column(self._connection.execute(statement, (json.dumps(keys),)).fetchall())
+            children = [key for key in children if reference.table != table or key not in keys]
+            if children:
+                self.purge(reference.table, children)
 
-    def _remove(self, name: str, column: str, keys: Sequence[int]) -> None:
-        where, values = f'"{column}" IN (SELECT value FROM json_each(?))', (json.dumps(keys),)
+    def _remove(self, name: str, by: str, keys: Sequence[int]) -> None:
+        where, values = f'"{by}" {_AMONG}', (json.dumps(keys),)
         table = self._truth.tables.get(name)
         if table is None:
             self._connection.execute(f'DELETE FROM "{name}" WHERE {where}', values)
             return
-        columns = ", ".join(f'"{each}"' for each in (*table.key, "commit_seq", "seal"))
+        columns = named((*table.key, "commit_seq", "seal"))
         rows = self._connection.execute(f'SELECT {columns} FROM "{name}" WHERE {where}', values).fetchall()
-        if not rows:
-            return
-        self._leave_hashes((row[-2], row[-1]) for row in rows)
-        self._connection.execute(f'DELETE FROM "{name}" WHERE {where}', values)
-        self._forget_history(table, {">".join(map(str, row[:-2])): row[-1] for row in rows})
+        if rows:
+            self._leave_hashes((row[-2], row[-1]) for row in rows)
+            self._connection.execute(f'DELETE FROM "{name}" WHERE {where}', values)
+            self._forget_history(table, {text_of_key(row[:-2]): row[-1] for row in rows})
 
     def _leave_hashes(self, written: Iterable[tuple[int, bytes]]) -> None:
         """Keep the hashes of rows (commit, seal), and blank the words of their commits."""
@@ -127,16 +132,10 @@ class _Erasing:
         self._snapshot.rows("words_blank", values)
 
     def _forget_history(self, table: Table, gone: Mapping[str, bytes]) -> None:
-        """Erase every former version, and the last one, which the deletion has just recorded.
-
-        Args:
-            gone: rows removed just now, with their hashes.
-        """
+        """Erase all versions of rows removed just now, given with their seals, also the one just recorded."""
         values = {"table": table.name, "rows": json.dumps([*gone])}
-        images = self._snapshot.rows("history_images", values)
-        self._leave_images(
-            table, [image for image in images if table.image(image[3], image[1])["seal"] != gone[image[1]]]
-        )
+        former = self._snapshot.rows("history_images", values)
+        self._leave_images(table, [each for each in former if table.image(each[3], each[1])["seal"] != gone[each[1]]])
         self._snapshot.rows("history_erase_rows", values)
 
     def _leave_images(self, table: Table, images: Sequence[tuple[int, str, int, str]]) -> None:
@@ -177,11 +176,8 @@ class _Erasing:
         for table in self._truth.tables.values():
             if "evidence" not in table.columns:
                 continue
-            named = (
-                "evidence != '[]' AND EXISTS"
-                " (SELECT 1 FROM json_each(evidence) WHERE value IN (SELECT value FROM json_each(?)))"
-            )
-            for image in table.images(self._connection, named, (json.dumps(sorted(ids)),)):
+            holds = f"evidence != '[]' AND EXISTS (SELECT 1 FROM json_each(evidence) WHERE value {_AMONG})"
+            for image in table.images(self._connection, holds, (json.dumps(sorted(ids)),)):
                 self._rewrite(table, image, {"evidence": _without(image["evidence"], ids)})
             self._rewrite_history(table, ids)
 
@@ -214,7 +210,7 @@ class _Erasing:
         marks = ", ".join(f'"{name}" = ?' for name in columns)
         bound = [*(fresh[name] for name in columns), *(image[name] for name in table.key)]
         self._connection.execute(f'UPDATE "{table.name}" SET {marks} WHERE {table.where_key}', bound)
-        told = {"table": table.name, "row": row_text(table.row_id(image)), "commit": image["commit_seq"]}
+        told = {"table": table.name, "row": text_of_key(table.row_id(image).key), "commit": image["commit_seq"]}
         self._snapshot.rows("history_unmake", told)
 
     def _resealed(self, table: Table, image: Image, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -255,10 +251,7 @@ class Erasure(Group):
     def begin(self, targets: ErasureTargets, *, at: int) -> int:
         self._sql.rows("proposals_erase")
         erasing = int(self._sql.value("erasing_begin", {"space": targets.space, "kind": targets.kind, "at": at}))
-        rows = [(erasing, "nodes", key) for key in targets.nodes]
-        rows += [(erasing, "entities", key) for key in targets.entities]
-        rows += [(erasing, "relations", key) for key in targets.relations]
-        rows += [(erasing, "sessions", key) for key in targets.sessions]
+        rows = [(erasing, table, key) for table in _LISTED for key in getattr(targets, table)]
         work = _Erasing(self._sql, erasing, at)
         if targets.whole_space:
             rows.append((erasing, "spaces", targets.space))
@@ -272,15 +265,12 @@ class Erasure(Group):
 
     def _unname(self, erasing: int, *, space: int, owner: str) -> None:
         values = {"erasing": erasing, "space": space, "owner": owner}
-        self._sql.rows("owner_words_erase", values)
-        self._sql.rows("owner_words_blank", {"space": space, "owner": owner})
-        self._sql.rows("owner_actor_blank", {"space": space, "owner": owner})
-        self._sql.rows("off_record_erase", {"owner": owner})
-        self._sql.rows("owner_unnamed", {"space": space})
+        for statement in _UNNAMED:
+            self._sql.rows(statement, values)
 
     def step(self, erasing: int, *, kind: str, at: int) -> int:
         work = _Erasing(self._sql, erasing, at, keeps_ids=kind != "owner")
-        for table in ("nodes", "relations", "entities", "sessions"):
+        for table in _LISTED:
             keys = work.next(table)
             if keys:
                 needed = work.needed_again(table, keys, kind)
@@ -298,10 +288,8 @@ class Erasure(Group):
             return  # another process was first
         work = _Erasing(self._sql, erasing, at)
         work.sweep_history()
-        self._sql.rows("relations_to_link_erase")
-        self._sql.rows("to_link_erase")
-        self._sql.rows("floors_erase")
-        self._sql.rows("proposals_erase")
+        for statement in ("relations_to_link_erase", "to_link_erase", "floors_erase", "proposals_erase"):
+            self._sql.rows(statement)
         left = [erased_hash(row) for row in self._sql.rows("erased_of", {"erasure": erasing})]
         previous, head = (self._sql.rows("commit_last") or [(0, b"")])[0]
         seq = previous + 1
@@ -316,74 +304,43 @@ class Erasure(Group):
 
     # what an erasure would remove
 
-    def unfinished(self) -> list[OpenErasure]:
-        return [OpenErasure(*row) for row in self._sql.rows("erasing_open")]
+    unfinished = asks("erasing_open", "", rows_as(OpenErasure._make))
 
     def end(self, erasures: Sequence[int]) -> None:
         for erasing in erasures:
             self._sql.rows("erasing_end", {"erasing": erasing})
 
-    def older_versions(self, node: int) -> list[int]:
-        return self._keys("erase_older", key=node)
+    older_versions = asks("erase_older", "key", column)
+    sessions = asks("erase_sessions", "scope session", column)
+    nodes_in = asks("erase_in_session", "sessions", column)
+    members = asks("erase_members", "entity", column)
 
-    def sessions(self, scope: Scope, session: str) -> list[int]:
-        return self._keys("erase_sessions", **self._sql.scoped(scope, session=session))
-
-    def nodes_in(self, sessions: Sequence[int]) -> list[int]:
-        return self._keys("erase_in_session", sessions=json.dumps(sessions))
-
-    def members(self, entity: int) -> list[int]:
-        return self._keys("erase_members", entity=entity)
-
-    def own_names(self, entities: Sequence[int]) -> list[str]:
-        rows = self._sql.rows("erase_names", {"entities": json.dumps(entities)})
-        return [alias for _, alias, is_shared in rows if not is_shared]
-
-    def nodes_naming(self, entities: Sequence[int]) -> set[int]:
-        return set(self._keys("erase_naming", entities=json.dumps(entities)))
+    own_names = asks("erase_names", "entities", lambda rows: [alias for _, alias, is_shared in rows if not is_shared])
+    nodes_naming = asks("erase_naming", "entities", as_set)
 
     def texts(self, space: int) -> Iterator[tuple[int, str]]:
         return self._sql.each("erase_texts", {"space": space})
 
-    def summaries(self, space: int) -> list[tuple[str, int, str]]:
-        return self._sql.rows("erase_summaries", {"space": space})
+    summaries = asks("erase_summaries", "space", list)
 
     def former_texts(self, space: int) -> Iterator[tuple[str, int, str]]:
         for _, row, seq, before in self._sql.rows("history_images_of_table", {"table": "nodes"}):
             image = json.loads(before)
             if image["space"] == space:
-                yield (
-                    row,
-                    seq,
-                    "\n".join((image["content"], image["speaker"] or "", image["tags"], image["attributes"])),
-                )
+                words = image["content"], image["speaker"] or "", image["tags"], image["attributes"]
+                yield row, seq, "\n".join(words)
 
-    def derived(self, nodes: Sequence[int]) -> list[Derived]:
-        return [Derived(*row) for row in self._sql.rows("erase_derived", {"nodes": json.dumps(nodes)})]
-
-    def sources(self, nodes: Sequence[int]) -> list[str]:
-        return self._keys("erase_resting", nodes=json.dumps(nodes))
-
-    def relations(self, nodes: Sequence[int], entities: Sequence[int]) -> list[int]:
-        return self._keys("erase_relations", nodes=json.dumps(nodes), entities=json.dumps(entities))
-
-    def orphaned_entities(self, nodes: Sequence[int], relations: Sequence[int]) -> list[int]:
-        return self._keys("erase_forsaken", nodes=json.dumps(nodes), relations=json.dumps(relations))
-
-    def emptied_sessions(self, nodes: Sequence[int]) -> list[int]:
-        return self._keys("erase_emptied", nodes=json.dumps(nodes))
-
-    def summarised(self, nodes: Sequence[int]) -> list[tuple[str, int]]:
-        return self._sql.rows("erase_summarised", {"nodes": json.dumps(nodes)})
+    derived = asks("erase_derived", "nodes", rows_as(Derived._make))
+    sources = asks("erase_resting", "nodes", column)
+    relations = asks("erase_relations", "nodes entities", column)
+    orphaned_entities = asks("erase_forsaken", "nodes relations", column)
+    emptied_sessions = asks("erase_emptied", "nodes", column)
+    summarised = asks("erase_summarised", "nodes", list)
 
     def listed(self, targets: ErasureTargets) -> Iterator[tuple[str, str]]:
         if targets.whole_space:
             return self._sql.each("erase_space_listed", {"space": targets.space})
-        values = {name: json.dumps(getattr(targets, name)) for name in ("nodes", "entities", "relations", "sessions")}
+        values = {name: json.dumps(getattr(targets, name)) for name in _LISTED}
         return self._sql.each("erase_rows_listed", values)
 
-    def said_in_chats(self, owner: str) -> int:
-        return int(self._sql.value("erase_said_in_chats", {"owner": owner}))
-
-    def _keys(self, statement: str, **values: Any) -> list[Any]:
-        return [row[0] for row in self._sql.rows(statement, values)]
+    said_in_chats = asks("erase_said_in_chats", "owner", first)

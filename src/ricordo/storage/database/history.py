@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from importlib.resources import files
@@ -16,18 +16,28 @@ from ricordo.errors import UnavailableError
 from ricordo.model import Commit, Node, RowId, RowState, Scope
 from ricordo.storage import faults
 from ricordo.storage.database.hashes import seal
-from ricordo.storage.database.statements import Group, Statements, commit_of, former_node, sql
+from ricordo.storage.database.statements import (
+    Group,
+    Statements,
+    as_set,
+    asks,
+    column,
+    commit_of,
+    former_node,
+    reading,
+    row_as,
+    sql,
+)
 from ricordo.storage.values import _WRITTEN, ChangeEvent, Image
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Restored:
-    """A row being restored: as it is, and as it will be. `seal` is None for a row that goes."""
+    """A row being restored: as it is, and as it will be; `then` is None for a row that goes."""
 
     table: Table
     now: Image | None
     then: Image | None
-    seal: bytes | None
 
     @property
     def space(self) -> int | None:
@@ -44,19 +54,13 @@ def restored_rows(snapshot: Statements, states: Sequence[RowState], *, commit: i
     found = []
     for state in states:
         table = truth.tables[state.row.table]
-        now = current_image(snapshot.connection, table, state.row)
-        if now is None and state.values is None:
-            continue
-        found.append(_restored(table, now, state.values, commit))
+        now = table.current(snapshot.connection, state.row.key)
+        if state.values is not None:
+            then = {**state.values, "commit_seq": commit}
+            found.append(Restored(table, now, {**then, "seal": seal([then[name] for name in table.sealed])}))
+        elif now is not None:
+            found.append(Restored(table, now, None))
     return found
-
-
-def _restored(table: Table, now: Image | None, values: Image | None, commit: int) -> Restored:
-    if values is None:
-        return Restored(table=table, now=now, then=None, seal=None)
-    then = {**values, "commit_seq": commit}
-    sealed = seal([then[name] for name in table.sealed])
-    return Restored(table=table, now=now, then={**then, "seal": sealed}, seal=sealed)
 
 
 def put_back(snapshot: Statements, restored: Sequence[Restored]) -> None:
@@ -80,7 +84,7 @@ def put_back(snapshot: Statements, restored: Sequence[Restored]) -> None:
 
 
 def _remove(snapshot: Statements, truth: Truth, each: Restored) -> None:
-    """Delete a row and what was derived from it. Names come from the schema, so the statement is put together."""
+    """Delete a row and what was derived from it."""
     assert each.now is not None
     for reference in truth.children(each.table.name, derived=True):
         statement = f'DELETE FROM "{reference.table}" WHERE "{reference.column}" = ?'
@@ -89,29 +93,21 @@ def _remove(snapshot: Statements, truth: Truth, each: Restored) -> None:
 
 
 def _write(snapshot: Statements, each: Restored) -> None:
-    """Write a row. Names come from the schema, so the statement is put together."""
     assert each.then is not None
-    columns = each.table.columns if each.now is None else [c for c in each.table.columns if c not in each.table.key]
-    values = tuple(each.then[name] for name in columns)
-    named = ", ".join(f'"{name}"' for name in columns)
-    marks = ", ".join("?" * len(columns))
-    if each.now is None:
-        statement = f'INSERT INTO "{each.table.name}" ({named}) VALUES ({marks})'
-        snapshot.connection.execute(statement, tuple({**each.then, **_shut(each)}[name] for name in columns))
-        if each.table.name == "sessions":
-            snapshot.raise_sequence("sessions", each.then["key"])
+    table = each.table
+    if each.now is not None:
+        columns = [name for name in table.columns if name not in table.key]
+        statement = f'UPDATE "{table.name}" SET ({named(columns)}) = ({marks(columns)}) WHERE {table.where_key}'
+        snapshot.connection.execute(statement, (*(each.then[name] for name in columns), *_key(each)))
         return
-    statement = f'UPDATE "{each.table.name}" SET ({named}) = ({marks}) WHERE {each.table.where_key}'
-    snapshot.connection.execute(statement, (*values, *_key(each)))
-
-
-def _shut(each: Restored) -> dict[str, Any]:
-    return {"closed_at": 0, "closed_reason": "forgotten"} if _opens(each) else {}
+    shut = {"closed_at": 0, "closed_reason": "forgotten"} if _opens(each) else {}
+    snapshot.connection.execute(table.insert, tuple({**each.then, **shut}[name] for name in table.columns))
+    if table.name == "sessions":
+        snapshot.raise_sequence("sessions", each.then["key"])
 
 
 def _key(each: Restored) -> tuple[Any, ...]:
-    image = each.now or each.then
-    assert image is not None
+    image = each.now or each.then or {}
     return tuple(image[name] for name in each.table.key)
 
 
@@ -120,9 +116,7 @@ def _opens(each: Restored) -> bool:
 
 
 def _open_again(snapshot: Statements, restored: Sequence[Restored]) -> None:
-    """Reopen nodes that come back. Triggers maintain what is derived from a live node when it is opened, but for speed
-    not on INSERT; so it was written as a closed node.
-    """
+    """Reopen nodes that come back. They were written as closed ones: triggers derive rows when a node is opened."""
     back = [each.then for each in restored if each.table.name == "nodes" and each.now is None and each.then]
     if not back:
         return
@@ -146,12 +140,10 @@ class Ledger:
         self._former: dict[RowId, list[tuple[int, Image]]] = {}
 
     def commits_of_run(self, scope: Scope, run_id: str) -> list[int]:
-        values = {"run": run_id, "spaces": json.dumps(self._snapshot.visible(scope))}
-        return [seq for (seq,) in self._snapshot.rows("commits_of_run", values)]
+        return column(self._snapshot.rows("commits_of_run", self._snapshot.scoped(scope, run=run_id)))
 
     def visible(self, scope: Scope, commits: Iterable[int]) -> set[int]:
-        values = {"seqs": json.dumps(sorted(commits)), "spaces": json.dumps(self._snapshot.visible(scope))}
-        return {seq for (seq,) in self._snapshot.rows("commits_visible", values)}
+        return as_set(self._snapshot.rows("commits_visible", self._snapshot.scoped(scope, seqs=json.dumps([*commits]))))
 
     def touched(self, commit: int) -> list[RowId]:
         found: dict[RowId, None] = {}
@@ -159,14 +151,12 @@ class Ledger:
             table = self._truth.tables[name]
             found[table.row_id(table.image(before, row))] = None
         for table in self._truth.tables.values():
-            for row_id, image in self._rows(table, "commit_seq = ?", (commit,)):
-                self._current[row_id] = image
-                found[row_id] = None
+            found.update(dict.fromkeys(self._rows(table, "commit_seq = ?", (commit,))))
         return list(found)
 
     def current(self, row: RowId) -> Image | None:
         if row not in self._current:
-            self._current[row] = current_image(self._connection, self._truth.tables[row.table], row)
+            self._current[row] = self._truth.tables[row.table].current(self._connection, row.key)
         return self._current[row]
 
     def state(self, row: RowId, commit: int) -> Image | None:
@@ -184,10 +174,7 @@ class Ledger:
     def children(self, row: RowId) -> list[RowId]:
         found = []
         for reference in self._truth.children(row.table):
-            rows = self._rows(self._truth.tables[reference.table], f'"{reference.column}" = ?', (row.key[0],))
-            for row_id, image in rows:
-                self._current[row_id] = image
-                found.append(row_id)
+            found += self._rows(self._truth.tables[reference.table], f'"{reference.column}" = ?', (row.key[0],))
         return found
 
     def parents(self, row: RowId, image: Image) -> list[RowId]:
@@ -199,35 +186,39 @@ class Ledger:
 
     def rivals(self, row: RowId, image: Image) -> list[RowId]:
         table = self._truth.tables[row.table]
-        found = []
+        found: list[RowId] = []
         for columns in table.unique:
             where = " AND ".join(f'"{name}" = ?' for name in columns)
-            for row_id, other in self._rows(table, where, tuple(image[name] for name in columns)):
-                self._current[row_id] = other
-                if row_id != row:
-                    found.append(row_id)
-        return found
+            found += self._rows(table, where, tuple(image[name] for name in columns))
+        return [other for other in found if other != row]
 
     def _versions(self, row: RowId) -> list[tuple[int, Image]]:
         if row not in self._former:
-            table, text = self._truth.tables[row.table], row_text(row)
+            table, text = self._truth.tables[row.table], text_of_key(row.key)
             found = self._snapshot.rows("history_of_row", {"table": row.table, "row": text})
             self._former[row] = [(seq, table.image(before, text)) for seq, before in found]
         return self._former[row]
 
-    def _rows(self, table: Table, where: str, values: tuple[Any, ...]) -> list[tuple[RowId, Image]]:
-        return [(table.row_id(image), image) for image in table.images(self._connection, where, values)]
-
-
-def current_image(connection: apsw.Connection, table: Table, row: RowId) -> Image | None:
-    """Return a row as it is; None if there is none."""
-    return next(iter(table.images(connection, table.where_key, row.key)), None)
+    def _rows(self, table: Table, where: str, values: tuple[Any, ...]) -> list[RowId]:
+        found = {table.row_id(image): image for image in table.images(self._connection, where, values)}
+        self._current.update(found)
+        return [*found]
 
 
 TABLES: Final[Mapping[str, Any]] = tomllib.loads((files("ricordo.storage.database") / "tables.toml").read_text("utf-8"))
 """What becomes of each table; the file says what the lists mean."""
 
 _OWN_KEY = "key"
+
+
+def named(columns: Iterable[str]) -> str:
+    """Return columns as SQL names them. The names come from the schema."""
+    return ", ".join(f'"{name}"' for name in columns)
+
+
+def marks(columns: Collection[str]) -> str:
+    """Return a question mark for each column."""
+    return ", ".join("?" * len(columns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,12 +234,12 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A truth table: its columns in order, its key, and its unique constraints."""
+    """A truth table: its columns in order, its key, and its unique constraints. Statements are built of these names."""
 
     name: str
     columns: tuple[str, ...]
     key: tuple[str, ...]
-    unique: tuple[tuple[str, ...], ...]
+    unique: tuple[tuple[str, ...], ...] = ()
 
     @property
     def sealed(self) -> tuple[str, ...]:
@@ -260,15 +251,21 @@ class Table:
         """The condition that finds a row by its key."""
         return " AND ".join(f'"{name}" = ?' for name in self.key)
 
+    @property
+    def insert(self) -> str:
+        """The statement that inserts a whole row."""
+        return f'INSERT INTO "{self.name}" ({named(self.columns)}) VALUES ({marks(self.columns)})'
+
     def images(
         self, connection: apsw.Connection, where: str = "TRUE", values: tuple[Any, ...] = ()
     ) -> list[dict[str, Any]]:
-        """Return the rows for which a condition holds, column to value. Names come from the schema, so the statement is
-        put together.
-        """
-        named = ", ".join(f'"{name}"' for name in self.columns)
-        rows = connection.execute(f'SELECT {named} FROM "{self.name}" WHERE {where}', values).fetchall()
+        """Return the rows for which a condition holds, column to value."""
+        rows = connection.execute(f'SELECT {named(self.columns)} FROM "{self.name}" WHERE {where}', values).fetchall()
         return [dict(zip(self.columns, row, strict=True)) for row in rows]
+
+    def current(self, connection: apsw.Connection, key: tuple[Any, ...]) -> dict[str, Any] | None:
+        """Return a row as it is; None if there is none."""
+        return next(iter(self.images(connection, self.where_key, key)), None)
 
     def row_id(self, image: Image) -> RowId:
         """Return which row an image shows."""
@@ -302,11 +299,11 @@ class Truth:
 def truth_of(connection: apsw.Connection) -> Truth:
     """Return what the schema says. A few lookups in memory."""
     columns: dict[str, list[tuple[str, int]]] = {}
-    for table, column, place in connection.execute(sql("schema_columns")):
-        columns.setdefault(table, []).append((column, place))
+    for table, name, place in connection.execute(sql("schema_columns")):
+        columns.setdefault(table, []).append((name, place))
     unique: dict[tuple[str, str], list[str]] = {}
-    for table, index, column in connection.execute(sql("schema_unique")):
-        unique.setdefault((table, index), []).append(column)
+    for table, index, name in connection.execute(sql("schema_unique")):
+        unique.setdefault((table, index), []).append(name)
     tables = {
         table: Table(
             name=table,
@@ -331,9 +328,9 @@ def _parents_first(tables: Mapping[str, Table], references: tuple[Reference, ...
     return {name: tables[name] for name in order.static_order()}
 
 
-def row_text(row: RowId) -> str:
-    """Return the name of a row in `history`."""
-    return ">".join(str(part) for part in row.key)
+def text_of_key(key: Iterable[Any]) -> str:
+    """Return the name by which `history` and the lines of a folder refer to a row."""
+    return ">".join(map(str, key))
 
 
 class History(Group):
@@ -341,16 +338,14 @@ class History(Group):
 
     def commits(self, scope: Scope, *, before: int | None, most: int) -> list[Commit]:
         values = self._sql.scoped(scope, before=before or 1 << 62, most=most)
-        return [commit_of(row) for row in self._sql.rows("commits_listed", values)]
+        return list(map(commit_of, self._sql.rows("commits_listed", values)))
 
     def versions(self, node: Node) -> list[tuple[Node, Commit | None]]:
         images = [json.loads(row[0]) for row in self._sql.rows("history_of_node", {"key": str(node.key)})]
         former = [(former_node(node, image), self.get(image["commit_seq"])) for image in images]
         return [*former, (node, self.commit_of(node.key))]
 
-    def get(self, seq: int) -> Commit | None:
-        rows = self._sql.rows("commit_by_seq", {"seq": seq})
-        return commit_of(rows[0]) if rows else None
+    get = asks("commit_by_seq", "seq", row_as(commit_of))
 
     def made(self, seq: int) -> Commit:
         found = self.get(seq)
@@ -370,22 +365,14 @@ class History(Group):
             statement = f'SELECT DISTINCT commit_seq FROM "{table}" WHERE commit_seq BETWEEN :first AND :last'
             for (seq,) in self._sql.connection.execute(statement, span):
                 kinds.setdefault(seq, set()).add(table)
-        return [
-            ChangeEvent(
-                commit=seq, owner=owner, chat=chat, actor=actor, origin=origin, kinds=frozenset(kinds.get(seq, ()))
-            )
-            for seq, owner, chat, actor, origin in commits
-        ]
+        event = reading(ChangeEvent)
+        return [event((*row, frozenset(kinds.get(row[0], ())))) for row in commits]
 
     def next_commit(self) -> int:
         return int((self._sql.rows("commit_last") or [(0, b"")])[0][0]) + 1
 
-    def commit_of(self, key: int) -> Commit:
-        return commit_of(self._sql.rows("commit_of_node", {"key": key})[0])
-
-    def erasures(self, commits: Iterable[int]) -> list[int]:
-        rows = self._sql.rows("commits_erasing", {"seqs": json.dumps(sorted(commits))})
-        return [row[0] for row in rows]
+    commit_of = asks("commit_of_node", "key", lambda rows: commit_of(rows[0]))
+    erasures = asks("commits_erasing", "seqs", column)
 
     def ledger(self) -> Ledger:
         return Ledger(self._sql)

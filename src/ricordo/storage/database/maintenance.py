@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import stat
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -19,7 +19,7 @@ from ricordo.model import Finding, Report
 from ricordo.storage import faults
 from ricordo.storage.database.connection import add_functions, connect
 from ricordo.storage.database.hashes import chain, digest, erased_hash, is_bare, is_sealed, row_sum
-from ricordo.storage.database.history import Table, truth_of
+from ricordo.storage.database.history import Table, named, truth_of
 from ricordo.storage.database.integrity import SUM_MASK, WHICH, unsealed, wrong_digests
 from ricordo.storage.database.schema import migrations
 from ricordo.storage.database.snapshot import DatabaseSnapshot
@@ -100,6 +100,8 @@ _OLDEST_SAFE = 3_051_003
 
 def examine(snapshot: DatabaseSnapshot, path: Path, *, unawaited_failures: int) -> Report:
     """Run every check, also after another has failed."""
+    version, failed = apsw.sqlite_lib_version(), unawaited_failures
+    is_old = apsw.SQLITE_VERSION_NUMBER < _OLDEST_SAFE
     checks: dict[str, Callable[[], tuple[str, str]]] = {
         "file": lambda: _pages(snapshot),
         "schema": lambda: _schema(snapshot),
@@ -110,13 +112,13 @@ def examine(snapshot: DatabaseSnapshot, path: Path, *, unawaited_failures: int) 
         "commit rows": lambda: _digests(snapshot),
         "settings and vectors": lambda: _sums(snapshot),
         "erasures": lambda: _erasures(snapshot),
-        "full text": lambda: _full_text(snapshot),
-        "slots": lambda: _slots(snapshot),
+        "full text": lambda: _in_step(snapshot, "text_index_off", "memory", "memories"),
+        "slots": lambda: _in_step(snapshot, "slots_off", "fact", "facts"),
         "counts": lambda: _counts(snapshot),
         "embeddings": lambda: _embeddings(snapshot),
         "permissions": lambda: _permissions(path),
-        "sqlite": _sqlite,
-        "background writes": lambda: _background_writes(unawaited_failures),
+        "sqlite": lambda: (version, "pip install -U apsw" if is_old else ""),
+        "background writes": lambda: (f"{failed} failed", "see the log for the reason" if failed else ""),
     }
     return Report(findings=tuple(_finding(name, check) for name, check in checks.items()))
 
@@ -137,9 +139,7 @@ def _pages(snapshot: DatabaseSnapshot) -> tuple[str, str]:
 
 
 def _schema(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    """Compare the tables, not only the version: a migration of another library once ended with the right version and
-    the wrong tables.
-    """
+    """Compare the tables, not only the version: one library's migration left the right version and wrong tables."""
     mine = apsw.Connection(":memory:")
     add_functions(mine)
     for step in migrations():
@@ -157,12 +157,10 @@ def _references(snapshot: DatabaseSnapshot) -> tuple[str, str]:
 
 
 def _seals(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    """Check every row of the truth. SQLite's own checks miss most flipped bits: a page with a wrong letter is sound to
-    it. The statements are built from names of the schema.
-    """
+    """Check every row of the truth. SQLite's own checks miss most flipped bits: a wrong letter is sound to them."""
     rows, off = 0, []
     for table in truth_of(snapshot.connection).tables.values():
-        for row in snapshot.connection.execute(f'SELECT {_named(table.columns)} FROM "{table.name}"'):
+        for row in snapshot.connection.execute(f'SELECT {named(table.columns)} FROM "{table.name}"'):
             rows += 1
             if not is_sealed(row[:-1], row[-1]):
                 off.append(f"row {row[0]} of {table.name}")
@@ -172,24 +170,16 @@ def _seals(snapshot: DatabaseSnapshot) -> tuple[str, str]:
 
 
 def _sums(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    """Check the tables without seals: settings, vectors, suppressions. The statements are built from names of the
-    schema.
-    """
+    """Check the tables without seals: settings, vectors, suppressions."""
     off = []
     stated = dict(snapshot.connection.execute(sql("sums_all")))
     for name, columns in unsealed(snapshot.connection).items():
         total = 0
-        for row in snapshot.connection.execute(f'SELECT {_named(columns)} FROM "{name}" {WHICH.get(name, "")}'):
+        for row in snapshot.connection.execute(f'SELECT {named(columns)} FROM "{name}" {WHICH.get(name, "")}'):
             total = (total + row_sum(*row)) & SUM_MASK
         if stated.get(name) != total:
             off.append(name)
-    return (
-        (f"not as written: {', '.join(off)}", _RESTORE) if off else (f"{plural(len(stated), 'table')} as written", "")
-    )
-
-
-def _named(columns: Iterable[str]) -> str:
-    return ", ".join(f'"{name}"' for name in columns)
+    return (f"not as written: {', '.join(off)}", _RESTORE) if off else (f"{len(stated)} tables as written", "")
 
 
 def _former(snapshot: DatabaseSnapshot) -> tuple[str, str]:
@@ -198,16 +188,14 @@ def _former(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     count, off = 0, []
     for seq, name, row, before in snapshot.connection.execute(sql("history_sealed")):
         count += 1
-        if not _is_as_written(tables.get(name), row, before):
+        if name not in tables or not _is_as_written(tables[name], row, before):
             off.append(f"{name} {row} before change {seq}")
     if off:
         return f"{len(off):,} of {count:,} former versions are not as written, such as {off[0]}", _RESTORE
     return f"{plural(count, 'former version')} as written", ""
 
 
-def _is_as_written(table: Table | None, row: str, before: str) -> bool:
-    if table is None:
-        return False
+def _is_as_written(table: Table, row: str, before: str) -> bool:
     try:
         image = table.image(before, row)
         return is_sealed([image[name] for name in table.sealed if name in image], image["seal"])
@@ -251,14 +239,9 @@ def _erasures(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     return (f"{said}; the next opening finishes what was begun" if pending else said), ""
 
 
-def _full_text(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    off = snapshot.value("text_index_off")
-    return (f"{plural(off, 'memory', 'memories')} out of step", "rebuild the index") if off else ("in step", "")
-
-
-def _slots(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    off = snapshot.value("slots_off")
-    return (f"{plural(off, 'fact')} out of step", "rebuild the index") if off else ("in step", "")
+def _in_step(snapshot: DatabaseSnapshot, statement: str, one: str, many: str) -> tuple[str, str]:
+    off = snapshot.value(statement)
+    return (f"{plural(off, one, many)} out of step", "rebuild the index") if off else ("in step", "")
 
 
 def _counts(snapshot: DatabaseSnapshot) -> tuple[str, str]:
@@ -279,13 +262,3 @@ def _embeddings(snapshot: DatabaseSnapshot) -> tuple[str, str]:
 def _permissions(path: Path) -> tuple[str, str]:
     mode = stat.S_IMODE(path.stat().st_mode)
     return (f"mode {mode:04o}", f"chmod 600 {path}") if mode & 0o077 else (f"mode {mode:04o}", "")
-
-
-def _sqlite() -> tuple[str, str]:
-    version = apsw.sqlite_lib_version()
-    number = apsw.SQLITE_VERSION_NUMBER
-    return (version, "pip install -U apsw") if number < _OLDEST_SAFE else (version, "")
-
-
-def _background_writes(failures: int) -> tuple[str, str]:
-    return (f"{failures} failed", "see the log for the reason") if failures else ("0 failed", "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from ricordo.clock import from_ms
 from ricordo.decay import STATED, Vital
 from ricordo.errors import NotFoundError
-from ricordo.model import ClosedReason, Edge, Node, Scope, Stats
+from ricordo.model import Node, Scope, Stats
 from ricordo.storage.database.embeddings import EmbeddingModels
 from ricordo.storage.database.entities import Entities
 from ricordo.storage.database.integrity import FINGERPRINT_KEY, id_fingerprint
-from ricordo.storage.database.statements import Group, Row, asserted_edge, node_of
+from ricordo.storage.database.statements import Group, Row, asks, asserted_edge, column, first, flag, node_of, rows_as
 from ricordo.storage.values import Everything, Filter, Floor, Holdings, Weights
 from ricordo.trust import trust_of
 
@@ -77,6 +77,11 @@ class Nodes(Group):
     def by_key(self, scope: Scope, keys: Iterable[int]) -> dict[int, Node]:
         return {key: node_of(row) for key, row in self._rows_by_key(scope, keys).items()}
 
+    def in_order(self, scope: Scope, keys: Sequence[int]) -> list[Node]:
+        """Return nodes in the order of their keys, without those the caller may not see."""
+        found = self.by_key(scope, keys)
+        return [found[key] for key in keys if key in found]
+
     def lazily(self, scope: Scope, keys: Iterable[int]) -> LazyNodes:
         """Like `by_key`, for when only some of the nodes are looked at."""
         return LazyNodes(self._rows_by_key(scope, keys))
@@ -89,8 +94,7 @@ class Nodes(Group):
             found.update((row[0], row) for row in self._sql.rows("nodes_by_key", values))
         return found
 
-    def known_ids(self, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
-        return {row[0]: (row[1], row[2]) for row in self._sql.rows("node_ids_known", {"ids": json.dumps(ids)})}
+    known_ids = asks("node_ids_known", "ids", lambda rows: {id_: (space, text) for id_, space, text in rows})
 
     def page(self, scope: Scope, filter_: Filter, *, now: int, before_key: int | None, limit: int) -> list[Node]:
         clause, values = conditions(filter_)
@@ -100,9 +104,7 @@ class Nodes(Group):
             " OR n.expires_at IS NULL OR n.expires_at > :now) ORDER BY n.key DESC LIMIT :limit"
         )
         values |= self._sql.scoped(scope, before_key=before_key or 1 << 62, limit=limit, now=now)
-        keys = [key for (key,) in self._sql.connection.execute(query, values)]
-        found = self.by_key(scope, keys)
-        return [found[key] for key in keys]
+        return self.in_order(scope, column(self._sql.connection.execute(query, values).fetchall()))
 
     def latest(self, scope: Scope, filter_: Filter, *, now: int, limit: int) -> list[Node]:
         clause, values = conditions(filter_)
@@ -110,15 +112,10 @@ class Nodes(Group):
             f"SELECT n.key FROM nodes AS n WHERE {clause} AND (n.expires_at IS NULL OR n.expires_at > :now)"
             " ORDER BY n.event_time DESC, n.key DESC LIMIT :limit"
         )
-        keys = [
-            key
-            for (key,) in self._sql.connection.execute(query, values | self._sql.scoped(scope, limit=limit, now=now))
-        ]
-        found = self.by_key(scope, keys)
-        return [found[key] for key in keys]
+        values |= self._sql.scoped(scope, limit=limit, now=now)
+        return self.in_order(scope, column(self._sql.connection.execute(query, values).fetchall()))
 
-    def edges(self, scope: Scope, node: Node) -> list[Edge]:
-        return [asserted_edge(row) for row in self._sql.rows("edges_of_node", self._sql.scoped(scope, key=node.key))]
+    edges = asks("edges_of_node", "scope key", rows_as(asserted_edge))
 
     def matching(self, scope: Scope, filter_: Filter) -> Keys:
         clause, values = conditions(filter_)
@@ -133,42 +130,26 @@ class Nodes(Group):
             " ORDER BY n.event_time DESC LIMIT :most"
         )
         values |= self._sql.scoped(scope, start=after, end=before, most=most)
-        return np.array([key for (key,) in self._sql.connection.execute(query, values)], np.int64)
+        return np.array(column(self._sql.connection.execute(query, values).fetchall()), np.int64)
 
-    def successor(self, key: int) -> int | None:
-        found: int | None = self._sql.value("superseded_by", {"key": key})
-        return found
-
-    def replaced(self, key: int) -> list[int]:
-        return [each for each, _ in self._sql.rows("replaced_by_node", {"key": key})]
-
-    def replacing(self, key: int) -> list[int]:
-        return [each for each, _ in self._sql.rows("replacing_node", {"key": key})]
-
-    def sources(self, key: int, *, most: int) -> list[int]:
-        return [each for (each,) in self._sql.rows("sources_of_node", {"key": key, "most": most})]
-
-    def lost_a_source(self, key: int) -> bool:
-        return bool(self._sql.value("rests_on_ended", {"node": key}))
+    successor = asks("superseded_by", "key", first)
+    replaced = asks("replaced_by_node", "key", column)
+    replacing = asks("replacing_node", "key", column)
+    sources = asks("sources_of_node", "key most", column)
+    lost_a_source = asks("rests_on_ended", "node", flag)
 
     def next_turns(self, keys: Iterable[int]) -> dict[int, int]:
         rows = self._sql.rows("windows", {"keys": json.dumps(list(keys)), "each": 1})
         return {key: int(after) for key, _, after in rows if after is not None}
 
-    def shelf(self, key: int) -> str | None:
-        found: str | None = self._sql.value("node_shelf", {"key": key})
-        return found
-
-    def names(self, key: int) -> list[str]:
-        return [name for (name,) in self._sql.rows("names_in_node", {"key": key})]
+    shelf = asks("node_shelf", "key", first)
+    names = asks("names_in_node", "key", column)
 
     def lineage(self, scope: Scope, node: Node) -> list[Node]:
         keys = {key for (key,) in self._sql.rows("lineage", {"key": node.key})} - {node.key}
         return [node, *self.by_key(scope, keys).values()] if keys else [node]
 
-    def succession(self, keys: Iterable[int]) -> list[tuple[int, int]]:
-        rows = self._sql.rows("succession", {"keys": json.dumps([int(key) for key in keys])})
-        return [(newer, older) for newer, older in rows]
+    succession = asks("succession", "keys", list)
 
     def near_statements(self, owner: str, chat: str, subjects: Sequence[str], line: str) -> list[tuple[int, str]]:
         space = self._sql.space(owner, chat)
@@ -197,8 +178,7 @@ class Nodes(Group):
                 found.update((key, (content, who)) for key, content, who in self._sql.rows("facts_with", values))
         return found
 
-    def subjects(self, key: int) -> list[str]:
-        return [entity_id for (entity_id,) in self._sql.rows("subjects_of", {"node": key})]
+    subjects = asks("subjects_of", "node", column)
 
     def evidence(self, scope: Scope, nodes: Iterable[int]) -> dict[int, tuple[str, ...]]:
         found: dict[int, tuple[str, ...]] = {}
@@ -214,8 +194,7 @@ class Nodes(Group):
             for key, confidence, score, since, expires_at, is_live, origin, role in rows
         }
 
-    def concluded_from(self, key: int) -> list[int]:
-        return [found for (found,) in self._sql.rows("concluded_from", {"node": key})]
+    concluded_from = asks("concluded_from", "node", column)
 
     def erased_at(self, scope: Scope, node_id: str) -> datetime | None:
         key = self._sql.meta(FINGERPRINT_KEY)
@@ -278,33 +257,23 @@ def conditions(filter_: Filter) -> tuple[str, dict[str, object]]:
 class Export(Group):
     """What an export holds: knowledge and entities of the spaces a caller sees."""
 
+    _facts = asks("facts_alive", "scope now", column)
+    _memories = asks("memories_all", "scope", column)
+    _entities = asks("entities_alive", "scope", column)
+    _relations = asks("relations_alive", "scope", list)
+    _edges = asks("edges_all", "scope", list)
+
     def holdings(self, scope: Scope, *, now: int) -> Holdings:
-        spaces = json.dumps(self._sql.visible(scope))
-        keys = [key for (key,) in self._sql.rows("facts_alive", {"spaces": spaces, "now": now})]
-        nodes = Nodes(self._sql).by_key(scope, keys)
-        known = Entities(self._sql).by_key(
-            scope, [key for (key,) in self._sql.rows("entities_alive", {"spaces": spaces})]
-        )
-        relations = self._sql.rows("relations_alive", {"spaces": spaces})
-        return Holdings(
-            facts=[nodes[key] for key in keys],
-            entities={entity.id: entity for entity in known},
-            relations=[(source, predicate, target) for source, predicate, target in relations],
-        )
+        facts = Nodes(self._sql).in_order(scope, self._facts(scope, now))
+        entities = {entity.id: entity for entity in Entities(self._sql).by_key(scope, self._entities(scope))}
+        return Holdings(facts=facts, entities=entities, relations=self._relations(scope))
 
     def everything(self, scope: Scope) -> Everything:
-        spaces = json.dumps(self._sql.visible(scope))
-        keys = [key for (key,) in self._sql.rows("memories_all", {"spaces": spaces})]
-        nodes = Nodes(self._sql).by_key(scope, keys)
-        known = Entities(self._sql).by_key(
-            scope, [key for (key,) in self._sql.rows("entities_alive", {"spaces": spaces})]
-        )
-        relations = self._sql.rows("relations_alive", {"spaces": spaces})
         return Everything(
-            nodes=[nodes[key] for key in keys],
-            entities=known,
-            relations=[(source, predicate, target) for source, predicate, target in relations],
-            edges=[(source, kind, target) for source, kind, target in self._sql.rows("edges_all", {"spaces": spaces})],
+            nodes=Nodes(self._sql).in_order(scope, self._memories(scope)),
+            entities=Entities(self._sql).by_key(scope, self._entities(scope)),
+            relations=self._relations(scope),
+            edges=self._edges(scope),
         )
 
 
@@ -316,23 +285,15 @@ class Lifecycle(Group):
     """What decides how long memories are kept."""
 
     def vitals(self, scope: Scope, keys: Sequence[int], *, often: int) -> list[Vital]:
-        values = {
-            "keys": json.dumps(list(keys)),
-            "spaces": json.dumps(self._sql.visible(scope)),
-            "often": often,
-            "stated": STATED,
-        }
-        return [
-            Vital._make((*row[:12], *map(bool, row[12:16]), row[16])) for row in self._sql.rows("vitals_of", values)
-        ]
+        values = self._sql.scoped(scope, keys=json.dumps(list(keys)), often=often, stated=STATED)
+        rows = self._sql.rows("vitals_of", values)
+        return [Vital._make((*row[:12], *map(bool, row[12:16]), row[16])) for row in rows]
 
     def knowledge(self, scope: Scope) -> list[int]:
-        text = self._sql.value("live_knowledge", {"spaces": json.dumps(self._sql.visible(scope))})
+        text = self._sql.value("live_knowledge", self._sql.scoped(scope))
         return sorted(int(key) for key in text.split(",")) if text else []
 
-    def size(self, scope: Scope) -> tuple[int, int]:
-        row = self._sql.rows("knowledge_size", {"spaces": json.dumps(self._sql.visible(scope))})[0]
-        return row[0], row[1]
+    size = asks("knowledge_size", "scope", lambda rows: rows[0])
 
     def scopes(self) -> list[Scope]:
         return [Scope(owner=owner, chat=chat or None) for owner, chat in self._sql.rows("spaces_all")]
@@ -357,9 +318,6 @@ class Statistics(Group):
     """Figures about a caller's memories: counts, sizes, and the scores that unrelated prompts reach."""
 
     def size(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
-        return self._sql.once(("shelf_counts", scope, *shelves), lambda: self._size(scope, shelves))
-
-    def _size(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
         rows = [row for row in self._sql.rows_of_store("shelf_counts", self._sql.scoped(scope)) if row[1] in shelves]
         return sum(row[2] for row in rows), sum(row[3] for row in rows)
 
@@ -403,8 +361,7 @@ class Statistics(Group):
     def closed(self, scope: Scope) -> dict[str, int]:
         return dict(self._rows(scope, "archive_counts"))
 
-    def closed_keys(self, scope: Scope, reason: ClosedReason | None, *, limit: int) -> list[int]:
-        return [key for (key,) in self._rows(scope, "archive_listed", reason=reason, most=limit)]
+    closed_keys = asks("archive_listed", "scope reason limit", column)
 
     def floor(self, scope: Scope, *, model: int, rule: int) -> Floor | None:
         rows = self._rows(scope, "floor_of", model=model, rule=rule)
@@ -415,16 +372,8 @@ class Statistics(Group):
         return Floor(model=model, count=count, middle=middle, spread=spread, chance=chance)
 
     def put_floor(self, scope: Scope, floor: Floor, *, rule: int) -> None:
-        self._rows(
-            scope,
-            "floor_put",
-            model=floor.model,
-            rule=rule,
-            count=floor.count,
-            middle=json.dumps(floor.middle),
-            spread=json.dumps(floor.spread),
-            chance=floor.chance,
-        )
+        lists = {"middle": json.dumps(floor.middle), "spread": json.dumps(floor.spread)}
+        self._rows(scope, "floor_put", **asdict(floor) | lists, rule=rule)
 
     def _rows(self, scope: Scope, name: str, **values: Any) -> list[Row]:
         return self._sql.rows(name, self._sql.scoped(scope, **values))

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
-from ricordo.clock import from_ms
-from ricordo.model import (
-    Conversation,
-    ModelUse,
-    Node,
-    Review,
-    ReviewKind,
-    Run,
-    RunItem,
-    RunKind,
-    RunState,
-    Scope,
-    Session,
-)
+from ricordo.model import Conversation, ModelUse, Node, Review, ReviewKind, Run, RunItem, RunKind, RunState, Scope
 from ricordo.storage.database.nodes import Nodes
-from ricordo.storage.database.statements import Group, keys_in_run, review_of, run_of, session_of
+from ricordo.storage.database.statements import (
+    Group,
+    as_set,
+    asks,
+    column,
+    first,
+    keys_in_run,
+    nothing,
+    reading,
+    review_of,
+    row_as,
+    rows_as,
+    run_of,
+    session_of,
+)
 from ricordo.storage.values import ClosedFact, Failure, LearntFact, MessagePairs, Waiting
 from ricordo.text import statement_line
 
@@ -49,23 +50,14 @@ def _with_costs(run: Run, tokens_in: int, tokens_out: int, cost: float | None) -
     )
 
 
+_model_use = reading(ModelUse, "day owner chat model calls tokens_in tokens_out cost runs")
+_model_use_before = reading(ModelUse, "day owner chat model calls tokens_in tokens_out")
+
+
 class Runs(Group):
     """Conversations that wait for consolidation, runs, and the use of language models."""
 
-    def waiting(self, scope: Scope) -> list[Waiting]:
-        rows = self._sql.rows("sessions_waiting", self._seen(scope))
-        return [
-            Waiting(
-                owner=owner,
-                chat=chat,
-                session=session,
-                messages=count,
-                last_said_at=from_ms(said),
-                last_added_at=from_ms(added),
-                ended_at=None if ended is None else from_ms(ended),
-            )
-            for owner, chat, session, count, said, added, ended in rows
-        ]
+    waiting = asks("sessions_waiting", "scope", rows_as(reading(Waiting)))
 
     def latest_waiting(self) -> list[tuple[tuple[str, str], str | None]]:
         rows = self._sql.rows("conversations_waiting_latest", {"most": _LATEST})
@@ -79,9 +71,7 @@ class Runs(Group):
 
     def _episodes(self, scope: Scope, statement: str, place: tuple[str, str], session: str | None) -> list[Node]:
         values = {"space": self._sql.space(*place), "session": session}
-        keys = [key for (key,) in self._sql.rows(statement, values)]
-        found = Nodes(self._sql).by_key(scope, keys)
-        return [found[key] for key in keys if key in found]
+        return Nodes(self._sql).in_order(scope, column(self._sql.rows(statement, values)))
 
     def listed(self, scope: Scope, *, most: int) -> list[Run]:
         kept = self._runs(self._sql.rows("runs_listed", {**self._seen(scope), "most": most}))
@@ -126,12 +116,7 @@ class Runs(Group):
         items = tuple(replace(item, text=item.text or texts.get(item.id or "", "")) for item in found.items)
         return replace(found, items=items)
 
-    def failures(self, scope: Scope) -> list[Failure]:
-        rows = self._sql.rows("failures_of", self._seen(scope))
-        return [
-            Failure(owner=owner, chat=chat, session=session, tries=tries, at=from_ms(at), reason=reason)
-            for owner, chat, session, tries, at, reason in rows
-        ]
+    failures = asks("failures_of", "scope", rows_as(reading(Failure)))
 
     def note_failure(self, place: tuple[str, str], session: str | None, *, at: int, reason: str) -> None:
         self._sql.rows("failure_add", {**self._place(place, session), "at": at, "reason": reason})
@@ -153,9 +138,7 @@ class Runs(Group):
         rows = self._sql.rows("model_call_begin", values)
         return rows[0][0] if rows else None
 
-    def end_call(self, number: int, *, tokens_in: int, tokens_out: int, cost: float | None) -> None:
-        values = {"key": number, "tokens_in": tokens_in, "tokens_out": tokens_out, "cost": cost}
-        self._sql.rows("model_call_end", values)
+    end_call = asks("model_call_end", "key tokens_in tokens_out cost", nothing)
 
     def note_outcome(self, run: Run, session: str | None, *, day: str, at: int) -> None:
         values = {**self._call(run, session, day=day, at=at), "outcome": run.state, "reason": run.reason}
@@ -163,38 +146,14 @@ class Runs(Group):
 
     def _call(self, run: Run, session: str | None, *, day: str, at: int) -> dict[str, Any]:
         place = self._place((run.owner, run.chat), session)
-        return {
-            **place,
-            "run": run.id,
-            "kind": run.kind,
-            "model": run.model,
-            "prompt": run.prompt,
-            "day": day,
-            "at": at,
-        }
+        told = {"run": run.id, "kind": run.kind, "model": run.model, "prompt": run.prompt}
+        return {**place, **told, "day": day, "at": at}
 
     def model_use(self, scope: Scope | None, *, since: str) -> list[ModelUse]:
         spaces = {"spaces": "[]"} if scope is None else self._seen(scope)
         rows = self._sql.rows("model_calls_of", {**spaces, "all": scope is None, "since": since})
-        found = [
-            ModelUse(
-                day=day,
-                owner=owner,
-                chat=chat,
-                model=model,
-                calls=calls,
-                tokens_in=tokens_in,
-                tokens_out=tokens_out,
-                cost=cost,
-                runs=runs,
-            )
-            for day, owner, chat, model, calls, tokens_in, tokens_out, cost, runs in rows
-        ]
         before = self._sql.rows("model_use_before", {"since": since}) if scope is None else []
-        return found + [
-            ModelUse(day=day, owner="", chat="", model=model, calls=calls, tokens_in=tokens_in, tokens_out=tokens_out)
-            for day, model, calls, tokens_in, tokens_out in before
-        ]
+        return [*map(_model_use, rows), *map(_model_use_before, before)]
 
     def items_of_last(self, owner: str, chat: str, kind: RunKind) -> list[tuple[str, int | None, tuple[int, ...]]]:
         items = self._sql.value("run_items_last", {"space": self._sql.space(owner, chat), "kind": kind})
@@ -215,47 +174,24 @@ class Runs(Group):
             return None
         return MessagePairs(tuple((first, then) for first, then in self._sql.rows("pairs_to_look_at", values)), through)
 
-    def learnt_between(self, owner: str, chat: str, *, after: int, before: int, now: int, most: int) -> list[int]:
-        values = {"space": self._sql.space(owner, chat), "after": after, "before": before, "now": now, "most": most}
-        return [key for (key,) in self._sql.rows("learnt_between", values)]
+    learnt_between = asks("learnt_between", "owner chat after before now most", column)
 
     def _seen(self, scope: Scope) -> dict[str, str]:
         spaces: Sequence[int] = self._sql.visible(scope)
         return {"spaces": json.dumps(spaces)}
 
 
+_conversation = reading(Conversation, "id messages begun_at last_at ended_at consolidated_at summary owner chat")
+
+
 class Sessions(Group):
     """Sessions of a caller, and those that are off the record."""
 
-    def get(self, scope: Scope, session_id: str) -> Session | None:
-        rows = self._sql.rows("session_row", self._sql.scoped(scope, session=session_id))
-        return session_of(rows[0]) if rows else None
-
-    def listed(self, scope: Scope, *, most: int, session_id: str | None = None) -> list[Conversation]:
-        rows = self._sql.rows("sessions_listed", self._sql.scoped(scope, most=most, session=session_id))
-        return [
-            Conversation(
-                id=id_,
-                messages=count,
-                begun_at=from_ms(begun),
-                last_at=from_ms(last),
-                ended_at=None if ended is None else from_ms(ended),
-                consolidated_at=None if consolidated is None else from_ms(consolidated),
-                summary=summary,
-                owner=owner,
-                chat=chat,
-            )
-            for id_, count, begun, last, ended, consolidated, summary, owner, chat in rows
-        ]
-
-    def off_record(self, owner: str, chat: str) -> set[str]:
-        return {row[0] for row in self._sql.rows("off_record_of", {"owner": owner, "chat": chat})}
-
-    def go_off_record(self, owner: str, chat: str, session: str) -> None:
-        self._sql.rows("off_record_begin", {"owner": owner, "chat": chat, "session": session})
-
-    def go_on_record(self, owner: str, chat: str, session: str) -> None:
-        self._sql.rows("off_record_end", {"owner": owner, "chat": chat, "session": session})
+    get = asks("session_row", "scope session", row_as(session_of))
+    listed = asks("sessions_listed", "scope most session_id", rows_as(_conversation))
+    off_record = asks("off_record_of", "owner chat", as_set)
+    go_off_record = asks("off_record_begin", "owner chat session", nothing)
+    go_on_record = asks("off_record_end", "owner chat session", nothing)
 
 
 class Reviews(Group):
@@ -272,8 +208,7 @@ class Reviews(Group):
         rows = self._sql.rows("review_by_id", self._sql.scoped(scope, id=review_id))
         return review_of(rows[0], Nodes(self._sql).by_key(scope, filter(None, rows[0][3:5]))) if rows else None
 
-    def decided_with(self, node: int) -> set[int]:
-        return {key for (key,) in self._sql.rows("reviews_decided_with", {"node": node})}
+    decided_with = asks("reviews_decided_with", "node", as_set)
 
     def of_quarantined(self, node: Node) -> Node | None:
         values = {"space": self._sql.space(node.owner, node.chat), "content": node.content, "type": node.type}
@@ -294,8 +229,7 @@ class Leases(Group):
                 return bool(self._sql.rows("lease_take", values))
         return False
 
-    def drop(self, name: str, holder: str) -> None:
-        self._sql.rows("lease_drop", {"name": name, "holder": holder})
+    drop = asks("lease_drop", "name holder", nothing)
 
 
 _KEPT_MS = 30 * 86_400_000
@@ -308,8 +242,7 @@ class Proposals(Group):
         self._sql.rows("proposals_drop", {"before": at - _KEPT_MS})
         self._sql.rows("proposal_put", {"id": run_id, "space": space, "at": at, "body": body})
 
-    def drop(self, ids: Iterable[str]) -> None:
-        self._sql.rows("proposals_remove", {"ids": json.dumps(list(ids))})
+    drop = asks("proposals_remove", "ids", nothing)
 
     def body(self, scope: Scope, run_id: str) -> str | None:
         if not isinstance(run_id, str) or not run_id.isprintable():
@@ -335,16 +268,9 @@ class Evidence(Group):
         rows = self._sql.rows("learnt_already", values)
         return LearntFact(rows[0][0], bool(rows[0][1])) if rows else None
 
-    def count(self, key: int, *, among: Sequence[str]) -> int:
-        found: int = self._sql.value("rests_on_count", {"node": key, "evidence": json.dumps(among)})
-        return found
-
-    def resting_on(self, evidence: Iterable[str], *, most: int) -> list[int]:
-        values = {"evidence": json.dumps(list(evidence)), "most": most}
-        return [key for (key,) in self._sql.rows("resting_on", values)]
-
-    def reflections_on(self, keys: Iterable[int]) -> list[int]:
-        return [key for (key,) in self._sql.rows("reflections_on", {"nodes": json.dumps(list(keys))})]
+    count = asks("rests_on_count", "node among", first)
+    resting_on = asks("resting_on", "evidence most", column)
+    reflections_on = asks("reflections_on", "nodes", column)
 
     def dismissed(
         self, owner: str, chat: str, type_: str, content: str, *, evidence: Sequence[str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cache
@@ -122,16 +123,17 @@ class Statements:
         found: str | None = self.value("meta_get", {"name": name})
         return found
 
-    def put_meta(self, name: str, value: str) -> None:
-        """Set a property of the store."""
-        self.rows("meta_put", {"name": name, "value": value})
-
-
-class Group:
-    """A group of the port (see `ricordo.storage.groups`), answered by the statements of one snapshot."""
-
-    def __init__(self, sql: Statements) -> None:
-        self._sql = sql
+    def bound(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of a statement: a scope becomes the `spaces` it sees, an owner and a chat their
+        `space`, a node or an entity its key, and a collection a JSON list.
+        """
+        values = {key: _parameter(value) for key, value in given.items() if not isinstance(value, Scope)}
+        for value in given.values():
+            if isinstance(value, Scope):
+                values["spaces"] = json.dumps(self.visible(value))
+        if _takes_space(name) and "space" not in values:
+            values["space"] = self.space(given["owner"], given["chat"])
+        return values
 
 
 def statements() -> dict[str, str]:
@@ -145,53 +147,124 @@ def sql(name: str) -> str:
     return statements()[name]
 
 
+@cache
+def _takes_space(name: str) -> bool:
+    return re.search(r":space\b", sql(name)) is not None
+
+
+def _parameter(value: Any) -> Any:
+    if isinstance(value, Node | Entity):
+        return value.key
+    return value if value is None or isinstance(value, str | int | float | bytes) else json.dumps(list(value))
+
+
+# the methods of the port that one statement answers
+
+
+class Group:
+    """A group of the port (see `ricordo.storage.groups`), answered by the statements of one snapshot."""
+
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
+
+
+def asks(statement: str, names: str, shape: Callable[[list[Row]], T]) -> Callable[..., T]:
+    """Return a method of a group that asks one statement.
+
+    Args:
+        names: of the arguments, in order; they are the parameters of the statement, as `Statements.bound` converts
+            them. One that is not given is NULL.
+        shape: makes the answer of the rows.
+    """
+    wanted = names.split()
+
+    def answer(group: Group, *args: Any, **given: Any) -> T:
+        values = {**dict.fromkeys(wanted), **dict(zip(wanted, args, strict=False)), **given}
+        return shape(group._sql.rows(statement, group._sql.bound(statement, values)))
+
+    return answer
+
+
+def first(rows: list[Row]) -> Any:
+    """Return the first column of the first row; None if there is no row."""
+    return rows[0][0] if rows else None
+
+
+def flag(rows: list[Row]) -> bool:
+    """Return whether there is a row, and its first column is true."""
+    return bool(rows and rows[0][0])
+
+
+def column(rows: list[Row]) -> list[Any]:
+    """Return the first column."""
+    return [row[0] for row in rows]
+
+
+def as_set(rows: list[Row]) -> set[Any]:
+    """Return the first column as a set."""
+    return {row[0] for row in rows}
+
+
+def nothing(_: list[Row]) -> None:
+    """Return nothing: the statement writes."""
+
+
+def rows_as(make: Callable[[Row], T]) -> Callable[[list[Row]], list[T]]:
+    """Return a shape that makes a value of each row."""
+    return lambda rows: [make(row) for row in rows]
+
+
+def row_as(make: Callable[[Row], T]) -> Callable[[list[Row]], T | None]:
+    """Return a shape that makes a value of the first row; None if there is no row."""
+    return lambda rows: make(rows[0]) if rows else None
+
+
+# rows and dataclasses
+
 Row = tuple[Any, ...]
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-def _names(text: str) -> list[str]:
-    return text.split()
-
-
-def _list(text: str) -> tuple[str, ...]:
-    return () if text == "[]" else tuple(json.loads(text))  # most are empty, and a search reads hundreds
-
-
-def _object(text: str) -> dict[str, Any]:
-    return {} if text == "{}" else dict(json.loads(text))
-
-
-def _optional_at(ms: int | None) -> Any:
-    return None if ms is None else from_ms(ms)
-
-
-def _optional_ms(at: Any) -> int | None:
-    return None if at is None else to_ms(at)
-
-
-_INSTANTS = _names(
-    "event_time created_at valid_from valid_until expires_at closed_at reinforced_at first_seen last_updated"
-    " first_seen_at started_at ended_at consolidated_at decided_at"
-)
-_LISTS = _names("about tags evidence aliases sessions reasons")
+_INSTANTS = [
+    "at",
+    "event_time",
+    "created_at",
+    "valid_from",
+    "valid_until",
+    "expires_at",
+    "closed_at",
+    "reinforced_at",
+    "first_seen",
+    "last_updated",
+    "first_seen_at",
+    "started_at",
+    "ended_at",
+    "consolidated_at",
+    "decided_at",
+    "last_said_at",
+    "last_added_at",
+    "begun_at",
+    "last_at",
+]
+_LISTS = ["about", "tags", "evidence", "aliases", "sessions", "reasons"]
 _DECODE: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(_INSTANTS, _optional_at),
-    **dict.fromkeys(_LISTS, _list),
-    "attributes": _object,
+    **dict.fromkeys(_INSTANTS, lambda ms: None if ms is None else from_ms(ms)),
+    # Most are empty, and a search reads hundreds.
+    **dict.fromkeys(_LISTS, lambda text: () if text == "[]" else tuple(json.loads(text))),
+    "attributes": lambda text: {} if text == "{}" else dict(json.loads(text)),
     "protected": bool,
+    "hash": bytes.hex,
 }
 _ENCODE: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(_INSTANTS, _optional_ms),
+    **dict.fromkeys(_INSTANTS, lambda at: None if at is None else to_ms(at)),
     **dict.fromkeys((*_LISTS, "attributes"), _encode),
     **dict.fromkeys(("confidence", "decay_rate", "score", "weight"), float),
     "protected": int,
 }
 
 
-def _reading(cls: type[T], columns: str) -> Callable[[Row], T]:
-    """Return a function that makes a dataclass of a row with these columns."""
-    names = _names(columns)
+def reading(cls: type[T], columns: str = "") -> Callable[[Row], T]:
+    """Return a function that makes a dataclass of a row with these columns; by default all its fields, in order."""
+    names = columns.split() or list(cls.__annotations__)
     decoders = [(name, _DECODE[name]) for name in names if name in _DECODE]
 
     def read(row: Row) -> T:
@@ -205,7 +278,7 @@ def _reading(cls: type[T], columns: str) -> Callable[[Row], T]:
 
 def _writing(columns: str) -> Callable[..., Row]:
     """Return a function that makes a sealed row of a dataclass; what a row has besides is given by name."""
-    encoders = [(name, _ENCODE.get(name)) for name in _names(columns)]
+    encoders = [(name, _ENCODE.get(name)) for name in columns.split()]
 
     def write(item: object, **given: Any) -> Row:
         return sealed(
@@ -218,26 +291,20 @@ def _writing(columns: str) -> Callable[..., Row]:
     return write
 
 
-node_of: Callable[[Row], Node] = _reading(
-    Node,
-    "key id type category content origin role speaker tags attributes event_time created_at valid_from valid_until"
-    " expires_at closed_at closed_reason confidence decay_rate score reinforced_at owner chat session about",
+_NODE = (
+    "id type category content origin role speaker tags attributes event_time created_at valid_from valid_until"
+    " expires_at closed_at closed_reason confidence decay_rate score reinforced_at"
 )
+node_of: Callable[[Row], Node] = reading(Node, f"key {_NODE} owner chat session about")
 """Make a node of the columns of the statements that begin `node_` (see nodes.sql)."""
 
-_node_row = _writing(
+node_row = _writing(
     "key id space shelf type category content origin role speaker session tags attributes event_time created_at"
     " valid_from valid_until expires_at closed_at closed_reason confidence decay_rate score reinforced_at commit"
 )
+"""Return the sealed columns of `nodes`, in the order of the table; so do the other functions `..._row`."""
 
 _IN_IMAGE = {"origin": "source_type", "role": "source_role"}
-_IMAGE_COLUMNS = [
-    _IN_IMAGE.get(name, name)
-    for name in _names(
-        "id type category content origin role speaker tags attributes event_time created_at valid_from valid_until"
-        " expires_at closed_at closed_reason confidence decay_rate score reinforced_at"
-    )
-]
 
 
 def shelf_of(node: Node) -> str:
@@ -245,39 +312,23 @@ def shelf_of(node: Node) -> str:
     return "e" if node.type == "episodic" else "k"
 
 
-def node_row(node: Node, *, key: int, space: int, shelf: str, session: int | None, commit: int) -> Row:
-    """Return the sealed columns of `nodes`, in the order of the table."""
-    return _node_row(node, key=key, space=space, shelf=shelf, session=session, commit=commit)
-
-
 def former_node(node: Node, before: Mapping[str, Any]) -> Node:
     """Return the node a before-image shows. Its owner, session and subjects are those of its present row."""
-    values = (before[name] for name in _IMAGE_COLUMNS)
+    values = (before[_IN_IMAGE.get(name, name)] for name in _NODE.split())
     return node_of((node.key, *values, node.owner, node.chat, node.session, _encode(node.about)))
 
 
-_commit = _reading(Commit, "seq at actor origin reason run_id hash")
+commit_of: Callable[[Row], Commit] = reading(Commit, "seq at actor origin reason run_id hash")
+"""Make a commit of these columns."""
 
-
-def commit_of(row: Row) -> Commit:
-    """Make a commit of (seq, at, actor, origin, reason, run id, hash)."""
-    return _commit((row[0], from_ms(row[1]), *row[2:6], row[6].hex()))
-
-
-session_of: Callable[[Row], Session] = _reading(
+session_of: Callable[[Row], Session] = reading(
     Session, "key id first_seen_at ended_at consolidated_at summary owner chat"
 )
 """Make a session of the columns of `session_row`."""
 
-_session_row = _writing("key space id first_seen_at ended_at consolidated_at summary commit")
+session_row = _writing("key space id first_seen_at ended_at consolidated_at summary commit")
 
-
-def session_row(session: Session, *, key: int, space: int, commit: int) -> Row:
-    """Return the sealed columns of `sessions`, in the order of the table."""
-    return _session_row(session, key=key, space=space, commit=commit)
-
-
-asserted_edge: Callable[[Row], Edge] = _reading(Edge, "type source target predicate weight confidence evidence")
+asserted_edge: Callable[[Row], Edge] = reading(Edge, "type source target predicate weight confidence evidence")
 """Make an edge of the columns of `edges_of_node`."""
 
 _edge_row = _writing(
@@ -296,8 +347,8 @@ def closed_edge_row(row: Row, *, at: int, commit: int) -> Row:
     return (*row[:3], at, commit, seal((*row, at, commit)))
 
 
-_review = _reading(Review, "key id kind newer older created_at decided_at decision reasons about owner chat")
-_review_row = _writing("key id space kind newer older created_at decided_at decision reasons about commit")
+_review = reading(Review, "key id kind newer older created_at decided_at decision reasons about owner chat")
+review_row = _writing("key id space kind newer older created_at decided_at decision reasons about commit")
 
 
 def review_of(row: Row, nodes: Mapping[int, Node]) -> Review:
@@ -305,12 +356,7 @@ def review_of(row: Row, nodes: Mapping[int, Node]) -> Review:
     return _review((*row[:3], nodes[row[3]], nodes.get(row[4]), *row[5:]))
 
 
-def review_row(review: Review, *, key: int, space: int, newer: int, older: int | None, commit: int) -> Row:
-    """Return the sealed columns of `reviews`, in the order of the table."""
-    return _review_row(review, key=key, space=space, newer=newer, older=older, commit=commit)
-
-
-_run = _reading(
+_run = reading(
     Run, "key id kind model prompt sessions started_at ended_at tokens_in tokens_out cost items owner chat state"
 )
 _run_row = _writing(
@@ -352,24 +398,16 @@ def run_of(row: Row, ids: Mapping[int, str]) -> Run:
     return _run((*row[:11], items, *row[12:], "done"))
 
 
-_entity = _reading(
+entity_of: Callable[[Row], Entity] = reading(
     Entity,
     "key id type name relation summary protected attributes first_seen last_updated closed_at merged_into owner chat"
     " aliases mention_count",
 )
-_entity_row = _writing(
+"""Make an entity of the columns of the statements that begin `entity_` (see entities.sql)."""
+
+entity_row = _writing(
     "key id space type name summary protected attributes first_seen last_updated closed_at merged_into commit"
 )
-
-
-def entity_of(row: Row) -> Entity:
-    """Make an entity of the columns of the statements that begin `entity_` (see entities.sql)."""
-    return _entity(row)
-
-
-def entity_row(entity: Entity, *, key: int, space: int, merged_into: int | None, commit: int) -> Row:
-    """Return the sealed columns of `entities`, in the order of the table."""
-    return _entity_row(entity, key=key, space=space, merged_into=merged_into, commit=commit)
 
 
 def alias_row(alias: str, *, entity: int, space: int, commit: int) -> Row:
@@ -377,17 +415,12 @@ def alias_row(alias: str, *, entity: int, space: int, commit: int) -> Row:
     return sealed((space, name_key(alias), entity, alias, same_name_key(alias), commit))
 
 
-relation_of: Callable[[Row], Relation] = _reading(
+relation_of: Callable[[Row], Relation] = reading(
     Relation,
     "key id predicate source source_name target target_name valid_from valid_until evidence created_at owner chat",
 )
 """Make a relation of the columns of the statements that begin `relation_` (see entities.sql)."""
 
-_relation_row = _writing(
+relation_row = _writing(
     "key id space source predicate target valid_from valid_until evidence created_at closed_at commit"
 )
-
-
-def relation_row(relation: Relation, *, key: int, space: int, source: int | None, target: int, commit: int) -> Row:
-    """Return the sealed columns of `relations`, in the order of the table."""
-    return _relation_row(relation, key=key, space=space, source=source, target=target, closed_at=None, commit=commit)

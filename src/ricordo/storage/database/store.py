@@ -65,11 +65,7 @@ class DatabaseStore:
         hook: CommitHook | None = None,
         release: Callable[[], None] = lambda: None,
     ) -> None:
-        """Args:
-        connection: the one to write with; closed with the database.
-        hook: what the backend does around each batch of writes.
-        release: called once the database is closed.
-        """
+        """Start the writer with a connection of its own; `release` is called once the database is closed."""
         self.path = path
         self.options = options
         self._hook = hook or CommitHook()
@@ -94,11 +90,7 @@ class DatabaseStore:
         return connect(self.path, read_only=True, patience_s=self.options.patience_s)
 
     def check_process(self) -> None:
-        """Refuse to work in a forked child: it shares the locks of the file but not the threads.
-
-        Raises:
-            UnavailableError: this process was forked after the store was opened.
-        """
+        """Refuse to work in a forked child: it shares the locks of the file but not the threads."""
         if os.getpid() != self._process:
             raise UnavailableError("this store was opened before a fork", hint="open it again in the child process")
 
@@ -145,13 +137,9 @@ class DatabaseStore:
     # maintenance
 
     async def doctor(self) -> Report:
-        """Look for damage. Changes nothing. Uses a fresh connection: FTS5 compares with the structure a connection saw
-        last, and reports corruption when another one has written since.
-        """
-        return await self.read(lambda _: self._looked(self._examined))
-
-    def _examined(self, snapshot: DatabaseSnapshot) -> Report:
-        return examine(snapshot, self.path, unawaited_failures=self.writer.unawaited_failures)
+        """Look for damage with a fresh connection: FTS5 compares with the structure that a connection saw last."""
+        failed = self.writer.unawaited_failures
+        return await self.read(lambda _: self._looked(lambda tx: examine(tx, self.path, unawaited_failures=failed)))
 
     async def clean(self, *, patience_s: float | None = None) -> Cleaned:
         self.check_process()
@@ -192,14 +180,11 @@ class DatabaseStore:
         self._release()
 
     def _tidy(self) -> None:
-        """Leave statistics and a short log behind if possible. A full disk or a busy process is no reason to fail:
-        everything is written, and SQLite tidies up at the next opening.
-        """
+        """Leave statistics and a short log behind if possible; if not, SQLite tidies up at the next opening."""
         self.writer.connection.set_busy_handler(patient(_TIDY_PATIENCE_S))
-        with contextlib.suppress(apsw.Error):
-            self.writer.connection.execute("PRAGMA optimize")
-        with contextlib.suppress(apsw.Error):
-            self.writer.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        for statement in ("PRAGMA optimize", "PRAGMA wal_checkpoint(TRUNCATE)"):
+            with contextlib.suppress(apsw.Error):
+                self.writer.connection.execute(statement)
 
 
 def _commit(decide: Decide[T], scope: Scope, reason: Reason, at: datetime) -> Callable[[DatabaseSnapshot], T]:

@@ -8,12 +8,12 @@ more or less still matches. The key is random and belongs to the store: hashes o
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 from ricordo.model import Node
 from ricordo.storage.database.integrity import fingerprint_key
-from ricordo.storage.database.statements import Group, sql
+from ricordo.storage.database.statements import Group, asks, flag, nothing, sql
 from ricordo.storage.database.upkeep import space_postings
 from ricordo.storage.values import MIN_GLOBAL_WORDS, Match, Withhold, of_text, without
 from ricordo.text.sentences import sentences
@@ -82,11 +82,8 @@ class Suppression(Group):
     def put_spans(self, spans: Sequence[tuple[int, int, int, int]]) -> None:
         self._sql.connection.executemany(sql("withheld_span_put"), spans)
 
-    def lift(self, numbers: Collection[int]) -> None:
-        self._sql.rows("withheld_lift", {"numbers": json.dumps(sorted(numbers))})
-
-    def withholds(self, space: int) -> bool:
-        return bool(self._sql.value("withheld_any", {"space": space}))
+    lift = asks("withheld_lift", "numbers", nothing)
+    withholds = asks("withheld_any", "space", flag)
 
     def matches(self, space: int, text: str, *, session: str | None, said_at: int | None) -> list[Match]:
         if not self.withholds(space):

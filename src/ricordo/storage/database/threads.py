@@ -15,7 +15,8 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Generic, TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import apsw
 
@@ -72,17 +73,14 @@ class CommitHook:
         return True
 
 
-class Work(Generic[T]):
+class Work(NamedTuple):
     """One work for the writer. Its outcome goes to a future; without one, failures are only logged and counted."""
 
-    __slots__ = ("future", "run")
-
-    def __init__(self, run: Callable[[DatabaseSnapshot], T], future: Future[T] | None) -> None:
-        self.run = run
-        self.future = future
+    run: Callable[[DatabaseSnapshot], Any]
+    future: Future[Any] | None
 
 
-Outcome: TypeAlias = tuple[Work[Any], Any, BaseException | None]
+Outcome: TypeAlias = tuple[Work, Any, BaseException | None]
 """A work, what it returned, and the error it failed with, if it did."""
 
 
@@ -90,13 +88,10 @@ class Writer:
     """Owns the write connection and the thread that uses it."""
 
     def __init__(self, connection: apsw.Connection, *, limit: int, hook: CommitHook) -> None:
-        """Args:
-        limit: how many works may wait; more are refused.
-        hook: what the backend does around each batch.
-        """
+        """Start the thread. More than `limit` waiting works are refused."""
         self._connection = connection
         self._hook = hook
-        self._queue: queue.Queue[Work[Any] | None] = queue.Queue()
+        self._queue: queue.Queue[Work | None] = queue.Queue()
         self._limit = limit
         self._closing = threading.Event()
         self._lock = threading.Lock()
@@ -130,7 +125,7 @@ class Writer:
         """Queue a work whose outcome is not awaited. A failure is logged and counted. Raises as `submit` does."""
         self._put(Work(run, None))
 
-    def _put(self, work: Work[Any]) -> None:
+    def _put(self, work: Work) -> None:
         with self._lock:  # once `close` has looked, nothing may be queued
             if self._closing.is_set():
                 raise UnavailableError("the store is closed", hint="open it again")
@@ -152,7 +147,9 @@ class Writer:
                 outcomes = self._commit_together(batch)
             except apsw.BusyError as error:
                 # Repeated one by one, each of them would wait as long again.
-                outcomes = [(work, None, _busy(error)) for work in batch]
+                busy = UnavailableError("cannot write: another process holds the store", hint="try again")
+                busy.__cause__ = error
+                outcomes = [(work, None, busy) for work in batch]
             except RicordoError as error:
                 outcomes = [(work, None, error) for work in batch]
             except apsw.Error as error:
@@ -169,7 +166,7 @@ class Writer:
                 self._resolve(work, result, refusal)
                 faults.reached("writer: between answers")
 
-    def _next_batch(self) -> list[Work[Any]] | None:
+    def _next_batch(self) -> list[Work] | None:
         """Wait for at least one work and return all that wait; None when the store closes and all is written."""
         first = self._queue.get()
         if first is None:
@@ -184,7 +181,7 @@ class Writer:
                 batch.append(work)
         return batch
 
-    def _commit_together(self, batch: list[Work[Any]]) -> list[Outcome]:
+    def _commit_together(self, batch: list[Work]) -> list[Outcome]:
         """Commit a batch. If this raises, all of it was rolled back and no caller has an answer yet."""
         outcomes: list[Outcome] = []
         faults.reached("writer: before begin")
@@ -213,14 +210,10 @@ class Writer:
                 if not self._hook.is_written:
                     raise
                 _log.warning("written, but the index is behind and will catch up: %s", error)
-                self._catch_up()
+                with contextlib.suppress(apsw.Error, RicordoError):  # else the next write catches up
+                    self._connection = self._hook.current(self._connection)
 
-    def _catch_up(self) -> None:
-        """Catch up at once, so that callers find what was written; if that fails, the next write catches up."""
-        with contextlib.suppress(apsw.Error, RicordoError):
-            self._connection = self._hook.current(self._connection)
-
-    def _run(self, work: Work[Any]) -> tuple[Any, BaseException | None]:
+    def _run(self, work: Work) -> tuple[Any, BaseException | None]:
         """Run one work in its savepoint. Errors of the work end here; errors of SQLite end the batch."""
         self._connection.execute("SAVEPOINT work")
         try:
@@ -241,7 +234,7 @@ class Writer:
         self._connection.execute("ROLLBACK TO work")
         self._connection.execute("RELEASE work")
 
-    def _commit_alone(self, work: Work[Any]) -> None:
+    def _commit_alone(self, work: Work) -> None:
         faults.reached("writer: replay")
         try:
             with translated("cannot write"), self._batch():
@@ -251,24 +244,14 @@ class Writer:
         else:
             self._resolve(work, result, refusal)
 
-    def _resolve(self, work: Work[Any], result: Any, error: BaseException | None) -> None:
-        if work.future is None:
-            self._count_failure(error)
-        elif error is None:
+    def _resolve(self, work: Work, result: Any, error: BaseException | None) -> None:
+        if work.future is not None and error is None:
             work.future.set_result(result)
-        else:
+        elif work.future is not None:
             work.future.set_exception(error)
-
-    def _count_failure(self, error: BaseException | None) -> None:
-        if error is not None:
+        elif error is not None:
             self.unawaited_failures += 1
             _log.error("a background write failed: %s", error)
-
-
-def _busy(error: apsw.BusyError) -> UnavailableError:
-    busy = UnavailableError("cannot write: another process holds the store", hint="try again")
-    busy.__cause__ = error
-    return busy
 
 
 async def outcome(future: Future[T]) -> T:
@@ -292,14 +275,14 @@ async def outcome(future: Future[T]) -> T:
     return future.result()
 
 
+@dataclass(slots=True)
 class _ReadConnection:
     """A read connection, and what it has read of the store as a whole since the last write."""
 
-    def __init__(self, generation: int, connection: apsw.Connection) -> None:
-        self.generation = generation
-        self.connection = connection
-        self._version: int | None = None
-        self._unchanged: Unchanged = {}
+    generation: int
+    connection: apsw.Connection
+    version: int | None = None
+    found: Unchanged = field(default_factory=dict)
 
     def unchanged(self) -> Unchanged:
         """Return what still holds in the snapshot that has begun: nothing after a write.
@@ -307,19 +290,16 @@ class _ReadConnection:
         Asking for the version also fixes the snapshot: everything read after it is of the same state.
         """
         version = self.connection.execute(sql("data_version")).get
-        if version != self._version:
-            self._version, self._unchanged = version, {}
-        return self._unchanged
+        if version != self.version:
+            self.version, self.found = version, {}
+        return self.found
 
 
 class Readers:
     """A few threads that answer questions, each question from one snapshot."""
 
     def __init__(self, connect: Callable[[], apsw.Connection], *, threads: int, generation: Callable[[], int]) -> None:
-        """Args:
-        connect: opens the database for reading.
-        generation: the identity of the database file; when it changes, readers connect again.
-        """
+        """Start with no connection: each thread opens its own, and again when the `generation` of the file changes."""
         self._connect = connect
         self._generation = generation
         self._seen = generation()
@@ -344,8 +324,11 @@ class Readers:
         generation, cache = self._current()
         own: _ReadConnection | None = getattr(self._threads, "own", None)
         if own is None or own.generation != generation:
-            own = self._threads.own = self._opened(generation)
-        return _answered(own, cache, ask)
+            own = self._threads.own = _ReadConnection(generation, self._connect())
+            with self._lock:
+                self._connections.append(own.connection)
+        with translated("cannot read"), read_snapshot(own.connection):
+            return ask(DatabaseSnapshot(own.connection, cache, unchanged=own.unchanged()))
 
     def _current(self) -> tuple[int, Cache]:
         generation = self._generation()
@@ -354,20 +337,9 @@ class Readers:
                 self._seen, self._cache = generation, Cache()
         return generation, self._cache
 
-    def _opened(self, generation: int) -> _ReadConnection:
-        own = _ReadConnection(generation, self._connect())
-        with self._lock:
-            self._connections.append(own.connection)
-        return own
-
     def close(self) -> None:
         """Let running questions end, then close. An open reader would keep the log from being truncated."""
         self._pool.shutdown(wait=True)
         for connection in self._connections:
             connection.close()
         self._connections.clear()
-
-
-def _answered(own: _ReadConnection, cache: Cache, ask: Callable[[DatabaseSnapshot], T]) -> T:
-    with translated("cannot read"), read_snapshot(own.connection):
-        return ask(DatabaseSnapshot(own.connection, cache, unchanged=own.unchanged()))

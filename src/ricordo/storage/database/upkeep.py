@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ricordo.storage import faults
 from ricordo.storage.database import embeddings
 from ricordo.storage.database.embeddings import CENTRE_MOST, EmbeddingModels
-from ricordo.storage.database.statements import Group, Statements
+from ricordo.storage.database.statements import Group, Statements, asks, rows_as
 from ricordo.storage.database.statements import sql as statement
 from ricordo.storage.database.vector_math import decode, encode, pack_segment, sketch_segment
 from ricordo.storage.sql import transaction
@@ -90,9 +90,7 @@ def _stored_version(connection: apsw.Connection) -> str | None:
 class Vectors(Group):
     """Vectors of nodes: which are missing, and writing them. Methods that write run inside a write transaction."""
 
-    def lacking(self, model: int, *, after: int, most: int) -> list[Unembedded]:
-        values = {"model": model, "after": after, "most": most}
-        return [Unembedded(*row) for row in self._sql.rows("lacking", values)]
+    lacking = asks("lacking", "model after most", rows_as(Unembedded._make))
 
     def of(self, model: int, keys: Iterable[int]) -> dict[int, NDArray[np.float32]]:
         rows = self._sql.rows("embeddings_of", {"model": model, "nodes": json.dumps(list(keys))})

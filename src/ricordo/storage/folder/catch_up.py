@@ -16,7 +16,7 @@ import apsw
 
 from ricordo.model import RowId, RowState
 from ricordo.storage.database.hashes import bare, chain, is_sealed
-from ricordo.storage.database.history import Restored, Table, current_image, put_back
+from ricordo.storage.database.history import Restored, Table, put_back
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import sql
 from ricordo.storage.folder.files import prefix_sum
@@ -171,7 +171,7 @@ class CatchUp:
             self._reader.unused(name, offset, error)
             return
         row = RowId(table=shape.table.name, key=tuple(image[each] for each in shape.table.key))
-        now = current_image(self._connection, shape.table, row)
+        now = shape.table.current(self._connection, row.key)
         if now is None or now["seal"] != image["seal"] or not _seal_holds(shape.table, image):
             self._reader.by_hand(name, offset, line, shape.table.name)
 
@@ -215,13 +215,13 @@ class CatchUp:
             before = next((each[3] for each in batch.history if each[1:3] == (table.name, row)), None)
             if before is None:
                 raise LineError("the history lacks what was removed")
-            now = current_image(self._connection, table, table.row_id(table.image(before, row)))
-            return None if now is None else Restored(table=table, now=now, then=None, seal=None)
+            now = table.current(self._connection, table.row_id(table.image(before, row)).key)
+            return None if now is None else Restored(table, now, None)
         then = shape.whole_image(line, self._keys)
         if not _seal_holds(table, then):
             raise LineError("it is not as its commit wrote it")
-        now = current_image(self._connection, table, table.row_id(then))
-        return Restored(table=table, now=now, then=then, seal=then["seal"])
+        now = table.current(self._connection, table.row_id(then).key)
+        return Restored(table, now, then)
 
     def _read_vectors(self) -> None:
         models = {(name, size): key for key, name, size, *_ in self._snapshot.rows("models_known")}

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 import apsw
 
 from ricordo.storage.database.apply import insert_all
+from ricordo.storage.database.history import text_of_key
 from ricordo.storage.database.statements import Row, sql
 from ricordo.storage.jsonl.lines import (
     Findings,
@@ -24,7 +25,6 @@ from ricordo.storage.jsonl.lines import (
     parsed,
 )
 from ricordo.storage.jsonl.shapes import Shape, Shapes
-from ricordo.storage.jsonl.writer import text_of_key
 
 _KEY_DIGITS = 18
 """One less than the digits of the largest key that SQLite can hold."""

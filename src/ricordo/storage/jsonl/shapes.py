@@ -307,7 +307,7 @@ def _plain_table(connection: apsw.Connection, name: str, columns: tuple[str, ...
     key = [
         (place, column) for table, column, place in connection.execute(sql("schema_columns")) if table == name and place
     ]
-    return Table(name=name, columns=columns, key=tuple(column for _, column in sorted(key)), unique=())
+    return Table(name=name, columns=columns, key=tuple(column for _, column in sorted(key)))
 
 
 def _column(form: Form, name: str, declared: str, default: str, *, target: str) -> Column:

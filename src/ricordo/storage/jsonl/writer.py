@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 
 from ricordo.model import Scope
-from ricordo.storage.database.history import current_image
+from ricordo.storage.database.history import text_of_key
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import sql
 from ricordo.storage.jsonl.layout import (
@@ -83,7 +83,7 @@ def lines_of_commit(connection: apsw.Connection, shapes: Shapes, seq: int, extra
     for name, row, before in DatabaseSnapshot(connection).rows("history_of_commit", {"seq": seq}):
         yield HISTORY, history_line(seq, name, row, before)
         table = shapes.truth.tables[name]
-        if current_image(connection, table, table.row_id(table.image(before, row))) is None:
+        if table.current(connection, table.row_id(table.image(before, row)).key) is None:
             yield _removal_line(shapes.rows[name], row, seq)
     yield COMMITS, commit_line(connection, seq, extra)
 
@@ -149,11 +149,6 @@ def kept_row_line(shape: Shape, row: tuple[Any, ...]) -> FileLine:
     """Return the line of a row outside the truth, as the shape's `select` yields it."""
     extra = {"row": text_of_key(shape.key_of(row))} if shape.table.key == ("key",) else {}
     return shape.form.file, summed(shape.line(row, extra))
-
-
-def text_of_key(key: tuple[Any, ...]) -> str:
-    """Return the name by which `history` and the lines refer to a row."""
-    return ">".join(str(part) for part in key)
 
 
 def history_line(seq: int, table: str, row: str, before: str) -> bytes:

@@ -94,7 +94,7 @@ WHERE r.space = :space AND r.source IS NULL AND r.closed_at IS NULL
 ORDER BY r.key
 
 -- name: relations_to_link
-SELECT max(id), space, predicate FROM relations_to_link GROUP BY space, predicate ORDER BY 1
+SELECT space, predicate, max(id) FROM relations_to_link GROUP BY space, predicate ORDER BY 3
 
 -- name: relations_to_link_done
 DELETE FROM relations_to_link WHERE id <= :through

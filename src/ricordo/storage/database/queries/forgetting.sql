@@ -43,4 +43,4 @@ GROUP BY closed_reason
 SELECT key FROM nodes
 WHERE space IN (SELECT value FROM json_each(:spaces)) AND closed_at IS NOT NULL
   AND closed_reason != 'quarantined' AND (:reason IS NULL OR closed_reason = :reason)
-ORDER BY closed_at DESC, key DESC LIMIT :most
+ORDER BY closed_at DESC, key DESC LIMIT :limit

@@ -30,7 +30,7 @@ WHERE r.space IN (SELECT value FROM json_each(:spaces)) ORDER BY r.key DESC LIMI
 SELECT ss.session_id, count(*), min(n.event_time), max(n.event_time), ss.ended_at, ss.consolidated_at, ss.summary, s.owner,
   s.chat
 FROM sessions ss JOIN spaces s ON s.key = ss.space JOIN live_nodes n ON n.session = ss.key AND n.type = 'episodic'
-WHERE ss.space IN (SELECT value FROM json_each(:spaces)) AND (:session IS NULL OR ss.session_id = :session)
+WHERE ss.space IN (SELECT value FROM json_each(:spaces)) AND (:session_id IS NULL OR ss.session_id = :session_id)
 GROUP BY ss.key ORDER BY max(n.event_time) DESC, ss.key DESC LIMIT :most
 
 -- name: sessions_waiting
@@ -58,7 +58,7 @@ WHERE n.space = :space AND n.type = 'episodic' AND ss.session_id = :session ORDE
 
 -- name: model_use_before
 -- What models used on days before calls were recorded one by one; of all owners together.
-SELECT day, model, calls, tokens_in, tokens_out FROM model_use WHERE day >= :since ORDER BY day DESC, model
+SELECT day, '', '', model, calls, tokens_in, tokens_out FROM model_use WHERE day >= :since ORDER BY day DESC, model
 
 -- name: model_call_begin
 -- Nothing is recorded if the tokens of the day are used up; 0 means no limit.
@@ -166,7 +166,7 @@ GROUP BY n.key HAVING count(DISTINCT m.key) >= :least ORDER BY n.closed_at IS NU
 -- The number of these messages that a memory rests on.
 SELECT count(*) FROM edges e JOIN nodes m ON m.key = e.target
 WHERE e.source = :node AND e.relation_type = 'derived_from' AND e.closed_at IS NULL
-  AND m.id IN (SELECT value FROM json_each(:evidence))
+  AND m.id IN (SELECT value FROM json_each(:among))
 
 -- name: resting_on
 -- Live memories that rest on one of some messages, oldest first.
