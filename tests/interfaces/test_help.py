@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 import tomllib
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from tests.interfaces.conftest import Cli
 from typer.main import get_command
 
+from ricordo import Memory
 from ricordo.interfaces.cli.app import app
+from ricordo.interfaces.cli.options import FUNCTIONS
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests/golden/cli_help.txt"
@@ -38,11 +42,34 @@ def test_the_reference_pages_are_up_to_date() -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_commands_toml_describes_exactly_the_verbs_and_parameters_that_exist() -> None:
-    texts = tomllib.loads((files("ricordo.interfaces.cli") / "commands.toml").read_text(encoding="utf-8"))
-    verbs = {name: {each.name for each in verb.params} for name, verb in get_command(app).commands.items()}  # type: ignore[attr-defined]
-    assert {verb for panel in texts.pop("panels").values() for verb in panel} == set(verbs)
-    assert set(texts.pop("common")) <= set.intersection(*verbs.values())
-    shared = texts.pop("shared")
-    assert set(shared) <= set.union(*verbs.values())
-    assert {verb: set(own) - verbs[verb] for verb, own in texts.items() if set(own) - verbs[verb]} == {}
+TEXTS = tomllib.loads((files("ricordo.interfaces.cli") / "commands.toml").read_text(encoding="utf-8"))
+
+
+def test_commands_toml_describes_every_verb_and_nothing_else() -> None:
+    verbs = [verb for panel in TEXTS["panels"].values() for verb in panel]
+    assert set(TEXTS) == {"panels", "common", "shared", *verbs}
+    assert list(get_command(app).commands) == verbs  # type: ignore[attr-defined]
+    assert set(TEXTS["shared"]) <= {name for verb in verbs for name in TEXTS[verb].get("takes", ())}
+    described = {
+        verb: {name for name, each in TEXTS[verb].items() if isinstance(each, dict) and "help" in each}
+        for verb in verbs
+    }
+    assert {verb: names for verb, names in described.items() if names - set(TEXTS[verb].get("takes", ()))} == {}
+
+
+def test_a_verb_without_a_function_calls_a_method_with_parameters_that_it_has() -> None:
+    methods = {}
+    for verb in (verb for panel in TEXTS["panels"].values() for verb in panel if verb not in FUNCTIONS):
+        method = getattr(Memory, TEXTS[verb].get("calls", verb.replace("-", "_")))
+        words = {
+            name: {**_table(TEXTS["shared"], name), **_table(TEXTS[verb], name)}
+            for name in TEXTS[verb].get("takes", ())
+        }
+        given = {each.get("to", name) for name, each in words.items()} | set(TEXTS[verb].get("fixed", ()))
+        methods[verb] = given - set(inspect.signature(method).parameters)
+    assert len(methods) > 20
+    assert {verb: unknown for verb, unknown in methods.items() if unknown} == {}
+
+
+def _table(verb: dict[str, Any], name: str) -> dict[str, Any]:
+    return verb[name] if isinstance(verb.get(name), dict) else {}

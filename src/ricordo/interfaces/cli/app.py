@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -16,7 +14,7 @@ from typer.main import get_command
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.interfaces import demo
 from ricordo.interfaces.cli import chat, knowledge, read, serve, storage, write
-from ricordo.interfaces.cli.options import CommonOptions, app, sort_commands, with_common_options
+from ricordo.interfaces.cli.options import CommonOptions, add_commands, app, parameter, with_common_options
 from ricordo.interfaces.cli.terminal import notices_console, replace_unprintable, safe
 from ricordo.interfaces.serialize import json_text
 
@@ -33,13 +31,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _top_level(
-    ctx: typer.Context,
-    common: CommonOptions,
-    version: Annotated[
-        bool, typer.Option("--version", metavar="", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
+def _top_level(ctx: typer.Context, common: CommonOptions, version: bool = False) -> None:
     ctx.obj = common
     if ctx.invoked_subcommand is None:
         if common.as_json:
@@ -47,11 +39,9 @@ def _top_level(
         typer.echo(ctx.get_help())
 
 
-_version = inspect.signature(_top_level, eval_str=True).parameters["version"]
-app.callback(invoke_without_command=True)(
-    with_common_options(_top_level, [_version.replace(kind=inspect.Parameter.KEYWORD_ONLY)])
-)
-sort_commands()  # importing the modules above has registered their commands
+_version = parameter("version", {"type": "flag", "help": "Print the version."}, callback=_print_version, is_eager=True)
+app.callback(invoke_without_command=True)(with_common_options(_top_level, [_version]))
+add_commands()  # importing the modules above has registered their functions
 
 
 def main(argv: Sequence[str]) -> int:

@@ -49,9 +49,8 @@ _NO_MODEL = """No language model is set, so what you type is looked up in the me
 or set $RICORDO_MODEL, or `model` and `chat_model` in ricordo.toml."""
 
 
-@command()
+@command
 def chat(ctx: CommandContext, message: str | None = None) -> Output:
-    """Chat with a language model that remembers you. Without a model, search the memory."""
     with ctx.status("Opening the memory…"):
         chat = _Chat(ctx)
     try:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from rich.console import Console
@@ -13,12 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ricordo.clock import handle_of
-from ricordo.interfaces.cli.terminal import dim, fields, minute, one_line, safe, short_id, table
-from ricordo.model import Explanation, Node, Review, Version, Weak
+from ricordo.interfaces.cli.options import CommandContext, view
+from ricordo.interfaces.cli.terminal import dim, minute, one_line, safe, short_id, table
+from ricordo.model import Explanation, Node, Page, Review, Version, Weak
 from ricordo.text.dates.resolution import with_dates
 from ricordo.trust import label, trust_of
-
-Hint = Callable[[str], None]
 
 _BAR = 10
 _FADING = {"never": "never", "sinks": "then ranks lower", "closes": "then archived"}
@@ -60,49 +60,51 @@ def origin_of(node: Node) -> str:
 # one line for each memory
 
 
-def listing(out: Console, nodes: Sequence[Node], *, zone: ZoneInfo) -> None:
+@view("list")
+def listing(ctx: CommandContext, page: Page) -> None:
     """Print one line for each memory."""
-    if not nodes:
-        out.print("Nothing to list.")
+    if not page.nodes:
+        ctx.out.print("Nothing to list.")
         return
     lines = table("id", "when", "kind", "memory")
-    for node in nodes:
+    for node in page.nodes:
         kind = (node.closed_reason or "closed") if not node.is_live else node.category or node.type
         memory = with_speaker(node)
         if node.expires_at is not None and node.is_live:
-            memory.append(f"  (expires {minute(node.expires_at, zone)[:10]})", "dim")
-        lines.add_row(short_id(node.id), minute(node.event_time, zone), kind, memory)
-    out.print(lines)
+            memory.append(f"  (expires {minute(node.expires_at, ctx.zone)[:10]})", "dim")
+        lines.add_row(short_id(node.id), minute(node.event_time, ctx.zone), kind, memory)
+    ctx.out.print(lines)
+    if page.cursor is not None:
+        ctx.hint(f"There are more: add --cursor {page.cursor}")
 
 
-def archive(
-    out: Console, nodes: Sequence[Node], *, zone: ZoneInfo, hint: Hint, totals: Mapping[str, int] | None = None
-) -> None:
+def archive(ctx: CommandContext, nodes: Sequence[Node], *, totals: Mapping[str, int] | None = None) -> None:
     """Print one line for each closed memory, with when and why it was closed."""
     if not nodes:
-        out.print("Nothing in the archive matches." if totals is None or totals else "The archive is empty.")
+        ctx.out.print("Nothing in the archive matches." if totals is None or totals else "The archive is empty.")
         return
     lines = table("id", "closed", "because", "memory")
     for node in nodes:
-        lines.add_row(short_id(node.id), minute(node.closed_at, zone), node.closed_reason or "", with_speaker(node))
-    out.print(lines)
+        lines.add_row(short_id(node.id), minute(node.closed_at, ctx.zone), node.closed_reason or "", with_speaker(node))
+    ctx.out.print(lines)
     if totals:
-        out.print(dim("In all: " + ", ".join(f"{count:,} {reason}" for reason, count in totals.items())))
-    hint("`ricordo restore ID` brings one back.")
+        ctx.out.print(dim("In all: " + ", ".join(f"{count:,} {reason}" for reason, count in totals.items())))
+    ctx.hint("`ricordo restore ID` brings one back.")
 
 
-def weak(out: Console, found: Sequence[Weak], *, hint: Hint) -> None:
+@view("weak")
+def weak(ctx: CommandContext, found: Sequence[Weak]) -> None:
     """Print two lines for each: how much is left of which memory; why it is listed and what will happen to it."""
     if not found:
-        out.print("Nothing is weak: every memory is certain and fresh enough.")
+        ctx.out.print("Nothing is weak: every memory is certain and fresh enough.")
         return
     lines = table("id", "left", "memory")
     for each in found:
         lines.add_row(short_id(each.node.id), retention_bar(each.retention), Text(one_line(each.node.content)))
         fate = "then archived" if each.leaves_at is not None else "ranks lower" if each.fading == "sinks" else "stays"
         lines.add_row("", "", dim(f"{each.why}, {fate}"))
-    out.print(lines)
-    hint("`ricordo confirm ID` keeps one permanently, `ricordo reinforce ID` for longer.")
+    ctx.out.print(lines)
+    ctx.hint("`ricordo confirm ID` keeps one permanently, `ricordo reinforce ID` for longer.")
 
 
 def retention_bar(part: float) -> Text:
@@ -112,32 +114,33 @@ def retention_bar(part: float) -> Text:
     return Text.assemble(("█" * full, colour), ("░" * (_BAR - full), "dim"), f" {part:4.0%}")
 
 
-def reviews(out: Console, found: Sequence[Review]) -> None:
+@view("review")
+def reviews(ctx: CommandContext, found: Sequence[Review]) -> None:
     """Print two lines for each review, the newer fact first."""
     if not found:
-        out.print("Nothing to decide.")
+        ctx.out.print("Nothing to decide.")
         return
     lines = table("id", "what", "memory")
     for review in found:
         lines.add_row(short_id(review.id), _REVIEW_KINDS[review.kind], Text(one_line(review.newer.content)))
-        if review.older is None:
-            lines.add_row("", "because of", dim(one_line(", ".join(review.reasons))))
-        else:
-            lines.add_row("", "before:", dim(one_line(review.older.content)))
-    out.print(lines)
+        why, text = ("before:", review.older.content) if review.older else ("because of", ", ".join(review.reasons))
+        lines.add_row("", why, dim(one_line(text)))
+    ctx.out.print(lines)
+    ctx.hint("Decide: ricordo resolve ID replace, 'keep both' or 'keep old'; for quarantine, approve or refuse.")
 
 
-def history(out: Console, versions: Sequence[Version], *, zone: ZoneInfo) -> None:
+@view("history")
+def history(ctx: CommandContext, versions: Sequence[Version]) -> None:
     """Print one line for each version, oldest first: the change that made it, and what it changed."""
     lines = table("change", "when", "by", "what", "memory")
     before: Node | None = None
     for version in versions:
         commit = version.commit
-        number, when = (str(commit.seq), minute(commit.at, zone)) if commit else ("", "")
+        number, when = (str(commit.seq), minute(commit.at, ctx.zone)) if commit else ("", "")
         who, what = (one_line(commit.actor, most=20), one_line(commit.reason, most=40)) if commit else ("", "")
-        lines.add_row(number, when, Text(who), Text(what), Text(one_line(_difference(before, version.node, zone))))
+        lines.add_row(number, when, Text(who), Text(what), Text(one_line(_difference(before, version.node, ctx.zone))))
         before = version.node
-    out.print(lines)
+    ctx.out.print(lines)
 
 
 def _difference(before: Node | None, node: Node, zone: ZoneInfo) -> str:
@@ -190,80 +193,56 @@ def _event(event: Node) -> Text:
 # one memory
 
 
-def card(out: Console, why: Explanation, *, zone: ZoneInfo) -> None:
+def card(ctx: CommandContext, why: Explanation) -> None:
     """Print everything about one memory; what is empty is omitted."""
     node = why.node
-    out.print(Text(safe(with_dates(node.content, node.attributes))))
-    out.print()
-    said_by = ", ".join(part for part in (node.speaker, node.role) if part) if node.type == "episodic" else ""
-    rows = [
-        ("id", node.id),
-        ("kind", ", ".join(part for part in (node.type, node.category) if part)),
-        ("said by", said_by),
-        ("conversation", node.session or ""),
-        ("about", ", ".join(node.about)),
-        ("tags", ", ".join(node.tags)),
-        ("attributes", json.dumps(dict(node.attributes), ensure_ascii=False) if node.attributes else ""),
-        ("origin", origin_of(node)),
-        ("confidence", f"{node.confidence:.0%}" + (", does not fade" if node.decay_rate == 0 else "")),
-        ("score", f"{node.score:+g}" if node.score else ""),
-        ("happened", minute(node.event_time, zone)),
-        ("recorded", minute(node.created_at, zone)),
-        ("true since", minute(node.valid_from, zone) if node.valid_from != node.event_time else ""),
-        ("true until", minute(node.valid_until, zone)),
-        ("expires", minute(node.expires_at, zone) if node.closed_at or node.type == "episodic" else ""),
-        ("closed", _closed(node, zone)),
-    ]
-    out.print(fields(rows if node.type == "episodic" else [*rows, *_prospects(why, zone)]))
+    ctx.out.print(Text(safe(with_dates(node.content, node.attributes))))
+    ctx.out.print()
+    said_by = ", ".join(filter(None, (node.speaker, node.role))) if node.type == "episodic" else ""
+    since = node.valid_from if node.valid_from != node.event_time else None
+    lasts = ", does not fade" if node.decay_rate == 0 else ""
+    derived = {**_derived(why, ctx.zone), "said_by": said_by, "since": since, "lasts": lasts}
+    if node.type == "episodic":
+        derived |= {"retention": "", "fades": "", "expiry": node.expires_at}
+    ctx.out.print(ctx.labelled(node, derived))
 
 
-def explanation(out: Console, why: Explanation, *, zone: ZoneInfo) -> None:
+@view("explain")
+def explanation(ctx: CommandContext, why: Explanation) -> None:
     """Print a memory, where it came from, what it is linked to, and its versions if there are several."""
     node, made = why.node, why.made
-    out.print(Text(safe(node.content)))
-    out.print()
-    recorded = f"change {made.seq} of {minute(made.at, zone)}, {made.origin} by {made.actor}" if made else ""
-    links = (
+    ctx.out.print(Text(safe(node.content)))
+    ctx.out.print()
+    recorded = f"change {made.seq} of {minute(made.at, ctx.zone)}, {made.origin} by {made.actor}" if made else ""
+    links = [
         f"{edge.predicate or edge.type} {handle_of(edge.target if edge.source == node.id else edge.source)}"
         for edge in why.edges
         if edge.type not in ("supersedes", "derived_from")
-    )
-    rows = [
-        ("id", node.id),
-        ("recorded", recorded),
-        ("run", (made.run_id or "") if made else ""),
-        ("origin", origin_of(node)),
-        ("conversation", node.session or ""),
-        ("based on", _lines(why.sources)),
-        ("replaced", _lines(why.supersedes)),
-        ("replaced by", _lines(why.superseded_by)),
-        ("about", ", ".join(node.about)),
-        ("mentions", ", ".join(why.mentions)),
-        ("linked to", ", ".join(links)),
-        ("confidence", f"{node.confidence:.0%}"),
-        ("score", f"{node.score:+g}" if node.score else ""),
-        ("closed", _closed(node, zone)),
     ]
-    out.print(fields([*rows, *_prospects(why, zone)]))
+    memories = {name: _lines(getattr(why, name)) for name in ("sources", "supersedes", "superseded_by")}
+    derived = {"recorded": recorded, "made": made, "links": links, "mentions": why.mentions, **memories}
+    ctx.out.print(ctx.labelled(node, {**_derived(why, ctx.zone), **derived}))
     if len(why.versions) > 1:
-        out.print()
-        history(out, why.versions, zone=zone)
+        ctx.out.print()
+        history(ctx, why.versions)
 
 
 def _lines(nodes: Sequence[Node]) -> str:
     return "\n".join(f"{handle_of(node.id)}  {one_line(node.content, most=100)}" for node in nodes)
 
 
-def _closed(node: Node, zone: ZoneInfo) -> str:
-    return f"{minute(node.closed_at, zone)}, {node.closed_reason}" if node.closed_at else ""
-
-
-def _prospects(why: Explanation, zone: ZoneInfo) -> list[tuple[str, str]]:
-    """Return how much of a live memory is left and what will happen to it, as labelled values."""
-    if why.node.closed_at is not None:
-        return []
+def _derived(why: Explanation, zone: ZoneInfo) -> dict[str, Any]:
+    """Return what the templates show and no field of a memory holds: among it, what will happen to a live one."""
+    node = why.node
+    shown = {
+        "json": json.dumps(dict(node.attributes), ensure_ascii=False) if node.attributes else "",
+        "source": origin_of(node),
+        "points": f"{node.score:+g}" if node.score else "",
+    }
+    if node.closed_at is not None:
+        return {**shown, "expiry": node.expires_at}
     fades = f"{minute(why.fades_at, zone)}, {_FADING[why.fading]}" if why.fades_at else _FADING["never"]
-    return [("retention", f"{why.retention:.0%}"), ("fades", fades), ("expires", expires(why, zone))]
+    return {**shown, "retention": f"{why.retention:.0%}", "fades": fades, "expiry": expires(why, zone)}
 
 
 def expires(why: Explanation, zone: ZoneInfo) -> str:

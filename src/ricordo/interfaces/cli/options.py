@@ -3,52 +3,52 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
+import json
 import sys
 import tomllib
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from zoneinfo import ZoneInfo
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
-from ricordo.errors import InvalidError, NotFoundError, UnavailableError
+from ricordo import model
+from ricordo.errors import InvalidError, NotFoundError, RicordoError, StoreError, UnavailableError
 from ricordo.interfaces.cli.terminal import (
+    Filler,
     Output,
     dim,
     discard_stdout,
+    fields,
     notices_console,
+    progress_bar,
     progress_bar_if_needed,
     results_console,
     safe,
+    table,
 )
-from ricordo.interfaces.serialize import json_text
+from ricordo.interfaces.serialize import json_text, resolve_id
 from ricordo.settings import Settings, default_chat, default_embedder, default_location, default_owner, load, zone_of
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
+    from ricordo.ports import Progress
 
 COMMON_PANEL = "Options of every command"
 
 # A write is durable at once; this is how long a command then waits for its embedding.
 _SETTLE_S = 20.0
 
-_TEXTS = tomllib.loads((files("ricordo.interfaces.cli") / "commands.toml").read_text(encoding="utf-8"))
-_PANELS = {verb: panel for panel, verbs in _TEXTS["panels"].items() for verb in verbs}
-
-
-def parse_as_of(given: str | None) -> str | int | None:
-    """Return a time as typed, or the number of a change. "2026" is a year: write four-digit numbers with a #."""
-    if given is None:
-        return None
-    digits = given.removeprefix("#")
-    is_number = digits.isascii() and digits.isdigit() and len(digits) < 19
-    return int(digits) if is_number and (digits != given or len(digits) != 4) else given
+_VERBS = tomllib.loads((files("ricordo.interfaces.cli") / "commands.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,15 +73,18 @@ class CommonOptions:
 
     def over(self, before: CommonOptions) -> CommonOptions:
         """Return these options, completed by those typed before the command."""
-        given = {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name)}
+        given = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if getattr(self, each.name)}
         return replace(before, **given)
 
 
 class CommandContext:
     """Gives a command its store and the person at the terminal."""
 
-    def __init__(self, options: CommonOptions) -> None:
+    def __init__(self, options: CommonOptions, verb: str) -> None:
         self.options = options
+        self.verb = verb
+        self.spec: Mapping[str, Any] = _VERBS[verb]
+        """What `commands.toml` says about the verb."""
         self.out: Console = results_console()
         self.err: Console = notices_console()
         self.location = options.store or default_location()
@@ -125,9 +128,14 @@ class CommandContext:
 
     @asynccontextmanager
     async def open(self, *, create: bool = False, with_model: bool = False) -> AsyncIterator[Memory]:
-        """Open the memory; the arguments are those of `command`."""
+        """Open the memory.
+
+        Args:
+            create: Create the store if there is none. A command that only reads does not: to it, a mistyped path is an
+                empty memory.
+            with_model: Give the memory the language model. Most commands need none, and should not fail without one.
+        """
         from ricordo.memory import Memory  # imports numpy: `--help` should not wait for it
-        from ricordo.model import Scope
 
         settings = self.settings()
         location = self.location
@@ -140,7 +148,7 @@ class CommandContext:
                 embedder=self.embedder,
                 model=self.model if with_model else None,
                 settings=settings,
-                scope=Scope(owner=self.owner, chat=self.chat),
+                scope=model.Scope(owner=self.owner, chat=self.chat),
                 progress=progress,
             ) as memory:
                 yield memory
@@ -162,6 +170,26 @@ class CommandContext:
 
     # the person at the terminal
 
+    def show(self, answer: Any, typed: Mapping[str, Any]) -> None:
+        """Print an answer by the templates of its verb: `columns` for each row, or the lines of `shows`."""
+        filler = Filler(self.zone, typed)
+        if "columns" in self.spec and not answer:
+            self.out.print(self.spec["empty"])
+        elif "columns" in self.spec:
+            lines = table(*self.spec["columns"])
+            for row in answer:
+                lines.add_row(*(filler.fill(template, row) for template in self.spec["columns"].values()))
+            self.out.print(lines)
+        for template in self.spec.get("shows", ()):
+            self.out.print(filler.fill(template, answer))
+
+    def labelled(self, answer: object, derived: Mapping[str, Any], *, of: str | None = None) -> Table:
+        """Return an answer by the templates in `fields` of a verb: labelled values, without those that are empty."""
+        filler = Filler(self.zone, derived)
+        templates = _VERBS[of or self.verb]["fields"]
+        filled = ((label, filler.fill(template, answer)) for label, template in templates.items())
+        return fields((label, value) for label, value in filled if value.plain)
+
     def notice(self, text: str) -> None:
         """Print something that is not a result."""
         self.err.print(dim(safe(text)), soft_wrap=True)
@@ -170,6 +198,15 @@ class CommandContext:
         """Print a possible next step, at a terminal only."""
         if self.out.is_terminal and not self.options.as_json:
             self.err.print(dim(text))
+
+    @contextmanager
+    def waiting(self) -> Iterator[Progress | None]:
+        """Show that the verb is at work, if it takes long: a text, or a progress bar, which the method reports to."""
+        with ExitStack() as stack:
+            if "status" in self.spec:
+                stack.enter_context(self.status(self.spec["status"]))
+            wanted = self.spec.get("progress")
+            yield stack.enter_context(progress_bar(self.err, wanted)) if wanted else None
 
     @contextmanager
     def status(self, text: str) -> Iterator[None]:
@@ -184,6 +221,9 @@ class CommandContext:
 # commands
 
 W = TypeVar("W", bound=Callable[..., Any])
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
+"""The functions of verbs that do more than call a method of `Memory`."""
+_VIEWS: dict[str, Callable[[CommandContext, Any], None]] = {}
 
 app = typer.Typer(
     name="ricordo",
@@ -194,57 +234,130 @@ app = typer.Typer(
 )
 
 
-def command(*, create: bool = False, with_model: bool = False, must_exist: bool = False) -> Callable[[W], W]:
-    """Register a function as the verb of its name; `commands.toml` describes its parameters.
+def command(work: W) -> W:
+    """Register the function that does the work of the verb of its name, instead of a method of `Memory`.
 
-    A function with the parameter `memory` gets the memory opened. A parameter of a dataclass stands for its fields. A
-    coroutine gets an event loop.
-
-    Args:
-        create: Create the store if there is none. A command that only reads does not: to it, a mistyped path is an
-            empty memory.
-        with_model: Give the memory the language model. Most commands need none, and should not fail without one.
-        must_exist: Refuse if there is no store.
+    It gets the context, the memory if it has that parameter, and what `commands.toml` says that the verb takes. It
+    returns the answer, or an `Output`.
     """
+    FUNCTIONS[work.__name__.rstrip("_").replace("_", "-")] = work
+    return work
 
-    def register(work: W) -> W:
-        verb = work.__name__.rstrip("_").replace("_", "-")
-        own = inspect.signature(work, eval_str=True, locals={"Memory": object}).parameters
-        texts = {**_TEXTS["shared"], **_TEXTS.get(verb, {})}
-        groups: dict[str, Any] = {name: each.annotation for name, each in own.items() if is_dataclass(each.annotation)}
-        parts = {name: _parameters(kind) for name, kind in groups.items()}
-        flat = [each for name in own if name not in ("ctx", "memory") for each in parts.get(name, [own[name]])]
-        shown = [_described(each, texts.get(each.name)) for each in flat]
-        texts_of_stdin = [name for name in own if isinstance(texts.get(name), dict) and "reads_stdin" in texts[name]]
 
-        async def run_opened(context: CommandContext, arguments: dict[str, Any]) -> Output:
-            async with context.open(create=create, with_model=with_model) as memory:
-                return await work(context, memory, **arguments)  # type: ignore[no-any-return]
+def view(*verbs: str) -> Callable[[W], W]:
+    """Register the function that prints the answers of some verbs, instead of a template."""
 
-        def run(ctx: typer.Context, common: CommonOptions, **arguments: Any) -> int:
-            context = CommandContext(common.over(ctx.obj))
-            if must_exist:
-                context.require_store()
-            for name, kind in groups.items():
-                arguments[name] = kind(**{each.name: arguments.pop(each.name) for each in parts[name]})
-            for name in texts_of_stdin:
-                if arguments[name] == "-":
-                    arguments[name] = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\r\n")
-            done: Output | Coroutine[Any, Any, Output]
-            done = run_opened(context, arguments) if "memory" in own else work(context, **arguments)
-            return _print(done if isinstance(done, Output) else asyncio.run(done), context)
-
-        run.__doc__ = work.__doc__
-        app.command(verb, rich_help_panel=_PANELS[verb])(with_common_options(run, shown))
-        return work
+    def register(show: W) -> W:
+        _VIEWS.update(dict.fromkeys(verbs, show))
+        return show
 
     return register
 
 
-def sort_commands() -> None:
-    """List the verbs in the help in the order of `commands.toml`."""
-    verbs = list(_PANELS)
-    app.registered_commands.sort(key=lambda each: verbs.index(str(each.name)))
+def add_commands() -> None:
+    """Add the verbs of `commands.toml` to the program, in their order."""
+    for panel, verbs in _VERBS["panels"].items():
+        for verb in verbs:
+            taken = [parameter(name, _words(verb, name)) for name in _VERBS[verb].get("takes", ())]
+            app.command(verb, rich_help_panel=panel)(with_common_options(_runner(verb), taken))
+
+
+def _words(verb: str, name: str) -> dict[str, Any]:
+    """Return what is said about a parameter of a verb, or of several."""
+    shared, own = (_full(_VERBS[place].get(name, {})) for place in ("shared", verb))
+    return own if "help" in own else {**shared, **own}
+
+
+def _full(words: Any) -> dict[str, Any]:
+    return dict(zip(("metavar", "help"), words, strict=True)) if isinstance(words, list) else words
+
+
+def _runner(verb: str) -> Callable[..., int]:
+    """Return the function that runs a verb with what was typed."""
+
+    def run(ctx: typer.Context, common: CommonOptions, **typed: Any) -> int:
+        context = CommandContext(common.over(ctx.obj), verb)
+        if context.spec.get("must_exist"):
+            context.require_store()
+        typed = {name: _read_stdin(verb, name, value) for name, value in typed.items() if value not in (None, [])}
+        work = FUNCTIONS.get(verb)
+        if work is None or "memory" in inspect.signature(work).parameters:
+            done: Any = _run_opened(context, work, typed)
+        else:
+            done = work(context, **typed)
+        return _print(asyncio.run(done) if inspect.iscoroutine(done) else done, context, typed)
+
+    run.__doc__ = _VERBS[verb]["summary"]
+    return run
+
+
+def _read_stdin(verb: str, name: str, value: Any) -> Any:
+    if value == "-" and _words(verb, name).get("stdin"):
+        return sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\r\n")
+    return value
+
+
+async def _run_opened(context: CommandContext, work: Callable[..., Any] | None, typed: Mapping[str, Any]) -> Any:
+    """Run a verb with the memory opened: its function, or the method of `Memory`."""
+    spec = context.spec
+    async with context.open(create=spec.get("create", False), with_model=spec.get("with_model", False)) as memory:
+        given = {**await _converted(memory, context.verb, typed), **spec.get("fixed", {})}
+        with context.waiting() as progress:
+            given |= {"progress": progress} if progress else {}
+            method = spec.get("calls", context.verb.replace("-", "_"))
+            answer = await (work(context, memory, **given) if work else getattr(memory, method)(**given))
+        if spec.get("settles") and not given.get("dry_run"):
+            await context.settle(memory)
+        return answer
+
+
+async def _converted(memory: Memory, verb: str, typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was typed as the method of `Memory` takes it, by the names of its parameters."""
+    as_of = _position(typed["as_of"]) if "as_of" in typed else None
+    given: dict[str, Any] = {}
+    for name, value in typed.items():
+        words = _words(verb, name)
+        match words.get("type"):
+            case "memory" | "memory?":
+                value = await resolve_id(memory, value, as_of=as_of)
+            case "memory*":
+                value = [await resolve_id(memory, each) for each in value]
+            case "position?":
+                value = as_of
+            case "json?":
+                value = _json_object(value)
+            case "pairs?":
+                value = _attributes(value)
+        given[words.get("to", name)] = value
+    return given
+
+
+def _position(given: str) -> str | int:
+    """Return a time as typed, or the number of a change. "2026" is a year: write four-digit numbers with a #."""
+    digits = given.removeprefix("#")
+    is_number = digits.isascii() and digits.isdigit() and len(digits) < 19
+    return int(digits) if is_number and (digits != given or len(digits) != 4) else given
+
+
+def _json_object(given: str) -> Any:
+    try:
+        return json.loads(given)
+    except ValueError as error:
+        raise InvalidError(f"attributes: {error}", hint='give one JSON object, such as {"task_id": 7}') from error
+
+
+def _attributes(given: Sequence[str]) -> Mapping[str, Any]:
+    """Parse `KEY=VALUE`: a value that is JSON (a number, true, null) is that, any other is text."""
+    found: dict[str, Any] = {}
+    for each in given:
+        name, sign, value = each.partition("=")
+        if not name or not sign:
+            raise InvalidError(f"--where {each!r} is not KEY=VALUE", hint="for example --where task_id=7")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
 
 
 def with_common_options(work: Callable[..., Any], own: Sequence[inspect.Parameter]) -> Callable[..., Any]:
@@ -254,59 +367,88 @@ def with_common_options(work: Callable[..., Any], own: Sequence[inspect.Paramete
     """
 
     def function(ctx: typer.Context, **arguments: Any) -> Any:
-        common = CommonOptions(**{each.name: arguments.pop(each.name) for each in _COMMON})
+        common = CommonOptions(**{each.name: arguments.pop(each.name) for each in _common_options()})
         return work(ctx, common, **arguments)
 
     context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    shown = [context, *own, *_common_options()]
     function.__doc__ = work.__doc__
-    function.__signature__ = inspect.Signature([context, *own, *_COMMON])  # type: ignore[attr-defined]
-    function.__annotations__ = {each.name: each.annotation for each in (context, *own, *_COMMON)}
+    function.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    function.__annotations__ = {each.name: each.annotation for each in shown}
     return function
 
 
-def _described(parameter: inspect.Parameter, text: Any, **more: Any) -> inspect.Parameter:
-    """Return a parameter with its words, as an argument or an option. An annotation with words of its own is kept."""
-    if get_origin(parameter.annotation) is Annotated:
-        return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-    words = text if isinstance(text, dict) else {"help": text} if isinstance(text, str) else _pair(*text)
+@cache
+def _common_options() -> tuple[inspect.Parameter, ...]:
+    listed = _VERBS["common"].items()
+    return tuple(parameter(name, _full(words), rich_help_panel=COMMON_PANEL) for name, words in listed)
+
+
+_KINDS: Mapping[str, Any] = {"int": int, "float": float, "flag": bool, "bool": bool, "Path": Path, "pairs": list[str]}
+
+
+def parameter(name: str, words: Mapping[str, Any], **more: Any) -> inspect.Parameter:
+    """Return a parameter that Typer can read: an argument, or an option."""
+    written = words.get("type", "str" if "default" in words else "str?")
+    kind, mark = written.rstrip("?*+"), written[-1:]
+    of_kind = Literal[tuple(words["choices"])] if kind == "choice" else _KINDS.get(kind, getattr(model, kind, str))
+    annotation: Any = list[of_kind] if mark in ("*", "+") else of_kind  # type: ignore[valid-type]
     names = [words["name"]] if "name" in words else []
-    make: Any = typer.Option
-    if words.get("argument", parameter.default is parameter.empty):
-        make = typer.Argument
-    elif parameter.annotation is bool:  # a flag: no value, and no option that denies it
-        names, words = names or [f"--{parameter.name.replace('_', '-')}"], {**words, "metavar": ""}
-    info = make(*names, **{name: words[name] for name in ("metavar", "min", "help") if name in words}, **more)
-    return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[parameter.annotation, info])
+    default = words.get("default", inspect.Parameter.empty)
+    if mark in ("?", "*"):
+        annotation, default = annotation | None, None
+    if kind == "flag":  # no value, and no option that denies it
+        names, words, default = names or [f"--{name.replace('_', '-')}"], {**words, "metavar": ""}, False
+    is_argument = words.get("argument", default is inspect.Parameter.empty)
+    texts = {each: words[each] for each in ("metavar", "min", "help") if each in words}
+    make: Any = typer.Argument if is_argument else typer.Option
+    info = make(*names, **texts, **more)
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info]
+    )
 
 
-def _pair(metavar: str, help: str) -> dict[str, Any]:
-    return {"metavar": metavar, "help": help}
+# output
 
 
-def _parameters(kind: Any) -> list[inspect.Parameter]:
-    return list(inspect.signature(kind, eval_str=True).parameters.values())
-
-
-_COMMON = [
-    _described(each, _TEXTS["common"][each.name], rich_help_panel=COMMON_PANEL) for each in _parameters(CommonOptions)
-]
-
-
-def _print(output: Output, ctx: CommandContext) -> int:
-    """Print the output of a command; return the exit status.
+def _print(answer: Any, context: CommandContext, typed: Mapping[str, Any]) -> int:
+    """Print the answer of a verb; return the exit status.
 
     Raises:
         UnavailableError: It cannot be written, for example because the disk is full.
     """
+    output = answer if isinstance(answer, Output) else Output(data=_as_data(context.spec.get("data"), answer))
     try:
-        if ctx.options.as_json:
+        if context.options.as_json:
             # As bytes: JSON is UTF-8, whatever the terminal's encoding.
             typer.echo(json_text(output.data).encode())
+        elif output.show is not None:
+            output.show(context.out)
+        elif context.verb in _VIEWS:
+            _VIEWS[context.verb](context, answer)
         else:
-            output.show(ctx.out)
+            context.show(answer, typed)
     except BrokenPipeError:  # the reader has read enough
         raise
     except OSError as error:
         discard_stdout()
         raise UnavailableError(f"the output cannot be written: {error.strerror}") from error
-    return output.exit_status
+    return output.exit_status or exit_status(answer)
+
+
+def _as_data(data: str | list[str] | None, answer: Any) -> object:
+    if isinstance(data, list):
+        return {name: getattr(answer, name) for name in data}
+    return answer if data is None else {data: answer}
+
+
+def exit_status(answer: object) -> int:
+    """Return the exit status for an answer: not 0 if it reports a failure."""
+    match answer:
+        case model.Run(state="failed"):
+            return UnavailableError.exit_status
+        case model.Report(ok=False):
+            return StoreError.exit_status
+        case model.MaintenanceReport(ok=False):
+            return RicordoError.exit_status
+    return 0

@@ -39,7 +39,7 @@ def _config(ctx: CommandContext) -> StoreConfig:
 # servers
 
 
-@command()
+@command
 async def mcp(
     ctx: CommandContext,
     action: Literal["serve", "install"] = "serve",
@@ -50,7 +50,6 @@ async def mcp(
     yes: bool = False,
     dry_run: bool = False,
 ) -> Output:
-    """Serve an agent over MCP on standard input and output, or configure a client to do so."""
     if action == "install":
         return _install(ctx, _plan(ctx, client, config_file, name=name, profile=profile), yes=yes, dry_run=dry_run)
     try:
@@ -62,7 +61,7 @@ async def mcp(
     return Output(data=None, show=lambda out: None)
 
 
-@command()
+@command
 async def serve(
     ctx: CommandContext,
     host: str = "127.0.0.1",
@@ -73,7 +72,6 @@ async def serve(
     allow_host: list[str] | None = None,
     allow_origin: list[str] | None = None,
 ) -> Output:
-    """Serve REST, JSON-RPC and MCP over HTTP, on this machine only unless --host is given."""
     from ricordo.interfaces.http.server import AccessRules, Address, serve
 
     if not -1 <= port <= 65_535:
@@ -97,7 +95,7 @@ async def serve(
 # tokens
 
 
-@command()
+@command
 async def token(
     ctx: CommandContext,
     action: Literal["add", "list", "revoke"],
@@ -105,7 +103,6 @@ async def token(
     access: str = "read,write",
     trust: str = "user",
 ) -> Output:
-    """Manage HTTP access tokens. Each is bound to --owner and --chat and has its own permissions."""
     tokens = Tokens(tokens_file(ctx.location))
     if action == "list":
         return _token_list(tokens.all())

@@ -6,14 +6,16 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, TextIO
+from string import Formatter
+from typing import TYPE_CHECKING, Any, TextIO
 from zoneinfo import ZoneInfo
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -33,10 +35,10 @@ _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What a command found: data for `--json`, and a function that shows it to people."""
+    """What a command found: data for `--json`, and a function that shows it to people, if its verb has none."""
 
     data: object
-    show: Callable[[Console], None]
+    show: Callable[[Console], None] | None = None
     exit_status: int = 0
 
 
@@ -106,6 +108,59 @@ def short_id(id: str) -> Text:
     return dim(one_line(handle_of(id)))
 
 
+# templates
+
+
+class Filler(Formatter):
+    """Fills the templates of `commands.toml` with an answer and the parameters of a verb.
+
+    "{name}" is a field, "{this|that}" the first of two that is not empty; an instant is given to the minute. A format
+    is the most characters of one line, "handle" for the short form of an id, or Python's own for a number. With %, it
+    is a text for what is not empty (" (also %)"), which may be followed by one for what is ("Session %|All").
+    """
+
+    def __init__(self, zone: ZoneInfo, typed: Mapping[str, Any]) -> None:
+        self._zone = zone
+        self._typed = typed
+
+    def fill(self, template: str, answer: object) -> Text:
+        """Return a template with its markup and values. What stands in a value is never markup."""
+        return Text.from_markup(self.vformat(template, (answer,), {}), emoji=False)
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+        """Return the value of a field, or of the first of several that has one."""
+        found = (self._one(name, args, kwargs) for name in field_name.split("|"))
+        return next((value for value in found if value not in (None, "", ())), None), field_name
+
+    def _one(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Return the value of a field; None for a field of what is None."""
+        try:
+            return super().get_field(name, args, kwargs)[0]
+        except AttributeError:
+            return None
+
+    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Return a field of the answer, or a parameter of the verb."""
+        answer, name = args[0], str(key)
+        known = answer if isinstance(answer, Mapping) else self._typed
+        return getattr(answer, name) if hasattr(answer, name) else known.get(name)
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Return a value as text in which nothing is markup, and nothing moves the cursor."""
+        if isinstance(value, int | float):
+            return format(value, format_spec)
+        if "%" in format_spec:
+            some, _, none = format_spec.partition("|")
+            return some.replace("%", self.format_field(value, "")) if value else none
+        if value is None:
+            return ""
+        text = minute(value, self._zone) if isinstance(value, datetime) else value
+        text = ", ".join(text) if isinstance(text, tuple | list) else str(text)
+        if format_spec == "handle":
+            text = handle_of(text)
+        return escape(one_line(text, most=int(format_spec)) if format_spec.isdigit() else safe(text))
+
+
 # tables
 
 
@@ -118,23 +173,25 @@ def table(*columns: str) -> Table:
     return made
 
 
-def fields(rows: Iterable[tuple[str, str]]) -> Table:
-    """Return labelled values, one per line; empty values are omitted."""
+def fields(rows: Iterable[tuple[str, Text]]) -> Table:
+    """Return labelled values, one per line."""
     made = Table.grid(padding=(0, 2))
     made.add_column(style="dim", no_wrap=True)
     made.add_column(overflow="fold")
-    for name, value in rows:
-        if value:
-            made.add_row(name, Text(safe(value)))
+    for row in rows:
+        made.add_row(*row)
     return made
 
 
-def counts(rows: Iterable[tuple[str, int]]) -> Table:
-    """Return labelled numbers, one per line; zeros are omitted."""
+_COUNTED = {"closed": "in the archive", "people": "people and things", "commits": "changes"}
+
+
+def counts(report: object, names: Iterable[str]) -> Table:
+    """Return the numbers in some fields of a report, one per line; zeros are omitted."""
     made = Table.grid(padding=(0, 2))
-    for name, count in rows:
-        if count:
-            made.add_row(Text(f"{count:>9,}"), dim(name))
+    for name in names:
+        if count := getattr(report, name):
+            made.add_row(Text(f"{count:>9,}"), dim(_COUNTED.get(name, name)))
     return made
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from typing import TYPE_CHECKING, Any, Literal, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 from rich.console import Console
@@ -13,21 +13,10 @@ from rich.text import Text
 from ricordo.clock import handle_of
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.interfaces.cli import nodes
-from ricordo.interfaces.cli.options import CommandContext, command
-from ricordo.interfaces.cli.terminal import (
-    Output,
-    dim,
-    fields,
-    minute,
-    one_line,
-    progress_bar,
-    safe,
-    short_id,
-    table,
-    with_article,
-)
-from ricordo.interfaces.serialize import match_end, resolve_id
-from ricordo.model import Category, Commit, Decision, ErasureReport, Node, NodeType, Review, ReviewKind, Role
+from ricordo.interfaces.cli.options import CommandContext, command, view
+from ricordo.interfaces.cli.terminal import Output, dim, one_line, progress_bar, safe, short_id, table, with_article
+from ricordo.interfaces.serialize import match_end
+from ricordo.model import Decision, ErasureReport, Node, Review, ReviewKind
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -36,56 +25,15 @@ _MAX_REVIEWS = 1_000
 _SHOWN_IDS = 4
 
 
-@command(create=True)
-async def remember(
-    ctx: CommandContext,
-    memory: Memory,
-    text: str,
-    about: list[str] | None = None,
-    tag: list[str] | None = None,
-    type: NodeType = "semantic",
-    category: Category | None = None,
-    expires: str | None = None,
-    confidence: float = 1.0,
-    valid_from: str | None = None,
-    session: str | None = None,
-    id: str | None = None,
-    shared: bool = False,
-    keep_secrets: bool = False,
-) -> Output:
-    """Store a fact, preference or instruction."""
-    node = await memory.remember(
-        text,
-        type=type,
-        category=category,
-        about=about or (),
-        tags=tag or (),
-        expires=expires,
-        confidence=confidence,
-        valid_from=valid_from,
-        session=session,
-        origin="cli",
-        id=id,
-        shared=shared,
-        keep_secrets=keep_secrets,
-    )
-    return await _stored(ctx, memory, node.id, given=text)
+@command
+async def remember(ctx: CommandContext, memory: Memory, content: str, **given: Any) -> Output:
+    node = await memory.remember(content, origin="cli", **given)
+    return await _stored(ctx, memory, node.id, given=content)
 
 
-@command(create=True)
-async def add(
-    ctx: CommandContext,
-    memory: Memory,
-    text: str,
-    role: Role = "user",
-    speaker: str | None = None,
-    session: str | None = None,
-    at: str | None = None,
-    id: str | None = None,
-) -> Output:
-    """Record one message of a conversation."""
-    added = await memory.add(text, role=role, speaker=speaker, session=session, at=at, id=id)
-    return await _stored(ctx, memory, added, given=text)
+@command
+async def add(ctx: CommandContext, memory: Memory, text: str, **given: Any) -> Output:
+    return await _stored(ctx, memory, await memory.add(text, **given), given=text)
 
 
 async def _stored(ctx: CommandContext, memory: Memory, node_id: str, *, given: str) -> Output:
@@ -146,165 +94,53 @@ async def _doubted(memory: Memory, node: Node) -> list[str]:
     return [item.older.content for item in pairs if item.older is not None]
 
 
-@command()
-async def end_session(ctx: CommandContext, memory: Memory, session: str) -> Output:
-    """Mark a conversation as finished."""
+@command
+async def end_session(ctx: CommandContext, memory: Memory, session: str) -> dict[str, Any]:
     await memory.end_session(session)
-    return Output(
-        data={"session": session, "ended": True},
-        show=lambda out: out.print(Text(f"Conversation {one_line(session)} is finished.")),
-    )
+    return {"session": session, "ended": True}
 
 
-@command(create=True)
-async def off_record(ctx: CommandContext, memory: Memory, session: str | None = None) -> Output:
-    """Store nothing from one conversation, or from any, until on-record."""
+@command
+async def off_record(ctx: CommandContext, memory: Memory, session: str | None = None) -> dict[str, Any]:
     await memory.off_record(session)
-    return _record_status(session, is_on=False)
+    return {"session": session, "on_record": False}
 
 
-@command(create=True)
-async def on_record(ctx: CommandContext, memory: Memory, session: str | None = None) -> Output:
-    """Store conversations again after off-record."""
+@command
+async def on_record(ctx: CommandContext, memory: Memory, session: str | None = None) -> dict[str, Any]:
     await memory.on_record(session)
-    return _record_status(session, is_on=True)
+    return {"session": session, "on_record": True}
 
 
-def _record_status(session: str | None, *, is_on: bool) -> Output:
-    what = f"Conversation {one_line(session)}" if session else "Everything"
-    status = "is stored again." if is_on else "is off the record: nothing is stored until `ricordo on-record`."
-    return Output(data={"session": session, "on_record": is_on}, show=lambda out: out.print(Text(f"{what} {status}")))
+# change and forget
 
 
-def _done(verb: str, node: Node, *, then: str = "") -> Output:
-    def show(out: Console) -> None:
-        out.print(Text.assemble((f"{verb}: ", "green"), one_line(node.content)))
-        if then:
-            out.print(dim(then))
-
-    return Output(data=node, show=show)
+@command
+async def update(ctx: CommandContext, memory: Memory, tags: list[str] | None = None, **given: Any) -> Node:
+    return await memory.update(tags=[] if tags == [""] else tags, **given)
 
 
-# correct
-
-
-@command()
-async def correct(ctx: CommandContext, memory: Memory, id: str, text: str, evidence: list[str] | None = None) -> Output:
-    """Replace a memory that is wrong. The old version goes to the archive."""
-    sources = [await resolve_id(memory, each) for each in evidence or ()]
-    node = await memory.correct(await resolve_id(memory, id), text, origin="cli", evidence=sources)
-    await ctx.settle(memory)
-    return _done("Corrected", node, then=f"`ricordo history {handle_of(node.id)}` shows the old version.")
-
-
-@command()
-async def update(
-    ctx: CommandContext,
-    memory: Memory,
-    id: str,
-    content: str | None = None,
-    tag: list[str] | None = None,
-    attributes: str | None = None,
-    expires: str | None = None,
-) -> Output:
-    """Change a memory in place."""
-    tags = [] if tag == [""] else tag or None
-    whole = await resolve_id(memory, id)
-    node = await memory.update(
-        whole, content=content, tags=tags, attributes=json_attributes(attributes), expires=expires
-    )
-    await ctx.settle(memory)
-    return _done("Updated", node, then=f"`ricordo history {handle_of(node.id)}` shows the old version.")
-
-
-def json_attributes(given: str | None) -> dict[str, Any] | None:
-    if given is None:
-        return None
-    try:
-        return cast("dict[str, Any]", json.loads(given))
-    except ValueError as error:
-        raise InvalidError(f"attributes: {error}", hint='give one JSON object, such as {"task_id": 7}') from error
-
-
-@command()
-async def confirm(ctx: CommandContext, memory: Memory, id: str) -> Output:
-    """Confirm that a memory is right: it no longer fades."""
-    node = await memory.confirm(await resolve_id(memory, id))
-    return _done("Confirmed", node)
-
-
-@command()
-async def reinforce(ctx: CommandContext, memory: Memory, id: str) -> Output:
-    """Mark a memory as useful: it ranks higher."""
-    node = await memory.reinforce(await resolve_id(memory, id))
-    return _done(f"Score {node.score:+g}", node)
-
-
-@command()
-async def demote(ctx: CommandContext, memory: Memory, id: str) -> Output:
-    """Mark a memory as not useful: it ranks lower."""
-    node = await memory.demote(await resolve_id(memory, id))
-    return _done(f"Score {node.score:+g}", node)
-
-
-# forget and undo
-
-
-@command()
-async def forget(ctx: CommandContext, memory: Memory, id: str, reason: str | None = None) -> Output:
-    """Remove a memory from every answer. It stays in the archive."""
-    whole = await resolve_id(memory, id)
-    await memory.forget(whole, reason)
-    node = await memory.get(whole)
-    return _done("Forgotten", node, then=f"`ricordo restore {node.id}` brings it back.")
-
-
-@command()
-async def restore(ctx: CommandContext, memory: Memory, id: str) -> Output:
-    """Bring back a forgotten or archived memory."""
-    node = await memory.restore(await resolve_id(memory, id))
-    await ctx.settle(memory)
-    return _done("Restored", node)
-
-
-@command()
-async def undo(ctx: CommandContext, memory: Memory, change: str, with_later: bool = False) -> Output:
-    """Undo a change. Undoing is a change itself, and can be undone."""
-    commit = await memory.undo(change, with_later=with_later)
-    await ctx.settle(memory)
-    return Output(data=commit, show=lambda out: show_undone(out, f"change {change}", commit))
-
-
-def show_undone(out: Console, what: str, commit: Commit) -> None:
-    out.print(Text.assemble(("Undone: ", "green"), what))
-    out.print(dim(f"`ricordo undo {commit.seq}` reverses this."))
+@command
+async def forget(ctx: CommandContext, memory: Memory, id: str, reason: str | None = None) -> Node:
+    await memory.forget(id, reason)
+    return await memory.get(id)
 
 
 # erase
 
 
-@command(must_exist=True)
+@command
 async def erase(
-    ctx: CommandContext,
-    memory: Memory,
-    id: str | None = None,
-    session: str | None = None,
-    entity: str | None = None,
-    everything: bool = False,
-    dry_run: bool = False,
-    yes: bool = False,
-) -> Output:
-    """Delete permanently: no byte is left in the store. Cannot be undone."""
-    whole = None if id is None else await resolve_id(memory, id)
+    ctx: CommandContext, memory: Memory, everything: bool, dry_run: bool, yes: bool, **given: Any
+) -> ErasureReport:
     owner = memory.scope.owner if everything else None
     if dry_run or not yes:
-        report = await memory.erase(id=whole, session=session, entity=entity, owner=owner, dry_run=True)
+        report = await memory.erase(owner=owner, dry_run=True, **given)
         if dry_run:
-            return Output(data=report, show=lambda out: _show_erasure(out, report))
+            return report
         _confirm_erasure(ctx, report)
     with progress_bar(ctx.err, "Erasing") as progress:
-        report = await memory.erase(id=whole, session=session, entity=entity, owner=owner, progress=progress)
-    return Output(data=report, show=lambda out: _show_erasure(out, report))
+        return await memory.erase(owner=owner, progress=progress, **given)
 
 
 def _confirm_erasure(ctx: CommandContext, report: ErasureReport) -> None:
@@ -314,11 +150,16 @@ def _confirm_erasure(ctx: CommandContext, report: ErasureReport) -> None:
     """
     if ctx.options.as_json or not (sys.stdin.isatty() and ctx.err.is_terminal):
         raise InvalidError("erase needs a confirmation", hint="use --yes, or --dry-run to see what would be erased")
-    _show_erasure(ctx.err, report)
+    _print_erasure(ctx.err, report)
     typer.confirm("Erase this permanently?", abort=True, err=True)
 
 
-def _show_erasure(out: Console, report: ErasureReport) -> None:
+@view("erase")
+def _show_erasure(ctx: CommandContext, report: ErasureReport) -> None:
+    _print_erasure(ctx.out, report)
+
+
+def _print_erasure(out: Console, report: ErasureReport) -> None:
     if not report.erased:
         out.print("There is nothing to erase.")
         return
@@ -344,27 +185,9 @@ def _id_list(ids: tuple[str, ...], count: int) -> Text:
 # reviews
 
 
-@command()
-async def review(ctx: CommandContext, memory: Memory, limit: int = 20) -> Output:
-    """List facts that may contradict each other, and memories in quarantine. Decide with resolve."""
-    found = await memory.review(limit)
-
-    def show(out: Console) -> None:
-        nodes.reviews(out, found)
-        if found:
-            ctx.hint(
-                "Decide: ricordo resolve ID replace, 'keep both' or 'keep old'; for quarantine, approve or refuse."
-            )
-
-    return Output(data={"reviews": found}, show=show)
-
-
-@command()
-async def resolve(ctx: CommandContext, memory: Memory, id: str, decision: str) -> Output:
-    """Decide on an item that review lists."""
-    decided = await memory.resolve(await _review_id(memory, id), decision=cast("Decision", decision))
-    await ctx.settle(memory)
-    return Output(data=decided, show=lambda out: _show_decision(out, decided))
+@command
+async def resolve(ctx: CommandContext, memory: Memory, item: str, decision: Decision) -> Review:
+    return await memory.resolve(await _review_id(memory, item), decision=decision)
 
 
 async def _review_id(memory: Memory, given: str, *, kind: ReviewKind | None = None) -> str:
@@ -373,13 +196,14 @@ async def _review_id(memory: Memory, given: str, *, kind: ReviewKind | None = No
     return match_end(given, (each.id for each in listed)) or given
 
 
-def _show_decision(out: Console, decided: Review) -> None:
+@view("resolve")
+def _show_decision(ctx: CommandContext, decided: Review) -> None:
     both = [node for node in (decided.newer, decided.older) if node is not None]
     kept = {"replace": both[:1], "keep old": both[1:], "refuse": []}.get(decided.decision or "", both)
     if not kept:
-        out.print(Text.assemble(("Refused: ", "green"), one_line(decided.newer.content)))
+        ctx.out.print(Text.assemble(("Refused: ", "green"), one_line(decided.newer.content)))
     for node in kept:
-        out.print(Text.assemble(("Kept: ", "green"), one_line(node.content)))
+        ctx.out.print(Text.assemble(("Kept: ", "green"), one_line(node.content)))
 
 
 # quarantine
@@ -387,44 +211,34 @@ def _show_decision(out: Console, decided: Review) -> None:
 _DECIDED = {"approve": "Approved; search finds it from now on", "refuse": "Refused; it stays out of every answer"}
 
 
-@command()
-async def quarantine(
-    ctx: CommandContext,
-    memory: Memory,
-    action: Literal["list", "show", "approve", "refuse"] = "list",
-    id: str | None = None,
-) -> Output:
-    """List memories that are held back because of their source or their text; approve or refuse one."""
+@command
+async def quarantine(ctx: CommandContext, memory: Memory, action: str, id: str | None = None) -> Output:
     if action == "list":
         if id is not None:
             raise InvalidError("`quarantine list` takes no id", hint="use `ricordo quarantine show ID`")
-        return await _list_quarantine(ctx, memory)
+        found = await memory.review(_MAX_REVIEWS, kind="quarantine")
+        return Output(data={"reviews": found}, show=lambda out: _list_quarantine(ctx, found))
     if id is None:
         raise InvalidError(f"`quarantine {action}` needs an id", hint="`ricordo quarantine` lists the ids")
     held = await _held(memory, id)
     if action == "show":
-        return Output(data=held, show=lambda out: _show_held(out, held, ctx))
+        return Output(data=held, show=lambda out: _show_held(ctx, held))
     decided = await memory.resolve(held.id, decision=cast("Decision", action))
     await ctx.settle(memory)
     done = Text.assemble((f"{_DECIDED[action]}: ", "green"), one_line(decided.newer.content))
     return Output(data=decided, show=lambda out: out.print(done))
 
 
-async def _list_quarantine(ctx: CommandContext, memory: Memory) -> Output:
-    found = await memory.review(_MAX_REVIEWS, kind="quarantine")
-
-    def show(out: Console) -> None:
-        if not found:
-            out.print("The quarantine is empty.")
-            return
-        lines = table("id", "from", "because of", "memory")
-        for held in found:
-            because = one_line(", ".join(held.reasons), most=44)
-            lines.add_row(short_id(held.id), held.newer.origin, because, Text(one_line(held.newer.content)))
-        out.print(lines)
-        ctx.hint("Look at one: ricordo quarantine show ID. Decide: approve ID, or refuse ID.")
-
-    return Output(data={"reviews": found}, show=show)
+def _list_quarantine(ctx: CommandContext, found: Sequence[Review]) -> None:
+    if not found:
+        ctx.out.print("The quarantine is empty.")
+        return
+    lines = table("id", "from", "because of", "memory")
+    for held in found:
+        because = one_line(", ".join(held.reasons), most=44)
+        lines.add_row(short_id(held.id), held.newer.origin, because, Text(one_line(held.newer.content)))
+    ctx.out.print(lines)
+    ctx.hint("Look at one: ricordo quarantine show ID. Decide: approve ID, or refuse ID.")
 
 
 async def _held(memory: Memory, given: str) -> Review:
@@ -438,16 +252,7 @@ async def _held(memory: Memory, given: str) -> Review:
     raise NotFoundError(f"nothing in quarantine has the id {given}", hint="`ricordo quarantine` lists the ids")
 
 
-def _show_held(out: Console, held: Review, ctx: CommandContext) -> None:
-    out.print(Text(safe(held.newer.content)))
-    out.print()
-    rows = [
-        ("id", held.id),
-        ("memory", held.newer.id),
-        ("origin", nodes.origin_of(held.newer)),
-        ("held because of", ", ".join(held.reasons)),
-        ("about", ", ".join(held.about)),
-        ("tags", ", ".join(held.newer.tags)),
-        ("since", minute(held.created_at, ctx.zone)),
-    ]
-    out.print(fields(rows))
+def _show_held(ctx: CommandContext, held: Review) -> None:
+    ctx.out.print(Text(safe(held.newer.content)))
+    ctx.out.print()
+    ctx.out.print(ctx.labelled(held, {"source": nodes.origin_of(held.newer)}))

@@ -167,12 +167,8 @@ _LEAST_RIGHT = 9
 _SHOWN_CONTEXTS = 2
 
 
-@command()
+@command
 async def demo(ctx: CommandContext) -> Output:
-    """Fill a temporary memory with half a year of conversation and ask it questions.
-
-    Two more conversations then become knowledge, with a scripted model or the one given by --model.
-    """
     from ricordo.memory import Memory
 
     settings = Settings(time_zone=TIME_ZONE)
