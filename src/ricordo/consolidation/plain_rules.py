@@ -1,8 +1,10 @@
 """Statements worth keeping that a rule can find: they are so plain that they need no model. Pure.
 
 The patterns are in the language files; a language without them is ignored. They are conservative, because junk is worse
-than a gap: the rest stays an episode and is found as such. A sentence is kept whole, as it was said. Questions,
-quotations, guesses, wishes and small talk ("I love it", "I think so") are ignored.
+than a gap: the rest stays an episode and is found as such. A sentence is kept as it was said, without a question or a
+word to the listener at its end. Questions, quotations, guesses, wishes and small talk ("I love it", "I think so") are
+ignored, and so is what would not be true, or not be understood, if a stranger were told: opinions on what only the
+conversation names ("I think the first one is better"), moments and ways of speaking ("decided to try a pizza").
 """
 
 from __future__ import annotations
@@ -110,6 +112,10 @@ class _Cues:
     kinds: tuple[tuple[Kind, re.Pattern[str]], ...]
     will: re.Pattern[str]
     unlikely: re.Pattern[str]
+    tails: re.Pattern[str]
+    loose_ends: re.Pattern[str]
+    context: re.Pattern[str]
+    passing: re.Pattern[str]
 
 
 @cached()
@@ -132,18 +138,24 @@ def _cues(languages: LanguageSet) -> _Cues:
         ),
         will=languages.pattern(lambda each: each.plain.will, flags=ignore_case),
         unlikely=languages.pattern(lambda each: each.plain.unlikely, flags=ignore_case),
+        tails=languages.pattern(lambda each: each.plain.tails, flags=ignore_case),
+        loose_ends=languages.pattern(lambda each: each.plain.loose_ends, flags=ignore_case),
+        context=languages.pattern(lambda each: each.plain.context, flags=ignore_case),
+        passing=languages.pattern(lambda each: each.plain.passing, flags=ignore_case),
     )
 
 
 def _statement(sentence: str, cues: _Cues) -> Plain | None:
     if asked := cues.remember.match(sentence):
         return _kept("fact", sentence[asked.end() :])
-    said = cues.lead.sub("", sentence)
-    if cues.vague.search(" ".join(said.split()[:_OPENING])):
+    said = cues.tails.sub("", cues.lead.sub("", sentence))
+    if cues.vague.search(" ".join(said.split()[:_OPENING])) or cues.loose_ends.search(said):
         return None
-    for kind, pattern in cues.kinds:
-        if pattern.search(said):
-            return _kept(kind, said)
+    kind = next((kind for kind, pattern in cues.kinds if pattern.search(said)), None)
+    if cues.passing.search(said) or (kind == "opinion" and cues.context.search(said)):
+        return None
+    if kind:
+        return _kept(kind, said)
     is_promise = cues.will.match(said) is not None and mentions_time(said) and not cues.unlikely.search(said)
     return _kept("commitment", said) if is_promise else None
 

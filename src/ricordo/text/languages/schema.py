@@ -276,6 +276,10 @@ class PlainStatements:
     fact: Patterns = ()
     will: Patterns = ()
     unlikely: Patterns = ()
+    tails: Patterns = ()
+    loose_ends: Patterns = ()
+    context: Patterns = ()
+    passing: Patterns = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
