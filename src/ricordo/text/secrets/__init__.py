@@ -22,8 +22,8 @@ from ricordo.text.secrets.statements import (
     Family,
     end_of_run,
     find_said,
-    is_placeholder,
     is_random,
+    is_real,
     is_slug,
     is_strong,
     table,
@@ -33,19 +33,8 @@ __all__ = ["KINDS", "Finding", "Redacted", "find_secrets", "redact"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Form:
-    """The look of a provider's credentials: `kind` as shown, `starts` (any one must occur), and the pattern."""
-
-    kind: str
-    starts: tuple[str, ...]
-    pattern: re.Pattern[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Shape:
-    """A credential known by its surroundings: a pattern over lower-cased text, `starts` (any one must occur), and the
-    check of the value found.
-    """
+class _Look:
+    """The look of a credential, or of what is around it: `starts` (any one must occur), and the check of the value."""
 
     kind: str
     starts: tuple[str, ...]
@@ -53,35 +42,8 @@ class _Shape:
     accepts: Callable[[str], bool]
 
 
-def _is_real(value: str) -> bool:
-    return not is_placeholder(value)
-
-
-def _is_header_value(value: str) -> bool:
-    return _is_real(value) and (is_random(value, shortest=12) or is_strong(value))
-
-
-def _is_bearer(value: str) -> bool:
-    return _is_real(value) and is_random(value, shortest=20)
-
-
-def _is_strong(value: str) -> bool:
-    return _is_real(value) and is_strong(value) and not (value.isdigit() and len(value) < 6)
-
-
 _GLUE = frozenset(table()["words"]["glue"].split())
-
-
-def _is_word_list(value: str) -> bool:
-    return _GLUE.isdisjoint(re.findall(r"[a-z]+", value.lower()))
-
-
-# Prefixes and lengths of the networks that issue cards (ISO/IEC 7812-1 register, as published by them).
-_NETWORKS = re.compile(
-    r"4(?:\d{15}|\d{18})|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|2720\d{12}|220[0-4]\d{12,15}"
-    r"|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}"
-    r"|6(?:011|4[4-9]\d|5\d\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}|(?:5[06-8]|6[37])\d{14,17}"
-)
+_NETWORKS = re.compile(table()["values"]["card_networks"])
 
 
 def _is_card(value: str) -> bool:
@@ -96,19 +58,26 @@ def _passes_luhn(digits: str) -> bool:
 
 
 _CHECKS: dict[str, Callable[[str], bool]] = {
-    "real": _is_real,
-    "header_value": _is_header_value,
-    "bearer": _is_bearer,
-    "strong": _is_strong,
-    "word_list": _is_word_list,
+    "key": lambda value: is_real(value) and not is_slug(value),
+    "real": is_real,
+    "header_value": lambda value: is_real(value) and (is_random(value, shortest=12) or is_strong(value)),
+    "bearer": lambda value: is_real(value) and is_random(value, shortest=20),
+    "strong": lambda value: is_real(value) and is_strong(value) and not (value.isdigit() and len(value) < 6),
+    "word_list": lambda value: _GLUE.isdisjoint(re.findall(r"[a-z]+", value.lower())),
     "card": _is_card,
 }
 
 
-def _forms() -> tuple[_Form, ...]:
+def _looks(name: str, *, has_digits: bool = False) -> tuple[_Look, ...]:
     return tuple(
-        _Form(kind=each["kind"], starts=tuple(each["starts"].split()), pattern=re.compile(_whole(each["pattern"])))
-        for each in table()["forms"]
+        _Look(
+            kind=each["kind"],
+            starts=tuple(each["starts"].split()),
+            pattern=re.compile(_whole(each["pattern"])),
+            accepts=_CHECKS[each.get("accepts", "key")],
+        )
+        for each in table()[name]
+        if each.get("has_digits", False) is has_digits
     )
 
 
@@ -119,22 +88,9 @@ def _whole(pattern: str) -> str:
     return pattern
 
 
-def _shapes(*, has_digits: bool) -> tuple[_Shape, ...]:
-    return tuple(
-        _Shape(
-            kind=each["kind"],
-            starts=tuple(each["starts"].split()),
-            pattern=re.compile(each["pattern"]),
-            accepts=_CHECKS[each["accepts"]],
-        )
-        for each in table()["shapes"]
-        if each.get("has_digits", False) is has_digits
-    )
-
-
-FORMS = _forms()
-SHAPES = _shapes(has_digits=False)
-DIGIT_SHAPES = _shapes(has_digits=True)
+FORMS = _looks("forms")
+SHAPES = _looks("shapes")
+DIGIT_SHAPES = _looks("shapes", has_digits=True)
 """Shapes made of digits, asked only of a text that has some."""
 
 
@@ -149,22 +105,18 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redacted:
-    """The text with every finding replaced by `[redacted: kind]`, and the findings in order, none
-    overlapping."""
+    """The text with every finding replaced by `[redacted: kind]`, and the findings in order, none overlapping."""
 
     text: str
     findings: tuple[Finding, ...]
 
 
-KINDS: frozenset[str] = frozenset(
-    {"credentials"}
-    | {form.kind for form in FORMS}
-    | {shape.kind for shape in (*SHAPES, *DIGIT_SHAPES)}
-    | {family.kind for family in (*WORD_FAMILIES, *DIGIT_FAMILIES)}
-)
+_FAMILIES = (*WORD_FAMILIES, *DIGIT_FAMILIES)
+_LOOKS = (*FORMS, *SHAPES, *DIGIT_SHAPES)
+KINDS = frozenset(("credentials", *(look.kind for look in _LOOKS), *(family.kind for family in _FAMILIES)))
 
 _ALL_STEMS = {
-    stem for starts in (*(shape.starts for shape in SHAPES), *(f.starts for f in WORD_FAMILIES)) for stem in starts
+    stem for starts in (*(each.starts for each in SHAPES), *(each.starts for each in WORD_FAMILIES)) for stem in starts
 }
 # Where `pass` occurs nothing is gained by asking for `passw`.
 _STEMS = sorted(stem for stem in _ALL_STEMS if not any(other != stem and other in stem for other in _ALL_STEMS))
@@ -199,8 +151,7 @@ def redact(text: str) -> Redacted:
 
 
 def find_secrets(text: str) -> tuple[Finding, ...]:
-    """The credentials in `text`, in order and not overlapping. Markers of an earlier `redact` are never part
-    of one."""
+    """The credentials in `text`, in order and not overlapping. Markers of an earlier `redact` are never part of one."""
     if not _may_hold_secrets(text):
         return ()
     found: list[Finding] = []
@@ -211,12 +162,9 @@ def find_secrets(text: str) -> tuple[Finding, ...]:
 
 
 def _scan_gap(text: str, gap: tuple[int, int], found: list[Finding], *, is_last: bool) -> list[tuple[int, int]]:
-    """Add what lies in `gap` to `found`, and return the pieces of it to scan again, none if it held nothing.
-
-    A piece is scanned as a text of its own, exactly as a second `redact` would see it: that makes `redact` a
-    fixed point. A gap that still yields something in the last round is one heap of credentials and goes as a
-    whole.
-    """
+    """Add what lies in `gap` to `found`, and return the pieces of it to scan again, none if it held nothing."""
+    # A piece is scanned as a second `redact` would see it: that makes `redact` a fixed point. A gap that still yields
+    # something in the last round is one heap of credentials and goes as a whole.
     start, end = gap
     new = _merge(_scan(text[start:end]))
     if not new:
@@ -239,8 +187,7 @@ def _between(start: int, end: int, spans: Iterable[tuple[int, int]]) -> Iterator
 
 
 def _may_hold_secrets(text: str) -> bool:
-    """The cheap question that lets nearly every message through: is there a long piece, or a word that may be part of
-    one? No stem has a blank inside."""
+    """Return whether there is a long piece, or a word that may be part of one: nearly no message has any."""
     return any(map(_TELLING.__getitem__, text.split()))
 
 
@@ -287,22 +234,21 @@ def _find_forms(text: str) -> Iterator[Finding]:
         if any(start in text for start in form.starts):
             group = "secret" if "secret" in form.pattern.groupindex else 0
             for match in form.pattern.finditer(text):
-                if not is_placeholder(match[group]) and not is_slug(match[group]):
+                if form.accepts(match[group]):
                     yield Finding(kind=form.kind, start=match.start(group), end=match.end(group))
 
 
-def _find_shapes(shapes: tuple[_Shape, ...], text: str, lowered: str) -> Iterator[Finding]:
+def _find_shapes(shapes: tuple[_Look, ...], text: str, lowered: str) -> Iterator[Finding]:
     for shape in shapes:
         if not shape.starts or any(start in lowered for start in shape.starts):
             at = 0
             while match := shape.pattern.search(lowered, at):
                 start, end = match.span("secret")
-                is_secret = shape.accepts(text[start:end])
-                end = end_of_run(text, start, end) if is_secret else end
-                if is_secret:
-                    yield Finding(kind=shape.kind, start=start, end=end)
-                # What was refused may hold the beginning of another: go on inside it, not after it.
-                at = end if is_secret else max(start, match.start() + 1)
+                if shape.accepts(text[start:end]):
+                    at = end_of_run(text, start, end)
+                    yield Finding(kind=shape.kind, start=start, end=at)
+                else:  # it may hold the beginning of another: go on inside it, not after it
+                    at = max(start, match.start() + 1)
 
 
 def _find_families(families: tuple[Family, ...], text: str, lowered: str) -> Iterator[Finding]:
@@ -313,18 +259,12 @@ def _find_families(families: tuple[Family, ...], text: str, lowered: str) -> Ite
 
 
 def _merge(found: list[Finding]) -> list[Finding]:
-    """Overlapping findings become one, of the kind found first: a token shape tells more than `password
-    is`."""
+    """Overlapping findings become one, of the kind found first: a token shape tells more than `password is`."""
     merged: list[tuple[int, Finding]] = []
-    for ranked in sorted(enumerate(found), key=lambda ranked: (ranked[1].start, ranked[1].end)):
-        if merged and ranked[1].start < merged[-1][1].end:
-            merged[-1] = _join(merged[-1], ranked)
-        else:
-            merged.append(ranked)
+    for rank, one in sorted(enumerate(found), key=lambda ranked: (ranked[1].start, ranked[1].end)):
+        if merged and one.start < merged[-1][1].end:
+            before_rank, before = merged.pop()
+            rank, kind = min((before_rank, before.kind), (rank, one.kind))
+            one = Finding(kind=kind, start=before.start, end=max(before.end, one.end))
+        merged.append((rank, one))
     return [finding for _, finding in merged]
-
-
-def _join(one: tuple[int, Finding], other: tuple[int, Finding]) -> tuple[int, Finding]:
-    """Both as one finding, of the kind of the lower rank; `one` starts no later than `other`."""
-    rank, kind = min((one[0], one[1].kind), (other[0], other[1].kind))
-    return rank, Finding(kind=kind, start=one[1].start, end=max(one[1].end, other[1].end))

@@ -29,11 +29,6 @@ def _words(name: str) -> frozenset[str]:
     return frozenset(table()["words"][name].split())
 
 
-def stems(name: str) -> tuple[str, ...]:
-    """Return the literals one of which occurs in every text that a pattern fits."""
-    return tuple(table()["words"][f"{name}_stems"].split())
-
-
 def _pattern(name: str) -> str:
     found = table()["patterns"][name]
     return found if isinstance(found, str) else "|".join(found)
@@ -50,32 +45,13 @@ MAX_VALUE = 96
 _RUN = re.compile(r"[^\s\"'`<>]*+")
 EAST_ASIAN = re.compile(r"[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]")
 
-_PLACEHOLDER = re.compile(
-    r"[<{\[(]|\$[\w{(]|%[({\w]+[%)}]|[x*•·●._\-–—…?#0]+$"  # <your key>, ${VAR}, {{ var }}, %VAR%, xxxx, ****
-    r"|.*(?:\.\.\.|…|\*{3}|•{3}|x{6}|your[-_ ]?|placeholder|redacted|example[-_])",
-    re.IGNORECASE,
-)
-_CODE = re.compile(
-    r"[a-z_][\w.]*(?:\(|\[[\"'\w])"  # input(), config["password"]
-    r"|[a-z_]\w*(?:\.[a-z_]\w*)+;?$"  # settings.DB_PASSWORD
-    r"|\w*(?:passw|_token|_key|secret)\w*$"  # password=db_password
-    r"|(?:str|string|bytes|int|integer|bool|boolean|any|object|varchar|text|char|optional|none|null"
-    r"|nil|undefined|true|false"
-    r"|await|self|this|value|user|input|env|required|optional)[;,)\[]?$|!ref\b|&\w",
-    re.IGNORECASE,
-)
-_PLACE = re.compile(
-    r"(?:https?|ftp|s?ftp|file|mailto):|www\.|~?/[\w.]+/|\.{1,2}/|~/|[a-z]:\\"
-    r"|[\w.+-]+@[\w-]+\.[\w.-]+$|[\w-]+\.(?:com|org|net|txt|md|"
-    r"py|json|toml|ya?ml|key|pem|env|ru|de|html?|pdf)$",
-    re.IGNORECASE,
-)
-_QUANTITY = re.compile(
-    r"[$€£]?[\d.,]+[$€£%]?$"  # an amount, and a plain number, which the caller judges
-    r"|\d{1,4}[./-]\d{1,2}(?:[./-]\d{1,4})?$|\d{1,2}:\d{2}|\d+[-–—]\d+$"  # dates, times, ranges
-    rf"|\d+(?:{_pattern('number_endings')})$",
-    re.IGNORECASE,
-)
+
+def _value(name: str, *more: str) -> re.Pattern[str]:
+    return re.compile("|".join([*table()["values"][name], *more]), re.IGNORECASE)
+
+
+_PLACEHOLDER, _CODE, _PLACE = _value("placeholder"), _value("code"), _value("place")
+_QUANTITY = _value("quantity", rf"\d+(?:{_pattern('number_endings')})$")
 _SYMBOLS = frozenset("!@#$%^&*+?~|=\\_§€£")
 _RANDOM = re.compile(r"[A-Za-z0-9_\-+/=.~%:|]+$")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE)
@@ -88,9 +64,12 @@ def end_of_run(text: str, start: int, end: int) -> int:
 
 
 def is_placeholder(value: str) -> bool:
-    """Stands for a credential in documentation or a template: `<YOUR_API_KEY>`, `${TOKEN}`, `sk-...`,
-    `xxxx`."""
+    """Stands for a credential in documentation or a template: `<YOUR_API_KEY>`, `${TOKEN}`, `sk-...`, `xxxx`."""
     return _PLACEHOLDER.match(value) is not None or len(set(value)) < 3
+
+
+def is_real(value: str) -> bool:
+    return not is_placeholder(value)
 
 
 def is_code(value: str) -> bool:
@@ -100,8 +79,7 @@ def is_code(value: str) -> bool:
 
 
 def is_slug(value: str) -> bool:
-    """Words and short numbers joined by `-`, `_`, `.` or `/`, as in a file name; random keys mix inside a
-    piece."""
+    """Words and short numbers joined by `-`, `_`, `.` or `/`, as in a file name; random keys mix inside a piece."""
     pieces = re.split(r"[-_./:]", value)
     return all(
         (p.isalpha() and (p.islower() or p.istitle() or p.isupper())) or (p.isdigit() and len(p) < 5) or not p
@@ -110,8 +88,7 @@ def is_slug(value: str) -> bool:
 
 
 def is_strong(value: str) -> bool:
-    """Looks like a password wherever it stands: at least 4 long, and with a digit, a symbol or an inner
-    capital."""
+    """Looks like a password wherever it stands: at least 4 long, and with a digit, a symbol or an inner capital."""
     if len(value) < 4 or _PLACE.match(value) or _QUANTITY.match(value):
         return value.isdigit() and len(value) >= 4
     has_digit = any(c.isdigit() for c in value)
@@ -121,15 +98,13 @@ def is_strong(value: str) -> bool:
 
 
 def is_plain_password(value: str) -> bool:
-    """A single word that may be a password if the sentence says so: letters only, and no adjective or
-    place."""
+    """A single word that may be a password if the sentence says so: letters only, and no adjective or place."""
     word = value.lower()
-    return (
-        len(word) >= 4
-        and word.replace("-", "").isalpha()
-        and word not in _ORDINARY
-        and not word.endswith(_ORDINARY_ENDINGS)
-    )
+    return len(word) >= 4 and word.replace("-", "").isalpha() and not _is_ordinary(word)
+
+
+def _is_ordinary(word: str) -> bool:
+    return word in _ORDINARY or word.endswith(_ORDINARY_ENDINGS)
 
 
 def is_passphrase(value: str) -> bool:
@@ -139,13 +114,11 @@ def is_passphrase(value: str) -> bool:
 
 
 def is_bare_passphrase(value: str) -> bool:
-    """Return whether words without quotes are a passphrase: four or more, no function word among them, and at most one
-    that remarks about passwords have.
-    """
+    """Four or more words without quotes: no function word, and at most one that remarks about passwords have."""
     words = value.lower().split()
     if len(words) < _LEAST_PHRASE_WORDS or not _silent_words().isdisjoint(words):
         return False
-    return sum(word in _ORDINARY or word.endswith(_ORDINARY_ENDINGS) for word in words) <= 1
+    return sum(map(_is_ordinary, words)) <= 1
 
 
 @cached()
@@ -154,18 +127,10 @@ def _silent_words() -> frozenset[str]:
 
 
 def is_random(value: str, *, shortest: int) -> bool:
-    """Generated by a machine, as far as one can tell: long, of key characters, letters and digits well mixed.
-
-    Args: shortest: the least length that counts, in characters; 8 where the text says `api_key=`, 16 and
-    more elsewhere.
-    """
-    if (
-        len(value) < shortest
-        or not _RANDOM.match(value)
-        or is_slug(value)
-        or _PLACE.match(value)
-        or _QUANTITY.match(value)
-    ):
+    """Generated by a machine, as far as one can tell: long, of key characters, letters and digits well mixed."""
+    if len(value) < shortest or not _RANDOM.match(value) or is_slug(value):
+        return False
+    if _PLACE.match(value) or _QUANTITY.match(value):
         return False
     if _UUID.match(value):
         return True
@@ -190,9 +155,9 @@ Sign = Literal["=", "is", "to", " "]
 class _Mention:
     """A value and how the sentence leads to it.
 
-    `sign` is what stands before it: `=` for `:` and its like, `is` for a copula, `to` for one that is common
-    elsewhere, a space for nothing. `between` is the text from the key to the sign, `lead` up to 24
-    characters before the key. `is_bare_key`: the key word is `key`, and not `api key` or the like.
+    `sign` is what stands before it: `=` for `:` and its like, `is` for a copula, `to` for one that is common elsewhere,
+    a space for nothing. `between` is the text from the key to the sign, `lead` up to 24 characters before the key.
+    `is_bare_key`: the key word is `key`, and not `api key` or the like.
     """
 
     value: str
@@ -208,8 +173,7 @@ class _Mention:
 class Family:
     """One sort of statement: the words that announce it, the shape of its value and the decision.
 
-    One of `starts` occurs in every text that holds a key. `may_be_quoted`: the value may
-    be anything between quotes, spaces included.
+    One of `starts` occurs in every text that holds a key. `may_be_quoted`: anything between quotes may be the value.
     """
 
     kind: str
@@ -279,7 +243,7 @@ def _is_target(between: str) -> bool:
 def _family(kind: str, name: str, value: str, accepts: Callable[[_Mention], bool]) -> Family:
     return Family(
         kind=kind,
-        starts=stems(name),
+        starts=tuple(table()["words"][f"{name}_stems"].split()),
         keys=re.compile(_pattern(f"{name}_keys")),
         value=re.compile(value),
         accepts=accepts,
@@ -289,23 +253,22 @@ def _family(kind: str, name: str, value: str, accepts: Callable[[_Mention], bool
 
 _VALUE = rf"(?P<secret>\S{{3,{MAX_VALUE}}}+)"
 _KEY_VALUE = rf"(?:(?:basic|bearer|token|apikey|bot)\s+)?(?P<secret>[^\s\"'`<>,;&]{{8,{MAX_VALUE}}}+)"
-_NOT_LONGER = r"(?![\w]|[.,:/-]\d)"
 _DOOR_CODE = r"\d{1,2}(?:-\d{1,2}){2,3}|[#*]?\d{3,8}[#*]?" rf"|\d{{1,4}}[{_pattern('keypad')}]\d{{2,6}}[#*]?"
+
+
+def _digits(pattern: str) -> str:
+    return rf"(?P<secret>{pattern})(?![\w]|[.,:/-]\d)"
+
 
 WORD_FAMILIES = (
     _family("password", "password", _VALUE, _accepts_password),
     _family("api key", "api", _KEY_VALUE, _accepts_key),
 )
 DIGIT_FAMILIES = (
-    _family(
-        "one-time code",
-        "one_time",
-        rf"(?P<secret>g-\d{{6}}|\d{{3}}[ -]\d{{3}}|\d{{4,8}}){_NOT_LONGER}",
-        _accepts_digits,
-    ),
-    _family("card code", "card_code", rf"(?P<secret>\d{{3,4}}){_NOT_LONGER}", _accepts_digits),
-    _family("pin", "pin", rf"(?P<secret>\d{{4,8}}){_NOT_LONGER}", _accepts_digits),
-    _family("access code", "access_code", rf"(?P<secret>{_DOOR_CODE}){_NOT_LONGER}", _accepts_digits),
+    _family("one-time code", "one_time", _digits(r"g-\d{6}|\d{3}[ -]\d{3}|\d{4,8}"), _accepts_digits),
+    _family("card code", "card_code", _digits(r"\d{3,4}"), _accepts_digits),
+    _family("pin", "pin", _digits(r"\d{4,8}"), _accepts_digits),
+    _family("access code", "access_code", _digits(_DOOR_CODE), _accepts_digits),
 )
 
 # ---- statements
@@ -408,7 +371,6 @@ def _judge(
 
 
 def _trim(value: str) -> str:
-    """Without the punctuation of the sentence, and without the Chinese or Japanese that follows with no
-    space."""
+    """Without the punctuation of the sentence, and without the Chinese or Japanese that follows with no space."""
     tail = _BEFORE_EAST_ASIAN.match(value)
     return (tail[1] if tail else value).rstrip(_TRAILING)
