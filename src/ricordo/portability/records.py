@@ -6,7 +6,7 @@ import json
 import math
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import blake2b
@@ -108,6 +108,9 @@ class Destination:
         return f"import-{blake2b(key.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
 
 
+_OF_IMPORT = frozenset(each.name for each in fields(ImportedFact)) - {"fact", "place"}
+
+
 @dataclass(slots=True, kw_only=True)
 class RecordBuilder:
     """Collects the records of a file. Messages and facts are kept by id, so that each is imported once."""
@@ -120,6 +123,28 @@ class RecordBuilder:
     facts: dict[str, ImportedFact] = field(default_factory=dict)
     relations: dict[ImportedRelation, None] = field(default_factory=dict)
     links: list[ImportedLink] = field(default_factory=list)
+
+    def fact(self, place: str, content: str, *source: object, **fields: Any) -> str:
+        """Add a fact and return its id, which is made from its source.
+
+        Args:
+            fields: those of `ImportedFact` and of its `Fact`.
+        """
+        identity = self.destination.id_of(self.format, *source, content)
+        own = {name: fields.pop(name) for name in _OF_IMPORT & fields.keys()}
+        fact = Fact(content=content, origin="import", id=identity, **fields)
+        self.facts[identity] = ImportedFact(fact=fact, place=place, **own)
+        return identity
+
+    def close(self, id: str, reason: ClosedReason, ended: datetime | str | None = None) -> None:
+        """Close a fact, if the other memory had not."""
+        known = self.facts[id]
+        if known.closed is None:
+            self.facts[id] = replace(known, closed=reason, ended=known.ended if ended is None else ended)
+
+    def message(self, place: str, message: Message) -> None:
+        """Add a message under its id."""
+        self.messages[message.id or ""] = ImportedMessage(message=message, place=place)
 
     def read(self, rows: Iterable[Placed], read: Callable[[str, Row], None]) -> None:
         """Read each row; rows that cannot be used are refused, with their place and the reason."""
@@ -207,6 +232,11 @@ def required_text(row: Row, *names: str) -> str:
     if found is None:
         raise InvalidError(f"no {names[-1]}")
     return found
+
+
+def picked(row: Row, *names: str) -> dict[str, Any]:
+    """Return the fields of some names that a row has."""
+    return {name: row[name] for name in names if row.get(name) is not None}
 
 
 def label(given: object) -> str | None:

@@ -17,24 +17,15 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import blake2b
 
 from ricordo.errors import InvalidError
 from ricordo.model import Message, Role
-from ricordo.portability.records import (
-    Destination,
-    ImportedMessage,
-    RecordBuilder,
-    Records,
-    clamped,
-    label,
-    object_of,
-    parse_time,
-)
-from ricordo.portability.sources import Row, Source
+from ricordo.portability.records import Destination, RecordBuilder, Records, clamped, label, object_of, parse_time
+from ricordo.portability.sources import Placed, Row, Source, objects_in
 
 _ROLES: Mapping[str, Role] = {
     "user": "user",
@@ -85,8 +76,7 @@ def _read_lines(
 
     def read(place: str, row: Row) -> None:
         for message in turns(row):
-            identified = _identified(message, destination, counts)
-            builder.messages[identified.id or ""] = ImportedMessage(message=identified, place=place)
+            builder.message(place, _identified(message, destination, counts))
 
     return builder.read_source(source, (), read)
 
@@ -164,18 +154,52 @@ def read_chatgpt(source: Source, destination: Destination) -> Records:
     """Read the visible branch of every conversation, without the messages of the system and of tools."""
     builder = RecordBuilder(format="chatgpt", destination=destination)
     for place, row in _conversations(source):
-        session = label(row.get("conversation_id") or row.get("id")) or place
-        last = row.get("create_time")
-
-        def read(where: str, node: Row, row: Row = row, session: str = session) -> None:
-            nonlocal last
-            message = _chatgpt_message(node, row, session, last, destination)
-            if message is not None:
-                builder.messages[message.id or ""] = ImportedMessage(message=message, place=where)
-                last = object_of(node.get("message")).get("create_time") or last
-
-        builder.read(((f"{place}, message {node.get('id')}", node) for node in _branch(row)), read)
+        session = row.get("conversation_id") or row.get("id")
+        reading = _Reading(builder, session=session, title=row.get("title"), last=row.get("create_time"))
+        nodes = ((f"{place}, message {node.get('id')}", node) for node in _branch(row))
+        reading.read(place, nodes, _chatgpt_turn)
     return builder.records()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """A turn of an exported conversation; `at` as it is written."""
+
+    role: Role
+    text: str
+    id: str | None
+    at: object
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Reads one exported conversation. `last` is the time of a turn that has none: that of the turn before it."""
+
+    builder: RecordBuilder
+    session: object
+    title: object
+    last: object
+
+    def read(self, place: str, turns: Iterable[Placed], parse: Callable[[Row], _Turn | None]) -> None:
+        session = label(self.session) or place
+
+        def read(where: str, row: Row) -> None:
+            turn = parse(row)
+            if turn is None or not turn.text:
+                return
+            message = Message(
+                text=turn.text,
+                role=turn.role,
+                session=session,
+                at=parse_time(turn.at or self.last, name="its time"),
+                id=self.builder.destination.id_of(self.builder.format, session, turn.id, turn.text),
+                origin="import",
+                attributes={"message_id": turn.id, "title": str(self.title or "")[:500]},
+            )
+            self.builder.message(where, message)
+            self.last = turn.at or self.last
+
+        self.builder.read(turns, read)
 
 
 def _branch(row: Row) -> list[Row]:
@@ -197,29 +221,17 @@ def _created_at(node: Row) -> float:
     return clamped(object_of(node.get("message")).get("create_time"), 0.0, 1e12, otherwise=0.0)
 
 
-def _chatgpt_message(node: Row, row: Row, session: str, last: object, destination: Destination) -> Message | None:
+def _chatgpt_turn(node: Row) -> _Turn | None:
     """Return a turn, or None for a node that is not part of the visible conversation."""
     said = object_of(node.get("message"))
     role = _ROLES.get(str(object_of(said.get("author")).get("role")))
     content = object_of(said.get("content"))
     is_hidden = said.get("weight") == 0 or object_of(said.get("metadata")).get("is_visually_hidden_from_conversation")
-    if role not in ("user", "assistant") or is_hidden or content.get("content_type") not in _SPOKEN:
-        return None
-    if said.get("recipient") not in _TO_EVERYBODY:
-        return None
-    text = _chatgpt_text(content)
-    if not text:
+    is_spoken = content.get("content_type") in _SPOKEN and said.get("recipient") in _TO_EVERYBODY
+    if role not in ("user", "assistant") or is_hidden or not is_spoken:
         return None
     identity = label(said.get("id") or node.get("id"))
-    return Message(
-        text=text,
-        role=role,
-        session=session,
-        at=parse_time(said.get("create_time") or last, name="create_time"),
-        id=destination.id_of("chatgpt", session, identity, text),
-        origin="import",
-        attributes={"message_id": identity, "title": str(row.get("title") or "")[:500]},
-    )
+    return _Turn(role=role, text=_chatgpt_text(content), id=identity, at=said.get("create_time"))
 
 
 def _chatgpt_text(content: Row) -> str:
@@ -246,49 +258,24 @@ def read_claude(source: Source, destination: Destination) -> Records:
     """Read every conversation, without thinking and tool calls."""
     builder = RecordBuilder(format="claude", destination=destination)
     for place, row in _conversations(source):
+        reading = _Reading(builder, session=row.get("uuid"), title=row.get("name"), last=row.get("created_at"))
         turns = row.get("chat_messages")
-
-        def read(where: str, turn: Row, row: Row = row, place: str = place) -> None:
-            message = _claude_message(turn, row, place, destination)
-            if message is not None:
-                builder.messages[message.id or ""] = ImportedMessage(message=message, place=where)
-
         numbered = enumerate(turns if isinstance(turns, list) else (), start=1)
-        builder.read(((f"{place}, message {number}", turn) for number, turn in numbered), read)
+        reading.read(place, ((f"{place}, message {number}", turn) for number, turn in numbered), _claude_turn)
     return builder.records()
 
 
-def _claude_message(turn: Row, row: Row, place: str, destination: Destination) -> Message | None:
+def _claude_turn(turn: Row) -> _Turn:
     role = _ROLES.get(str(turn.get("sender")).lower())
     if role is None:
         raise InvalidError(f"sender {turn.get('sender')!r} is unknown")
-    text = _claude_text(turn)
-    if not text:
-        return None
-    session = label(row.get("uuid")) or place
-    return Message(
-        text=text,
-        role=role,
-        session=session,
-        at=parse_time(turn.get("created_at") or row.get("created_at"), name="created_at"),
-        id=destination.id_of("claude", session, turn.get("uuid"), text),
-        origin="import",
-        attributes={"message_id": label(turn.get("uuid")), "title": str(row.get("name") or "")[:500]},
-    )
+    return _Turn(role=role, text=_claude_text(turn), id=label(turn.get("uuid")), at=turn.get("created_at"))
 
 
 def _claude_text(turn: Row) -> str:
     """Return its text blocks, else its text, and the names of its attachments."""
-    blocks = turn.get("content")
-    texts = [
-        block["text"]
-        for block in (blocks if isinstance(blocks, list) else ())
-        if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
-    ]
+    blocks = (block for block in objects_in(turn.get("content")) if block.get("type") == "text")
+    texts = (block["text"] for block in blocks if isinstance(block.get("text"), str))
     text = "\n".join(each for each in texts if each.strip()) or str(turn.get("text") or "")
-    names = [
-        str(each.get("file_name"))
-        for each in (turn.get("attachments") or [])
-        if isinstance(each, dict) and each.get("file_name")
-    ]
+    names = [str(each["file_name"]) for each in objects_in(turn.get("attachments")) if each.get("file_name")]
     return "\n".join([text.strip(), *(f"[attached: {name}]" for name in names)]).strip()

@@ -18,15 +18,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from ricordo.errors import InvalidError
-from ricordo.model import Fact
 from ricordo.portability.records import (
     Destination,
-    ImportedFact,
     ImportedLink,
     ImportedPerson,
     ImportedRelation,
@@ -37,6 +36,7 @@ from ricordo.portability.records import (
     label,
     object_of,
     parse_time,
+    picked,
     required_text,
     text_of,
     texts_of,
@@ -122,21 +122,18 @@ class _Mem0Builder(RecordBuilder):
         user = label(row.get("user_id"))
         if self.owner is not None and user is not None and user != self.owner:
             raise InvalidError(f"it is {user}'s")
-        content = required_text(row, "memory")
         metadata = dict(object_of(row.get("metadata")))
-        kept = {key: row[key] for key in ("agent_id", "run_id", "app_id", "actor_id") if row.get(key) is not None}
-        identity = self.destination.id_of(MEM0, row.get("id"), content)
-        fact = Fact(
-            content=content,
+        kept = picked(row, "agent_id", "run_id", "app_id", "actor_id")
+        self.present[str(row.get("id"))] = self.fact(
+            place,
+            required_text(row, "memory"),
+            row.get("id"),
             category=category_of(metadata.get("category")),
             tags=tuple(dict.fromkeys((*texts_of(row.get("categories")), *texts_of(metadata.get("tags"))))),
             attributes={**metadata, **kept, "source_id": label(row.get("id"))},
             expires=parse_time(row.get("expiration_date"), name="expiration_date"),
-            origin="import",
-            id=identity,
+            at=_latest_time(row),
         )
-        self.facts[identity] = ImportedFact(fact=fact, at=_latest_time(row), place=place)
-        self.present[str(row.get("id"))] = identity
 
     def event(self, place: str, row: Row) -> None:
         """Read one change of a memory: it closes the previous version and adds the next."""
@@ -145,26 +142,24 @@ class _Mem0Builder(RecordBuilder):
         is_past = before is not None and before != self.present.get(memory)
         if event == "DELETE":
             if before is not None and is_past:
-                self.facts[before] = replace(self.facts[before], closed="forgotten", ended=at)
+                self.close(before, "forgotten", at)
             return
         if event not in ("ADD", "UPDATE"):
             raise InvalidError(f"event {row.get('event')!r} is unknown", hint="ADD, UPDATE or DELETE is expected")
         content = required_text(row, "new_memory")
         identity = self.destination.id_of(MEM0, row.get("memory_id"), content)
         if identity not in self.facts:
-            fact = Fact(content=content, attributes={"source_id": memory}, origin="import", id=identity)
-            self.facts[identity] = ImportedFact(fact=fact, at=at, place=place)
+            self.fact(place, content, row.get("memory_id"), attributes={"source_id": memory}, at=at)
         self.newest[memory] = identity
         if before is not None and is_past and before != identity:
-            self.facts[before] = replace(self.facts[before], closed="superseded", ended=at)
+            self.close(before, "superseded", at)
             self.links.append(ImportedLink(source=identity, target=before, type="supersedes", place=place))
 
     def close_deleted(self) -> None:
         """Close the memories that are only in the history, if the file has both: they were deleted."""
         for memory, identity in self.newest.items():
-            known = self.facts[identity]
-            if self.present and memory not in self.present and known.closed is None:
-                self.facts[identity] = replace(known, closed="forgotten")
+            if self.present and memory not in self.present:
+                self.close(identity, "forgotten")
 
 
 def _latest_time(row: Row) -> datetime | str | None:
@@ -192,14 +187,10 @@ def read_langgraph(source: Source, destination: Destination) -> Records:
     listed = enumerate(objects_in(source.document, "items"), start=1) if not source.is_database else ()
     rows = [*source.table("store"), *((f"item {number}", row) for number, row in listed)]
 
-    def read(place: str, row: Row) -> None:
-        item = _item(row, place, destination)
-        builder.facts[item.fact.id or ""] = item
-
-    return builder.read_source(source, rows, read)
+    return builder.read_source(source, rows, partial(_read_item, builder))
 
 
-def _item(row: Row, place: str, destination: Destination) -> ImportedFact:
+def _read_item(builder: RecordBuilder, place: str, row: Row) -> None:
     given = row.get("namespace", row.get("prefix"))
     namespace = ".".join(map(str, given)) if isinstance(given, list | tuple) else str(given or "")
     value = _json_value(row.get("value"))
@@ -208,16 +199,17 @@ def _item(row: Row, place: str, destination: Destination) -> ImportedFact:
         raise InvalidError("its value holds no text", hint=f"looked for {', '.join(_TEXTS)}")
     fields = object_of(value)
     rest = {key: each for key, each in fields.items() if each != content and key not in ("category", "type")}
-    fact = Fact(
-        content=content,
+    builder.fact(
+        place,
+        content,
+        namespace,
+        row.get("key"),
         category=category_of(fields.get("category") or fields.get("type")),
         tags=(namespace,) if namespace else (),
         attributes={**rest, "source_id": str(row.get("key")), "namespace": namespace},
         expires=parse_time(row.get("expires_at"), name="expires_at"),
-        origin="import",
-        id=destination.id_of(LANGGRAPH, namespace, row.get("key"), content),
+        at=_latest_time(row),
     )
-    return ImportedFact(fact=fact, at=_latest_time(row), place=place)
 
 
 def _item_text(value: Row) -> str | None:
@@ -297,17 +289,13 @@ def _read_entity(row: Row, place: str, builder: RecordBuilder) -> None:
     person = ImportedPerson(name=name, type=entity_type(row.get("entityType")), place=place)
     is_owner = name == builder.destination.owner
     for text in dict.fromkeys(each for each in given if isinstance(each, str) and each.strip()):
-        identity = builder.destination.id_of(MCP, name, text)
-        fact = Fact(content=text, about=() if is_owner else (name,), origin="import", id=identity)
-        builder.facts.setdefault(identity, ImportedFact(fact=fact, at=at, place=place))
+        builder.fact(place, text, name, about=() if is_owner else (name,), at=at)
     if not is_owner:
         builder.people.append(person)
 
 
 def _read_relation(row: Row, place: str, builder: RecordBuilder) -> None:
-    source, target, predicate = text_of(row, "from"), text_of(row, "to"), text_of(row, "relationType")
-    if source is None or target is None or predicate is None:
-        raise InvalidError("a relation needs from, to and relationType")
+    source, target, predicate = (required_text(row, name) for name in ("from", "to", "relationType"))
     if source == builder.destination.owner:  # Ricordo exports a relation to the owner in this form
         builder.people.append(ImportedPerson(name=target, relation=predicate.replace("_", " "), place=place))
     else:

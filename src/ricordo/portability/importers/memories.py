@@ -18,12 +18,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ricordo.errors import InvalidError
-from ricordo.model import Category, ClosedReason, EdgeType, Fact, Message
+from ricordo.model import Category, ClosedReason, EdgeType, Message
 from ricordo.portability.records import (
     Destination,
-    ImportedFact,
     ImportedLink,
-    ImportedMessage,
     ImportedPerson,
     RecordBuilder,
     Records,
@@ -33,6 +31,7 @@ from ricordo.portability.records import (
     label,
     object_of,
     parse_time,
+    picked,
     required_text,
     text_of,
     texts_of,
@@ -133,21 +132,32 @@ class _JsonlBuilder(RecordBuilder):
 
     def memory(self, place: str, row: Row) -> None:
         self.check(row)
-        content = required_text(row, "content")
-        in_chat = self._is_chats(row)
-        known = ImportedFact(
-            fact=self._fact(row, content),
+        about = [self.names[str(each)] for each in row.get("subject_person_ids") or () if str(each) in self.names]
+        kept = {
+            "source": label(row.get("source")),
+            "source_id": label(row.get("id")),
+            "message_id": label(row.get("source_message_id")),
+            "extraction_confidence": row.get("extraction_confidence"),
+        }
+        identity = self.fact(
+            place,
+            required_text(row, "content"),
+            row.get("id"),
+            category=category_of(row.get("memory_type")),
+            about=tuple(dict.fromkeys(about)),
+            attributes={**object_of(row.get("metadata")), **picked(kept, *kept)},
+            expires=parse_time(row.get("expires_at"), name="expires_at"),
+            confidence=clamped(row.get("extraction_confidence"), 0.0, 1.0, otherwise=1.0),
+            session=label(row.get("source_session_id")),
             at=parse_time(row.get("observed_at") or row.get("created_at"), name="created_at"),
             closed=_jsonl_closed(row),
             ended=parse_time(row.get("superseded_at"), name="superseded_at"),
-            in_chat=in_chat,
-            place=place,
+            in_chat=self._is_chats(row),
         )
-        self.facts.setdefault(known.fact.id or "", known)
         if row.get("id") is not None:
-            self.ids[str(row["id"])] = known.fact.id or ""
+            self.ids[str(row["id"])] = identity
         if row.get("superseded_by_id"):
-            self.successors.append((str(row["superseded_by_id"]), known.fact.id or "", place))
+            self.successors.append((str(row["superseded_by_id"]), identity, place))
 
     def _is_chats(self, row: Row) -> bool:
         """Return whether a memory belongs to the current chat; memories of other chats are refused."""
@@ -157,29 +167,6 @@ class _JsonlBuilder(RecordBuilder):
         if chat != self.destination.chat:
             raise InvalidError(f"it is of the chat {chat}", hint=f"--chat {chat} imports it")
         return True
-
-    def _fact(self, row: Row, content: str) -> Fact:
-        about = [self.names[str(each)] for each in row.get("subject_person_ids") or () if str(each) in self.names]
-        kept = {
-            "source": label(row.get("source")),
-            "source_id": label(row.get("id")),
-            "message_id": label(row.get("source_message_id")),
-            "extraction_confidence": row.get("extraction_confidence"),
-        }
-        return Fact(
-            content=content,
-            category=category_of(row.get("memory_type")),
-            about=tuple(dict.fromkeys(about)),
-            attributes={
-                **object_of(row.get("metadata")),
-                **{key: each for key, each in kept.items() if each is not None},
-            },
-            expires=parse_time(row.get("expires_at"), name="expires_at"),
-            confidence=clamped(row.get("extraction_confidence"), 0.0, 1.0, otherwise=1.0),
-            session=label(row.get("source_session_id")),
-            origin="import",
-            id=self.destination.id_of(JSONL, row.get("id"), content),
-        )
 
     def link(self) -> None:
         """Link superseded facts with their successors."""
@@ -252,11 +239,10 @@ class _SqliteBuilder(RecordBuilder):
 
     def by_kind(self, place: str, row: Row) -> None:
         content, kind = required_text(row, "content"), str(row.get("kind") or "fact")
-        identity = self.ids[str(row.get("id"))] = self.destination.id_of(SQLITE, row.get("id"), content)
         at = parse_time(row.get("event_time") or row.get("created_at"), name="event_time")
         attributes = {**object_of(row.get("attributes")), "source_id": label(row.get("id"))}
-        self._rests_on(row, attributes, identity, place)
         if kind == "episode":
+            identity = self.destination.id_of(SQLITE, row.get("id"), content)
             role = str(attributes.get("role") or "user")
             message = Message(
                 text=content,
@@ -267,29 +253,27 @@ class _SqliteBuilder(RecordBuilder):
                 origin="import",
                 attributes=attributes,
             )
-            self.messages[identity] = ImportedMessage(message=message, place=place)
-            return
-        if kind not in _KINDS:
+            self.message(place, message)
+        elif kind not in _KINDS:
             raise InvalidError(f"kind {kind!r} is unknown")
-        ended = parse_time(row.get("valid_until"), name="valid_until")
-        fact = Fact(
-            content=content,
-            category=_KINDS[kind],
-            tags=texts_of(row.get("tags")),
-            attributes=attributes,
-            about=self._about(row),
-            confidence=clamped(row.get("confidence"), 0.0, 1.0, otherwise=1.0),
-            origin="import",
-            id=identity,
-        )
-        self.facts[identity] = ImportedFact(
-            fact=fact,
-            at=at,
-            ended=ended,
-            closed=_sqlite_closed(row, is_over=ended is not None),
-            place=place,
-            decay_rate=clamped(row.get("decay_rate"), 0.0, 10.0, otherwise=0.1),
-        )
+        else:
+            ended = parse_time(row.get("valid_until"), name="valid_until")
+            identity = self.fact(
+                place,
+                content,
+                row.get("id"),
+                category=_KINDS[kind],
+                tags=texts_of(row.get("tags")),
+                attributes=attributes,
+                about=self._about(row),
+                confidence=clamped(row.get("confidence"), 0.0, 1.0, otherwise=1.0),
+                at=at,
+                ended=ended,
+                closed=_sqlite_closed(row, is_over=ended is not None),
+                decay_rate=clamped(row.get("decay_rate"), 0.0, 10.0, otherwise=0.1),
+            )
+        self.ids[str(row.get("id"))] = identity
+        self._rests_on(row, attributes, identity, place)
 
     def _rests_on(self, row: Row, attributes: Mapping[str, Any], identity: str, place: str) -> None:
         for each in texts_of(row.get("source_ids")):
@@ -311,21 +295,15 @@ class _SqliteBuilder(RecordBuilder):
         self.facts[known.fact.id or ""] = replace(known, fact=fact)
 
     def by_score(self, place: str, row: Row) -> None:
-        content = required_text(row, "content")
-        identity = self.ids[str(row.get("id"))] = self.destination.id_of(SQLITE, row.get("id"), content)
-        kept = {key: row[key] for key in ("narrative_id", "task_id", "source") if row.get(key) is not None}
-        fact = Fact(
-            content=content,
+        kept = picked(row, "narrative_id", "task_id", "source")
+        self.ids[str(row.get("id"))] = self.fact(
+            place,
+            required_text(row, "content"),
+            row.get("id"),
             tags=texts_of(row.get("tags")),
             attributes={**kept, "source_id": label(row.get("id"))},
             session=label(row.get("session_id")),
-            origin="import",
-            id=identity,
-        )
-        self.facts[identity] = ImportedFact(
-            fact=fact,
             at=parse_time(row.get("created_at"), name="created_at"),
-            place=place,
             closed=_sqlite_closed(row),
             score=clamped(row.get("score"), -_MOST_SCORE, _MOST_SCORE, otherwise=0.0),
         )
@@ -333,9 +311,8 @@ class _SqliteBuilder(RecordBuilder):
     def link(self) -> None:
         """Link memories, and close superseded ones, which the other program had only made less confident."""
         for source, target, kind, place in self.pairs:
-            old = self.facts.get(self.ids.get(target, "")) if kind == "supersedes" else None
-            if old is not None and old.closed is None:
-                self.facts[old.fact.id or ""] = replace(old, closed="superseded")
+            if kind == "supersedes" and self.ids.get(target) in self.facts:
+                self.close(self.ids[target], "superseded")
             if target in self.ids:
                 self.links.append(ImportedLink(source=source, target=self.ids[target], type=kind, place=place))
 
