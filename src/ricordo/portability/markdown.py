@@ -324,17 +324,13 @@ def fits(source: Source) -> bool:
 
 def read(source: Source, destination: Destination) -> Records:
     """Read all markdown files of a folder, in the order of their names, or a single file."""
-    reading = _Reading(destination=destination)
+    reading = _Reading(format=NAME, destination=destination)
     names = [name for name in source.names if name.lower().endswith(_SUFFIXES)]
     for name in names if source.is_folder else [None]:
         file = source.text(name)
         reading.file(file.name, file.text)
-    return Records(
-        format=NAME,
-        people=tuple(reading.people.values()),
-        facts=tuple(reading.facts.values()),
-        refused=tuple(reading.refused),
-    )
+    reading.people += reading.named.values()
+    return reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -349,13 +345,10 @@ class _Section:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Reading:
+class _Reading(Records):
     """Gathers facts, and the people that headings name, file by file."""
 
-    destination: Destination
-    people: dict[str, ImportedPerson] = field(default_factory=dict)
-    facts: dict[str, ImportedFact] = field(default_factory=dict)
-    refused: list[str] = field(default_factory=list)
+    named: dict[str, ImportedPerson] = field(default_factory=dict)
     counts: Counter[tuple[object, ...]] = field(default_factory=Counter)
 
     def file(self, name: str, text: str) -> None:
@@ -399,7 +392,7 @@ class _Reading:
     def _exported_entity(self, said: Mapping[str, Any], where: str) -> str:
         """Read an entity from the comment of an exported heading."""
         name, relation = str(said["name"]), said.get("relation")
-        self.people[name] = ImportedPerson(
+        self.named[name] = ImportedPerson(
             name=name,
             type=entity_type(said.get("type")),
             aliases=texts_of(said.get("aliases")),
@@ -419,9 +412,9 @@ class _Reading:
         said = found["relation"] or found["after"]
         relation = known_relation(said.lower().removeprefix("my ").strip()) if said else None
         person = ImportedPerson(name=found["name"], relation=relation, place=where)
-        before = self.people.setdefault(name_key(person.name), person)
+        before = self.named.setdefault(name_key(person.name), person)
         if before.relation is None and relation is not None:
-            self.people[name_key(person.name)] = replace(before, relation=relation)
+            self.named[name_key(person.name)] = replace(before, relation=relation)
         return before.name
 
     def _item(self, item: Item, place: _Section, where: str) -> None:

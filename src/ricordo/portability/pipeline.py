@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -167,15 +167,16 @@ def _outcome_of(decide: Decide, tx: Snapshot) -> Outcome:
 def _steps(records: Records, context: ImportContext, counts: _Counts) -> list[tuple[str, int, Decide]]:
     """Return (kind, number of records, decision) of each batch, in order. Invalid records are refused here."""
     chats = replace(context, scope=replace(context.scope, owner=""))
-    messages = _made(records.messages, partial(_episode, context=context), counts)
-    own = _made([each for each in records.facts if not each.in_chat], partial(_knowledge, context=context), counts)
-    group = _made([each for each in records.facts if each.in_chat], partial(_knowledge, context=chats), counts)
+    facts = records.facts.values()
+    messages = _made(records.messages.values(), partial(_episode, context=context), counts)
+    own = _made([each for each in facts if not each.in_chat], partial(_knowledge, context=context), counts)
+    group = _made([each for each in facts if each.in_chat], partial(_knowledge, context=chats), counts)
     return [
         *_batches("people", records.people, partial(_people, context)),
         *_batches("messages", messages, partial(_messages, context)),
         *_batches("facts", own, partial(_facts, context)),
         *_batches("facts", group, partial(_facts, chats)),
-        *_batches("relations", records.relations, partial(_relations, context)),
+        *_batches("relations", list(records.relations), partial(_relations, context)),
         *_batches("links", records.links, partial(_links, context)),
     ]
 
@@ -205,11 +206,11 @@ def _report(records: Records, counts: _Counts, *, dry_run: bool) -> ImportReport
         links=added["links"],
         refused=tuple(refused[:_SHOWN_REFUSALS]),
         refused_count=len(refused),
-        sessions=len({each.message.session for each in records.messages if each.message.session}),
+        sessions=len({each.message.session for each in records.messages.values() if each.message.session}),
     )
 
 
-def _made(records: Sequence[M], node_of: Callable[[M], Node], counts: _Counts) -> list[Node]:
+def _made(records: Iterable[M], node_of: Callable[[M], Node], counts: _Counts) -> list[Node]:
     """Return the nodes of messages or facts, earliest first; invalid ones are refused with their place."""
     found: dict[str, Node] = {}
     for each in records:

@@ -83,19 +83,6 @@ class ImportedLink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Records:
-    """All that a file contains, in the order it is stored, and why parts of it cannot be used."""
-
-    format: str
-    people: tuple[ImportedPerson, ...] = ()
-    messages: tuple[ImportedMessage, ...] = ()
-    facts: tuple[ImportedFact, ...] = ()
-    relations: tuple[ImportedRelation, ...] = ()
-    links: tuple[ImportedLink, ...] = ()
-    refused: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
     """The owner and chat that a file is imported for. Ids of two owners never meet."""
 
@@ -112,8 +99,11 @@ _OF_IMPORT = frozenset(each.name for each in fields(ImportedFact)) - {"fact", "p
 
 
 @dataclass(slots=True, kw_only=True)
-class RecordBuilder:
-    """Collects the records of a file. Messages and facts are kept by id, so that each is imported once."""
+class Records:
+    """All that a file contains, in the order it is stored, and why parts of it cannot be used.
+
+    Messages and facts are kept by id, so that each is imported once.
+    """
 
     format: str
     destination: Destination
@@ -160,18 +150,7 @@ class RecordBuilder:
         if not rows:
             rows, self.refused = list(source.lines.rows), list(source.lines.refused)
         self.read(rows, read)
-        return self.records()
-
-    def records(self) -> Records:
-        return Records(
-            format=self.format,
-            people=tuple(self.people),
-            messages=tuple(self.messages.values()),
-            facts=tuple(self.facts.values()),
-            relations=tuple(self.relations),
-            links=tuple(self.links),
-            refused=tuple(self.refused),
-        )
+        return self
 
 
 def wanted_owner(destination: Destination, owners: Collection[str]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ricordo.errors import InvalidError
 from ricordo.portability import IMPORTED, markdown
@@ -34,12 +34,7 @@ FORMATS = tuple(
         (libraries.MEM0, "mem0's memories and history", libraries.is_mem0, libraries.read_mem0),
         (libraries.LANGGRAPH, "a LangGraph store", libraries.is_langgraph, libraries.read_langgraph),
         ("locomo", "the LoCoMo set", conversations.is_locomo, conversations.read_locomo),
-        (
-            "chat",
-            "JSON lines of role or speaker, text, time and session",
-            conversations.is_chat,
-            conversations.read_chat,
-        ),
+        ("chat", "JSON lines of role, text, time and session", conversations.is_chat, conversations.read_chat),
         (markdown.NAME, "markdown notes such as MEMORY.md", markdown.fits, markdown.read),
     )
 )
@@ -52,13 +47,10 @@ def format_of(source: Source, name: str | None) -> Format:
     Raises:
         InvalidError: no format has this name, or none fits.
     """
-    if name is None:
-        found = next((each for each in FORMATS if each.fits(source)), None)
-        if found is None:
-            hint = f"choose one with --format: {', '.join(IMPORTED)}"
-            raise InvalidError(f"{source.path} is of no known format", hint=hint)
-        return found
-    found = next((each for each in FORMATS if each.name == name), None)
+    found = next((each for each in FORMATS if (each.fits(source) if name is None else each.name == name)), None)
+    if found is None and name is None:
+        hint = f"choose one with --format: {', '.join(IMPORTED)}"
+        raise InvalidError(f"{source.path} is of no known format", hint=hint)
     if found is None:
         raise InvalidError(f"format: {name!r} is unknown", hint=f"choose one of {', '.join(IMPORTED)}")
     return found
@@ -71,7 +63,7 @@ def parse(source: Source, format: Format, destination: Destination) -> Records:
         InvalidError: it cannot be read, or contains nothing to remember.
     """
     records = format.read(source, destination)
-    records = replace(records, refused=(*source.notes, *records.refused))
+    records.refused[:0] = source.notes
     if not (records.messages or records.facts or records.people or records.refused):
         raise InvalidError(f"{source.path} contains no messages and no facts", hint=f"it was read as {format.about}")
     return records

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -40,7 +40,6 @@ from ricordo.storage.complete import (
     opened_lines,
     schema_version,
 )
-from ricordo.storage.values import Everything
 from ricordo.trust import capped
 
 R = TypeVar("R", Message, Fact)
@@ -200,39 +199,30 @@ def records_of(export: Unpacked, destination: Destination) -> Records:
         held = tx.export.everything(export.scope)
     names = {entity.id: entity.name for entity in held.entities}
     own = {target: predicate for source, predicate, target in held.relations if source is None}
-    facts, messages, refused = [], [], list(built.unused.places)
+    records = Records(format=NAME, destination=destination, refused=list(built.unused.places))
+    for each in held.entities:
+        relation = own.get(each.id)
+        records.people.append(
+            ImportedPerson(name=each.name, type=each.type, aliases=each.aliases, relation=relation, place=each.name)
+        )
     for node in held.nodes:
         place = f"memory {node.id}"
         if node.chat and node.chat != destination.chat:
-            refused.append(f"{place}: it belongs to the chat {node.chat}")
+            records.refused.append(f"{place}: it belongs to the chat {node.chat}")
         elif node.type != "episodic":
-            facts.append(_known(node, place))
+            records.facts[node.id] = _known(node, place)
         elif node.is_live:
-            messages.append(_said(node, place))
+            records.messages[node.id] = _said(node, place)
         else:
-            refused.append(f"{place}: a message that was {node.closed_reason} is not imported")
-    return Records(
-        format=NAME,
-        people=tuple(
-            ImportedPerson(
-                name=each.name, type=each.type, aliases=each.aliases, relation=own.get(each.id), place=each.name
+            records.refused.append(f"{place}: a message that was {node.closed_reason} is not imported")
+    for source, predicate, target in held.relations:
+        if source is not None:
+            name = names[source]
+            records.relations[ImportedRelation(source=name, predicate=predicate, target=names[target], place=name)] = (
+                None
             )
-            for each in held.entities
-        ),
-        messages=tuple(messages),
-        facts=tuple(facts),
-        relations=_relations(held, names),
-        links=tuple(ImportedLink(source=a, target=b, type=kind, place=f"memory {a}") for a, kind, b in held.edges),
-        refused=tuple(refused),
-    )
-
-
-def _relations(held: Everything, names: Mapping[str, str]) -> tuple[ImportedRelation, ...]:
-    return tuple(
-        ImportedRelation(source=names[source], predicate=predicate, target=names[target], place=names[source])
-        for source, predicate, target in held.relations
-        if source is not None
-    )
+    records.links += [ImportedLink(source=a, target=b, type=kind, place=f"memory {a}") for a, kind, b in held.edges]
+    return records
 
 
 def _said(node: Node, place: str) -> ImportedMessage:

@@ -24,7 +24,7 @@ from hashlib import blake2b
 
 from ricordo.errors import InvalidError
 from ricordo.model import Message, Role
-from ricordo.portability.records import Destination, RecordBuilder, Records, clamped, label, object_of, parse_time
+from ricordo.portability.records import Destination, Records, clamped, label, object_of, parse_time
 from ricordo.portability.sources import Placed, Row, Source, objects_in
 
 _ROLES: Mapping[str, Role] = {
@@ -71,14 +71,14 @@ def read_locomo(source: Source, destination: Destination) -> Records:
 def _read_lines(
     source: Source, destination: Destination, turns: Callable[[Row], Iterator[Message]], *, format: str
 ) -> Records:
-    builder = RecordBuilder(format=format, destination=destination)
+    records = Records(format=format, destination=destination)
     counts: Counter[str] = Counter()
 
     def read(place: str, row: Row) -> None:
         for message in turns(row):
-            builder.message(place, _identified(message, destination, counts))
+            records.message(place, _identified(message, destination, counts))
 
-    return builder.read_source(source, (), read)
+    return records.read_source(source, (), read)
 
 
 def _chat(row: Row) -> Iterator[Message]:
@@ -152,13 +152,13 @@ def is_chatgpt(source: Source) -> bool:
 
 def read_chatgpt(source: Source, destination: Destination) -> Records:
     """Read the visible branch of every conversation, without the messages of the system and of tools."""
-    builder = RecordBuilder(format="chatgpt", destination=destination)
+    records = Records(format="chatgpt", destination=destination)
     for place, row in _conversations(source):
         session = row.get("conversation_id") or row.get("id")
-        reading = _Reading(builder, session=session, title=row.get("title"), last=row.get("create_time"))
+        reading = _Reading(records, session=session, title=row.get("title"), last=row.get("create_time"))
         nodes = ((f"{place}, message {node.get('id')}", node) for node in _branch(row))
         reading.read(place, nodes, _chatgpt_turn)
-    return builder.records()
+    return records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +175,7 @@ class _Turn:
 class _Reading:
     """Reads one exported conversation. `last` is the time of a turn that has none: that of the turn before it."""
 
-    builder: RecordBuilder
+    records: Records
     session: object
     title: object
     last: object
@@ -192,14 +192,14 @@ class _Reading:
                 role=turn.role,
                 session=session,
                 at=parse_time(turn.at or self.last, name="its time"),
-                id=self.builder.destination.id_of(self.builder.format, session, turn.id, turn.text),
+                id=self.records.destination.id_of(self.records.format, session, turn.id, turn.text),
                 origin="import",
                 attributes={"message_id": turn.id, "title": str(self.title or "")[:500]},
             )
-            self.builder.message(where, message)
+            self.records.message(where, message)
             self.last = turn.at or self.last
 
-        self.builder.read(turns, read)
+        self.records.read(turns, read)
 
 
 def _branch(row: Row) -> list[Row]:
@@ -256,13 +256,13 @@ def is_claude(source: Source) -> bool:
 
 def read_claude(source: Source, destination: Destination) -> Records:
     """Read every conversation, without thinking and tool calls."""
-    builder = RecordBuilder(format="claude", destination=destination)
+    records = Records(format="claude", destination=destination)
     for place, row in _conversations(source):
-        reading = _Reading(builder, session=row.get("uuid"), title=row.get("name"), last=row.get("created_at"))
+        reading = _Reading(records, session=row.get("uuid"), title=row.get("name"), last=row.get("created_at"))
         turns = row.get("chat_messages")
         numbered = enumerate(turns if isinstance(turns, list) else (), start=1)
         reading.read(place, ((f"{place}, message {number}", turn) for number, turn in numbered), _claude_turn)
-    return builder.records()
+    return records
 
 
 def _claude_turn(turn: Row) -> _Turn:

@@ -29,7 +29,6 @@ from ricordo.portability.records import (
     ImportedLink,
     ImportedPerson,
     ImportedRelation,
-    RecordBuilder,
     Records,
     category_of,
     entity_type,
@@ -83,12 +82,12 @@ def read_mem0(source: Source, destination: Destination) -> Records:
     memories = [(place, row) for place, row in rows if "memory" in row]
     history = [(place, row) for place, row in rows if "memory" not in row]
     owner = wanted_owner(destination, {str(row["user_id"]) for _, row in memories if row.get("user_id")})
-    builder = _Mem0Builder(format=MEM0, destination=destination, refused=refused, owner=owner)
+    records = _Mem0Records(format=MEM0, destination=destination, refused=refused, owner=owner)
     history.sort(key=lambda each: str(each[1].get("updated_at") or each[1].get("created_at")))
-    builder.read(memories, builder.memory)
-    builder.read(history, builder.event)
-    builder.close_deleted()
-    return builder.records()
+    records.read(memories, records.memory)
+    records.read(history, records.event)
+    records.close_deleted()
+    return records
 
 
 def _mem0_rows(source: Source) -> tuple[list[Placed], list[str]]:
@@ -106,7 +105,7 @@ def _mem0_rows(source: Source) -> tuple[list[Placed], list[str]]:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Mem0Builder(RecordBuilder):
+class _Mem0Records(Records):
     """Collects memories, then their earlier versions from the history.
 
     Attributes:
@@ -183,14 +182,14 @@ def is_langgraph(source: Source) -> bool:
 
 def read_langgraph(source: Source, destination: Destination) -> Records:
     """Read each item as a fact, tagged with its namespace."""
-    builder = RecordBuilder(format=LANGGRAPH, destination=destination)
+    records = Records(format=LANGGRAPH, destination=destination)
     listed = enumerate(objects_in(source.document, "items"), start=1) if not source.is_database else ()
     rows = [*source.table("store"), *((f"item {number}", row) for number, row in listed)]
 
-    return builder.read_source(source, rows, partial(_read_item, builder))
+    return records.read_source(source, rows, partial(_read_item, records))
 
 
-def _read_item(builder: RecordBuilder, place: str, row: Row) -> None:
+def _read_item(records: Records, place: str, row: Row) -> None:
     given = row.get("namespace", row.get("prefix"))
     namespace = ".".join(map(str, given)) if isinstance(given, list | tuple) else str(given or "")
     value = _json_value(row.get("value"))
@@ -199,7 +198,7 @@ def _read_item(builder: RecordBuilder, place: str, row: Row) -> None:
         raise InvalidError("its value holds no text", hint=f"looked for {', '.join(_TEXTS)}")
     fields = object_of(value)
     rest = {key: each for key, each in fields.items() if each != content and key not in ("category", "type")}
-    builder.fact(
+    records.fact(
         place,
         content,
         namespace,
@@ -262,41 +261,41 @@ def _is_graph(document: object) -> bool:
 
 def read_mcp(source: Source, destination: Destination) -> Records:
     """Read entities, their observations as facts about them, and relations."""
-    builder = RecordBuilder(format=MCP, destination=destination)
+    records = Records(format=MCP, destination=destination)
 
     def read(place: str, row: Row) -> None:
         if row.get("type") == "entity":
-            _read_entity(row, place, builder)
+            _read_entity(row, place, records)
         elif row.get("type") == "relation":
-            _read_relation(row, place, builder)
+            _read_relation(row, place, records)
         else:
             raise InvalidError(f"type {row.get('type')!r} is unknown", hint="entity or relation is expected")
 
     if not _is_graph(source.document):
-        return builder.read_source(source, (), read)
+        return records.read_source(source, (), read)
     for kind, name in (("entity", "entities"), ("relation", "relations")):
         rows = enumerate(source.document[name] or (), start=1)
-        builder.read([(f"{name} {at}", {**row, "type": kind}) for at, row in rows if isinstance(row, dict)], read)
-    return builder.records()
+        records.read([(f"{name} {at}", {**row, "type": kind}) for at, row in rows if isinstance(row, dict)], read)
+    return records
 
 
-def _read_entity(row: Row, place: str, builder: RecordBuilder) -> None:
+def _read_entity(row: Row, place: str, records: Records) -> None:
     """Read an entity and its observations. Some forks of the server add `createdAt`."""
     name, given = required_text(row, "name"), row.get("observations") or []
     if not isinstance(given, list):
         raise InvalidError("`observations` is not a list")
     at = parse_time(row.get("createdAt"), name="createdAt")
     person = ImportedPerson(name=name, type=entity_type(row.get("entityType")), place=place)
-    is_owner = name == builder.destination.owner
+    is_owner = name == records.destination.owner
     for text in dict.fromkeys(each for each in given if isinstance(each, str) and each.strip()):
-        builder.fact(place, text, name, about=() if is_owner else (name,), at=at)
+        records.fact(place, text, name, about=() if is_owner else (name,), at=at)
     if not is_owner:
-        builder.people.append(person)
+        records.people.append(person)
 
 
-def _read_relation(row: Row, place: str, builder: RecordBuilder) -> None:
+def _read_relation(row: Row, place: str, records: Records) -> None:
     source, target, predicate = (required_text(row, name) for name in ("from", "to", "relationType"))
-    if source == builder.destination.owner:  # Ricordo exports a relation to the owner in this form
-        builder.people.append(ImportedPerson(name=target, relation=predicate.replace("_", " "), place=place))
+    if source == records.destination.owner:  # Ricordo exports a relation to the owner in this form
+        records.people.append(ImportedPerson(name=target, relation=predicate.replace("_", " "), place=place))
     else:
-        builder.relations[ImportedRelation(source=source, predicate=predicate, target=target, place=place)] = None
+        records.relations[ImportedRelation(source=source, predicate=predicate, target=target, place=place)] = None

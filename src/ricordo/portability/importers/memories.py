@@ -23,7 +23,6 @@ from ricordo.portability.records import (
     Destination,
     ImportedLink,
     ImportedPerson,
-    RecordBuilder,
     Records,
     category_of,
     clamped,
@@ -66,11 +65,11 @@ def read_jsonl(source: Source, destination: Destination) -> Records:
     rows, refused = _rows(source)
     owners = {row["owner_user_id"] for _, row in rows if isinstance(row.get("owner_user_id"), str)}
     owner = wanted_owner(destination, owners)
-    builder = _JsonlBuilder(format=JSONL, destination=destination, refused=refused, owner=owner)
-    builder.read([each for each in rows if _is_person(each[1])], builder.person)
-    builder.read([each for each in rows if not _is_person(each[1])], builder.memory)
-    builder.link()
-    return builder.records()
+    records = _JsonlRecords(format=JSONL, destination=destination, refused=refused, owner=owner)
+    records.read([each for each in rows if _is_person(each[1])], records.person)
+    records.read([each for each in rows if not _is_person(each[1])], records.memory)
+    records.link()
+    return records
 
 
 def _is_person(row: Row) -> bool:
@@ -99,7 +98,7 @@ def _files(source: Source) -> Iterator[tuple[str, JsonLines]]:
 
 
 @dataclass(slots=True, kw_only=True)
-class _JsonlBuilder(RecordBuilder):
+class _JsonlRecords(Records):
     """Collects people, then memories.
 
     Attributes:
@@ -209,22 +208,22 @@ def read_sqlite(source: Source, destination: Destination) -> Records:
     """
     if not is_sqlite(source):
         raise InvalidError(f"{source.path} has no table `memories` with a kind or a score")
-    builder = _SqliteBuilder(format=SQLITE, destination=destination)
-    memory = builder.by_kind if "kind" in source.tables["memories"] else builder.by_score
+    records = _SqliteRecords(format=SQLITE, destination=destination)
+    memory = records.by_kind if "kind" in source.tables["memories"] else records.by_score
     for table, read in (
-        ("entities", builder.entity),
+        ("entities", records.entity),
         ("memories", memory),
         ("memories_archive", memory),
-        ("memory_entities", builder.mention),
+        ("memory_entities", records.mention),
     ):
         is_archived = table == "memories_archive"
-        builder.read([(place, {**row, "archived": is_archived}) for place, row in source.table(table)], read)
-    builder.link()
-    return builder.records()
+        records.read([(place, {**row, "archived": is_archived}) for place, row in source.table(table)], read)
+    records.link()
+    return records
 
 
 @dataclass(slots=True, kw_only=True)
-class _SqliteBuilder(RecordBuilder):
+class _SqliteRecords(Records):
     """Collects entities, then memories, then their links: `pairs` of an id here and an id in the file."""
 
     names: dict[str, str] = field(default_factory=dict)
