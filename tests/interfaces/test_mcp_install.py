@@ -135,6 +135,6 @@ def test_each_system_has_its_own_settings_path(platform: str, folder: str) -> No
 
 def test_the_configured_command_is_this_program() -> None:
     entry = start_entry("/x.db", owner="me", chat="team", profile="full", embedder="none")
-    assert Path(entry.command).parent == Path(sys.executable).parent
-    assert entry.args[-6:] == ("--store", "/x.db", "--chat", "team", "--profile", "full")
-    assert entry.env == {"RICORDO_EMBEDDER": "none"}
+    assert Path(entry["command"]).parent == Path(sys.executable).parent
+    assert entry["args"][-6:] == ["--store", "/x.db", "--chat", "team", "--profile", "full"]
+    assert entry["env"] == {"RICORDO_EMBEDDER": "none"}

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import queue
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.text import Text
@@ -84,15 +84,6 @@ class _Chat:
         self._is_live = ctx.out.is_terminal and not ctx.options.as_json
         self._listed: list[Hit] = []
         self.turns: list[dict[str, object]] = []
-        self._commands: Mapping[str, Callable[[str], None]] = {
-            "/memory": self._memory,
-            "/why": self._why,
-            "/forget": self._forget,
-            "/help": self._help,
-            "/off-the-record": lambda _: self._set_off_record(True),
-            "/on-the-record": lambda _: self._set_off_record(False),
-            "/new": self._new,
-        }
         self._key = ConversationKey(owner=ctx.owner, chat=ctx.chat or "", channel="terminal")
         self._conversation: Conversation | None = None
         self._answering: asyncio.Task[None] | None = None
@@ -201,7 +192,7 @@ class _Chat:
         try:
             if text.startswith("/"):
                 name, _, rest = text.partition(" ")
-                self._commands.get(name, self._unknown)(rest.strip())
+                self._command(name, rest.strip())
             elif self.model is None:
                 self._search(text)
             else:
@@ -273,12 +264,24 @@ class _Chat:
 
     # commands
 
-    def _help(self, _: str) -> None:
-        for name, meaning in _COMMANDS.items():
-            self._ctx.err.print(Text.assemble((f"{name:<26}", "bold"), dim(meaning)), soft_wrap=True)
-
-    def _unknown(self, _: str) -> None:
-        self._ctx.notice("There is no such command; /help lists the commands.")
+    def _command(self, name: str, rest: str) -> None:
+        match name:
+            case "/memory":
+                self._memory(rest)
+            case "/why":
+                self._why()
+            case "/forget":
+                self._forget(rest)
+            case "/off-the-record" | "/on-the-record":
+                self._set_off_record(name == "/off-the-record")
+            case "/new":
+                ended = self._run(self._host.router.complete(self._key))
+                self._ctx.notice("A new session begins." if ended else "Nothing has been said in this session yet.")
+            case "/help":
+                for command, meaning in _COMMANDS.items():
+                    self._ctx.err.print(Text.assemble((f"{command:<26}", "bold"), dim(meaning)), soft_wrap=True)
+            case _:
+                self._ctx.notice("There is no such command; /help lists the commands.")
 
     def _found(self, text: str, limit: int) -> Results:
         return self._run(self._store.search(text, limit=limit, trace=True))
@@ -305,7 +308,7 @@ class _Chat:
             known = ", ".join(f"{count:,} {name}" for name, count in totals.items()) or "nothing yet"
             self._ctx.notice(f"Remembered so far: {known}. /memory QUESTION searches.")
 
-    def _why(self, _: str) -> None:
+    def _why(self) -> None:
         """Print why each hit was recalled; others were found by the people and things they are about."""
         from ricordo.text.prompt_text import cited
 
@@ -355,14 +358,8 @@ class _Chat:
             await self._host.router.off_record(self._key, is_off)
 
         self._run(mark())
-        if is_off:
-            self._ctx.notice("Off the record: nothing is stored from here on, until /on-the-record.")
-        else:
-            self._ctx.notice("On the record: what is said from here on is stored again.")
-
-    def _new(self, _: str) -> None:
-        ended = self._run(self._host.router.complete(self._key))
-        self._ctx.notice("Nothing has been said in this session yet." if ended is None else "A new session begins.")
+        off = "Off the record: nothing is stored from here on, until /on-the-record."
+        self._ctx.notice(off if is_off else "On the record: what is said from here on is stored again.")
 
 
 def _next(pieces: queue.SimpleQueue[str | BaseException | None]) -> str | BaseException | None:

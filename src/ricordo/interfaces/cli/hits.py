@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ricordo.interfaces.cli.terminal import dim, one_line, safe
+from ricordo.interfaces.cli.terminal import dim, fields, one_line, safe
 from ricordo.model import Hit, Results, Share, SignalName, Trace
 from ricordo.text import index_terms
 from ricordo.trust import is_untrusted, label
@@ -117,17 +117,16 @@ def matching_words(hit: Hit, terms: frozenset[str]) -> list[str]:
 
 def trace(out: Console, results: Results, trace: Trace) -> None:
     """Print what was looked for, and each hit's score as a sum."""
-    facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="dim", no_wrap=True)
-    facts.add_column()
-    facts.add_row("words looked up", Text(", ".join(trace.terms) or "none"))
-    facts.add_row("words ignored", Text(", ".join(trace.ignored_terms) or "none"))
-    facts.add_row("asks for", Text(f"{results.intent}, {results.complexity}"))
-    facts.add_row("time understood", Text(trace.interval or "none"))
-    facts.add_row("candidates", _candidates(trace.candidates))
-    facts.add_row("took", _timings(trace.timings_ms))
+    facts = (
+        ("words looked up", Text(", ".join(trace.terms) or "none")),
+        ("words ignored", Text(", ".join(trace.ignored_terms) or "none")),
+        ("asks for", Text(f"{results.intent}, {results.complexity}")),
+        ("time understood", Text(trace.interval or "none")),
+        ("candidates", _candidates(trace.candidates)),
+        ("took", _timings(trace.timings_ms)),
+    )
     out.print()
-    out.print(facts)
+    out.print(fields(facts))
     if results.hits:
         out.print()
         out.print(dim(_texts()["legend"]))
@@ -159,18 +158,20 @@ def absence(out: Console, results: Results, trace: Trace) -> None:
         out.print(_sum(found.shares))
 
 
-def _table() -> Table:
-    return Table(box=None, padding=(0, 2, 0, 0), show_header=True, header_style="dim", pad_edge=False)
+def _table(*columns: str) -> Table:
+    """Return a table without lines. Columns of numbers have a name that ends in a colon."""
+    made = Table(box=None, padding=(0, 2, 0, 0), show_header=True, header_style="dim", pad_edge=False)
+    for name in columns:
+        is_number = name.endswith(":")
+        made.add_column(name.rstrip(":"), justify="right" if is_number else "left", no_wrap=name != "because")
+    return made
 
 
 def _under_floor(dropped: Sequence[tuple[str, float, str]]) -> Table:
     """What was found and is not relevant: how far below the floor, and why."""
-    table = _table()
-    table.add_column("relevance", justify="right", no_wrap=True)
-    table.add_column("left out", no_wrap=True, style="dim")
-    table.add_column("because")
+    table = _table("relevance:", "left out", "because")
     for id_, relevance, why in dropped[:_MAX_UNDER_FLOOR]:
-        table.add_row(f"{relevance:+.1f}", safe(id_), why)
+        table.add_row(f"{relevance:+.1f}", dim(safe(id_)), why)
     if len(dropped) > _MAX_UNDER_FLOOR:
         table.add_row("", f"and {len(dropped) - _MAX_UNDER_FLOOR} more", "")
     return table
@@ -182,13 +183,7 @@ def _counts(share: Share) -> bool:
 
 def _glossary(names: Collection[str]) -> Table:
     """What the signals in a sum measure."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True, style="dim")
-    table.add_column(style="dim")
-    for name, meaning in _texts()["meanings"].items():
-        if name in names:
-            table.add_row(name, meaning)
-    return table
+    return fields((name, dim(meaning)) for name, meaning in _texts()["meanings"].items() if name in names)
 
 
 def _candidates(counts: Mapping[str, int]) -> Text:
@@ -207,14 +202,10 @@ def _unbroken(parts: Sequence[str], between: str) -> Text:
 
 def _sum(shares: Sequence[Share]) -> Table:
     """One line for each part of a score: signals by what they add, then the factors of the memory itself."""
-    table = _table()
-    table.add_column("   adds", justify="right", no_wrap=True)
-    table.add_column("signal", no_wrap=True)
-    table.add_column("measured", justify="right", no_wrap=True, style="dim")
-    table.add_column("place", justify="right", no_wrap=True, style="dim")
+    table = _table("   adds:", "signal", "measured:", "place:")
     for share in sorted(shares, key=_order):
         if _counts(share):
-            table.add_row(f"{share.share:+.3f}", share.strategy, _measured(share), str(share.rank or ""))
+            table.add_row(f"{share.share:+.3f}", share.strategy, dim(_measured(share)), dim(str(share.rank or "")))
     return table
 
 
@@ -234,10 +225,7 @@ def _comparison(mine: Sequence[Share], theirs: Sequence[Share], *, number: int) 
     """Two sums side by side, the greatest differences first."""
     one = {share.strategy: share.share for share in mine}
     other = {share.strategy: share.share for share in theirs}
-    table = _table()
-    table.add_column("this one", justify="right", no_wrap=True)
-    table.add_column(f"hit {number}", justify="right", no_wrap=True)
-    table.add_column("signal", no_wrap=True)
+    table = _table("this one:", f"hit {number}:", "signal")
     names = sorted(dict.fromkeys([*other, *one]), key=lambda name: one.get(name, 0.0) - other.get(name, 0.0))
     for name in names:
         pair = one.get(name, 0.0), other.get(name, 0.0)

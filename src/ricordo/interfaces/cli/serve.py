@@ -25,11 +25,8 @@ from ricordo.interfaces.http.tokens import Token, Tokens, checked_trust, tokens_
 
 ClientName = Literal["claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "gemini", "codex"]
 Format = Literal["json", "toml"]
-
-
-def _caller(ctx: CommandContext) -> Caller:
-    """The caller behind this process, with the owner and chat of its command line or environment."""
-    return Caller(owner=ctx.owner, chat=ctx.chat)
+Entry = Mapping[str, Any]
+"""How a client starts our server: `command`, `args` and, if needed, `env`."""
 
 
 def _config(ctx: CommandContext) -> StoreConfig:
@@ -57,7 +54,7 @@ async def mcp(
     except ImportError as error:
         hint = 'pip install "ricordo[mcp]"'
         raise UnavailableError("MCP needs a package that is not installed", hint=hint) from error
-    await serve_stdio(_config(ctx), caller=_caller(ctx), profile=profile)
+    await serve_stdio(_config(ctx), caller=Caller(owner=ctx.owner, chat=ctx.chat), profile=profile)
     return Output(data=None, show=lambda out: None)
 
 
@@ -84,7 +81,7 @@ async def serve(
     )
     await serve(
         _config(ctx),
-        caller=replace(_caller(ctx), trust="user", name="socket"),
+        caller=Caller(owner=ctx.owner, chat=ctx.chat, trust="user", name="socket"),
         address=Address(host=host, port=None if port < 0 else port, socket_path=socket),
         rules=rules,
         notify=lambda text: ctx.err.print(Text(text), soft_wrap=True),
@@ -170,13 +167,8 @@ def _install(ctx: CommandContext, plan: Plan, *, yes: bool, dry_run: bool) -> Ou
         ctx.err.print(Text(plan.ours))
     writes = plan.changes and not dry_run and (yes or _confirm(ctx))
     backup = write_plan(plan, stamp=f"{datetime.now(UTC):%Y%m%d-%H%M%S}") if writes else None
-    data = {
-        "client": client.name,
-        "file": str(file),
-        "entry": plan.ours,
-        "written": writes,
-        "backup": str(backup) if backup else None,
-    }
+    kept = str(backup) if backup else None
+    data = {"client": client.name, "file": str(file), "entry": plan.ours, "written": writes, "backup": kept}
 
     def show(out: Console) -> None:
         if not plan.changes:
@@ -220,15 +212,6 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """How a client starts our server."""
-
-    command: str
-    args: tuple[str, ...]
-    env: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What an installation writes: the whole new text, and the part that is ours."""
 
@@ -261,7 +244,9 @@ def _settings_folder(home: Path, environment: Mapping[str, str], platform: str) 
     return Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
 
 
-def start_entry(store: Path | str, *, owner: str, chat: str | None, profile: str, embedder: str | None) -> Entry:
+def start_entry(
+    store: Path | str, *, owner: str, chat: str | None, profile: str, embedder: str | None
+) -> dict[str, Any]:
     """Return how to start a server for this store. Clients know neither our folder nor our environment."""
     script = Path(sys.executable).with_name("ricordo.exe" if os.name == "nt" else "ricordo")
     command, first = (str(script), ()) if script.exists() else (sys.executable, ("-m", "ricordo"))
@@ -269,8 +254,8 @@ def start_entry(store: Path | str, *, owner: str, chat: str | None, profile: str
     args += ["--owner", owner] if owner != "me" else []
     args += ["--chat", chat] if chat else []
     args += ["--profile", profile] if profile != "core" else []
-    env = {"RICORDO_EMBEDDER": embedder} if embedder else {}
-    return Entry(command=command, args=tuple(args), env=env)
+    env = {"env": {"RICORDO_EMBEDDER": embedder}} if embedder else {}
+    return {"command": command, "args": args, **env}
 
 
 def make_plan(client: Client, entry: Entry, *, name: str) -> Plan:
@@ -283,8 +268,7 @@ def make_plan(client: Client, entry: Entry, *, name: str) -> Plan:
     before = _read(client.file)
     if client.format == "toml":
         return _toml_plan(client, entry, before, name=name)
-    given: Any = {"type": "stdio"} if client.has_type else {}
-    given |= {"command": entry.command, "args": list(entry.args)} | ({"env": dict(entry.env)} if entry.env else {})
+    given = {**({"type": "stdio"} if client.has_type else {}), **entry}
     whole = _object(client, before)
     servers = whole.setdefault(client.member, {})
     if not isinstance(servers, dict):
@@ -296,11 +280,10 @@ def make_plan(client: Client, entry: Entry, *, name: str) -> Plan:
 
 
 def _toml_plan(client: Client, entry: Entry, before: str | None, *, name: str) -> Plan:
-    lines = [f"[{client.member}.{name}]", f"command = {_text(entry.command)}"]
-    lines.append(f"args = [{', '.join(map(_text, entry.args))}]")
-    if entry.env:
-        lines.append(f"env = {{ {', '.join(f'{key} = {_text(value)}' for key, value in entry.env.items())} }}")
-    ours = "\n".join(lines) + "\n"
+    # A TOML string and a list of them are written as in JSON.
+    lines = [f"{key} = {json.dumps(value)}" for key, value in entry.items() if key != "env"]
+    lines += [f"env = {{ {key} = {json.dumps(value)} }}" for key, value in entry.get("env", {}).items()]
+    ours = "\n".join([f"[{client.member}.{name}]", *lines]) + "\n"
     if before is not None:
         try:
             known = tomllib.loads(before).get(client.member, {})
@@ -341,11 +324,6 @@ def _object(client: Client, text: str | None) -> dict[str, Any]:
 
 def _json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-
-
-def _text(value: str) -> str:
-    """Return a TOML basic string, which is written like a JSON string."""
-    return json.dumps(value)
 
 
 def write_plan(plan: Plan, *, stamp: str) -> Path | None:

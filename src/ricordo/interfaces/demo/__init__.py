@@ -103,12 +103,8 @@ async def ask(memory: Memory, question: Question) -> Answer:
     """Ask one question as an agent would."""
     results = await memory.search(question.text, trace=True)
     context = await memory.context(question.text, budget=_CONTEXT_TOKENS)
-    return Answer(question=question, results=results, place=place(question, results.hits), context=context)
-
-
-def place(question: Question, hits: Sequence[Hit]) -> int | None:
-    """Return the place of the first right hit, from 1. Pure: compares texts."""
-    return next((number for number, hit in enumerate(hits, start=1) if question.is_answered_by(hit)), None)
+    right = (number for number, hit in enumerate(results.hits, start=1) if question.is_answered_by(hit))
+    return Answer(question=question, results=results, place=next(right, None), context=context)
 
 
 # what a language model adds
@@ -181,14 +177,9 @@ async def demo(ctx: CommandContext) -> Output:
     learnt = await _learn_dinners(ctx)
     answerable = [each for each in answers if each.question.expected]
     right = sum(each.is_right for each in answerable)
+    asked = {"asked": len(answerable), "answered": right}
     return Output(
-        data={
-            "turns": report.read,
-            "questions": [_plain(each) for each in answers],
-            "asked": len(answerable),
-            "answered": right,
-            "learnt": learnt,
-        },
+        data={"turns": report.read, "questions": [_plain(each) for each in answers], **asked, "learnt": learnt},
         show=lambda out: _show(out, answers, learnt, turns=report.read, right=right),
         exit_status=0 if right >= _LEAST_RIGHT else 1,
     )
@@ -235,14 +226,10 @@ def _show(out: Console, answers: Sequence[Answer], learnt: Learnt, *, turns: int
     answerable = sum(bool(each.question.expected) for each in answers)
     out.print()
     out.print(Rule(style="dim"))
-    out.print(Text(f"{right} of {answerable} answered within the first {_number(FIRST)}.", style="bold"))
+    out.print(Text(f"{right} of {answerable} answered within the first five.", style="bold"))
     _show_learnt(out, learnt)
     out.print('Now your own: ricordo remember "..."  then  ricordo search "..."  and  ricordo search --trace "..."')
     out.print("Import a chat, one JSON object per line: ricordo import FILE")
-
-
-def _number(count: int) -> str:
-    return {3: "three", 5: "five"}.get(count, str(count))
 
 
 def _show_answer(out: Console, answer: Answer) -> None:
