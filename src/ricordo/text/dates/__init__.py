@@ -78,9 +78,8 @@ def parse_instant(
     Raises:
         InvalidError: a naive datetime, an unknown zone, or a value that names no time in the years 1 to 9999.
     """
-    tz = _zone(zone)
     try:
-        return _instant(value, now=now, zone=tz, field=field, end=end)
+        return _instant(value, now=now, zone=_zone(zone), field=field, end=end)
     except (ValueError, OverflowError, OSError) as error:
         raise _unreadable(value, field) from error
 
@@ -175,9 +174,7 @@ def _read(value: object, *, now: int, zone: ZoneInfo) -> Days | datetime:
         raise ValueError("not a time")
     text = value.strip().replace("_", " ")
     here = local_time(now, zone)
-    named = read_iso(value.strip(), zone) or _read_words(text, here=here)
-    if named is None:
-        named = _read_phrase(text, today=here)
+    named = read_iso(value.strip(), zone) or _read_words(text, here=here) or _read_phrase(text, today=here)
     if named is None:
         raise ValueError("not a time")
     return named
@@ -230,10 +227,8 @@ def _clock_patterns(languages: LanguageSet) -> tuple[re.Pattern[str], ...]:
 
 
 def _named(text: str, today: date, languages: LanguageSet, *, ahead: bool = False) -> Days | None:
-    for prefix in (
-        "",
-        *vocabulary(languages).prefixes,
-    ):  # "March 2025", "Monday": the preposition a question would have
+    # "March 2025", "Monday": with the preposition a question would have.
+    for prefix in ("", *vocabulary(languages).prefixes):
         if found := find_days(prefix + text, today=today, whole=True, ahead=ahead, languages=languages):
             return found.days
     return None
@@ -297,8 +292,8 @@ def _zone(zone: str | ZoneInfo) -> ZoneInfo:
         raise InvalidError(f"unknown time zone {_shown(zone)}", hint=hint) from error
 
 
-def _unreadable(value: object, field: str) -> InvalidError:
-    return InvalidError(f"{field}: {_shown(value)} is not a time I can read", hint=f"use {_ACCEPTED}")
+def _unreadable(value: object, field: str, *, hint: str = f"use {_ACCEPTED}") -> InvalidError:
+    return InvalidError(f"{field}: {_shown(value)} is not a time I can read", hint=hint)
 
 
 def _shown(value: object) -> str:
@@ -382,14 +377,11 @@ def parse_expiry(value: str | date | datetime, *, now: int, zone: ZoneInfo, fiel
     except InvalidError as error:
         raise InvalidError(error.message, hint=_ACCEPTED_EXPIRY) from error
     except (ValueError, OverflowError) as error:
-        raise InvalidError(f"{field}: {_shown(value)} is not a time I can read", hint=_ACCEPTED_EXPIRY) from error
+        raise _unreadable(value, field, hint=_ACCEPTED_EXPIRY) from error
     if found <= now:
-        raise InvalidError(f"{field}: {_past(value)} is in the past", hint=_ACCEPTED_EXPIRY)
+        shown = value.isoformat() if isinstance(value, date) else _shown(value)
+        raise InvalidError(f"{field}: {shown} is in the past", hint=_ACCEPTED_EXPIRY)
     return found
-
-
-def _past(value: object) -> str:
-    return value.isoformat() if isinstance(value, date) else _shown(value)
 
 
 def stated_expiry(text: str, *, now: int, zone: ZoneInfo) -> int | None:
@@ -417,11 +409,7 @@ def _expiry_in_any_language(text: str, *, now: int, zone: ZoneInfo) -> Iterator[
 
 
 def _read_expiry(text: str, *, now: int, zone: ZoneInfo, known: _Expiries) -> int | None:
-    """Return None where this grammar does not know the phrase.
-
-    Raises:
-        ValueError, OverflowError: outside the calendar.
-    """
+    """Return None where this grammar does not know the phrase."""
     phrase = " ".join(text.replace("_", " ").lower().split()).strip(" .!")
     for idiom, plain in known.idioms:
         phrase = idiom.sub(plain, phrase)
@@ -507,15 +495,7 @@ _WHOLE_DATE = ({"month", "day"}, {"year", "month"})
 
 
 def _read_phrase(text: str, *, today: datetime) -> Days | datetime | None:
-    """Return the day, week, month or moment a short phrase names; None when it names none for certain.
-
-    Args:
-        text: at most a few hundred characters.
-        today: the user's present, with their zone.
-
-    Raises:
-        ValueError, OverflowError: outside the calendar.
-    """
+    """Return the day, week, month or moment a short phrase names; None when it names none for certain."""
     if not _PHRASE_WORD.search(text) or _TOO_SHORT.fullmatch(text.strip(" .").lower()):
         return None
     # Imported here: it takes a tenth of a second, and only unusual phrases come this far.
@@ -534,9 +514,5 @@ def _read_phrase(text: str, *, today: datetime) -> Days | datetime | None:
     if moment is None or not any(parts <= set(found.parts) for parts in _WHOLE_DATE):
         return None
     if found.period == "time":
-        return _with_zone(moment, today.tzinfo) if _PHRASE_CLOCK.search(text) else None
+        return moment.replace(tzinfo=moment.tzinfo or today.tzinfo) if _PHRASE_CLOCK.search(text) else None
     return around(moment.date(), found.period)
-
-
-def _with_zone(moment: datetime, zone: object) -> datetime:
-    return moment.replace(tzinfo=zone) if moment.tzinfo is None and isinstance(zone, ZoneInfo) else moment

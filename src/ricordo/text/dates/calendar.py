@@ -5,8 +5,9 @@ Pure: knows no zone, no clock and no language.
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Literal, Self
 
@@ -54,11 +55,9 @@ def season(year: int, first_month: int) -> Days:
 
 def third_of_month(month: Days, third: int) -> Days:
     """Return the early (1, days 1-10), middle (2, days 11-20) or late (3, the rest) of a month."""
-    if month.start is None or third not in (1, 2, 3):
-        raise ValueError("a third of a month needs a month and 1, 2 or 3")
+    assert month.start is not None
     start = month.start + timedelta(days=10 * (third - 1))
-    end = month.end if third == 3 else start + timedelta(days=10)
-    return Days(start=start, end=end, precision="range")
+    return Days(start=start, end=month.end if third == 3 else start + timedelta(days=10), precision="range")
 
 
 def shift(day: date, steps: int, unit: Unit) -> date:
@@ -71,7 +70,7 @@ def shift(day: date, steps: int, unit: Unit) -> date:
         return day + timedelta(days=steps * _DAYS[unit])
     index = day.year * 12 + day.month - 1 + steps * _MONTHS[unit]
     year, month = index // 12, index % 12 + 1
-    return date(year, month, min(day.day, _month_length(year, month)))
+    return date(year, month, min(day.day, monthrange(year, month)[1]))
 
 
 def around(day: date, unit: Unit) -> Days:
@@ -92,12 +91,6 @@ def around(day: date, unit: Unit) -> Days:
             return whole_month(day.year, day.month)
         case "year":
             return whole_year(day.year)
-
-
-def _month_length(year: int, month: int) -> int:
-    if month == 2:
-        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
-    return 30 if month in (4, 6, 9, 11) else 31
 
 
 # ---- named times
@@ -209,21 +202,19 @@ def resolve_range(first: Point, last: Point, today: Today) -> Days | None:
     return Days(start=start.start, end=end.end, precision="range")
 
 
-def resolve_rolling(count: Point | None, unit: Point, today: Today) -> Days | None:
+def resolve_rolling(count: int | None, unit: Point, today: Today) -> Days | None:
     """Return the past so many units, up to and with today."""
     if unit.unit is None:
         return None
     if UNITS[unit.unit] == "weekend":
         return around(shift(today.date, -1, "weekend"), "weekend") if count is None else None
-    start = shift(today.date, -((count.count if count else None) or 1), UNITS[unit.unit])
+    start = shift(today.date, -(count or 1), UNITS[unit.unit])
     return Days(start=start, end=today.date + timedelta(days=1), precision="range")
 
 
-def resolve_through(count: Point | None, unit: Point, today: Today) -> Days | None:
+def resolve_through(count: int, unit: Point, today: Today) -> Days | None:
     """Return the day so many units from today."""
-    if unit.unit is None:
-        return None
-    return one_day(shift(today.date, (count.count if count else None) or 1, UNITS[unit.unit]))
+    return None if unit.unit is None else one_day(shift(today.date, count, UNITS[unit.unit]))
 
 
 def resolve_offset(days: Days, unit: Point, steps: int) -> Days | None:
@@ -243,15 +234,7 @@ def resolve_offset(days: Days, unit: Point, steps: int) -> Days | None:
 
 
 def _with(point: Point, month: int | None, year: int | None) -> Point:
-    return Point(
-        day=point.day,
-        month=month,
-        year=year,
-        season=point.season,
-        relative_day=point.relative_day,
-        iso_day=point.iso_day,
-        iso_month=point.iso_month,
-    )
+    return replace(point, month=month, year=year, unit=None, which=None)
 
 
 def _month(point: Point, month: int, today: Today) -> Days | None:
@@ -333,7 +316,5 @@ def _unit(point: Point, today: Today) -> Days | None:
     unit = UNITS[point.unit]
     if point.which is not None:
         return around(shift(today.date, point.which, unit), unit)
-    weekend = around(today.date, "weekend")  # "at the weekend", unqualified
-    if weekend.start and weekend.start > today.date and not today.is_ahead:
-        return around(shift(today.date, -1, "weekend"), "weekend")
-    return weekend
+    is_past = today.date.weekday() < 5 and not today.is_ahead  # "at the weekend", unqualified
+    return around(shift(today.date, -1, "weekend") if is_past else today.date, "weekend")

@@ -19,7 +19,7 @@ wins. All languages share the rules. A false date is worse than none, so words t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
@@ -226,7 +226,9 @@ _POINT = rf"(?P<point>{_DAY}|{_NAMED}|I)"
 _BARE = rf"(?P<point>{_DAY}|{_NAMED}|I|J|{_YEAR}|{_MONTH}|W)"
 _SIDE = rf"{_DAY}|h?{_MONTH}(?:[.,]?{_YEAR})?|{_YEAR}|h?D|I|J|R|S{_YEAR}"
 
-_RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+_Rules = tuple[tuple[str, re.Pattern[str]], ...]
+
+_RULES: _Rules = tuple(
     (name, re.compile(pattern))
     for name, pattern in (
         ("point", r"(?P<point>hU[be][ln]|h?U[be]R)"),  # the week before last, the day before yesterday
@@ -309,26 +311,37 @@ def find_days(
         ValueError, OverflowError: the time lies outside the years 1 to 9999.
     """
     languages = languages_of(text) if languages is None else languages
-    if not mentions_time(text, languages=languages):
-        return None
-    words = vocabulary(languages)
-    tokens = tokenize(text, languages)
-    kinds = "".join(token.kind for token in tokens)
-    if _ANCHOR.search(kinds) is None or _HABIT.search(kinds):
-        return None
+    tokens, words = _tokens_of_time(text, languages), vocabulary(languages)
     now = Today(date=today, is_ahead=ahead or looks_ahead(tokens, words))
-    for rule, pattern in _RULES:
-        for found in pattern.finditer(kinds):
-            match = _Match(rule=rule, words=words, tokens=tokens, kinds=kinds, first=found.start(), last=found.end())
-            if (whole and match.matched != kinds.rstrip(".")) or not _is_safe(match):
-                continue
-            if days := _days(rule, found, tokens, now):
-                return Found(days=days, start=tokens[match.first].start, end=tokens[match.last - 1].end)
+    for match, found in _matches(_RULES, tokens, words):
+        if whole and match.matched != match.kinds.rstrip("."):
+            continue
+        if days := _days(match.rule, found, tokens, now):
+            return Found(days=days, start=tokens[match.first].start, end=tokens[match.last - 1].end)
     return None
 
 
+def _tokens_of_time(text: str, languages: LanguageSet) -> list[Token]:
+    """Return the words and marks of a text; none if it cannot name a time."""
+    if not mentions_time(text, languages=languages):
+        return []
+    tokens = tokenize(text, languages)
+    kinds = "".join(token.kind for token in tokens)
+    return tokens if _ANCHOR.search(kinds) and not _HABIT.search(kinds) else []
+
+
+def _matches(rules: _Rules, tokens: list[Token], words: Vocabulary) -> Iterator[tuple[_Match, re.Match[str]]]:
+    """Yield where a rule matches and nothing around contradicts it, rule by rule."""
+    kinds = "".join(token.kind for token in tokens)
+    for rule, pattern in rules if kinds else ():
+        for found in pattern.finditer(kinds):
+            match = _Match(rule=rule, words=words, tokens=tokens, kinds=kinds, first=found.start(), last=found.end())
+            if _is_safe(match):
+                yield match, found
+
+
 # What a statement says besides: "in two weeks" counts forward, and a bare weekday may name the day of an appointment.
-_STATED_RULES = (
+_STATED_RULES: _Rules = (
     ("forward", re.compile(r"i(?:(?P<count>[DNK])|(?P<one>h))o?(?P<unit>[UZG])(?![ae])")),
     ("forward", re.compile(r"(?:(?P<count>[DNK])|(?P<one>h))(?P<unit>[UZ])f(?:R|x)")),
     *_RULES,
@@ -345,32 +358,23 @@ def find_all_days(text: str, *, today: date, ahead: bool) -> list[Found]:
         ahead: a weekday, or a date without a year, is the coming one.
     """
     languages = languages_of(text)
-    if not mentions_time(text, languages=languages):
-        return []
-    words = vocabulary(languages)
-    tokens = tokenize(text, languages)
-    kinds = "".join(token.kind for token in tokens)
-    if _ANCHOR.search(kinds) is None or _HABIT.search(kinds):
-        return []
-    now = Today(date=today, is_ahead=ahead)
+    tokens, now = _tokens_of_time(text, languages), Today(date=today, is_ahead=ahead)
     taken: set[int] = set()
     all_found = []
-    for rule, pattern in _STATED_RULES:
-        for found in pattern.finditer(kinds):
-            match = _Match(rule=rule, words=words, tokens=tokens, kinds=kinds, first=found.start(), last=found.end())
-            places = range(match.first, match.last)
-            if not taken.isdisjoint(places) or not _is_safe(match) or not _is_safely_stated(match, found, ahead=ahead):
-                continue
-            try:
-                days = _forward(found, tokens, today) if rule == "forward" else _days(rule, found, tokens, now)
-                named = _days("point", found, tokens, now) if rule in _ONE_SIDED else days
-            except (ValueError, OverflowError):  # 31 February, or past the calendar's end
-                continue
-            if days is not None:
-                taken.update(places)
-                start, end = tokens[match.first].start, tokens[match.last - 1].end
-                known = match.matched + ("F" if rule == "forward" else "")
-                all_found.append(Found(days=days, start=start, end=end, kinds=known, named=named))
+    for match, found in _matches(_STATED_RULES, tokens, vocabulary(languages)):
+        places, rule = range(match.first, match.last), match.rule
+        if not taken.isdisjoint(places) or not _is_safely_stated(match, found, ahead=ahead):
+            continue
+        try:
+            days = _forward(found, tokens, today) if rule == "forward" else _days(rule, found, tokens, now)
+            named = _days("point", found, tokens, now) if rule in _ONE_SIDED else days
+        except (ValueError, OverflowError):  # 31 February, or past the calendar's end
+            continue
+        if days is not None:
+            taken.update(places)
+            start, end = tokens[match.first].start, tokens[match.last - 1].end
+            known = match.matched + ("F" if rule == "forward" else "")
+            all_found.append(Found(days=days, start=start, end=end, kinds=known, named=named))
     return sorted(all_found, key=lambda each: each.start)
 
 
@@ -405,41 +409,33 @@ def _days(rule: str, match: re.Match[str], tokens: list[Token], today: Today) ->
         start, end = match.span(name)
         return Point.of([(token.kind, token.value) for token in tokens[start:end]])
 
+    count = (part("count").count or 1) if match.groupdict().get("count") else 1
     match rule:
         case "range":
             return resolve_range(part("first"), part("last"), today)
         case "rolling":
-            return resolve_rolling(
-                part("count") if match["count"] else None, part("one" if match["one"] else "unit"), today
-            )
+            unit = part("one" if match["one"] else "unit")
+            return resolve_rolling(count if match["count"] else None, unit, today)
         case "through":
-            return resolve_through(part("count") if match["count"] else None, part("unit"), today)
+            return resolve_through(count, part("unit"), today)
     days = resolve(part("point"), today)
-    if days is None:
-        return None
-    match rule:
-        case "offset":
-            count = part("count").count or 1
-            return resolve_offset(days, part("unit"), -count if match["side"] == "b" else count)
-        case "by":
-            return Days(start=None, end=days.end, precision="range")
-        case "since":
-            return Days(start=days.start, end=None, precision="range")
-        case "before":
-            return Days(start=None, end=days.start, precision="range")
-        case "after":
-            return Days(start=days.end, end=None, precision="range")
-    return days
+    if days is not None and rule == "offset":
+        return resolve_offset(days, part("unit"), -count if match["side"] == "b" else count)
+    if days is None or rule not in _ONE_SIDED:
+        return days
+    sides = {
+        "by": (None, days.end),
+        "since": (days.start, None),
+        "before": (None, days.start),
+        "after": (days.end, None),
+    }
+    start, end = sides[rule]
+    return Days(start=start, end=end, precision="range")
 
 
 def _is_safe(match: _Match) -> bool:
-    return not (
-        _is_owned_or_habitual(match)
-        or _is_a_title(match)
-        or _is_loose(match)
-        or _is_a_verb_or_name(match)
-        or _is_a_count(match)
-    )
+    doubts = (_is_owned_or_habitual, _is_a_title, _is_loose, _is_a_verb_or_name, _is_a_count)
+    return not any(doubt(match) for doubt in doubts)
 
 
 def _is_owned_or_habitual(match: _Match) -> bool:
