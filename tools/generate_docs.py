@@ -34,7 +34,7 @@ _ABOUT_STORES = """A command that only reads creates no store: a path that does 
 and `backup` refuse such a path. For the latest 1,000 memories, the last 8 characters of an ID are enough."""
 
 _ABOUT_PYTHON = """`ricordo.Memory` is asynchronous; `ricordo.sync.Memory` has the same methods without `await`. Open
-either with `Memory.open(location, embedder=…, model=…, settings=…, scope=…, clock=…)`. Each method lists what it
+either with `Memory.open(location, embedder=…, model=…, reranker=…, settings=…, scope=…, clock=…)`. Each method lists what it
 raises. Every method may also raise `UnavailableError` and `StoreError`."""
 
 _ABOUT_TOOLS = """The tools that agents can call. A client gets one profile; the default, `core`, keeps its prompt
@@ -47,7 +47,7 @@ file."""
 
 _ABOUT_VARIABLES = """Two more variables: `RICORDO_STORE` is the path of the store, and `RICORDO_EMBEDDER` the
 embedder (`none`: full text only). API keys are read only from the variables that the providers' own tools use
-(`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`)."""
+(`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `COHERE_API_KEY`, `JINA_API_KEY`)."""
 
 
 def main(arguments: list[str]) -> int:

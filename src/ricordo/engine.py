@@ -24,11 +24,11 @@ from ricordo.forgetting.erase import resume
 from ricordo.forgetting.upkeep import QUIET_MS, Concluded, Conclusion, Rules, Upkeep, single_scopes
 from ricordo.model import Change, Node, Origin, Reason, Run, Scope
 from ricordo.models.embedding import Embedded, embed_question, resolve
-from ricordo.ports import Clock, Embedder, LanguageModel, Progress
+from ricordo.ports import Clock, Embedder, LanguageModel, Progress, Reranker
 from ricordo.retrieval.calibration import Floors
 from ricordo.retrieval.hits import ContextLog, UsageLog
 from ricordo.retrieval.query import DEFAULT_SHELVES, Weighing
-from ricordo.retrieval.service import Asking, Question
+from ricordo.retrieval.service import Asking, Question, Reranking
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store, values
 from ricordo.storage.prefetch import Prefetch
@@ -69,6 +69,7 @@ class Engine:
         language: LanguageModel | None,
         settings: Settings,
         clock: Clock,
+        reranker: Reranker | None = None,
     ) -> None:
         self.store = store
         self.settings = settings
@@ -77,7 +78,10 @@ class Engine:
         self.rules = TextRules(secrets=settings.secrets, max_chars=settings.max_text_chars)
         self.embedder = embedder
         self.language = language
-        self._weighing = Weighing(fusion=settings.fusion, without=settings.signals_left_out())
+        self.reranker = reranker
+        self._weighing = Weighing(
+            fusion=settings.fusion, without=settings.signals_left_out(), reranker=settings.reranker_weight
+        )
         self._earlier: dict[int, Embedder] = {}
         self._models: list[values.EmbeddingModel] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -107,6 +111,7 @@ class Engine:
         settings: Settings,
         clock: Clock | None,
         language: str | LanguageModel | None = None,
+        reranker: str | Reranker | None = None,
         progress: Progress | None = None,
     ) -> Engine:
         """Open a store and begin its background work.
@@ -116,6 +121,7 @@ class Engine:
             StoreError: the store cannot be opened.
         """
         speaking = _language_of(language, settings)
+        rating = _reranker_of(settings.reranker if reranker is None else reranker, settings, speaking)
         _register_languages(settings)
         store = await asyncio.to_thread(
             open_store,
@@ -134,7 +140,13 @@ class Engine:
             if chosen is not None:
                 model = await _adopted(store, chosen, spec if isinstance(spec, str) else "")
             return cls(
-                store, embedder=chosen, model=model, language=speaking, settings=settings, clock=clock or SystemClock()
+                store,
+                embedder=chosen,
+                model=model,
+                language=speaking,
+                settings=settings,
+                clock=clock or SystemClock(),
+                reranker=rating,
             )
         except BaseException:
             await asyncio.to_thread(store.close)
@@ -201,6 +213,26 @@ class Engine:
             context_tokens=self.settings.context_tokens,
             links=links,
             weighing=self._weighing,
+            reranking=self._reranking(scope),
+        )
+
+    def _reranking(self, scope: Scope) -> Reranking | None:
+        """Return how the reranker is asked. The calls of a language model are recorded for the scope."""
+        found = self.reranker
+        if found is None:
+            return None
+        from ricordo.models.reranker import LanguageModelReranker
+        from ricordo.wiring import recorded_model
+
+        is_language = isinstance(found, LanguageModelReranker)
+        if is_language:
+            found = LanguageModelReranker(recorded_model(self.consolidation_context(scope)))
+        return Reranking(
+            reranker=found,
+            candidates=self.settings.reranker_candidates,
+            chars=self.settings.reranker_chars,
+            deadline_s=self.settings.reranker_deadline_ms / 1_000,
+            on_request=is_language,
         )
 
     async def _read(self, scope: Scope, ask: Callable[[Snapshot], T]) -> T:
@@ -458,6 +490,19 @@ def _language_of(model: str | LanguageModel | None, settings: Settings) -> Langu
     from ricordo.models.language import model_from_settings  # pydantic takes a tenth of a second to import
 
     return model_from_settings(model, settings)
+
+
+def _reranker_of(reranker: str | Reranker, settings: Settings, language: LanguageModel | None) -> Reranker | None:
+    if reranker in ("", "none"):
+        return None
+    from ricordo.models.reranker import resolve as resolve_reranker
+
+    if reranker == "llm" and language is None:  # the command line opens the model only for some verbs
+        language = _language_of(settings.model if settings.model not in ("", "none") else None, settings)
+
+    provider = reranker.partition(":")[0] if isinstance(reranker, str) else ""
+    key = api_key(provider) if provider in ("cohere", "jina") else None
+    return resolve_reranker(reranker, api_key=key, timeout_s=settings.reranker_deadline_ms / 1_000, language=language)
 
 
 async def _adopted(store: Store, embedder: Embedder, spec: str) -> values.EmbeddingModel:

@@ -26,7 +26,7 @@ from ricordo.encoding.validation import (
 from ricordo.engine import Engine, StoreView
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.forgetting import erase as erasure
-from ricordo.forgetting import forget, gc, maintain, undo
+from ricordo.forgetting import forget, gc, undo
 from ricordo.forgetting import gc as gc_
 from ricordo.forgetting.upkeep import Upkeep
 from ricordo.model import (
@@ -70,7 +70,7 @@ from ricordo.model import (
     Version,
     Weak,
 )
-from ricordo.ports import Clock, Embedder, LanguageModel, Progress
+from ricordo.ports import Clock, Embedder, LanguageModel, Progress, Reranker
 from ricordo.retrieval import context as context_
 from ricordo.retrieval import inspection, service
 from ricordo.retrieval.query import Request, checked_limit, checked_name, checked_position
@@ -110,6 +110,7 @@ class Memory:
         *,
         embedder: str | Embedder | None = "default",
         model: str | LanguageModel | None = None,
+        reranker: str | Reranker | None = None,
         settings: Settings | None = None,
         scope: Scope = Scope(owner="me"),
         clock: Clock | None = None,
@@ -126,7 +127,12 @@ class Memory:
                 store continues to answer. "stored" means the one of last time.
             model: the language model that turns conversations into knowledge: "openai:MODEL", "anthropic:MODEL",
                 "ollama:MODEL", "http://.../v1#MODEL", "file:PATH.gguf", any object of the `LanguageModel` protocol, or
-                None. It is used for nothing else, and never while a caller waits for an answer.
+                None. It is used for nothing else, and never while a caller waits for an answer, unless it is the
+                reranker.
+            reranker: rates the best memories of each search: "cohere:MODEL", "jina:MODEL", "http://.../v1#MODEL" or
+                "http://..." for a server with a /rerank route, "cross-encoder:MODEL", "llm" for the language model
+                (only in searches with `rerank=True`), or any object of the `Reranker` protocol. None means the
+                setting `reranker`, which is none by default.
             settings: how the store is used.
             scope: the caller: whose memory this is.
             clock: the source of "now"; the system clock by default.
@@ -142,6 +148,7 @@ class Memory:
                 location,
                 embedder=embedder,
                 language=model,
+                reranker=reranker,
                 settings=settings or Settings(),
                 clock=clock,
                 progress=progress,
@@ -782,6 +789,7 @@ class Memory:
         limit: int = 10,
         trace: bool = False,
         why_not: str | None = None,
+        rerank: bool | None = None,
     ) -> Results:
         """Return what matters for a question, best first: knowledge, and episodes that are not consolidated yet.
 
@@ -797,9 +805,10 @@ class Memory:
                 no hit at all.
             trace: explain how the answer came about.
             why_not: the id of a memory you expected; `results.trace.absence` says why it is missing.
+            rerank: whether the reranker takes part; by default if there is one and it is not a language model.
 
         Raises:
-            InvalidError: an argument is invalid.
+            InvalidError: an argument is invalid, or `rerank` is true and there is no reranker.
             NotFoundError: no entity has the name given as `entity`.
         """
         request = Request(
@@ -818,6 +827,7 @@ class Memory:
             limit=limit,
             trace=trace or why_not is not None,
             why_not=why_not,
+            rerank=rerank,
         )
         return await service.search(self._asking, request)
 
@@ -1272,7 +1282,7 @@ class Memory:
         (if there is a model), then internal cleaning. A step that fails is reported. Arguments and errors are those
         of `gc`.
         """
-        return await maintain.maintain(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
+        return await gc_.maintain(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
     async def _upkeep(self, *, dry_run: bool, all_owners: bool, progress: Progress | None) -> Upkeep:
         check_may_alter(self._scope.trust)

@@ -35,7 +35,7 @@ ClosedReason = Literal[
 ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine", "session"]
 Decision = Literal["replace", "keep both", "keep old", "approve", "refuse"]
 Trust = Literal["user", "agent", "import", "tool", "web"]
-RunKind = Literal["consolidation", "replay", "extraction", "reflection", "enrichment", "causes", "summary"]
+RunKind = Literal["consolidation", "replay", "extraction", "reflection", "enrichment", "causes", "summary", "search"]
 RunState = Literal["done", "failed", "proposed", "dry", "undone"]
 RunItemKind = Literal[
     "added",

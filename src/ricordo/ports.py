@@ -1,4 +1,7 @@
-"""Protocols of what Ricordo calls: embedders, language models, clocks. Implementations need not inherit from them."""
+"""Protocols of what Ricordo calls: embedders, rerankers, language models, clocks.
+
+Implementations need not inherit from them.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,17 @@ class WordEmbedder(Protocol):
 
     async def embed_words(self, texts: Sequence[str]) -> list[tuple[list[str], Vector]]:
         """Return for each text its word pieces and their vectors, float32[pieces, k]."""
+        ...
+
+
+class Reranker(Protocol):
+    """Rates how well texts answer a question, by reading the question and each text together."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def rerank(self, question: str, texts: Sequence[str]) -> Sequence[float | None]:
+        """Return one rating for each text in order, higher for a better answer, on any scale; None for no rating."""
         ...
 
 

@@ -43,6 +43,19 @@ class Settings:
     search_deadline_ms: int = _setting(
         5_000, "after how long a search returns what it has, in milliseconds", least=50, most=600_000
     )
+    reranker: str = _setting(
+        "", "the reranker of searches, such as `cohere:rerank-v3.5` or `http://localhost:8000/v1#MODEL`; empty: none"
+    )
+    reranker_candidates: int = _setting(30, "how many of the best memories the reranker reads", least=2, most=200)
+    reranker_chars: int = _setting(
+        1_500, "how much of a memory the reranker reads, in characters", least=100, most=100_000
+    )
+    reranker_deadline_ms: int = _setting(
+        2_000, "how long a search waits for the reranker, in milliseconds", least=10, most=600_000
+    )
+    reranker_weight: float = _setting(
+        2.0, "how much the reranker counts, compared with all signals of the search together", least=0.01, most=100
+    )
     context_tokens: int = _setting(
         2_000,
         "how long a context block may be, in tokens; half for a simple prompt, half more for a complex one",

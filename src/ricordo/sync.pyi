@@ -45,7 +45,7 @@ from ricordo.model import (
     Version,
     Weak,
 )
-from ricordo.ports import Clock, Embedder, LanguageModel, Progress
+from ricordo.ports import Clock, Embedder, LanguageModel, Progress, Reranker
 from ricordo.settings import Settings
 
 class Memory:
@@ -66,6 +66,7 @@ class Memory:
         *,
         embedder: str | Embedder | None = "default",
         model: str | LanguageModel | None = None,
+        reranker: str | Reranker | None = None,
         settings: Settings | None = None,
         scope: Scope = Scope(owner="me"),
         clock: Clock | None = None,
@@ -271,6 +272,7 @@ class Memory:
         limit: int = 10,
         trace: bool = False,
         why_not: str | None = None,
+        rerank: bool | None = None,
     ) -> Results:
         """Return what matters for a question, best first: knowledge, and episodes that are not consolidated yet."""
 

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from ricordo.clock import to_ms
 from ricordo.consolidation.apply import LearningRules
 from ricordo.consolidation.conclusions import cause_pairs, infer_causes, reflect
-from ricordo.consolidation.context import ConsolidationContext, Limits, new_run
+from ricordo.consolidation.context import ConsolidationContext, Limits, RecordedModel, Spent, new_run, require_model
 from ricordo.consolidation.enrichment import enrich, to_enrich
 from ricordo.consolidation.judge import Rules
 from ricordo.consolidation.operations import Operations
@@ -89,6 +89,15 @@ def write_operations(context: ConsolidationContext, *, name: str) -> Operations:
     return Operations(context=context, run=replace(new_run(context, "consolidation", prompt=""), model=name, prompt=""))
 
 
+def recorded_model(context: ConsolidationContext) -> LanguageModel:
+    """Return the language model for a search: its calls are checked against the budget and recorded, as those of runs.
+
+    Raises:
+        InvalidError: there is no model.
+    """
+    return RecordedModel(require_model(context), context, Spent(run=new_run(context, "search", prompt="")))
+
+
 async def conclude(
     context: ConsolidationContext,
     kind: Conclusion,
@@ -131,7 +140,8 @@ async def _similar(store: Store, asking: Asking, text: str, kind: str, about: Se
     count as use of them.
     """
     results = await service.search(
-        replace(asking, shown=lambda keys: None), Request(text=text, type=kind, limit=_SIMILAR, trace=True)
+        replace(asking, shown=lambda keys: None),
+        Request(text=text, type=kind, limit=_SIMILAR, trace=True, rerank=False),
     )
     names = {name_key(name) for name in about}
     near = [hit.id for hit in results.hits if _is_near(hit) or not names.isdisjoint(map(name_key, hit.about))]

@@ -180,11 +180,11 @@ async def ask_model(context: ConsolidationContext, turns: Sequence[Turn], shape:
         BudgetError: the owner's tokens of the day are used up.
         RicordoError: there is no usable answer.
     """
-    model = _RecordedModel(require_model(context), context, spent)
+    model = RecordedModel(require_model(context), context, spent)
     return (await ask(model, turns, shape, max_tokens=_answer_tokens(model))).value
 
 
-class _RecordedModel:
+class RecordedModel:
     """A language model whose calls are recorded one by one: before, with an estimate, and after, as they were."""
 
     def __init__(self, model: LanguageModel, context: ConsolidationContext, spent: Spent) -> None:

@@ -58,6 +58,7 @@ class Request:
     words_only: bool = False
     only_relevant: bool = False
     why_not: str | None = None
+    rerank: bool | None = None
 
 
 def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
@@ -90,6 +91,7 @@ def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
         words_only=request.words_only,
         only_relevant=bool(request.only_relevant),
         why_not=_text("why_not", request.why_not),
+        rerank=_choice("rerank", request.rerank),
     )
 
 
@@ -133,6 +135,12 @@ def _categories(given: Category | Sequence[Category] | None) -> tuple[Category, 
         if name not in _CATEGORIES:
             raise InvalidError(f"category: {name!r} is unknown", hint=f"choose from {', '.join(get_args(Category))}")
     return names  # type: ignore[return-value]  # checked just now
+
+
+def _choice(name: str, given: bool | None) -> bool | None:
+    if given is not None and not isinstance(given, bool):
+        raise InvalidError(f"{name} must be true, false or left out")
+    return given
 
 
 def _several(given: str | Sequence[str] | None, *, name: str) -> tuple[str, ...]:
@@ -308,7 +316,8 @@ _SHELVES: Mapping[str | None, tuple[str, ...]] = {
 class Query:
     """A question with its conditions. Instants are Unix milliseconds.
 
-    `with_leading`: if anything is relevant, the hits that rank first are returned with it.
+    `with_leading`: if anything is relevant, the hits that rank first are returned with it. `rerank`: whether the
+    reranker takes part; by default if there is one, a language model only on request.
     """
 
     text: str
@@ -326,21 +335,26 @@ class Query:
     only_relevant: bool = False
     with_leading: bool = False
     why_not: str | None = None
+    rerank: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighing:
-    """How signals become a score: sums of values or of reciprocal ranks, and which signals are left out."""
+    """How signals become a score: sums of values or of reciprocal ranks, which signals are left out, and how much a
+    reranker counts, compared with all signals together.
+    """
 
     fusion: Fusion = "score"
     without: frozenset[str] = frozenset()
+    reranker: float = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A query ready to run: its terms, period, intent, and its vectors by model, the active model first.
 
-    `floor` is what chance reaches; None unless only relevant hits are asked for.
+    `floor` is what chance reaches; None unless only relevant hits are asked for. `ratings` are those of the reranker by
+    the keys of memories.
     """
 
     query: Query
@@ -353,6 +367,7 @@ class Plan:
     complexity: Complexity = "simple"
     weighing: Weighing = Weighing()
     floor: Floor | None = None
+    ratings: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def shelves(self) -> tuple[str, ...]:

@@ -146,6 +146,29 @@ def totals_of(shares: Mapping[str, Floats], size: int) -> NDArray[np.float64]:
     return totals
 
 
+def reranked(
+    pool: Pool, totals: NDArray[np.float64], ratings: Mapping[int, float], *, weight: float
+) -> tuple[Floats, Floats]:
+    """Return the reranker's ratings from 0 for the worst to 1 for the best, and their shares of the score.
+
+    The ratings of a reranker have any scale. They are spread as far as the scores of the memories it read, times its
+    weight; memories that it did not read get nothing.
+
+    Args:
+        totals: the sums of all other shares, float64[size].
+        ratings: at least two different ones, by the keys of memories.
+    """
+    keys = pool.turns.keys[: pool.size].tolist()
+    read = [place for place, key in enumerate(keys) if key in ratings]
+    values, shares = np.zeros(pool.size, np.float32), np.zeros(pool.size, np.float32)
+    if read:
+        given = np.array([ratings[keys[place]] for place in read])
+        lowest, highest = min(ratings.values()), max(ratings.values())
+        values[read] = (given - lowest) / (highest - lowest)
+        shares[read] = values[read] * weight * (np.ptp(totals[read]) or 1.0)
+    return values, shares
+
+
 def rank_by_seeds(seeds: Mapping[str, Mapping[int, float]], *, most: int) -> tuple[list[Ranked], Ranking]:
     """Rank by what the strategies found, each scaled by its best, if there was no time for signals."""
     keys = np.array(sorted({key for found in seeds.values() for key in found}), np.int64)

@@ -30,6 +30,7 @@ from ricordo.retrieval.ranking import (
     newest_of_equal,
     rank,
     rank_by_seeds,
+    reranked,
     totals_of,
     weigh,
 )
@@ -61,7 +62,9 @@ _DEPTHS = {"simple": 2, "complex": 4}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The result of one snapshot: the best hits, also as keys (`shown`), how they were found, and what is missing."""
+    """The result of one snapshot: the best hits, their keys in the same order (`shown`), how they were found, and what
+    is missing.
+    """
 
     best: tuple[Hit, ...]
     candidates: Mapping[str, int]
@@ -107,6 +110,7 @@ def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo, until:
             degraded.append("relevance: no time left")
     best = (weighed if judged is None else list(judged.kept))[: query.limit]
     hits = _hits(best, known, ranking if traced else None, plan, zone=zone)
+    key_of = {known.nodes[each.key].id: each.key for each in best if each.key in known.nodes}
     absence = None
     if query.why_not is not None:
         absence = absence_of(snapshot, scope, plan, missing, found, pool, ranking, weighed, judged)
@@ -119,7 +123,7 @@ def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo, until:
         timings_ms=timings_ms,
         degraded=tuple(degraded),
         absence=absence,
-        shown=tuple(each.key for each in best),
+        shown=tuple(key_of[hit.id] for hit in hits),
         under_floor=_under_floor(known, judged) if traced else (),
     )
 
@@ -174,6 +178,9 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
     if alike is None and "session" not in plan.weighing.without:
         values["session"], shares["session"] = session(pool, totals)
         totals += shares["session"]
+    if plan.ratings:
+        values["reranker"], shares["reranker"] = reranked(pool, totals, plan.ratings, weight=plan.weighing.reranker)
+        totals += shares["reranker"]
     return rank(pool, values, shares, totals, most=most, alike=alike)
 
 

@@ -14,10 +14,13 @@ from zoneinfo import ZoneInfo
 from ricordo.errors import InvalidError
 from ricordo.model import Hit, Results, Scope
 from ricordo.models.embedding import Embedded
+from ricordo.ports import Reranker
+from ricordo.retrieval.hits import may_be_quoted
 from ricordo.retrieval.query import QUESTION_MARKS, Intent, Query, Request, Weighing, intent_of, make_plan, query_of
 from ricordo.storage import Links, PastSnapshot, Snapshot, Store, When
 from ricordo.storage.values import EmbeddingModel, Floor
 from ricordo.text.dates import find_interval, parse_instant
+from ricordo.text.secrets import redact
 
 if TYPE_CHECKING:
     from ricordo.retrieval.calibration import Exemplars
@@ -30,6 +33,7 @@ AsOf = datetime | str | int | None
 
 # Loading an embedder, calibration or a busy reader may use up the deadline. The store is still searched this long.
 _GRACE_S = 1.0
+_READ_CHARS = 20_000
 # By measure: nearly half of the question's words, or a near meaning.
 _TELLING = {"words": 0.45, "meaning": 0.4}
 
@@ -95,6 +99,30 @@ class Asking:
     context_tokens: int
     links: Links
     weighing: Weighing = Weighing()
+    reranking: Reranking | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reranking:
+    """A reranker and how it is asked: about how many memories, with how many characters of each, and for how long.
+
+    `on_request`: it takes part only in searches that ask for it.
+    """
+
+    reranker: Reranker
+    candidates: int
+    chars: int
+    deadline_s: float
+    on_request: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion:
+    """What a reranker thinks of the best memories, by their keys, why it could not say, and how long it took."""
+
+    ratings: Mapping[int, float] = field(default_factory=dict)
+    degraded: tuple[str, ...] = ()
+    ms: float = 0.0
 
 
 async def read(asking: Asking, ask: Callable[[Snapshot], T], as_of: AsOf) -> T:
@@ -137,6 +165,8 @@ async def search(asking: Asking, request: Request) -> Results:
 
 async def answer(asking: Asking, query: Query, *, traced: bool, as_of: AsOf) -> Results:
     """Raises NotFoundError where the question is limited to an entity nobody knows."""
+    if query.rerank and asking.reranking is None:
+        raise InvalidError("rerank: this memory has no reranker", hint="name one in the setting `reranker`")
     if not query.words_only:
         asking.warm()
     # numpy takes a tenth of a second to import: the first search pays for it, not `import ricordo`.
@@ -146,7 +176,8 @@ async def answer(asking: Asking, query: Query, *, traced: bool, as_of: AsOf) -> 
     question = await _embedded(asking, query, refresh=as_of is not None)
     embedding_ms = (time.monotonic() - started) * 1_000
     until = started + asking.deadline_s
-    got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
+    opinion = await _opinion(asking, query, question, until=until, as_of=as_of)
+    got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of, ratings=opinion.ratings)
     if got is None:  # another process has just changed the embedder of the store
         question = replace(await _embedded(asking, query, refresh=True), models=None)
         got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
@@ -154,11 +185,57 @@ async def answer(asking: Asking, query: Query, *, traced: bool, as_of: AsOf) -> 
     found, plan = got
     if as_of is None:
         asking.shown(found.shown)
-    return results_of(found, plan, embedding_ms=embedding_ms, degraded=question.degraded, traced=traced)
+    if opinion.ms:
+        found = replace(found, timings_ms={**found.timings_ms, "reranker": opinion.ms})
+    degraded = question.degraded + opinion.degraded
+    return results_of(found, plan, embedding_ms=embedding_ms, degraded=degraded, traced=traced)
+
+
+async def _opinion(asking: Asking, query: Query, question: Question, *, until: float, as_of: AsOf) -> Opinion:
+    """Ask the reranker, if it takes part, about the best memories. Whatever it does, the search answers in time."""
+    reranking = asking.reranking
+    wanted = query.rerank if query.rerank is not None else reranking is not None and not reranking.on_request
+    if reranking is None or not wanted or query.words_only or not query.text.strip():
+        return Opinion()
+    if as_of is not None:
+        return Opinion(degraded=("reranker: it does not read the past",))
+    from ricordo.models.reranker import rate
+
+    best = replace(query, limit=reranking.candidates, why_not=None)
+    got = await _found(asking, best, question, until=until, traced=False, as_of=None)
+    hits = {} if got is None else dict(zip(got[0].shown, got[0].best, strict=True))
+    texts = {key: _passage(hit, reranking.chars) for key, hit in hits.items() if may_be_quoted(hit)}
+    started = time.monotonic()
+    left_s = min(reranking.deadline_s, until - started)
+    if left_s <= 0:
+        return Opinion(degraded=("reranker: no time left",))
+    if len(texts) < 2:
+        return Opinion()
+    asked = redact(query.text[:_READ_CHARS]).text[: reranking.chars]
+    rated = await rate(reranking.reranker, asked, list(texts.values()), timeout_s=left_s)
+    known = {key: each for key, each in zip(texts, rated.values, strict=False) if each is not None}
+    return Opinion(
+        ratings=known if len(set(known.values())) > 1 else {},
+        degraded=(f"reranker: {rated.problem}",) if rated.problem else (),
+        ms=(time.monotonic() - started) * 1_000,
+    )
+
+
+def _passage(hit: Hit, chars: int) -> str:
+    """Return what a reranker reads of a memory: its text, or the excerpt of a long one, without credentials."""
+    text = hit.content if len(hit.content) <= chars else hit.excerpt
+    return redact(f"{hit.speaker}: {text}" if hit.speaker else text).text[:chars]
 
 
 async def _found(
-    asking: Asking, query: Query, question: Question, *, until: float, traced: bool, as_of: AsOf
+    asking: Asking,
+    query: Query,
+    question: Question,
+    *,
+    until: float,
+    traced: bool,
+    as_of: AsOf,
+    ratings: Mapping[int, float] | None = None,
 ) -> tuple[Found, Plan] | None:
     """Return what a snapshot found for a question, and its plan; None if the question was embedded for other models."""
     from ricordo.retrieval.search import find, find_past
@@ -172,6 +249,7 @@ async def _found(
         intent=question.intent,
         weighing=asking.weighing,
     )
+    plan = replace(plan, ratings=ratings or {})
     if as_of is not None:
         found = await read_past(
             asking, lambda snapshot: find_past(snapshot, plan, scope=asking.scope, zone=asking.zone), as_of
