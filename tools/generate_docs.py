@@ -34,8 +34,8 @@ _ABOUT_STORES = """A command that only reads creates no store: a path that does 
 and `backup` refuse such a path. For the latest 1,000 memories, the last 8 characters of an ID are enough."""
 
 _ABOUT_PYTHON = """`ricordo.Memory` is asynchronous; `ricordo.sync.Memory` has the same methods without `await`. Open
-either with `Memory.open(location, embedder=…, model=…, reranker=…, settings=…, scope=…, clock=…)`. Each method lists what it
-raises. Every method may also raise `UnavailableError` and `StoreError`."""
+either with `Memory.open(location, embedder=…, model=…, reranker=…, settings=…, scope=…, clock=…)`. Each method lists
+what it raises. Every method may also raise `UnavailableError` and `StoreError`."""
 
 _ABOUT_TOOLS = """The tools that agents can call. A client gets one profile; the default, `core`, keeps its prompt
 short. The owner and the source of texts are bound to the connection; no tool takes them as an argument. The last 8

@@ -224,9 +224,10 @@ class Engine:
         from ricordo.models.reranker import LanguageModelReranker
         from ricordo.wiring import recorded_model
 
-        is_language = isinstance(found, LanguageModelReranker)
-        if is_language:
-            found = LanguageModelReranker(recorded_model(self.consolidation_context(scope)))
+        is_language = False
+        if isinstance(found, LanguageModelReranker):
+            is_language = True
+            found = LanguageModelReranker(recorded_model(self.consolidation_context(scope, model=found.model)))
         return Reranking(
             reranker=found,
             candidates=self.settings.reranker_candidates,
@@ -499,7 +500,6 @@ def _reranker_of(reranker: str | Reranker, settings: Settings, language: Languag
 
     if reranker == "llm" and language is None:  # the command line opens the model only for some verbs
         language = _language_of(settings.model if settings.model not in ("", "none") else None, settings)
-
     provider = reranker.partition(":")[0] if isinstance(reranker, str) else ""
     key = api_key(provider) if provider in ("cohere", "jina") else None
     return resolve_reranker(reranker, api_key=key, timeout_s=settings.reranker_deadline_ms / 1_000, language=language)

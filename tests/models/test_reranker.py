@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -169,6 +171,25 @@ def test_names_are_checked() -> None:
     with pytest.raises(InvalidError, match="is not a reranker: it lacks name, rerank"):
         resolve(object())  # type: ignore[arg-type]
     assert resolve("cohere:rerank-v3.5").name == "cohere:rerank-v3.5"  # type: ignore[union-attr]
+
+
+async def test_the_setting_names_it_for_every_interface(server: ModelServer, tmp_path: Path) -> None:
+    server.always = cohere(by("flap"))
+    store = ["--store", str(tmp_path / "me.db"), "--embedder", "none", "--json"]
+    variables = {**os.environ, "RICORDO_RERANKER": f"{server.url}#tiny", "RICORDO_RERANKER_DEADLINE_MS": "60000"}
+
+    async def ricordo(*command: str) -> dict[str, Any]:
+        program = [sys.executable, "-m", "ricordo", *command, *store]
+        process = await asyncio.create_subprocess_exec(*program, env=variables, stdout=asyncio.subprocess.PIPE)
+        printed, _ = await process.communicate()
+        assert process.returncode == 0
+        return json.loads(printed)
+
+    for fact in FACTS:
+        await ricordo("remember", fact)
+    assert (await ricordo("search", QUESTION))["hits"][0]["content"] == FACTS[3]
+    plain = await ricordo("search", QUESTION, "--no-rerank")
+    assert plain["hits"][0]["content"] != FACTS[3] and len(server.requests) == 1
 
 
 # over HTTP
