@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import apsw
 
 from ricordo.model import RowId, RowState
 from ricordo.storage.database.hashes import bare, chain, is_sealed
-from ricordo.storage.database.history import Restored, Table, put_back
+from ricordo.storage.database.history import Restored, Table, put_back, text_of_key
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import sql
 from ricordo.storage.folder.files import prefix_sum
@@ -62,10 +63,7 @@ class CatchUp:
     """One catch-up, inside one transaction, under the lock."""
 
     def __init__(self, connection: apsw.Connection, shapes: Shapes, folder: Path, state: State, *, now: int) -> None:
-        """Args:
-        state: the files as the index saw them last.
-        now: Unix milliseconds, for rows whose line is missing.
-        """
+        """Begin with the state in which the index saw the files last. `now` is in Unix milliseconds."""
         self._connection = connection
         self._snapshot = DatabaseSnapshot(connection)
         self._shapes = shapes
@@ -84,12 +82,9 @@ class CatchUp:
         self._last = int(connection.execute(sql("commit_last_seq")).get or 0)
 
     def run(self, names: list[str]) -> Findings:
-        """Follow these files.
-
-        Raises:
-            NeedsRebuildError: the index must be rebuilt.
-        """
-        altered = [name for name in names if not self._has_only_grown(name)]
+        """Follow these files. Raises NeedsRebuildError."""
+        seen = ((name, self._state[name]) for name in names)
+        altered = [name for name, was in seen if prefix_sum(self._folder / name, was.stamp.size) != was.total]
         self.altered = altered
         if {COMMITS, HISTORY, STORE} & {*altered}:
             raise NeedsRebuildError(", ".join(altered))
@@ -111,13 +106,12 @@ class CatchUp:
             self._read_vectors()
         self._compare(altered)
         if PEOPLE in names:
-            self._read_people()
+            for _, line in self._reader.lines(COMMITS):
+                self._reader.adopted.update(adopted_marks(line))
+            for offset, line in self._reader.lines(PEOPLE):
+                self._reader.by_hand(PEOPLE, offset, line, "entities")
         self._found.commits = len(self._batches)
         return self._found
-
-    def _has_only_grown(self, name: str) -> bool:
-        seen = self._state[name]
-        return prefix_sum(self._folder / name, seen.stamp.size) == seen.total
 
     def _new_lines(self, name: str) -> Iterator[tuple[int, Line]]:
         return self._reader.lines(name, start=self._state[name].stamp.size)
@@ -162,26 +156,20 @@ class CatchUp:
                 self._found.cut(name, offset)
 
     def _note_copy(self, name: str, offset: int, line: Line, shape: Shape) -> None:
-        """Note a line of an old commit at the end of a file: unless it repeats the current row, it was put there by
-        hand.
-        """
+        """Note a line of an old commit at the end of a file: it repeats the current row, or was put there by hand."""
         try:
             image = shape.whole_image(line, self._keys)
         except LineError as error:
             self._reader.unused(name, offset, error)
             return
-        row = RowId(table=shape.table.name, key=tuple(image[each] for each in shape.table.key))
-        now = shape.table.current(self._connection, row.key)
+        now = shape.table.current(self._connection, shape.table.row_id(image).key)
         if now is None or now["seal"] != image["seal"] or not _seal_holds(shape.table, image):
             self._reader.by_hand(name, offset, line, shape.table.name)
 
     def _read_history(self, has_grown: bool) -> None:
-        for offset, line in self._new_lines(HISTORY) if has_grown else ():
-            try:
-                values = history_row(self._shapes, line)
-            except LineError as error:
-                self._reader.unused(HISTORY, offset, error)
-                continue
+        start = self._state[HISTORY].stamp.size
+        made = self._reader.made(HISTORY, partial(history_row, self._shapes), start=start)
+        for offset, values in made if has_grown else ():
             seq = values[0]
             if seq in self._batches:
                 self._batches[seq].history.append(values)
@@ -225,19 +213,14 @@ class CatchUp:
 
     def _read_vectors(self) -> None:
         models = {(name, size): key for key, name, size, *_ in self._snapshot.rows("models_known")}
-        for offset, line in self._new_lines(VECTORS):
+
+        def put(line: Line) -> None:
             rows = self._snapshot.rows("vector_source", {"id": str(line.get("memory"))})
             sources = {id_: (key, content_hash(text, speaker)) for id_, key, text, speaker in rows}
-            try:
-                put_vector(self._connection, line, models=models, sources=sources)
-            except LineError as error:
-                self._reader.unused(VECTORS, offset, error)
+            put_vector(self._connection, line, models=models, sources=sources)
 
-    def _read_people(self) -> None:
-        for _, line in self._reader.lines(COMMITS):
-            self._reader.adopted.update(adopted_marks(line))
-        for offset, line in self._reader.lines(PEOPLE):
-            self._reader.by_hand(PEOPLE, offset, line, "entities")
+        for _ in self._reader.made(VECTORS, put, start=self._state[VECTORS].stamp.size):
+            pass
 
     # changes made by hand
 
@@ -273,7 +256,7 @@ class CatchUp:
         left = dict(newest)
         for image in table.images(self._connection):
             key = table.row_id(image)
-            _, given = left.pop(">".join(map(str, key.key)), (0, None))
+            _, given = left.pop(text_of_key(key.key), (0, None))
             if given is None or given.line.get("removed"):
                 self._missing(table, key, image)
             elif given.line.get("seal") != image["seal"].hex() or not self._says(shape, given, image):
@@ -291,9 +274,7 @@ class CatchUp:
         return all(said[name] == image[name] for name in shape.table.sealed)
 
     def _missing(self, table: Table, row: RowId, image: Mapping[str, Any]) -> None:
-        """Handle a row whose line was taken out: what can be closed is closed as forgotten, links are removed, and rows
-        that others refer to come back into their file.
-        """
+        """Close a row whose line was taken out as forgotten; remove a link; put a row that others refer to back."""
         values: dict[str, Any] | None
         if "closed_at" in table.columns:
             if image["closed_at"] is not None:

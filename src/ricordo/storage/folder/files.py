@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from ricordo.errors import StoreError, UnavailableError
 from ricordo.model import BackupFile
@@ -39,9 +39,7 @@ class Disk:
     """The operations on files. A test replaces it by a disk that loses what was not synced."""
 
     def __init__(self, *, syncs: bool) -> None:
-        """Args:
-        syncs: whether what is written must survive a power loss.
-        """
+        """`syncs`: what is written must survive a power loss."""
         self.syncs = syncs
 
     def append(self, path: Path, data: bytes) -> None:
@@ -95,11 +93,8 @@ class Disk:
         return path
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """Size in bytes, time of change in nanoseconds and inode: if they are equal, a file has not changed. All 0: no
-    file.
-    """
+class Stamp(NamedTuple):
+    """Size in bytes, time of change in nanoseconds and inode: equal if a file has not changed; all 0 without a file."""
 
     size: int = 0
     changed: int = 0
@@ -135,16 +130,13 @@ def followed(path: Path) -> Followed:
 
 def line_sum(data: bytes) -> int:
     """Return the sum of the hashes of whole lines. Sums of consecutive parts add up."""
-    return sum(_hashed(line) for line in data.split(b"\n")[:-1]) % _SUM_MODULUS
+    hashes = (blake2b(line, digest_size=_SUM_BYTES).digest() for line in data.split(b"\n")[:-1])
+    return sum(int.from_bytes(each, "little") for each in hashes) % _SUM_MODULUS
 
 
 def added(one: int, other: int) -> int:
     """Return the sum over both."""
     return (one + other) % _SUM_MODULUS
-
-
-def _hashed(line: bytes) -> int:
-    return int.from_bytes(blake2b(line, digest_size=_SUM_BYTES).digest(), "little")
 
 
 def prefix_sum(path: Path, size: int) -> int | None:
@@ -166,12 +158,7 @@ def prefix_sum(path: Path, size: int) -> int | None:
 
 
 def copy_start(file: BinaryIO, seen: Followed, target: Path) -> BackupFile:
-    """Copy as much of a file as the index has seen, and sync the copy. The file may grow meanwhile.
-
-    Raises:
-        OSError: the copy cannot be written.
-        UnavailableError: the file is not as it was seen: someone edits it.
-    """
+    """Copy as much of a file as the index has seen, and sync the copy. Raises UnavailableError if it was edited."""
     total, lines, rest, left = Checksum(), 0, b"", seen.stamp.size
     target.touch(mode=0o600, exist_ok=False)
     with target.open("wb") as out:
@@ -201,12 +188,7 @@ class FolderLock:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Wait for the lock, hold it, release it.
-
-        Raises:
-            UnavailableError: another process holds it for longer than the patience.
-            StoreError: the folder no longer exists.
-        """
+        """Wait for the lock, hold it, release it. Raises UnavailableError, and StoreError if the folder is gone."""
         if not self._in_process.acquire(timeout=self._patience_s):
             raise UnavailableError("another thread holds the folder", hint="try again")
         try:
@@ -226,9 +208,7 @@ class FolderLock:
             time.sleep(random.uniform(0.0005, 0.005))
 
     def _is_taken(self) -> bool:
-        """Try to lock the file that others lock, too. `git clean` and `git stash -u` remove it; a lock on a removed
-        file keeps no one out, so then the new file is opened for the next try.
-        """
+        """Try to lock the file. `git clean` may have removed it; then the new one is opened for the next try."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -14,16 +14,7 @@ from ricordo.storage.database.apply import apply
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.folder.journal import FolderJournal
 from ricordo.storage.jsonl.layout import ARCHIVE, EPISODES
-from ricordo.storage.jsonl.lines import (
-    Findings,
-    HandLine,
-    Line,
-    LineError,
-    UnusedLines,
-    encode,
-    line_mark,
-    milliseconds,
-)
+from ricordo.storage.jsonl.lines import Findings, HandLine, Line, LineError, UnusedLines, line_mark, milliseconds
 from ricordo.storage.jsonl.loader import KnownKeys, names_row
 from ricordo.storage.jsonl.shapes import Shape, Shapes
 from ricordo.storage.values import Image, content
@@ -64,14 +55,14 @@ def _adopt_one_by_one(
     for row in rows:
         given = adoption.lines.get(row.row)
         is_whole = (
-            given is not None and last[id(given)] == row.row and (given.file, given.offset) not in adoption.unused.lines
+            given is not None and last[id(given)] == row.row and (given.file, given.offset) not in adoption.unused
         )
         try:
             _commit(connection, journal, (row,), [*unchanged, *([given] if given and is_whole else [])], now=now)
             unchanged = []
         except _IMPOSSIBLE as error:
             file, offset = (given.file, given.offset) if given else (f"row {row.row.key} of {row.row.table}", -1)
-            adoption.unused.note(file, offset, str(error))
+            adoption.unused.setdefault((file, offset), str(error))
 
 
 def _commit(
@@ -101,10 +92,7 @@ class _Adoption:
     """Works out the rows that lines written by hand ask for. Lives inside one transaction, under the lock."""
 
     def __init__(self, connection: apsw.Connection, shapes: Shapes, unused: UnusedLines, *, now: int) -> None:
-        """Args:
-        unused: receives the lines that cannot become rows.
-        now: Unix milliseconds, for times that a line does not state.
-        """
+        """Begin with lines that cannot become rows; `now` (Unix milliseconds) stands for times that a line omits."""
         self._connection = connection
         self._shapes = shapes
         self._now = now
@@ -124,7 +112,7 @@ class _Adoption:
             try:
                 self._adopt(given)
             except (LineError, TypeError, ValueError, OverflowError) as error:
-                self.unused.note(given.file, given.offset, str(error))
+                self.unused.setdefault((given.file, given.offset), str(error))
                 continue
             fresh = [*self._rows][known:]
             self.lines.update(dict.fromkeys(fresh, given))
@@ -133,37 +121,32 @@ class _Adoption:
 
     def _adopt(self, given: HandLine) -> None:
         shape = self._shapes.rows[given.table]
-        if "seal" in given.line:
-            self._altered(shape, given.line)
-        elif given.table == "nodes":
-            self._memory(shape, given)
-        elif given.table == "entities":
-            self._person(given)
-        else:
-            self._put(shape, self._key(shape, given.line), shape.image(given.line, self._keys))
-
-    def _altered(self, shape: Shape, line: Line) -> None:
-        """Take over a line that a commit wrote and that was altered by hand."""
-        if not names_row(line.get("row"), shape):
+        is_altered = "seal" in given.line
+        if is_altered and not names_row(given.line.get("row"), shape):
             raise LineError("it names no row")
-        image = shape.image(line, self._keys)
-        key = (int(line["row"]),) if shape.table.key == ("key",) else tuple(image[name] for name in shape.table.key)
-        self._put(shape, key, image)
+        if given.table == "nodes" and not is_altered:
+            self._memory(shape, given)
+        elif given.table == "entities" and not is_altered:
+            self._person(shape, given)
+        else:
+            image = shape.image(given.line, self._keys)
+            self._put(shape, self._key(shape, given.line), image)
 
-    def _key(self, shape: Shape, line: Line) -> tuple[Any, ...] | None:
-        if shape.table.key != ("key",):
+    def _key(self, shape: Shape, line: Line) -> int | None:
+        """Return the key of the row that a line stands for; None where its other columns are its key."""
+        if not shape.has_own_key:
             return None
+        if "seal" in line:  # a commit wrote it
+            return int(line["row"])
         known = self._keys.key(shape.table.name, line["id"], space=None) if "id" in line else None
-        return (known if known is not None else self._fresh(shape.table.name),)
+        return self._fresh(shape.table.name) if known is None else known
 
-    def _put(self, shape: Shape, key: tuple[Any, ...] | None, image: Mapping[str, Any]) -> RowId:
+    def _put(self, shape: Shape, key: int | None, image: Mapping[str, Any]) -> None:
         """Note a row as it should be."""
-        row = RowId(table=shape.table.name, key=key or tuple(image[name] for name in shape.table.key))
-        whole = dict(image)
-        if shape.table.key == ("key",):
-            whole["key"] = row.key[0]
-        self._rows[row] = RowState(row=row, values={**whole, "commit_seq": 0, "seal": b""})
-        return row
+        own = {} if key is None else {"key": key}
+        whole = {**image, **own, "commit_seq": 0, "seal": b""}
+        row = shape.table.row_id(whole)
+        self._rows[row] = RowState(row=row, values=whole)
 
     def _fresh(self, table: str) -> int:
         """Return a key that was never used."""
@@ -179,43 +162,43 @@ class _Adoption:
         line = dict(given.line)
         if not isinstance(line.get("content"), str) or not line["content"].strip():
             raise LineError("it has no content")
-        identity = line.setdefault("id", f"hand-{line_mark(given.line)}")
-        known = self._keys.key("nodes", identity, space=None)
-        present = self._present(shape, known)
+        line.setdefault("id", f"hand-{line_mark(given.line)}")
+        key, present = self._known(shape, line)
         if not line.get("chat_id"):
             line["owner_user_id"] = line.get("owner_user_id") or _OWNER
         space = self._keys.space(str(line.get("owner_user_id") or ""), str(line.get("chat_id") or ""))
         if line.get("source_session_id"):
             self._session(space, str(line["source_session_id"]), line)
         people = line.pop("subject_person_ids", None) or ()
-        self._normalise(line, is_new=present is None)
+        if line.get("source") not in _ORIGINS and (present is None or line.get("source")):
+            line["source"] = _ORIGIN
+        if line.get("memory_type") is not None and line["memory_type"] not in _CATEGORIES:
+            line["memory_type"] = "knowledge"
         image = {**self._defaults(given, line), **(present or {}), **self._given(shape, line)}
         if present is None:
             image["space"] = space
         elif given.file != ARCHIVE and "archived_at" not in line:
             image["closed_at"] = image["closed_reason"] = None
-        key = known if known is not None else self._fresh("nodes")
         self._keys.learn(shape, line, str(key))
         if present is None or content({**image, "key": key}) != content(present):
-            self._put(shape, (key,), image)
-        for person in people:
-            self._subject(key, str(person))
+            self._put(shape, key, image)
+        for person in map(str, people):
+            entity = self._keys.key("entities", person, space=None)
+            if entity is None:
+                raise LineError(f"subject_person_ids: {person!r} does not exist")
+            self._add("subjects", None, node=key, entity=entity)
 
-    def _present(self, shape: Shape, key: int | None) -> Image | None:
-        return next(iter(shape.table.images(self._connection, "key = ?", (key,))), None)
+    def _known(self, shape: Shape, line: Line) -> tuple[int, Image | None]:
+        """Return the key of the row of a line with an id, and the row if there is one."""
+        known = self._keys.key(shape.table.name, line["id"], space=None)
+        key = self._fresh(shape.table.name) if known is None else known
+        return key, shape.table.current(self._connection, (key,))
 
     def _given(self, shape: Shape, line: Line) -> dict[str, Any]:
         """Return the columns that a line states."""
         image = shape.image(line, self._keys)
         spoken = {each.name for each in shape.columns if line.get(each.field) is not None and each.kind != "space"}
         return {name: value for name, value in image.items() if name in spoken}
-
-    def _normalise(self, line: Line, *, is_new: bool) -> None:
-        """Replace unknown origins and categories of a line."""
-        if line.get("source") not in _ORIGINS and (is_new or line.get("source")):
-            line["source"] = _ORIGIN
-        if line.get("memory_type") is not None and line["memory_type"] not in _CATEGORIES:
-            line["memory_type"] = "knowledge"
 
     def _defaults(self, given: HandLine, line: Line) -> dict[str, Any]:
         """Return the values of a memory that its line does not state."""
@@ -225,27 +208,22 @@ class _Adoption:
         self._closing(given, line)
         confidence = line.get("extraction_confidence")
         return {
+            **self._unsaid("nodes"),
             "shelf": "e" if is_episode else "k",
             "type": "episodic" if is_episode else "semantic",
             "category": None if is_episode else "knowledge",
             "source_role": "user" if is_episode else None,
-            "speaker": None,
-            "session": None,
-            "tags": "[]",
-            "attributes": "{}",
             "event_time": since,
             "created_at": created,
             "valid_from": since,
-            "valid_until": None,
-            "expires_at": None,
-            "closed_at": None,
-            "closed_reason": None,
             "confidence": float(confidence) if isinstance(confidence, int | float) else 1.0,
             "decay_rate": 0.1,
-            "score": 0.0,
-            "reinforced_at": None,
             "source_type": _ORIGIN,
         }
+
+    def _unsaid(self, table: str) -> dict[str, Any]:
+        """Return the defaults of the schema for the content of a row."""
+        return {each.name: each.default for each in self._shapes.rows[table].columns if each.kind != "own"}
 
     def _closing(self, given: HandLine, line: Line) -> None:
         """Read when and why a memory was closed. The seed has two fields for it, replaced and archived."""
@@ -263,79 +241,37 @@ class _Adoption:
         """Create the session that a memory names, at its first memory."""
         if self._keys.key("sessions", name, space=space) is not None:
             return
-        shape, key = self._shapes.rows["sessions"], self._fresh("sessions")
+        key = self._fresh("sessions")
         at = self._milliseconds(line, "observed_at") or self._milliseconds(line, "created_at") or self._now
-        image = {
-            "space": space,
-            "session_id": name,
-            "first_seen_at": at,
-            "ended_at": None,
-            "consolidated_at": None,
-            "summary": None,
-        }
-        self._put(shape, (key,), {**dict.fromkeys(c for c in shape.table.columns if c not in image), **image})
+        self._add("sessions", key, space=space, session_id=name, first_seen_at=at)
         self._keys.note("sessions", (space, name), key)
 
-    def _subject(self, node: int, person: str) -> None:
-        entity = self._keys.key("entities", person, space=None)
-        if entity is None:
-            raise LineError(f"subject_person_ids: {person!r} does not exist")
-        self._put(self._shapes.rows["subjects"], (node, entity), {"node": node, "entity": entity, "name": ""})
+    def _add(self, table: str, key: int | None, **said: Any) -> None:
+        """Note a new row, with the defaults of the schema for what is not said."""
+        self._put(self._shapes.rows[table], key, {**self._unsaid(table), **said})
 
-    def _person(self, given: HandLine) -> None:
+    def _person(self, shape: Shape, given: HandLine) -> None:
         """Take over a person of the seed, or an entity, with its names."""
         line = dict(given.line)
         if not isinstance(line.get("name"), str) or not line["name"].strip():
             raise LineError("it has no name")
-        identity = line.setdefault("id", f"hand-{line_mark(given.line)}")
-        shape = self._shapes.rows["entities"]
-        known = self._keys.key("entities", identity, space=None)
-        present = self._present(shape, known)
-        key = known if known is not None else self._fresh("entities")
+        line.setdefault("id", f"hand-{line_mark(given.line)}")
+        key, present = self._known(shape, line)
         self._keys.learn(shape, line, str(key))
         line["owner_user_id"] = line.get("owner_user_id") or _OWNER
         space = self._keys.space(str(line["owner_user_id"]), str(line.get("chat_id") or ""))
         since = self._milliseconds(line, "created_at") or self._now
         base = {
+            **self._unsaid("entities"),
             "space": space,
             "type": "person",
-            "summary": None,
-            "protected": 0,
-            "attributes": "{}",
             "first_seen": since,
             "last_updated": since,
-            "closed_at": None,
-            "merged_into": None,
         }
-        self._put(shape, (key,), {**base, **(present or {}), **self._given(shape, line)})
-        self._names(space, key, [line["name"], *(line.get("aliases") or ())])
+        self._put(shape, key, {**base, **(present or {}), **self._given(shape, line)})
+        for name in dict.fromkeys(str(each) for each in [line["name"], *(line.get("aliases") or ())]):
+            names = {"alias": name, "folded": name_key(name), "sound": same_name_key(name)}
+            self._add("aliases", None, space=space, entity=key, **names)
         if isinstance(line.get("relation"), str) and line["relation"].strip():
-            self._relation(space, key, line["relation"], since)
-
-    def _names(self, space: int, entity: int, names: Iterable[Any]) -> None:
-        shape = self._shapes.rows["aliases"]
-        for name in dict.fromkeys(str(each) for each in names):
-            image = {
-                "space": space,
-                "folded": name_key(name),
-                "entity": entity,
-                "alias": name,
-                "sound": same_name_key(name),
-            }
-            self._put(shape, None, image)
-
-    def _relation(self, space: int, entity: int, predicate: str, since: int) -> None:
-        shape, key = self._shapes.rows["relations"], self._fresh("relations")
-        image = {
-            "id": new_id(self._now),
-            "space": space,
-            "source": None,
-            "predicate": predicate,
-            "target": entity,
-            "valid_from": None,
-            "valid_until": None,
-            "evidence": encode([]),
-            "created_at": since,
-            "closed_at": None,
-        }
-        self._put(shape, (key,), image)
+            told = {"id": new_id(self._now), "predicate": line["relation"], "created_at": since}
+            self._add("relations", self._fresh("relations"), space=space, target=key, **told)

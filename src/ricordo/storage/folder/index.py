@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -56,14 +57,9 @@ class FolderIndex:
     def __init__(
         self, folder: Path, options: Options, *, progress: Progress | None = None, disk: Disk | None = None
     ) -> None:
-        """Args:
-        folder: it exists.
-        progress: called with (lines so far, lines in all) while the index is rebuilt.
-        """
-        self.folder = folder
-        self.path = folder / INDEX
-        self.found = Findings()
-        """What the last catch-up or rebuild found in the files."""
+        """Begin with a folder that exists. `progress` gets (lines so far, lines in all) while the index is rebuilt."""
+        self.folder, self.path = folder, folder / INDEX
+        self.found = Findings()  # what the last catch-up or rebuild found in the files
         self.was_rebuilt = False
         self._options = options
         self._progress = progress
@@ -78,12 +74,7 @@ class FolderIndex:
         )
 
     def open(self) -> apsw.Connection:
-        """Bring the index up to date with the files. Return the connection to write with.
-
-        Raises:
-            StoreError: the files or the index cannot be read or written.
-            UnavailableError: another process holds the folder.
-        """
+        """Bring the index up to date with the files. Return the connection to write with."""
         with self._locked("open"):
             finish(self.folder, self.disk)
             sweep(self.folder)
@@ -99,34 +90,20 @@ class FolderIndex:
             return built
 
     def fill(self, source: apsw.Connection) -> None:
-        """Fill an empty folder with the content of a single file, to the byte of every row. The file stays as it is.
-
-        Raises:
-            StoreError: the disk is full or failing.
-        """
+        """Fill an empty folder with the content of a single file, to the byte of every row. The file stays as it is."""
         with self._locked("fill"):
             copy_database(source, self.path)
-            connection = self.journal.connected()
-            try:
+            with contextlib.closing(self.journal.connected()) as connection:
                 prepare(connection, self.path, self._options.steps)
                 with transaction(connection):
                     write_state(connection, {})  # the file may have been the index of another folder
                     self.journal.begin(connection)
                     self.journal.rewrites = True
                     self.journal.write(connection)
-            finally:
-                connection.close()
             self.journal.forget_index()
 
     def take_over(self, fresh: Path, *, aside: Path | None = None) -> Findings:
-        """Move the files of another folder here, all or none. Other processes continue with them.
-
-        Args:
-            aside: a folder that does not exist yet, in which the present files are kept.
-
-        Raises:
-            OSError, StoreError: the disk is full or failing.
-        """
+        """Move the files of another folder here, all or none; keep the present ones in `aside`, a new folder."""
         with self._locked("fill"):
             finish(self.folder, self.disk)
             if aside is not None:
@@ -137,23 +114,13 @@ class FolderIndex:
             return built
 
     def copy_files(self, target: Path, look: Callable[[DatabaseSnapshot], T]) -> tuple[T, dict[str, BackupFile]]:
-        """Copy the files as they are at one moment to another folder, while others write.
-
-        Returns:
-            What `look` found in the index at that moment, and the copies by name.
-
-        Raises:
-            OSError, StoreError: they cannot be read or written.
-            UnavailableError: they were edited meanwhile.
-        """
+        """Copy the files as they are at one moment. Return what `look` found then, and the copies by name."""
         with contextlib.ExitStack() as opened:
             with self._locked("copy"):
-                connection = self.journal.current(self.journal.connected())
                 try:
-                    found = look(DatabaseSnapshot(connection))
-                    state = read_state(connection)
+                    with contextlib.closing(self.journal.current(self.journal.connected())) as connection:
+                        found, state = look(DatabaseSnapshot(connection)), read_state(connection)
                 finally:
-                    connection.close()
                     self.journal.forget_index()
                 # Later writes go to their ends, or to other files of the same names.
                 files = {
@@ -164,9 +131,7 @@ class FolderIndex:
             return found, {name: copy_start(file, state[name], target / name) for name, file in files.items()}
 
     def compact(self, snapshot: DatabaseSnapshot) -> int:
-        """Have this batch rewrite the files without outdated lines, if there are enough of them. Return how many lines
-        go. The content does not change, so this is no commit.
-        """
+        """Have this batch rewrite the files if enough lines are outdated. Return how many go. This is no commit."""
         lines = sum(count_lines(self.folder / name) for name in ROW_FILES)
         known = sum(
             snapshot.connection.execute(f'SELECT count(*) FROM "{table}"').get for table in self.journal.shapes.rows
@@ -180,17 +145,14 @@ class FolderIndex:
     def make_private(self) -> None:
         """Make the files of the memory readable for their owner only."""
         for path in self.folder.iterdir():
-            if (_is_ours(path) or path.name.startswith(ASIDE)) and path.stat().st_mode & 0o077:
+            if (_is_ours(path) or path.name.startswith(ASIDE)) and _is_open(path):
                 path.chmod(0o600)
 
     def findings(self) -> tuple[Finding, ...]:
         """Return what `doctor` has to say about the files."""
         with self.journal.locked():
-            connection = self._connect()
-            try:
+            with contextlib.closing(self._connect()) as connection:
                 state, unused = read_state(connection), read_unused(connection)
-            finally:
-                connection.close()
             changed = [
                 name
                 for name, seen in state.items()
@@ -199,10 +161,8 @@ class FolderIndex:
             ]
         size = sum(seen.stamp.size for seen in state.values())
         places = unused.places
-        not_used = f"; {plural(len(unused.lines), 'line')} not used: {places[0]}" if places else ""
-        open_files = sorted(
-            path.name for path in self.folder.iterdir() if _is_ours(path) and path.stat().st_mode & 0o077
-        )
+        not_used = f"; {plural(len(unused), 'line')} not used: {places[0]}" if places else ""
+        open_files = sorted(path.name for path in self.folder.iterdir() if _is_ours(path) and _is_open(path))
         aside = sorted(path.name for path in self.folder.glob(f"{ASIDE}*"))
         aside += sorted(path.name for path in self.folder.glob(f"{INDEX}.damaged-*"))
         return (
@@ -243,12 +203,9 @@ class FolderIndex:
         if not self.path.exists():
             return False
         try:
-            connection = self._connect()
-            try:
+            with contextlib.closing(self._connect()) as connection:
                 prepare(connection, self.path, self._options.steps)
                 is_usable = is_state_readable(connection)
-            finally:
-                connection.close()
         except StoreError as error:
             if not isinstance(error.__cause__, apsw.NotADBError | apsw.CorruptError):
                 raise
@@ -289,10 +246,8 @@ class FolderIndex:
             self.journal.note_followed(connection, {name: followed(self.folder / name) for name in changed})
             self.journal.rewrites = catch_up.put_back
             adopt(connection, self.journal, found, now=now)
-            known = {
-                line: why for line, why in read_unused(connection).lines.items() if line[0] not in catch_up.altered
-            }
-            write_unused(connection, UnusedLines(known | found.unused.lines).after(cut))
+            known = {line: why for line, why in read_unused(connection).items() if line[0] not in catch_up.altered}
+            write_unused(connection, UnusedLines(known | found.unused).after(cut))
             self.journal.write(connection)
         self._note(found)
 
@@ -326,11 +281,10 @@ class FolderIndex:
         return built
 
     def _complete(self, building: Path, built: Findings, cut: Cut) -> None:
-        """Note in a new index the files it was built from, and commit what was written by hand. This comes before it
-        takes its place: later, those lines would not be looked at again.
+        """Note in a new index the files it was built from, and commit what was written by hand, before it takes its
+        place: later, those lines would not be looked at again.
         """
-        connection = connect(building, durability="process", patience_s=1)
-        try:
+        with contextlib.closing(connect(building, durability="process", patience_s=1)) as connection:
             with transaction(connection):
                 write_state(connection, {name: followed(self.folder / name) for name in (*FILES, PEOPLE)})
                 self.journal.begin(connection)
@@ -338,16 +292,18 @@ class FolderIndex:
                 write_unused(connection, built.unused.after(cut))
                 self.journal.write(connection)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        finally:
-            connection.close()
 
     def _cut_uncommitted(self, uncommitted: Mapping[str, Iterable[int]]) -> Cut:
         """Take lines without a commit out of the files and keep them beside; add the newline that a last line lacks."""
         cut = {name: self._cut(name, offsets) for name, offsets in uncommitted.items()}
         for name in FILES:
             path = self.folder / name
-            if path.exists() and path.stat().st_size and not _ends_in_newline(path):
-                self.disk.append(path, b"\n")
+            if path.exists() and path.stat().st_size:
+                with path.open("rb") as file:
+                    file.seek(-1, os.SEEK_END)
+                    is_whole = file.read(1) == b"\n"
+                if not is_whole:
+                    self.disk.append(path, b"\n")
         return cut
 
     def _cut(self, name: str, offsets: Iterable[int]) -> list[tuple[int, int]]:
@@ -371,10 +327,8 @@ def _is_ours(path: Path) -> bool:
     return path.name in {*FILES, PEOPLE, INDEX}
 
 
-def _ends_in_newline(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, 2)
-        return file.read(1) == b"\n"
+def _is_open(path: Path) -> bool:
+    return bool(path.stat().st_mode & 0o077)
 
 
 def _remove(path: Path) -> None:

@@ -42,32 +42,25 @@ Follow = Callable[[apsw.Connection, list[str]], apsw.Connection]
 def read_state(connection: apsw.Connection) -> State:
     """Return the files as the index saw them last; a new index has seen none."""
     text = connection.execute(sql("meta_get"), {"name": _STATE}).get
-    found = json.loads(text) if text else {}
-    return {
-        name: Followed(Stamp(*values[:3]), values[3]) if (values := found.get(name)) else Followed()
-        for name in (*FILES, PEOPLE)
-    }
+    found = {name: Followed(Stamp(*stamp), total) for name, (*stamp, total) in json.loads(text or "{}").items()}
+    return {name: found.get(name, Followed()) for name in (*FILES, PEOPLE)}
 
 
 def write_state(connection: apsw.Connection, state: State) -> None:
     """Store how far the index has followed its files, in the running transaction."""
-    plain = {
-        name: [each.stamp.size, each.stamp.changed, each.stamp.inode, each.total]
-        for name, each in state.items()
-        if each.stamp.size or each.stamp.inode
-    }
+    plain = {name: [*each.stamp, each.total] for name, each in state.items() if each.stamp != Stamp()}
     connection.execute(sql("meta_put"), {"name": _STATE, "value": json.dumps(plain, separators=(",", ":"))})
 
 
 def read_unused(connection: apsw.Connection) -> UnusedLines:
     """Return the lines of the files that the index could not use."""
     text = connection.execute(sql("meta_get"), {"name": _UNUSED}).get
-    return UnusedLines({(file, offset): why for file, offset, why in json.loads(text)} if text else {})
+    return UnusedLines({(file, offset): why for file, offset, why in json.loads(text or "[]")})
 
 
 def write_unused(connection: apsw.Connection, unused: UnusedLines) -> None:
     """Store the lines that the index could not use, in the running transaction."""
-    plain = [(file, offset, why) for (file, offset), why in unused.lines.items()]
+    plain = [(file, offset, why) for (file, offset), why in unused.items()]
     connection.execute(sql("meta_put"), {"name": _UNUSED, "value": json.dumps(plain)})
 
 
@@ -86,19 +79,11 @@ class FolderJournal(CommitHook):
     def __init__(
         self, folder: Path, lock: FolderLock, disk: Disk, *, follow: Follow, connect: Connect, reopen: Connect
     ) -> None:
-        """Args:
-        connect: opens the index that exists now.
-        reopen: returns a connection by `connected`, rebuilding the index if it is missing or damaged.
-        """
-        self.folder = folder
-        self.lock = lock
-        self.disk = disk
+        """`connect` opens the index that exists now; `reopen` also rebuilds it where it is missing or damaged."""
+        self.folder, self.lock, self.disk = folder, lock, disk
         self.is_written = False
-        self.rewrites = False
-        """Whether this batch rewrites the files without outdated lines."""
-        self._follow = follow
-        self._connect = connect
-        self._reopen = reopen
+        self.rewrites = False  # whether this batch rewrites the files without outdated lines
+        self._follow, self._connect, self._reopen = follow, connect, reopen
         self._inode = 0
         self._prepared: apsw.Connection | None = None
         self._shapes: Shapes | None = None
@@ -192,11 +177,7 @@ class FolderJournal(CommitHook):
         self.collect(connection, {})
 
     def collect(self, connection: apsw.Connection, extra: Line) -> None:
-        """Collect the lines of new commits.
-
-        Args:
-            extra: fields to add to the lines of the commits.
-        """
+        """Collect the lines of new commits, with extra fields in the lines of the commits themselves."""
         for seq in commits_after(connection, self._seq):
             self._seq = seq
             for name, line in lines_of_commit(connection, self.shapes, seq, extra):
@@ -235,17 +216,13 @@ class FolderJournal(CommitHook):
                 faults.reached("folder: before commit line" if name == COMMITS else "folder: between files")
                 self.disk.append(self.folder / name, data)
         except BaseException:
-            self._take_back(written)
+            for name in written:  # if this fails, too, the next to look finds lines without a commit
+                with contextlib.suppress(OSError):
+                    self.disk.cut(self.folder / name, self._state[name].stamp.size)
             raise
         for name, data in written.items():
             self._state[name] = self._state[name].grown(self.folder / name, data)
         self._pending = {}
-
-    def _take_back(self, written: Mapping[str, bytes]) -> None:
-        """Cut what was appended. If that fails, too, the next to look finds lines without a commit."""
-        for name in written:
-            with contextlib.suppress(OSError):
-                self.disk.cut(self.folder / name, self._state[name].stamp.size)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,6 @@ finds the marker puts them in place; one that finds new files without it deletes
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import os
@@ -41,25 +40,20 @@ def rewrite(
     unused: UnusedLines,
 ) -> dict[str, int]:
     """Write new files from the index beside the old ones, and the marker; `finish` puts them in place. Return the sums
-    over their lines.
+    over their lines. If this raises, the old files stay.
 
     Args:
         connection: inside the transaction whose outcome the files must show.
-        state: the files as they were seen last.
+        state: the files as they were seen last; where they were changed since, apsw.BusyError is raised.
         unused: lines that the index could not use; they are set aside.
-
-    Raises:
-        OSError: the disk is full or failing; the old files stay.
-        apsw.BusyError: the files were changed meanwhile.
     """
     sweep(folder, used=connection.filename)
     _keep_unused(unused, folder, disk)
     sums = {}
     try:
-        for name in FILES:
-            sums[name] = _write(folder / f"{name}{_NEW}", lines_of_file(connection, shapes, name), disk)
-        # Each of its lines was adopted, or is among the unused ones.
-        sums[PEOPLE] = _write(folder / f"{PEOPLE}{_NEW}", iter(()), disk)
+        for name in (*FILES, PEOPLE):  # each line of people was adopted, or is among the unused ones
+            lines = iter(()) if name == PEOPLE else lines_of_file(connection, shapes, name)
+            sums[name] = _write(folder / f"{name}{_NEW}", lines, disk)
         faults.reached("folder: before the marker")
         if any(stamp_of(folder / name) != seen.stamp for name, seen in state.items()):
             raise apsw.BusyError("the files were edited while they were rewritten")
@@ -127,11 +121,7 @@ def link_files(folder: Path, aside: Path) -> None:
 
 
 def sweep(folder: Path, *, used: str = "") -> None:
-    """Delete what interrupted processes left: it may hold what has been erased since. Needs the lock.
-
-    Args:
-        used: the path of the index in use, which may be one that is being built.
-    """
+    """Delete what interrupted processes left, but the index that is `used`: it may hold what has been erased since."""
     for pattern in (f".*{PARTIAL}", f"{BUILDING}*"):
         for path in folder.glob(pattern):
             if path.is_file() and not (used and path.name.startswith(Path(used).name)):
@@ -145,31 +135,21 @@ def _delete_new_files(folder: Path) -> None:
 
 def _write(path: Path, lines: Iterator[bytes], disk: Disk) -> int:
     """Write a new file and return the sum over its lines."""
-    total, lot, size = 0, [], 0
+    total = 0
     path.unlink(missing_ok=True)
-    with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    for line in lines:
-        lot.append(line)
-        size += len(line)
-        if size > _LOT_BYTES:
-            total, lot, size = added(total, _flush(path, lot)), [], 0
-    total = added(total, _flush(path, lot))
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(file, "wb", buffering=_LOT_BYTES) as out:
+        for line in lines:
+            out.write(line)
+            total = added(total, line_sum(line))
     disk.sync(path)
     return total
-
-
-def _flush(path: Path, lot: list[bytes]) -> int:
-    joined = b"".join(lot)
-    with path.open("ab") as out:
-        out.write(joined)
-    return line_sum(joined)
 
 
 def _keep_unused(unused: UnusedLines, folder: Path, disk: Disk) -> None:
     """Set lines aside that the index could not use: they must not be lost with the old files."""
     for name in (*FILES, PEOPLE):
-        offsets = {offset for file, offset in unused.lines if file == name}
+        offsets = {offset for file, offset in unused if file == name}
         bad = b"".join(raw + b"\n" for offset, raw in lines_of(folder / name) if offset in offsets) if offsets else b""
         if bad:
             kept = disk.set_aside(folder, name, bad)

@@ -18,20 +18,8 @@ from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE
 T = TypeVar("T")
 
 _REBUILT = frozenset(
-    (
-        "file",
-        "references",
-        "row seals",
-        "history",
-        "commit chain",
-        "commit rows",
-        "settings and vectors",
-        "erasures",
-        "full text",
-        "slots",
-        "counts",
-    )
-)
+    ("file", "references", "row seals", "history", "commit chain", "commit rows", "settings and vectors", "erasures")
+) | {"full text", "slots", "counts"}
 """The checks of `doctor` whose damage a rebuilt index repairs, if the files are sound."""
 
 
@@ -91,11 +79,7 @@ class FolderStore(DatabaseStore):
 
 
 def _check_is_ours(folder: Path) -> None:
-    """Keep the files of a memory apart from other files.
-
-    Raises:
-        InvalidError: the folder contains only files of other programs; or one of its files is a link.
-    """
+    """Raise InvalidError if the folder contains only files of other programs, or one of its files is a link."""
     linked = sorted(path for path in folder.iterdir() if path.name in {*FILES, PEOPLE} and path.is_symlink())
     if linked:  # a rewrite would replace the link, and leave erased text in the file it leads to
         raise InvalidError(f"location: {linked[0]} is a link", hint="link the whole folder, not single files of it")

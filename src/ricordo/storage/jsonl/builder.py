@@ -7,7 +7,9 @@ to find the newest line of each row, then to write those lines.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -52,7 +54,7 @@ from ricordo.storage.jsonl.loader import (
     put_kept,
     put_vector,
 )
-from ricordo.storage.jsonl.shapes import Shape, Shapes, shapes_of
+from ricordo.storage.jsonl.shapes import Shape, shapes_of
 from ricordo.storage.sql import transaction
 
 T = TypeVar("T")
@@ -79,13 +81,8 @@ class _Lot:
 
 
 def build(target: Path, folder: Path, *, steps: tuple[Migration, ...], progress: Progress | None = None) -> Findings:
-    """Build a database at a path from the files of a folder. The path must be free.
-
-    Raises:
-        StoreError: the disk is full or failing.
-    """
-    connection = connect(target, durability="process", patience_s=1)
-    try:
+    """Build a database at a free path from the files of a folder. Raises StoreError."""
+    with closing(connect(target, durability="process", patience_s=1)) as connection:
         prepare(connection, target, steps)
         # An interrupted build starts over: the file is not used until it is complete.
         connection.execute("PRAGMA synchronous = OFF")
@@ -95,8 +92,6 @@ def build(target: Path, folder: Path, *, steps: tuple[Migration, ...], progress:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return built
-    finally:
-        connection.close()
 
 
 def fill(connection: apsw.Connection, folder: Path, *, progress: Progress | None = None) -> Findings:
@@ -111,7 +106,7 @@ class _Builder:
     def __init__(self, connection: apsw.Connection, folder: Path, progress: Progress | None) -> None:
         self._connection = connection
         self._folder = folder
-        self._shapes: Shapes = shapes_of(connection)
+        self._shapes = shapes_of(connection)
         self._progress = progress or (lambda done, total: None)
         lines = {name: count_lines(folder / name) for name in FILES}
         self._found = Findings(lines=sum(lines.values()))
@@ -134,9 +129,13 @@ class _Builder:
         self._commit_rows()
         for name in ROW_FILES:
             self._find_newest(name)
-        wanted = self._wanted()
+        wanted: dict[str, set[int]] = {name: set() for name in ROW_FILES}
+        for rows in self._newest.values():
+            for _, file, offset in rows.values():
+                if offset is not None:
+                    wanted[file].add(offset)
         for name in _IN_ORDER:
-            self._write_file(name, wanted.get(name, set()))
+            self._write_file(name, wanted[name])
         self._raise_sequences()
         self._history()
         self._vectors()
@@ -145,11 +144,8 @@ class _Builder:
         self._finish()
         return self._found
 
-    def _lines(self, name: str) -> Iterator[tuple[int, Line]]:
-        """Yield the usable lines of a file and report progress."""
-        return self._counted(self._reader.lines(name))
-
     def _counted(self, lines: Iterator[T]) -> Iterator[T]:
+        """Report progress while lines are read."""
         for each in lines:
             self._passed += 1
             if self._passed % _PROGRESS_EVERY == 0:
@@ -158,7 +154,7 @@ class _Builder:
 
     def _kept(self, *, before_rows: bool) -> None:
         """Write what is in no commit. Rows that refer to memories are written after them."""
-        for offset, line in self._lines(STORE):
+        for offset, line in self._counted(self._reader.lines(STORE)):
             if before_rows and line.get("kind") == SEQUENCE:
                 self._raise_stated_sequence(offset, line)
             shape = self._shapes.by_kind.get((STORE, str(line.get("kind", ""))))
@@ -177,20 +173,18 @@ class _Builder:
             self._reader.unused(STORE, offset, "it names no table, or no last key")
 
     def _commit_rows(self) -> None:
-        rows: list[Row] = []
-        places = []
-        for offset, line in self._lines(COMMITS):
-            try:
-                rows.append(commit_row(line, self._keys))
-                places.append(offset)
-                self._reader.adopted.update(adopted_marks(line))
-            except LineError as error:
-                self._reader.unused(COMMITS, offset, error)
-        why_not = insert_rows(self._connection, "commits", COMMIT_COLUMNS, rows)
-        for offset, why in zip(places, why_not, strict=True):
-            if why is not None:
+        def taken(line: Line) -> Row:
+            row = commit_row(line, self._keys)
+            self._reader.adopted.update(adopted_marks(line))
+            return row
+
+        found = list(self._counted(self._reader.made(COMMITS, taken)))
+        why_not = insert_rows(self._connection, "commits", COMMIT_COLUMNS, [row for _, row in found])
+        for (offset, row), why in zip(found, why_not, strict=True):
+            if why is None:
+                self._commits.add(row[0])
+            else:
                 self._reader.unused(COMMITS, offset, why)
-        self._commits = {row[0] for row, why in zip(rows, why_not, strict=True) if why is None}
 
     def _find_newest(self, name: str) -> None:
         for offset, line, shape in self._counted(self._reader.committed(name)):
@@ -203,15 +197,6 @@ class _Builder:
             seen = newest.get(row)
             if seen is None or commit >= seen[0]:
                 newest[row] = commit, name, None if line.get("removed") else offset
-
-    def _wanted(self) -> dict[str, set[int]]:
-        """Return the offsets of the newest lines, by file."""
-        wanted: dict[str, set[int]] = {}
-        for rows in self._newest.values():
-            for _, file, offset in rows.values():
-                if offset is not None:
-                    wanted.setdefault(file, set()).add(offset)
-        return wanted
 
     def _write_file(self, name: str, wanted: set[int]) -> None:
         """Write the newest line of each row in a file, in the order of the file."""
@@ -261,9 +246,7 @@ class _Builder:
     def _index(self, nodes: list[Row]) -> None:
         """Write what is derived from new nodes."""
         columns = self._shapes.rows["nodes"].table.columns
-        key, id_, content, speaker, closed_at = (
-            columns.index(name) for name in ("key", "id", "content", "speaker", "closed_at")
-        )
+        key, id_, content, speaker, closed_at = map(columns.index, ("key", "id", "content", "speaker", "closed_at"))
         rows = Rows()
         for row in nodes:
             rows.index(row, is_live=row[closed_at] is None)
@@ -273,7 +256,7 @@ class _Builder:
 
     def _raise_sequences(self) -> None:
         for table, newest in self._newest.items():
-            if self._shapes.rows[table].table.key == ("key",):
+            if self._shapes.rows[table].has_own_key:
                 last = max((int(row) for row in newest), default=0)
                 if table == "sessions":  # runs may name sessions that are no longer there
                     last = max(last, int(self._connection.execute(sql("session_last_key")).get))
@@ -289,21 +272,17 @@ class _Builder:
 
     def _history(self) -> None:
         rows, last = [], dict.fromkeys(self._shapes.rows, 0)
-        for offset, line in self._lines(HISTORY):
-            try:
-                seq, table, row, before = history_row(self._shapes, line)
-            except LineError as error:
-                self._reader.unused(HISTORY, offset, error)
-                continue
+        for offset, image in self._counted(self._reader.made(HISTORY, partial(history_row, self._shapes))):
+            seq, table, row, _ = image
             if seq not in self._commits:
                 self._found.cut(HISTORY, offset)
                 continue
-            rows.append((seq, table, row, before))
+            rows.append(image)
             if row.isdigit():
                 last[table] = max(last[table], int(row))
         self._connection.executemany(sql("history_put"), rows)
         for table, key in last.items():
-            if self._shapes.rows[table].table.key == ("key",):
+            if self._shapes.rows[table].has_own_key:
                 self._raise_sequence(table, key)
 
     def _drop_dangling(self) -> None:
@@ -317,20 +296,16 @@ class _Builder:
 
     def _vectors(self) -> None:
         models = {(name, size): key for key, name, size, *_ in self._connection.execute(sql("models_known"))}
-        for offset, line in self._lines(VECTORS):
-            try:
-                put_vector(self._connection, line, models=models, sources=self._sources)
-            except LineError as error:
-                self._reader.unused(VECTORS, offset, error)
+        put = partial(put_vector, self._connection, models=models, sources=self._sources)
+        for _ in self._counted(self._reader.made(VECTORS, put)):
+            pass
 
     def _finish(self) -> None:
-        """Note the progress of background work. All memories are searched for names again, so notes on single ones are
-        of no use.
-        """
+        """Note the progress of background work. All memories are searched for names again."""
         self._connection.execute(sql("relations_to_link_forget"))
         last = str(max(self._commits, default=0))
         self._connection.execute(sql("meta_put"), {"name": "aliases linked through commit", "value": last})
         if (self._folder / PEOPLE).exists():
-            for offset, line in self._lines(PEOPLE):
+            for offset, line in self._counted(self._reader.lines(PEOPLE)):
                 self._reader.by_hand(PEOPLE, offset, line, "entities")
         self._progress(max(self._total, self._passed), max(self._total, self._passed))

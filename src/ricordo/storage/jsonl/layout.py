@@ -80,9 +80,9 @@ def form_of(table: str) -> Form:
     return FORMS.get(table) or Form(file=OTHERS, kind=table)
 
 
-def file_of(table: str, image: Mapping[str, Any]) -> str:
-    """Return the file a row is written to. The file of a memory depends on its state."""
-    if table != "nodes":
+def file_of(table: str, image: Mapping[str, Any] | None = None) -> str:
+    """Return the file a row is written to. The file of a memory depends on its state; a removal has no image."""
+    if table != "nodes" or image is None:
         return form_of(table).file
     if image["closed_at"] is not None:
         return ARCHIVE

@@ -6,12 +6,12 @@ import json
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import apsw
 
 from ricordo.storage.database.apply import insert_all
-from ricordo.storage.database.history import text_of_key
+from ricordo.storage.database.history import marks, named, text_of_key
 from ricordo.storage.database.statements import Row, sql
 from ricordo.storage.jsonl.lines import (
     Findings,
@@ -25,6 +25,8 @@ from ricordo.storage.jsonl.lines import (
     parsed,
 )
 from ricordo.storage.jsonl.shapes import Shape, Shapes
+
+T = TypeVar("T")
 
 _KEY_DIGITS = 18
 """One less than the digits of the largest key that SQLite can hold."""
@@ -42,9 +44,9 @@ class KnownKeys:
 
     def learn(self, shape: Shape, line: Line, row: str) -> None:
         """Note the key of the row that a line holds."""
-        if shape.table.key != ("key",) or not row.isdigit() or line.get("removed"):
-            return
         table = shape.table.name
+        if not shape.has_own_key or not row.isdigit() or line.get("removed"):
+            return
         if table == "sessions":
             space = self.space(str(line.get("owner_user_id") or ""), str(line.get("chat_id") or ""))
             self.note(table, (space, line.get("session_id")), int(row))
@@ -67,36 +69,23 @@ class KnownKeys:
 
     def key(self, target: str, name: Any, *, space: int | None) -> int | None:
         """Return the key of a row by its id, that of a session by its name in its space; None if there is none."""
-        public = (space, name) if target == "sessions" else name
         known = self._known.setdefault(target, {})
-        if public not in known:
-            found = self._read(target, name, space)
-            if found is None:
-                return None
-            known[public] = found
-        return known[public]
-
-    def _read(self, target: str, name: Any, space: int | None) -> int | None:
-        found: int | None
-        if target == "sessions":
-            found = self._connection.execute(sql("session_by_id"), {"space": space, "session": name}).get
+        if target != "sessions":
+            public, statement, values = name, f'SELECT key FROM "{target}" WHERE id = :id', {"id": name}
         else:
-            found = self._connection.execute(f'SELECT key FROM "{target}" WHERE id = ?', (name,)).get
-        return found
+            public, statement, values = (space, name), sql("session_by_id"), {"space": space, "session": name}
+        if public not in known and (found := self._connection.execute(statement, values).get) is not None:
+            known[public] = found
+        return known.get(public)
 
 
 class LineReader:
     """Reads the lines of a folder's files and notes those that cannot be used."""
 
     def __init__(self, folder: Path, shapes: Shapes, found: Findings) -> None:
-        """Args:
-        found: receives the lines that are not returned.
-        """
-        self.folder = folder
-        self.shapes = shapes
-        self.found = found
-        self.adopted: set[str] = set()
-        """The marks of lines that commits have adopted."""
+        self.folder, self.shapes = folder, shapes
+        self.found = found  # receives the lines that are not returned
+        self.adopted: set[str] = set()  # the marks of lines that commits have adopted
         self.parse: Callable[[bytes], Any] = json.loads
 
     def lines(self, name: str, *, start: int = 0) -> Iterator[tuple[int, Line]]:
@@ -113,6 +102,16 @@ class LineReader:
                     self.found.cut(name, offset)
                 else:
                     self.unused(name, offset, error)
+
+    def made(self, name: str, make: Callable[[Line], T], *, start: int = 0) -> Iterator[tuple[int, T]]:
+        """Yield (offset, what is made of the line) of a file. `make` may raise LineError."""
+        for offset, line in self.lines(name, start=start):
+            try:
+                found = make(line)
+            except LineError as error:
+                self.unused(name, offset, error)
+            else:
+                yield offset, found
 
     def committed(self, name: str, *, start: int = 0) -> Iterator[tuple[int, Line, Shape]]:
         """Yield (offset, line, shape) of the lines that name a row and a commit. Others are written by hand."""
@@ -132,15 +131,14 @@ class LineReader:
 
     def unused(self, name: str, offset: int, why: object) -> None:
         """Note a line that cannot be used."""
-        self.found.unused.note(name, offset, str(why))
+        self.found.unused.setdefault((name, offset), str(why))
 
 
 def insert_rows(
     connection: apsw.Connection, table: str, columns: Sequence[str], rows: Sequence[Row]
 ) -> list[str | None]:
     """Insert all rows that fit. Return for each None, or why it does not fit. Built from names of the schema."""
-    names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
-    statement = f'INSERT INTO "{table}" ({names}) VALUES ({marks})'
+    statement = f'INSERT INTO "{table}" ({named(columns)}) VALUES ({marks(columns)})'
     connection.execute("SAVEPOINT inserting")
     try:
         insert_all(connection, statement, rows)
@@ -161,9 +159,7 @@ def _why_not(connection: apsw.Connection, statement: str, row: Row) -> str | Non
 
 
 def drop_dangling(connection: apsw.Connection, shapes: Shapes, table: str) -> Iterator[tuple[str, str]]:
-    """Delete the rows of a table that refer to missing rows. Yield (row, table of the missing row) for each. The
-    statements are built from names of the schema.
-    """
+    """Delete the rows of a table that refer to missing rows. Yield (row, table of the missing row) for each."""
     shape = shapes.rows.get(table) or shapes.kept.get(table)
     key = shape.table.key if shape else ("NULL",)  # derived rows are computed again anyway
     for reference in shapes.truth.references:
@@ -178,9 +174,8 @@ def drop_dangling(connection: apsw.Connection, shapes: Shapes, table: str) -> It
 
 def names_row(row: Any, shape: Shape) -> TypeGuard[str]:
     """Return whether a value can be the name of a row of a table."""
-    if shape.table.key != ("key",):
-        return isinstance(row, str)
-    return isinstance(row, str) and row.isascii() and row.isdigit() and len(row) <= _KEY_DIGITS
+    is_key = isinstance(row, str) and row.isascii() and row.isdigit() and len(row) <= _KEY_DIGITS
+    return is_key if shape.has_own_key else isinstance(row, str)
 
 
 def commit_row(line: Line, keys: KnownKeys) -> Row:
@@ -208,8 +203,8 @@ def commit_row(line: Line, keys: KnownKeys) -> Row:
 
 def adopted_marks(line: Line) -> list[str]:
     """Return the marks of the lines that a commit has adopted, from the line of the commit."""
-    marks = line.get("adopted")
-    return [mark for mark in marks if isinstance(mark, str)] if isinstance(marks, list) else []
+    found = line.get("adopted")
+    return [mark for mark in found if isinstance(mark, str)] if isinstance(found, list) else []
 
 
 def history_row(shapes: Shapes, line: Line) -> tuple[int, str, str, str]:
@@ -231,16 +226,14 @@ def put_kept(connection: apsw.Connection, shape: Shape, line: Line, keys: KnownK
             raise LineError("it names no row that could be removed") from None
         return
     image = shape.image(line, keys)
-    if table.key == ("key",):
+    if shape.has_own_key:
         if not names_row(line.get("row"), shape):
             raise LineError("it names no row")
         image["key"] = int(line["row"])
-    named, marks = ", ".join(f'"{name}"' for name in table.columns), ", ".join("?" * len(table.columns))
-    values = [image[name] for name in table.columns]
     updates = ", ".join(f'"{name}" = excluded."{name}"' for name in table.columns if name not in table.key)
     then = f"DO UPDATE SET {updates}" if updates else "DO NOTHING"
-    key = ", ".join(f'"{name}"' for name in table.key)
-    connection.execute(f'INSERT INTO "{table.name}" ({named}) VALUES ({marks}) ON CONFLICT ({key}) {then}', values)
+    values = [image[name] for name in table.columns]
+    connection.execute(f"{table.insert} ON CONFLICT ({named(table.key)}) {then}", values)
 
 
 def put_vector(
@@ -250,15 +243,12 @@ def put_vector(
     models: Mapping[tuple[Any, Any], int],
     sources: Mapping[str, tuple[int, str]],
 ) -> None:
-    """Write the vector of a line, or delete it if the line says so. A vector of an older text, or of a model that is no
-    longer used, is left out.
+    """Write the vector of a line, or delete it if the line says so; one of an older text or an unknown model is left
+    out. Raises LineError.
 
     Args:
         models: keys of the models by name and dimension.
         sources: the key of each memory by its id, and the hash of its text.
-
-    Raises:
-        LineError: the line holds no vector.
     """
     name, dimension = line.get("model"), line.get("dimension")
     if not isinstance(name, str) or not isinstance(dimension, int):
@@ -276,15 +266,10 @@ def put_vector(
         raise LineError("not a vector") from None
     if len(vector) != dimension + 4:
         raise LineError("a vector of another length")
-    if words is not None and not _are_vectors_of(pieces, words):
+    count = len(pieces.split(" ")) if isinstance(pieces, str) and pieces else 0
+    if words is not None and (count == 0 or len(words) < count or len(words) % count):
         raise LineError("the number of word vectors is wrong")
     embedding = connection.execute(sql("vector_put"), (key, model, vector)).get
     if embedding is not None and words is not None:
         values = {"embedding": embedding, "pieces": pieces, "vectors": words}
         connection.execute(sql("word_vectors_insert"), values)
-
-
-def _are_vectors_of(pieces: Any, words: bytes) -> bool:
-    """Return whether bytes can be the vectors of the pieces in a text, which are separated by blanks."""
-    count = len(pieces.split(" ")) if isinstance(pieces, str) and pieces else 0
-    return count > 0 and len(words) >= count and len(words) % count == 0

@@ -7,7 +7,6 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
 from typing import Any, Literal, Protocol
 
 import apsw
@@ -36,13 +35,21 @@ _NEVER_TIMES = frozenset(("first_at", "last_at"))
 _HIDDEN = {"key": "row", "commit_seq": "commit", "seal": "seal"}
 _TYPE_NAMES: Mapping[type, str] = {str: "text", int: "a whole number", float: "a number", bytes: "base64"}
 _COLUMN_TYPES: Mapping[str, type] = {"TEXT": str, "INTEGER": int, "REAL": float, "BLOB": bytes}
-_READERS: Mapping[Kind, Callable[[Any], Any]] = {
-    "time": milliseconds,
-    "json": json_text,
-    "blob": base64_bytes,
-    "real": real_number,
-    "whole": whole_number,
+
+
+def _json_value(text: str) -> Any:
+    parsed = json.loads(text)
+    return parsed if encode(parsed) == text else text
+
+
+_FORMS: Mapping[Kind, tuple[Callable[[Any], Any], Callable[[Any], Any] | None]] = {
+    "time": (milliseconds, iso),
+    "json": (json_text, _json_value),
+    "blob": (base64_bytes, lambda value: b64encode(value).decode()),
+    "real": (real_number, None),
+    "whole": (whole_number, None),
 }
+"""How values of a kind are read from a line and, if not as they are, written to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,15 +58,15 @@ class Column:
 
     Args:
         target: the table that a reference leads to.
-        default: the default of the schema, as SQL.
+        default: the value where a line does not mention the column.
     """
 
     name: str
     field: str
     kind: Kind
-    holds: type = str
-    target: str = ""
-    default: str = ""
+    holds: type
+    target: str
+    default: Any
 
 
 class Keys(Protocol):
@@ -70,27 +77,33 @@ class Keys(Protocol):
     def key(self, target: str, name: Any, *, space: int | None) -> int | None: ...
 
 
-@dataclass(frozen=True)
 class Shape:
-    """A table as lines: what is selected of a row, how it is written, and how it is read."""
+    """A table as lines: what is selected of a row, how it is written, and how it is read.
 
-    table: Table
-    form: Form
-    columns: tuple[Column, ...]
+    Attributes:
+        select: a SELECT of everything in a row, references by public name, for use with a WHERE that calls it `t`. It
+            is built from the names of the schema.
+        where_key: the condition that finds a row by its key, in which bytes are hexadecimal digits.
+    """
 
-    @cached_property
-    def select(self) -> str:
-        """A SELECT of everything in a row, references by public name, for use with a WHERE that calls it `t`. It is
-        built from the names of the schema.
-        """
-        wanted = [*(_expression(each) for each in self.columns), *(f't."{name}"' for name in self.table.key)]
-        return f'SELECT {", ".join(wanted)} FROM main."{self.table.name}" AS t'
-
-    @cached_property
-    def where_key(self) -> str:
-        """The condition that finds a row by its key, in which bytes are hexadecimal digits."""
-        blobs = {each.name for each in self.columns if each.kind == "blob"}
-        return " AND ".join(f'"{name}" = {"unhex(?)" if name in blobs else "?"}' for name in self.table.key)
+    def __init__(self, table: Table, form: Form, columns: tuple[Column, ...]) -> None:
+        self.table, self.form, self.columns = table, form, columns
+        wanted = [*map(_expression, columns), *(f't."{name}"' for name in table.key)]
+        self.select = f'SELECT {", ".join(wanted)} FROM main."{table.name}" AS t'
+        blobs = {each.name for each in columns if each.kind == "blob"}
+        self.where_key = " AND ".join(f'"{name}" = {"unhex(?)" if name in blobs else "?"}' for name in table.key)
+        self.has_own_key = table.key == ("key",)
+        self.kind: Line = {"kind": form.kind} if form.kind else {}
+        self.references = tuple(each for each in columns if each.kind == "reference")
+        self._places = {each.name: place for place, each in enumerate(columns)}
+        self._fields = tuple(_HIDDEN[each.name] if each.kind == "own" else each.field for each in columns)
+        numbered = tuple(enumerate(columns))
+        self._spaces = tuple(place for place, each in numbered if each.kind == "space")
+        self._references = tuple((place, each) for place, each in numbered if each.kind == "reference")
+        self._readers = tuple((place, _FORMS[each.kind][0]) for place, each in numbered if each.kind in _FORMS)
+        self._defaults = tuple((place, each.default) for place, each in numbered if each.default is not None)
+        self._sealed = tuple(place for place, each in numbered if each.name != "seal")
+        self._valid_types: set[tuple[type, ...]] = set()  # the combinations of value types found valid so far
 
     def key_of(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the key of a row of `select`."""
@@ -98,15 +111,16 @@ class Shape:
 
     def line(self, row: tuple[Any, ...], extra: Mapping[str, Any]) -> Line:
         """Return a row of `select` as a line."""
-        found: Line = {"kind": self.form.kind} if self.form.kind else {}
+        found = dict(self.kind)
         for column, value in zip(self.columns, row, strict=False):
-            if value is None or (column.default and value == _default(column)):
+            if value is None or column.kind == "own" or value == column.default:
                 continue
             if column.kind == "space":
                 owner, chat = json.loads(value)
                 found["owner_user_id"], found["chat_id"] = owner or None, chat or None
-            elif column.kind != "own":
-                found[column.field] = _written(column, value)
+            else:
+                _, write = _FORMS.get(column.kind, (None, None))
+                found[column.field] = write(value) if write else value
         return {**found, **extra}
 
     def image(self, line: Line, keys: Keys) -> dict[str, Any]:
@@ -116,11 +130,12 @@ class Shape:
 
     def whole(self, line: Line, keys: Keys) -> tuple[Any, ...]:
         """Return the values of a row from a line that a commit wrote, in the order of the columns. Raises LineError."""
-        values = self._values(line, keys)
+        values, places = self._values(line, keys), self._places
         try:
-            values[self._commit], values[self._seal] = int(values[self._commit]), bytes.fromhex(values[self._seal])
-            if self._key is not None:
-                values[self._key] = int(values[self._key])
+            values[places["commit_seq"]] = int(values[places["commit_seq"]])
+            values[places["seal"]] = bytes.fromhex(values[places["seal"]])
+            if self.has_own_key:
+                values[places["key"]] = int(values[places["key"]])
         except (TypeError, ValueError):
             raise LineError("its commit, seal or row is missing or malformed") from None
         return tuple(values)
@@ -131,12 +146,10 @@ class Shape:
 
     def holds(self, values: tuple[Any, ...]) -> bool:
         """Return whether a whole row is as its commit wrote it."""
-        return is_sealed(self._sealed(values), values[self._seal])
+        return is_sealed([values[place] for place in self._sealed], values[self._places["seal"]])
 
     def _values(self, line: Line, keys: Keys) -> list[Any]:
-        """Return what a line says of each column. A million lines pass here, so the common steps run for all columns at
-        once.
-        """
+        """Return what a line says of each column, in steps for all columns at once: a million lines pass here."""
         values: list[Any] = list(map(line.get, self._fields))
         for place, read in self._readers:
             if values[place] is not None:
@@ -157,52 +170,6 @@ class Shape:
                 self._valid_types.add(types)
         return values
 
-    @cached_property
-    def _valid_types(self) -> set[tuple[type, ...]]:
-        """The combinations of value types found valid so far."""
-        return set()
-
-    @cached_property
-    def _fields(self) -> tuple[str, ...]:
-        return tuple(_HIDDEN[each.name] if each.kind == "own" else each.field for each in self.columns)
-
-    @cached_property
-    def _spaces(self) -> tuple[int, ...]:
-        return tuple(place for place, each in enumerate(self.columns) if each.kind == "space")
-
-    @cached_property
-    def _references(self) -> tuple[tuple[int, Column], ...]:
-        return tuple((place, each) for place, each in enumerate(self.columns) if each.kind == "reference")
-
-    @cached_property
-    def _readers(self) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
-        return tuple((place, _READERS[each.kind]) for place, each in enumerate(self.columns) if each.kind in _READERS)
-
-    @cached_property
-    def _defaults(self) -> tuple[tuple[int, Any], ...]:
-        return tuple((place, _default(each)) for place, each in enumerate(self.columns) if each.default)
-
-    @cached_property
-    def _sealed(self) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-        sealed = self.table.sealed
-        return itemgetter(*(place for place, each in enumerate(self.columns) if each.name in sealed))
-
-    @cached_property
-    def _places(self) -> Mapping[str, int]:
-        return {each.name: place for place, each in enumerate(self.columns)}
-
-    @cached_property
-    def _commit(self) -> int:
-        return self._places["commit_seq"]
-
-    @cached_property
-    def _seal(self) -> int:
-        return self._places["seal"]
-
-    @cached_property
-    def _key(self) -> int | None:
-        return self._places["key"] if self.table.key == ("key",) else None
-
 
 def _expression(column: Column) -> str:
     name = f't."{column.name}"'
@@ -212,18 +179,6 @@ def _expression(column: Column) -> str:
         public = "session_id" if column.target == "sessions" else "id"
         return f'(SELECT "{public}" FROM main."{column.target}" WHERE key = {name})'
     return name
-
-
-def _written(column: Column, value: Any) -> Any:
-    match column.kind:
-        case "time":
-            return iso(value)
-        case "json":
-            parsed = json.loads(value)
-            return parsed if encode(parsed) == value else value
-        case "blob":
-            return b64encode(value).decode()
-    return value
 
 
 def _checked(column: Column, value: Any) -> Any:
@@ -244,16 +199,6 @@ def _key_of(column: Column, value: Any, keys: Keys, space: int | None) -> int:
     if key is None:
         raise LineError(f"{column.field}: {value!r} does not exist")
     return key
-
-
-def _default(column: Column) -> Any:
-    """Return the value of a column that a line does not mention."""
-    text = column.default
-    if not text:
-        return None
-    if text.startswith("'"):
-        return text[1:-1].replace("''", "'")
-    return float(text) if column.kind == "real" else int(text)
 
 
 @dataclass(frozen=True)
@@ -281,33 +226,27 @@ def shapes_of(connection: apsw.Connection) -> Shapes:
     """Return the shapes that the schema of a database yields."""
     truth = truth_of(connection)
     kinds: dict[str, list[tuple[str, str, str]]] = {}
-    for table, name, declared, default in connection.execute(sql("schema_column_kinds")):
-        kinds.setdefault(table, []).append((name, declared, default))
+    for name, *column in connection.execute(sql("schema_column_kinds")):
+        kinds.setdefault(name, []).append((column[0], column[1], column[2]))
+    keys: dict[str, list[tuple[int, str]]] = {}
+    for name, column_name, place in connection.execute(sql("schema_columns")):
+        if place:
+            keys.setdefault(name, []).append((place, column_name))
     # A row without a public name is referred to by its key, which is written as it is.
     named = {table for table, columns in kinds.items() if "id" in {name for name, *_ in columns}}
     named |= {"spaces", "sessions"}
     targets = {(each.table, each.column): each.target for each in truth.references if each.target in named}
 
     def shape(table: Table, form: Form) -> Shape:
-        columns = tuple(
-            _column(form, *each, target=targets.get((table.name, each[0]), "")) for each in kinds[table.name]
-        )
-        return Shape(table=table, form=form, columns=columns)
+        columns = (_column(form, *each, target=targets.get((table.name, each[0]), "")) for each in kinds[table.name])
+        return Shape(table, form, tuple(columns))
+
+    def plain(name: str) -> Table:
+        key = tuple(column for _, column in sorted(keys[name]))
+        return Table(name=name, columns=tuple(each[0] for each in kinds[name]), key=key)
 
     rows = {name: shape(table, form_of(name)) for name, table in truth.tables.items()}
-    kept = {
-        name: shape(_plain_table(connection, name, tuple(each[0] for each in kinds[name])), form)
-        for name, form in KEPT.items()
-    }
-    return Shapes(truth=truth, rows=rows, kept=kept)
-
-
-def _plain_table(connection: apsw.Connection, name: str, columns: tuple[str, ...]) -> Table:
-    """Describe a table outside the truth in the same way."""
-    key = [
-        (place, column) for table, column, place in connection.execute(sql("schema_columns")) if table == name and place
-    ]
-    return Table(name=name, columns=columns, key=tuple(column for _, column in sorted(key)))
+    return Shapes(truth=truth, rows=rows, kept={name: shape(plain(name), form) for name, form in KEPT.items()})
 
 
 def _column(form: Form, name: str, declared: str, default: str, *, target: str) -> Column:
@@ -329,5 +268,9 @@ def _column(form: Form, name: str, declared: str, default: str, *, target: str) 
     elif declared == "INTEGER":
         kind = "whole"
     field = form.names.get(name, f"{name}_" if name in RESERVED else name)
+    value: Any = None
+    if default:
+        is_text = default.startswith("'")
+        value = default[1:-1].replace("''", "'") if is_text else (float if kind == "real" else int)(default)
     holds = int if target else _COLUMN_TYPES[declared]
-    return Column(name=name, field=field, kind=kind, holds=holds, target=target, default=default)
+    return Column(name=name, field=field, kind=kind, holds=holds, target=target, default=value)

@@ -21,6 +21,7 @@ from ricordo.storage.jsonl.layout import (
     EPISODES,
     HISTORY,
     MEMORIES,
+    MEMORY_FILES,
     SEQUENCE,
     SETTINGS,
     STORE,
@@ -35,6 +36,7 @@ FileLine = tuple[str, bytes]
 """The name of a file, and a line for it."""
 
 _VECTORS = "embeddings"
+_SETTINGS = ", ".join(f"'{name}'" for name in SETTINGS)
 _IN_FILE = {
     MEMORIES: "t.closed_at IS NULL AND t.type != 'episodic'",
     EPISODES: "t.closed_at IS NULL AND t.type = 'episodic'",
@@ -59,7 +61,7 @@ def _watch(connection: apsw.Connection, table: str, key: tuple[str, ...], event:
     row = ", ".join(
         f'CASE typeof({side}."{name}") WHEN \'blob\' THEN hex({side}."{name}") ELSE {side}."{name}" END' for name in key
     )
-    kept = f"WHEN {side}.name IN ({', '.join(map(repr, SETTINGS))}, '')" if table == "meta" else ""
+    kept = f"WHEN {side}.name IN ({_SETTINGS})" if table == "meta" else ""
     connection.execute(
         f'CREATE TEMP TRIGGER IF NOT EXISTS "touched_{table}_{event}" AFTER {event} ON main."{table}" {kept} BEGIN '
         f"INSERT INTO touched VALUES ('{table}', json_array({row})) ON CONFLICT DO NOTHING; END"
@@ -72,11 +74,7 @@ def commits_after(connection: apsw.Connection, seq: int) -> list[int]:
 
 
 def lines_of_commit(connection: apsw.Connection, shapes: Shapes, seq: int, extra: Line) -> Iterator[FileLine]:
-    """Yield the lines of all that the newest commit wrote, replaced and removed; its own line is the last.
-
-    Args:
-        extra: fields to add to the line of the commit.
-    """
+    """Yield the lines of all that the newest commit wrote and removed; its own, with `extra` fields, is last."""
     for shape in shapes.rows.values():
         for row in connection.execute(f"{shape.select} WHERE t.commit_seq = ?", (seq,)):
             yield row_line(shape, row)
@@ -84,18 +82,22 @@ def lines_of_commit(connection: apsw.Connection, shapes: Shapes, seq: int, extra
         yield HISTORY, history_line(seq, name, row, before)
         table = shapes.truth.tables[name]
         if table.current(connection, table.row_id(table.image(before, row)).key) is None:
-            yield _removal_line(shapes.rows[name], row, seq)
+            yield file_of(name), data({**shapes.rows[name].kind, "row": row, "commit": seq, "removed": True})
     yield COMMITS, commit_line(connection, seq, extra)
 
 
 def touched_lines(connection: apsw.Connection, shapes: Shapes) -> list[FileLine]:
     """Return the lines of all that was changed outside the truth in this transaction, and forget the notes of it."""
     found = []
-    for table, key in DatabaseSnapshot(connection).rows("touched_rows"):
+    for table, text in DatabaseSnapshot(connection).rows("touched_rows"):
+        key = json.loads(text)
         if table == _VECTORS:
-            found += vector_lines(connection, *json.loads(key))
-        else:
-            found.append(_kept_line(connection, shapes.kept[table], json.loads(key)))
+            found += vector_lines(connection, *key)
+            continue
+        shape = shapes.kept[table]
+        row = connection.execute(f"{shape.select} WHERE {shape.where_key}", key).fetchone()
+        gone = {"kind": shape.form.kind, "row": key, "removed": True}
+        found.append(kept_row_line(shape, row) if row is not None else (STORE, summed(gone)))
     if found:
         connection.execute(sql("touched_forget"))
     return found
@@ -106,32 +108,30 @@ def lines_of_file(connection: apsw.Connection, shapes: Shapes, name: str) -> Ite
     sources: dict[str, Callable[[], Iterator[bytes]]] = {
         HISTORY: lambda: (history_line(*row) for row in DatabaseSnapshot(connection).each("history_whole", {})),
         COMMITS: lambda: (commit_line(connection, seq, {}) for seq in commits_after(connection, 0)),
-        VECTORS: lambda: (line for pair in _vector_keys(connection) for _, line in vector_lines(connection, *pair)),
+        VECTORS: lambda: (
+            line
+            for pair in DatabaseSnapshot(connection).rows("embedding_pairs")
+            for _, line in vector_lines(connection, *pair)
+        ),
         STORE: lambda: _kept_lines(connection, shapes),
     }
     return sources.get(name, lambda: _row_lines(connection, shapes, name))()
 
 
-def _vector_keys(connection: apsw.Connection) -> list[tuple[int, int]]:
-    return [(node, model) for node, model in DatabaseSnapshot(connection).each("embedding_pairs", {})]
-
-
 def _row_lines(connection: apsw.Connection, shapes: Shapes, name: str) -> Iterator[bytes]:
+    where = _IN_FILE.get(name, "TRUE")
     for shape in shapes.rows.values():
-        is_memory = shape.table.name == "nodes" and name in _IN_FILE
-        if is_memory or (shape.table.name != "nodes" and shape.form.file == name):
-            where = f"WHERE {_IN_FILE[name]}" if is_memory else ""
+        if name in MEMORY_FILES if shape.table.name == "nodes" else shape.form.file == name:
             order = ", ".join(f't."{each}"' for each in ("commit_seq", *shape.table.key))
-            for row in connection.execute(f"{shape.select} {where} ORDER BY {order}"):
+            for row in connection.execute(f"{shape.select} WHERE {where} ORDER BY {order}"):
                 yield row_line(shape, row)[1]
 
 
 def _kept_lines(connection: apsw.Connection, shapes: Shapes) -> Iterator[bytes]:
     yield from (line for _, line in sequence_lines(connection, shapes))
     for shape in shapes.kept.values():
-        names = ", ".join(map(repr, SETTINGS))
-        where = f"WHERE t.name IN ({names})" if shape.table.name == "meta" else ""
-        for row in connection.execute(f"{shape.select} {where}"):
+        where = f"t.name IN ({_SETTINGS})" if shape.table.name == "meta" else "TRUE"
+        for row in connection.execute(f"{shape.select} WHERE {where}"):
             yield kept_row_line(shape, row)[1]
 
 
@@ -147,7 +147,7 @@ def row_line(shape: Shape, row: tuple[Any, ...]) -> FileLine:
 
 def kept_row_line(shape: Shape, row: tuple[Any, ...]) -> FileLine:
     """Return the line of a row outside the truth, as the shape's `select` yields it."""
-    extra = {"row": text_of_key(shape.key_of(row))} if shape.table.key == ("key",) else {}
+    extra = {"row": text_of_key(shape.key_of(row))} if shape.has_own_key else {}
     return shape.form.file, summed(shape.line(row, extra))
 
 
@@ -156,35 +156,16 @@ def history_line(seq: int, table: str, row: str, before: str) -> bytes:
     return data({"commit": seq, "table": table, "row": row, "before": json.loads(before)})
 
 
-def _removal_line(shape: Shape, row: str, seq: int) -> FileLine:
-    """Return the line of a removed row; its last version is in the history."""
-    kind = {"kind": shape.form.kind} if shape.form.kind else {}
-    file = MEMORIES if shape.table.name == "nodes" else shape.form.file
-    return file, data({**kind, "row": row, "commit": seq, "removed": True})
-
-
 def commit_line(connection: apsw.Connection, seq: int, extra: Line) -> bytes:
     """Return the line that makes the other lines of a commit count."""
     row = connection.execute(sql("commit_line"), {"seq": seq}).fetchone()
     assert row is not None
-    _, owner, chat, at, actor, origin, reason, run_id, seal, digest, hashed = row
-    run = {"run_id": run_id} if run_id is not None else {}
-    return data(
-        {
-            "commit": seq,
-            "at": iso(at),
-            "actor": actor,
-            "origin": origin,
-            "reason": reason,
-            **run,
-            "owner_user_id": owner or None,
-            "chat_id": chat or None,
-            "seal": seal.hex(),
-            "digest": digest.hex(),
-            "hash": hashed.hex(),
-            **extra,
-        }
-    )
+    _, owner, chat, at, actor, origin, reason, run_id, *hashes = row
+    line: Line = {"commit": seq, "at": iso(at), "actor": actor, "origin": origin, "reason": reason}
+    line |= {"run_id": run_id} if run_id is not None else {}
+    line |= {"owner_user_id": owner or None, "chat_id": chat or None}
+    line |= {name: value.hex() for name, value in zip(("seal", "digest", "hash"), hashes, strict=True)}
+    return data({**line, **extra})
 
 
 def vector_lines(connection: apsw.Connection, node: int, model: int) -> list[FileLine]:
@@ -204,20 +185,11 @@ def vector_lines(connection: apsw.Connection, node: int, model: int) -> list[Fil
     return [(VECTORS, summed(line))]
 
 
-def _kept_line(connection: apsw.Connection, shape: Shape, key: list[Any]) -> FileLine:
-    """Return the line of a row outside the truth, or of its removal."""
-    row = connection.execute(f"{shape.select} WHERE {shape.where_key}", key).fetchone()
-    if row is None:
-        return shape.form.file, summed({"kind": shape.form.kind, "row": key, "removed": True})
-    return kept_row_line(shape, row)
-
-
 def sequence_lines(connection: apsw.Connection, shapes: Shapes) -> list[FileLine]:
     """Return the lines that say which keys of a table are used up, for the tables that have lines."""
-    found = DatabaseSnapshot(connection).rows("sequences")
     return [
         (STORE, summed({"kind": SEQUENCE, "table": table, "last": last}))
-        for table, last in found
+        for table, last in connection.execute(sql("sequences"))
         if table in shapes.rows or table in shapes.kept
     ]
 
@@ -236,11 +208,11 @@ class ScopedLines:
     def __init__(self, snapshot: DatabaseSnapshot, scope: Scope) -> None:
         self._snapshot = snapshot
         self._connection = snapshot.connection
-        self._shapes: Shapes = shapes_of(snapshot.connection)
-        self._spaces = json.dumps(snapshot.visible(scope))
-        self._visible = frozenset(snapshot.visible(scope))
+        self._shapes = shapes_of(snapshot.connection)
+        visible = snapshot.visible(scope)
+        self._visible, self._home = frozenset(visible), next(iter(visible), 0)
+        self._spaces = {"spaces": json.dumps(visible)}
         self._pairs = {(scope.owner, ""), ("", scope.chat or "")} - {("", "")}
-        self._home = next(iter(snapshot.visible(scope)), 0)
         self._commits: set[int] = set()
         self._space_of = lru_cache(maxsize=100_000)(self._read_space)
 
@@ -251,7 +223,7 @@ class ScopedLines:
 
     def count(self) -> int:
         """Return an estimate of the number of lines."""
-        return int(self._snapshot.value("whole_size", {"spaces": self._spaces}) or 0)
+        return int(self._snapshot.value("whole_size", self._spaces) or 0)
 
     def lines(self) -> Iterator[FileLine]:
         """Yield the lines: first what is outside the truth, last the commits."""
@@ -261,7 +233,7 @@ class ScopedLines:
         for shape in self._shapes.rows.values():
             yield from self._rows(shape)
         yield from self._history()
-        for node, model in self._connection.execute(sql("whole_vectors"), {"spaces": self._spaces}):
+        for node, model in self._connection.execute(sql("whole_vectors"), self._spaces):
             yield from vector_lines(self._connection, node, model)
         yield from self._kept(before_rows=False)
         yield from self._commit_lines()
@@ -270,20 +242,19 @@ class ScopedLines:
         """Yield the rows whose space, or everything they refer to, the caller may see. Built from the schema."""
         order = ", ".join(f't."{name}"' for name in shape.table.key)
         statement = f"{shape.select} WHERE {self._condition(shape)} ORDER BY {order}"
-        place = [column.name for column in shape.columns].index("commit_seq")
-        for row in self._connection.execute(statement, {"spaces": self._spaces}):
+        place = shape.table.columns.index("commit_seq")
+        for row in self._connection.execute(statement, self._spaces):
             self._commits.add(row[place])
             yield row_line(shape, row)
 
     def _condition(self, shape: Shape) -> str:
         seen = "IN (SELECT value FROM json_each(:spaces))"
-        if any(column.kind == "space" for column in shape.columns):
+        if _SPACE in shape.table.columns:
             return f't."{_SPACE}" {seen}'
         ends = [
             f'(t."{column.name}" IS NULL OR EXISTS (SELECT 1 FROM main."{column.target}" AS o'
             f' WHERE o.key = t."{column.name}" AND o."{_SPACE}" {seen}))'
-            for column in shape.columns
-            if column.kind == "reference"
+            for column in shape.references
         ]
         return " AND ".join(ends) or "0"  # rows of no owner are shown to no caller
 
@@ -298,12 +269,11 @@ class ScopedLines:
         """Apply `_condition` to a former version of a row."""
         if _SPACE in image:
             return image[_SPACE] in self._visible
-        ends = [
-            self._space_of(column.target, image[column.name])
-            for column in self._shapes.rows[table].columns
-            if column.kind == "reference" and image[column.name] is not None
-        ]
-        return bool(ends) and all(space in self._visible for space in ends)
+        return self._are_ends_visible(self._shapes.rows[table], image)
+
+    def _are_ends_visible(self, shape: Shape, image: Image) -> bool:
+        ends = [each for each in shape.references if image[each.name] is not None]
+        return bool(ends) and all(self._space_of(each.target, image[each.name]) in self._visible for each in ends)
 
     def _read_space(self, table: str, key: int) -> int | None:
         """Return the space that a row is in, or was in before it was removed."""
@@ -317,16 +287,14 @@ class ScopedLines:
         for name, shape in self._shapes.kept.items():
             if (name in AFTER_ROWS) == before_rows:
                 continue
-            columns = [column.name for column in shape.columns]
+            columns = shape.table.columns
             raw = ", ".join(f't."{each}"' for each in columns)
             for row in self._connection.execute(f"SELECT {raw}, {shape.select.removeprefix('SELECT ')}"):
                 if self._is_kept_visible(name, shape, dict(zip(columns, row, strict=False))):
                     yield kept_row_line(shape, row[len(columns) :])
 
     def _is_kept_visible(self, name: str, shape: Shape, image: Image) -> bool:
-        """Return whether the caller may see a row outside the truth. Everyone sees the models of a store; its settings
-        come only with the whole store; the rest belongs to its owner.
-        """
+        """Return whether the caller may see a row outside the truth: models always, settings with the whole store."""
         if name in ("model_use", "meta"):
             return self.is_all and (name == "model_use" or image["name"] in SETTINGS)
         if name == "models":
@@ -338,8 +306,7 @@ class ScopedLines:
         if name in _PARTS:
             whole, column = _PARTS[name]
             return self._space_of(whole, image[column]) in self._visible
-        ends = [column for column in shape.columns if column.kind == "reference"]
-        return bool(ends) and all(self._space_of(each.target, image[each.name]) in self._visible for each in ends)
+        return self._are_ends_visible(shape, image)
 
     def _commit_lines(self) -> Iterator[FileLine]:
         """Yield the commits in order. One whose first row is in another space is moved to the caller's own."""
