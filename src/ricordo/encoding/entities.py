@@ -136,6 +136,20 @@ class EntityResolver:
             self._found[name] = given or self._known(name) or self._make(name)
         return self._found[name]
 
+    def named_clearly(self, name: str) -> Entity | None:
+        """Return the entity of a name as `named` does; None if several people have it."""
+        with contextlib.suppress(InvalidError):
+            return self.named(name)
+        return None
+
+    def find_any(self, names: Sequence[str]) -> Entity | None:
+        """Return the entity of the first name that is known and clear, from this change or before it."""
+        for name in names:
+            with contextlib.suppress(InvalidError):
+                if (entity := self.find(name)) is not None:
+                    return entity
+        return None
+
     def find(self, name: str) -> Entity | None:
         """Return the entity of a name, or None. Raises like `named`."""
         return self._found.get(name) or self._known(name)
@@ -169,7 +183,7 @@ class EntityResolver:
 
     def add_aliases(self, entity: Entity, names: Sequence[str]) -> None:
         """Add names that no entity has to one; they lead to it from then on."""
-        fresh = [name for name in dict.fromkeys(names) if name_key(name) and _known(self, (name,)) is None]
+        fresh = [name for name in dict.fromkeys(names) if name_key(name) and self.find_any((name,)) is None]
         if fresh:
             held = self._new if entity.id in self._new else self._put
             now = held.get(entity.id, entity)
@@ -230,12 +244,13 @@ class EntityResolver:
         wife, ends the one before; without `may_end` it is not added while there is one.
         """
         whose = None if source is None else source.id
-        present = [self._altered.get(each.id, each) for each in (*self._before(predicate, source), *self._relations)]
-        present = [
-            each
-            for each in present
-            if each.predicate == predicate and each.source == whose and each.valid_until is None
-        ]
+        if source is None:
+            stored: Sequence[Relation] = self._snapshot.entities.open_relations(self._scope, predicate)
+        else:
+            stored = self._snapshot.entities.relations(source.key) if source.key else ()
+        known_so_far = (self._altered.get(each.id, each) for each in (*stored, *self._relations))
+        kind = (predicate, whose, None)
+        present = [each for each in known_so_far if (each.predicate, each.source, each.valid_until) == kind]
         if known := self._same(predicate, target, whose, end=end):
             self._extend(known, start=start, end=end, evidence=evidence)
             return
@@ -290,11 +305,6 @@ class EntityResolver:
         if altered != known:
             self._altered[known.id] = altered
 
-    def _before(self, predicate: str, source: Entity | None) -> Sequence[Relation]:
-        if source is None:
-            return self._snapshot.entities.open_relations(self._scope, predicate)
-        return self._snapshot.entities.relations(source.key) if source.key else ()
-
     def _name(self, nameless: Entity, target: Entity, relation: Relation, *, evidence: Sequence[str]) -> None:
         """Merge a nameless entity, such as "my wife", into the one with a name, and move the relation to that."""
         at = from_ms(self._now)
@@ -311,7 +321,8 @@ class EntityResolver:
         Returns:
             The entities they lead to.
         """
-        is_noted = _is_noted(node)
+        # An agent notes a fact for the user: "my wife" in it is the user's.
+        is_noted = node.type != "episodic" and node.origin == "agent" and node.speaker is None
         if not is_noted and not is_persons_word(node.role, node.origin):
             return []
         is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=owner) or (is_noted and bool(owner))
@@ -321,21 +332,16 @@ class EntityResolver:
             return []
         heard = []
         for stated in said:
-            try:
-                entity = self.named(stated.name)
-            except InvalidError:
-                continue
-            if source is not None and source.id == entity.id:
+            entity = self.named_clearly(stated.name)
+            if entity is None or (source is not None and source.id == entity.id):
                 continue
             self.relate(stated.predicate, entity, evidence=[node.id], source=source, may_end=not is_noted)
             heard.append(entity)
         return heard
 
     def subjects_of(self, node: Node) -> list[tuple[str, Entity]]:
-        """Return the entities a statement is about, each with the name it uses.
-
-        These are the given ones; else those whose relation it states; else those known by the names it begins with.
-        "Anna's sister ..." is not about Anna.
+        """Return the entities a statement is about, each with the name it uses: the given ones; else those whose
+        relation it states; else those known by the names it begins with ("Anna's sister ..." is not about Anna).
         """
         heard = self.learn_relations(node, owner=self._scope.owner)
         if node.origin in _NAMING:
@@ -356,11 +362,6 @@ class EntityResolver:
             relations=(*change.relations, *(self._altered.get(each.id, each) for each in self._relations)),
             put_relations=(*change.put_relations, *(each for each in self._altered.values() if each.key)),
         )
-
-
-def _is_noted(node: Node) -> bool:
-    """Return whether an agent notes a fact for the user: "my wife" is the user's."""
-    return node.type != "episodic" and node.origin == "agent" and node.speaker is None
 
 
 def _is_persons_name(speaker: str) -> bool:
@@ -385,8 +386,7 @@ def with_people(snapshot: Snapshot, change: Change, *, scope: Scope, heard: Mapp
 
     for node in {(node.owner, node.chat, node.speaker): node for node in change.add if node.speaker}.values():
         if _is_another_person(node, owner=scope.owner):
-            with contextlib.suppress(InvalidError):
-                people_of(scope_of(node.owner, node.chat), node).named(node.speaker or "")
+            people_of(scope_of(node.owner, node.chat), node).named_clearly(node.speaker or "")
     for node in (replace(node, content=heard[node.id]) if node.id in heard else node for node in change.add):
         if may_name_relation(node.content):
             is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=scope.owner)
@@ -399,9 +399,8 @@ def with_people(snapshot: Snapshot, change: Change, *, scope: Scope, heard: Mapp
 
 def _is_another_person(node: Node, *, owner: str) -> bool:
     """Return whether a message is the word of a person other than the owner who is given by name."""
-    is_person = is_persons_word(node.role, node.origin)
     is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=owner)
-    return is_person and not is_owners and _is_persons_name(node.speaker or "")
+    return is_persons_word(node.role, node.origin) and not is_owners and _is_persons_name(node.speaker or "")
 
 
 def add_entity(
@@ -571,14 +570,14 @@ def add_entities(
     for each in introductions:
         _introduce(people, each, snapshot=snapshot, scope=scope, now=now)
     for given in assertions:
-        source, target = _named(people, given.source), _named(people, given.target)
+        source, target = people.named_clearly(given.source), people.named_clearly(given.target)
         is_said = _are_said(snapshot, scope, given.evidence, by_owner=False)
         if source is not None and target is not None and source.id != target.id and is_said:
             people.relate(predicate_of(given.predicate), target, source=source, evidence=given.evidence[:1])
     added: list[Node] = []
     names: list[tuple[str, str, str]] = []
     for node in change.add:
-        found = [(name, entity) for name in node.about if (entity := _named(people, name))]
+        found = [(name, entity) for name in node.about if (entity := people.named_clearly(name))]
         names += [(node.id, entity.id, folded_name(name)) for name, entity in found]
         added.append(replace(node, about=tuple(dict.fromkeys(entity.name for _, entity in found))))
     return people.extend(with_subjects(replace(change, add=tuple(added)), names))
@@ -591,7 +590,7 @@ def with_subjects(change: Change, names: Sequence[tuple[str, str, str]]) -> Chan
 
 
 def _introduce(people: EntityResolver, given: Introduction, *, snapshot: Snapshot, scope: Scope, now: int) -> None:
-    entity = _known(people, (given.name, *given.aliases))
+    entity = people.find_any((given.name, *given.aliases))
     if entity is None:
         try:
             entity = new_entity(given.name, scope=scope, now=now, type=given.type, aliases=given.aliases)
@@ -613,33 +612,14 @@ def _speaker(people: EntityResolver, snapshot: Snapshot, scope: Scope, evidence:
     nodes = [snapshot.nodes.get(scope, each) for each in evidence]
     names = {node.speaker if is_persons_word(node.role, node.origin) else None for node in nodes if node is not None}
     name = names.pop() if len(names) == 1 else None
-    return None if name is None else _named(people, name)
-
-
-def _known(people: EntityResolver, names: Sequence[str]) -> Entity | None:
-    """Return the entity of the first known name, from this change or before it."""
-    for name in names:
-        try:
-            if (entity := people.find(name)) is not None:
-                return entity
-        except InvalidError:
-            continue
-    return None
-
-
-def _named(people: EntityResolver, name: str) -> Entity | None:
-    try:
-        return people.named(name)
-    except InvalidError:
-        return None
+    return None if name is None else people.named_clearly(name)
 
 
 def _are_said(snapshot: Snapshot, scope: Scope, evidence: Sequence[str], *, by_owner: bool) -> bool:
     """Return whether all messages are a person's own words; the owner's, if `by_owner`."""
-    nodes = [snapshot.nodes.get(scope, each) for each in evidence]
-    return bool(nodes) and all(
-        node is not None
-        and is_persons_word(node.role, node.origin)
-        and (not by_owner or is_owners_word(node.role, node.origin, node.speaker, owner=scope.owner))
-        for node in nodes
-    )
+    for node in (snapshot.nodes.get(scope, each) for each in evidence):
+        if node is None or not is_persons_word(node.role, node.origin):
+            return False
+        if by_owner and not is_owners_word(node.role, node.origin, node.speaker, owner=scope.owner):
+            return False
+    return bool(evidence)

@@ -24,11 +24,9 @@ def find_mentions(
     pairs: dict[tuple[int, int], None] = {}
     for text in texts:
         for run in runs_in(text.text):
-            for entity in meant(run, known, text.text):
-                pairs[text.key, entity] = None
+            pairs |= dict.fromkeys((text.key, entity) for entity in meant(run, known, text.text))
         if holders and is_owners_word(text.role, text.origin, text.speaker, owner=owner):
-            for entity in _related(text, holders):
-                pairs[text.key, entity] = None
+            pairs |= dict.fromkeys((text.key, entity) for entity in _related(text, holders))
     return list(pairs)
 
 

@@ -6,14 +6,14 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, UnavailableError
 from ricordo.model import Entity, Erased, ErasureReport, KeptBack, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, faults
-from ricordo.storage.values import Cleaned, ErasureTargets, of_text
+from ricordo.storage.values import Cleaned, ErasureTargets, OpenErasure, of_text
 
 Sought = Callable[[Snapshot, Scope, str], Entity]
 """Returns the entity of a name or an id, or raises."""
@@ -78,27 +78,21 @@ async def erase(
         plan = await store.read(lambda tx: planned(tx, asked, scope, sought=sought, path=store.path))
         return replace(plan.report, dry_run=True)
 
-    def start(snapshot: Snapshot) -> tuple[Plan, int]:
+    def start(snapshot: Snapshot) -> tuple[Plan, OpenErasure]:
         plan = planned(snapshot, asked, scope, sought=sought, path=store.path)
         _withhold(snapshot, plan.targets, scope, at=now)
         number = snapshot.erasure.begin(plan.targets, at=now)
+        begun = OpenErasure(number, plan.targets.space, plan.targets.kind, now, "rows")
         if plan.report.count <= AT_ONCE_ROWS or store.erases_in_one_commit:
-            _remove_all(snapshot, number, plan.targets, now=now, actor=scope.owner or scope.chat or "")
-        return plan, number
+            while snapshot.erasure.step(number, kind=begun.kind, at=now):
+                pass
+            _finish(snapshot, begun, actor)
+        return plan, begun
 
-    plan, number = await store.derive(start)
-    faults.reached("erase: begun")
     actor = "" if asked.owner is not None else scope.owner or scope.chat or ""
-    await _remove(
-        store,
-        number,
-        plan.targets.space,
-        plan.targets.kind,
-        now=now,
-        actor=actor,
-        progress=progress,
-        total=plan.report.count,
-    )
+    plan, begun = await store.derive(start)
+    faults.reached("erase: begun")
+    await _remove(store, begun, actor=actor, progress=progress, total=plan.report.count)
     faults.reached("erase: rows gone")
     return await _cleaned(store, plan.report)
 
@@ -121,7 +115,7 @@ async def resume(store: Store) -> None:
     left = await store.read(lambda tx: tx.erasure.unfinished())
     for each in left:
         if each.state == "rows":
-            await _remove(store, each.number, each.space, each.kind, now=each.at, actor="", progress=None, total=0)
+            await _remove(store, each, actor="", progress=None, total=0)
     if left:
         await _clean(store, patience_s=_AT_OPENING_S)
 
@@ -139,23 +133,18 @@ def _check(asked: Asked, scope: Scope) -> None:
         raise DeniedError("owner: callers can erase only their own memory", hint="use that owner's scope")
 
 
-def _remove_all(snapshot: Snapshot, number: int, targets: ErasureTargets, *, now: int, actor: str) -> None:
-    while snapshot.erasure.step(number, kind=targets.kind, at=now):
-        pass
-    actor = "" if targets.whole_space else actor
-    snapshot.erasure.finish(number, space=targets.space, kind=targets.kind, at=now, actor=actor)
-
-
-async def _remove(
-    store: Store, number: int, space: int, kind: str, *, now: int, actor: str, progress: Progress | None, total: int
-) -> None:
+async def _remove(store: Store, begun: OpenErasure, *, actor: str, progress: Progress | None, total: int) -> None:
     done = 0
-    while some := await store.derive(lambda tx: tx.erasure.step(number, kind=kind, at=now)):
+    while some := await store.derive(lambda tx: tx.erasure.step(begun.number, kind=begun.kind, at=begun.at)):
         faults.reached("erase: between steps")
         done += some
         if progress is not None:
             progress(min(done, total), total)
-    await store.derive(lambda tx: tx.erasure.finish(number, space=space, kind=kind, at=now, actor=actor))
+    await store.derive(lambda tx: _finish(tx, begun, actor))
+
+
+def _finish(snapshot: Snapshot, begun: OpenErasure, actor: str) -> None:
+    snapshot.erasure.finish(begun.number, space=begun.space, kind=begun.kind, at=begun.at, actor=actor)
 
 
 async def _cleaned(store: Store, report: ErasureReport) -> ErasureReport:
@@ -163,9 +152,8 @@ async def _cleaned(store: Store, report: ErasureReport) -> ErasureReport:
         cleaned = await _clean(store, patience_s=None)
     except UnavailableError:
         return replace(report, out_of_reach=(*report.out_of_reach, _BUSY))
-    if not cleaned.is_done:
-        report = replace(report, out_of_reach=(*report.out_of_reach, _READ))
-    return replace(report, is_done=cleaned.is_done, bytes_before=cleaned.bytes_before, bytes_after=cleaned.bytes_after)
+    left = () if cleaned.is_done else (_READ,)
+    return replace(report, out_of_reach=(*report.out_of_reach, *left), **asdict(cleaned))
 
 
 _BUSY = "free pages of the store's file: another process kept writing; the next opening tries again"
@@ -187,7 +175,10 @@ async def _clean(store: Store, *, patience_s: float | None) -> Cleaned:
 def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, sought: Sought, path: Path) -> Plan:
     """Return what an erasure removes. Changes nothing."""
     if asked.owner is not None:
-        targets = _of_owner(snapshot, asked.owner)
+        space = snapshot.space(asked.owner, "")
+        if space is None:
+            raise NotFoundError(f"there is no memory of {asked.owner}")
+        targets = ErasureTargets(kind="owner", space=space, whole_space=True, owner=asked.owner)
     elif asked.session is not None:
         targets = _of_session(snapshot, scope, asked.session)
     elif asked.entity is not None:
@@ -203,13 +194,6 @@ def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, sought: Sought, p
     return Plan(targets=targets, report=report)
 
 
-def _of_owner(snapshot: Snapshot, owner: str) -> ErasureTargets:
-    space = snapshot.space(owner, "")
-    if space is None:
-        raise NotFoundError(f"there is no memory of {owner}")
-    return ErasureTargets(kind="owner", space=space, whole_space=True, owner=owner)
-
-
 def _of_memory(snapshot: Snapshot, scope: Scope, node_id: str) -> ErasureTargets:
     node = snapshot.nodes.known(scope, node_id)
     space = snapshot.space(node.owner, node.chat)
@@ -222,11 +206,10 @@ def _of_session(snapshot: Snapshot, scope: Scope, session: str) -> ErasureTarget
     sessions = snapshot.erasure.sessions(scope, session)
     if not sessions:
         raise NotFoundError(f"there is no session {session}")
-    nodes = snapshot.erasure.nodes_in(sessions)
+    nodes = tuple(snapshot.erasure.nodes_in(sessions))
     space = snapshot.visible(scope)[0]
-    return _with_derived(
-        snapshot, ErasureTargets(kind="session", space=space, nodes=tuple(nodes), sessions=tuple(sessions))
-    )
+    targets = ErasureTargets(kind="session", space=space, nodes=nodes, sessions=tuple(sessions))
+    return _with_derived(snapshot, targets)
 
 
 def _of_entity(snapshot: Snapshot, entity: Entity) -> ErasureTargets:

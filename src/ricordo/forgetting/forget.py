@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from ricordo.errors import ConflictError
-from ricordo.model import SUMMARY_MEMORY, Change, Closing, Entity, Node, Scope, Session
+from ricordo.model import SUMMARY_MEMORY, Change, Closing, Node, Scope, Session
 from ricordo.storage import Snapshot
 
 _CLOSED_BY_UPKEEP = frozenset(("expired", "decayed", "pruned", "evicted"))
@@ -42,16 +42,18 @@ def with_conclusions(snapshot: Snapshot, scope: Scope, node: Node, change: Chang
         and entity.attributes.get(SUMMARY_MEMORY) == each.id
     }
     closings = tuple(Closing(id=each.id, at=at, reason="expired") for each in ended)
-    put = tuple(_without_summary(each) for each in entities.values())
+    put = tuple(
+        replace(each, summary=None, attributes={k: v for k, v in each.attributes.items() if k != SUMMARY_MEMORY})
+        for each in entities.values()
+    )
     sessions = _sessions_without(snapshot, scope, [each for each in summaries if each.session])
     return replace(change, close=(*change.close, *closings), put_entities=put, sessions=sessions)
 
 
 def _told_in(snapshot: Snapshot, scope: Scope, node: Node) -> list[Node]:
     """Return the summaries of the conversations that a fact was learnt from: they may tell it, too."""
-    messages = (
-        snapshot.nodes.get(scope, each) for each in snapshot.nodes.evidence(scope, [node.key]).get(node.key, ())
-    )
+    evidence = snapshot.nodes.evidence(scope, [node.key]).get(node.key, ())
+    messages = (snapshot.nodes.get(scope, each) for each in evidence)
     keys = {key for each in messages if each is not None for key in snapshot.nodes.concluded_from(each.key)}
     found = snapshot.nodes.by_key(scope, keys).values()
     return [each for each in found if each.category == "summary" and each.session is not None]
@@ -66,11 +68,6 @@ def _sessions_without(snapshot: Snapshot, scope: Scope, summaries: Iterable[Node
             left = " ".join(session.summary.replace(each.content, " ").split())
             found[session.id] = replace(session, summary=left or None)
     return tuple(found.values())
-
-
-def _without_summary(entity: Entity) -> Entity:
-    attributes = {name: value for name, value in entity.attributes.items() if name != SUMMARY_MEMORY}
-    return replace(entity, summary=None, attributes=attributes)
 
 
 def restore(node: Node, *, at: datetime) -> tuple[Change, Node]:

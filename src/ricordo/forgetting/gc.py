@@ -193,18 +193,17 @@ def _instant(ms: int | None) -> datetime | None:
     return None if ms is None else from_ms(ms)
 
 
-Work = Callable[[Upkeep], Awaitable[tuple[str, ArchiveReport | None]]]
-"""A step: returns its result in words, and its report if it has one."""
+Result = tuple[str, ArchiveReport | None]
+"""The result of a step in words, and its report if it has one."""
+
+Work = Callable[[Upkeep], Awaitable[Result]]
 
 
 async def maintain(upkeep: Upkeep) -> MaintenanceReport:
     """Run all steps. Running it again changes nothing."""
-    steps = tuple([await _run(name, work, upkeep) for name, work in STEPS.items() if _is_wanted(name, upkeep)])
+    wanted = {name: work for name, work in STEPS.items() if name != "reflect" or upkeep.rules.reflect_days > 0}
+    steps = tuple([await _run(name, work, upkeep) for name, work in wanted.items()])
     return MaintenanceReport(steps=steps, dry_run=upkeep.dry_run)
-
-
-def _is_wanted(name: str, upkeep: Upkeep) -> bool:
-    return name != "reflect" or upkeep.rules.reflect_days > 0
 
 
 async def _run(name: str, work: Work, upkeep: Upkeep) -> Step:
@@ -215,7 +214,7 @@ async def _run(name: str, work: Work, upkeep: Upkeep) -> Step:
     return Step(name=name, ok=True, detail=detail, report=report)
 
 
-async def _sessions(upkeep: Upkeep) -> tuple[str, ArchiveReport | None]:
+async def _sessions(upkeep: Upkeep) -> Result:
     """Consolidate finished conversations. A dry run asks no model: that would cost as much as the real run."""
     if upkeep.dry_run:
         return "finished conversations would become knowledge", None
@@ -233,29 +232,14 @@ async def _sessions(upkeep: Upkeep) -> tuple[str, ArchiveReport | None]:
     return "; ".join((*parts, f"{counted} {wait}") if waiting else parts) or "nothing to do", None
 
 
-async def _gc(upkeep: Upkeep) -> tuple[str, ArchiveReport | None]:
-    report = await gc(upkeep)
-    return _summary(report), report
+async def _archive(upkeep: Upkeep, *, work: Callable[[Upkeep], Awaitable[ArchiveReport]]) -> Result:
+    """Archive memories, by `gc` or `prune`."""
+    report = await work(upkeep)
+    counted = ", ".join(f"{count:,} {reason}" for reason, count in report.archived.items())
+    return (f"{counted}; {report.live:,} live" if counted else "nothing to do"), report
 
 
-async def _prune(upkeep: Upkeep) -> tuple[str, ArchiveReport | None]:
-    report = await prune(upkeep)
-    return _summary(report), report
-
-
-async def _enrich(upkeep: Upkeep) -> tuple[str, ArchiveReport | None]:
-    """Write summaries of entities that are mentioned often and have none."""
-    return await _conclude(upkeep, "enrich", ("person or thing", "people and things"), "summarised")
-
-
-async def _causes(upkeep: Upkeep) -> tuple[str, ArchiveReport | None]:
-    """Find causes and effects that were said explicitly."""
-    return await _conclude(upkeep, "causes", ("pair of messages", "pairs of messages"), "causes found")
-
-
-async def _conclude(
-    upkeep: Upkeep, kind: Conclusion, things: tuple[str, str], made_what: str
-) -> tuple[str, ArchiveReport | None]:
+async def _conclude(upkeep: Upkeep, *, kind: Conclusion, things: tuple[str, str], made_what: str) -> Result:
     """Run a step that asks a model. A dry run counts what would be asked and asks nothing."""
     found = [await upkeep.conclude(kind, scope, upkeep.dry_run) for scope in upkeep.scopes]
     waited, made = sum(each.waited for each in found), sum(each.made for each in found)
@@ -271,31 +255,26 @@ async def _conclude(
     return f"{counted} looked at, {made:,} {made_what}", None
 
 
-async def _tidy(upkeep: Upkeep) -> tuple[str, ArchiveReport | None]:
+async def _tidy(upkeep: Upkeep) -> Result:
     """Delete bookkeeping rows that nothing needs any more. They hold no text."""
     gone = 0 if upkeep.dry_run else await upkeep.store.derive(lambda tx: tx.models.drop_removals())
     return (f"{plural(gone, 'bookkeeping row')} deleted" if gone else "nothing to do"), None
 
 
-async def _reflect(upkeep: Upkeep) -> tuple[str, ArchiveReport | None]:
-    """Reflect on what was learnt since the last time, if that is due."""
-    return await _conclude(upkeep, "reflect", ("reflection", "reflections"), "made")
-
-
 STEPS: Mapping[str, Work] = {
     "sessions": _sessions,
-    "gc": _gc,
-    "prune": _prune,
-    "enrich": _enrich,
-    "causes": _causes,
-    "reflect": _reflect,
+    "gc": partial(_archive, work=gc),
+    "prune": partial(_archive, work=prune),
+    # summaries of entities that are mentioned often and have none
+    "enrich": partial(
+        _conclude, kind="enrich", things=("person or thing", "people and things"), made_what="summarised"
+    ),
+    # causes and effects that were said explicitly
+    "causes": partial(
+        _conclude, kind="causes", things=("pair of messages", "pairs of messages"), made_what="causes found"
+    ),
+    # what was learnt since the last time, if that is due
+    "reflect": partial(_conclude, kind="reflect", things=("reflection", "reflections"), made_what="made"),
     "tidy": _tidy,
 }
 """By name, in order."""
-
-
-def _summary(report: ArchiveReport) -> str:
-    if not report.archived:
-        return "nothing to do"
-    counted = ", ".join(f"{count:,} {reason}" for reason, count in report.archived.items())
-    return f"{counted}; {report.live:,} live"

@@ -5,7 +5,7 @@ Knows no table: rows, their versions and their references come from the store's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
@@ -32,14 +32,17 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
     asked = _asked(ledger, scope, commit_or_run)
     wanted = set(asked)
     while True:
-        _check_no_erasure(snapshot, wanted)
+        if found := snapshot.history.erasures(wanted):
+            raise ConflictError(f"change {found[0]} erased something", hint="what was erased stays erased")
         undoing = _Undoing(ledger, wanted)
         if not undoing.blocking:
             break
         wanted |= undoing.blocking
-    later = sorted(wanted - set(asked))
+    later = tuple(sorted(wanted - set(asked)))
     if later:
-        _check_later(ledger, scope, commit_or_run, asked, later, with_later=with_later)
+        if _is_undone(ledger, asked):
+            raise ConflictError(f"{commit_or_run} is already undone", hint="undo the undo to redo it", commits=later)
+        _check_later(ledger.visible(scope, later), commit_or_run, later, with_later=with_later)
     states = undoing.states()
     if not states:
         raise ConflictError(f"nothing is left of {commit_or_run} to undo", hint="what was erased stays erased")
@@ -52,12 +55,6 @@ def undone_runs(snapshot: Snapshot, scope: Scope, change: Change) -> list[Run]:
     images = (ledger.current(each.row) for each in change.rows if each.row.table == "runs" and each.values is None)
     found = (snapshot.runs.get(scope, image["id"]) for image in images if image is not None)
     return [replace(run, state="undone", reason="") for run in found if run is not None]
-
-
-def _check_no_erasure(snapshot: Snapshot, commits: Iterable[int]) -> None:
-    """Raise ConflictError if one of the commits is an erasure."""
-    if found := snapshot.history.erasures(commits):
-        raise ConflictError(f"change {found[0]} erased something", hint="what was erased stays erased")
 
 
 def _asked(ledger: Ledger, scope: Scope, commit_or_run: int | str) -> list[int]:
@@ -74,29 +71,15 @@ def _asked(ledger: Ledger, scope: Scope, commit_or_run: int | str) -> list[int]:
     return found
 
 
-def _check_later(
-    ledger: Ledger,
-    scope: Scope,
-    commit_or_run: int | str,
-    asked: Sequence[int],
-    later: Sequence[int],
-    *,
-    with_later: bool,
-) -> None:
-    """Raise ConflictError if later commits must not be undone, or the caller did not ask for it."""
-    if _is_undone(ledger, asked):
-        raise ConflictError(f"{commit_or_run} is already undone", hint="undo the undo to redo it", commits=tuple(later))
-    mine = ledger.visible(scope, later)
+def _check_later(mine: Collection[int], commit_or_run: int | str, later: tuple[int, ...], *, with_later: bool) -> None:
+    """Raise ConflictError if later commits, of which `mine` are the caller's to see, must not be undone, too."""
     if len(mine) < len(later):  # a private memory about somebody of the group
-        raise ConflictError(
-            f"{commit_or_run} cannot be undone: changes of others build on it", commits=tuple(sorted(mine))
-        )
+        seen = tuple(sorted(mine))
+        raise ConflictError(f"{commit_or_run} cannot be undone: changes of others build on it", commits=seen)
     if not with_later:
         listed = ", ".join(map(str, later[:_LISTED])) + (", ..." if len(later) > _LISTED else "")
         hint = "undo those first, or undo all of them with with_later (--with-later)"
-        raise ConflictError(
-            f"{commit_or_run} cannot be undone alone: {listed} build on it", hint=hint, commits=tuple(later)
-        )
+        raise ConflictError(f"{commit_or_run} cannot be undone alone: {listed} build on it", hint=hint, commits=later)
 
 
 def _is_undone(ledger: Ledger, asked: Iterable[int]) -> bool:
