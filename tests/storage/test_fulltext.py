@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.storage.making import ME, closing, commit, said
 
-from ricordo.storage.database import upkeep
-
 
 def found(snapshot):
     """Return the postings of a frequent, a rare and an unknown word, and the number of parts."""
@@ -29,21 +27,21 @@ async def test_merging_index_parts_changes_no_result(store):
     await filled(store)
     before, parts = await store.read(found)
     assert parts > 1
-    assert await store.read(lambda tx: upkeep.is_fragmented(tx, least=1))
+    assert await store.read(lambda tx: tx.upkeep.is_due(least=1))
     steps = 1
-    while await store.derive(upkeep.merge_step):
+    while await store.derive(lambda tx: tx.upkeep.step()):
         steps += 1
     assert steps < 50
     assert await store.read(found) == (before, 1)
-    assert not await store.read(lambda tx: upkeep.is_fragmented(tx, least=1))
+    assert not await store.read(lambda tx: tx.upkeep.is_due(least=1))
     assert all(finding.ok for finding in (await store.doctor()).findings)
 
 
 async def test_small_indexes_and_small_rests_are_not_merged(store):
-    assert not await store.read(lambda tx: upkeep.is_fragmented(tx, least=0))  # an empty index has no parts to merge
+    assert not await store.read(lambda tx: tx.upkeep.is_due(least=0))  # an empty index has no parts to merge
     await filled(store)
-    assert not await store.read(lambda tx: upkeep.is_fragmented(tx, least=10_000))
-    while await store.derive(upkeep.merge_step):
+    assert not await store.read(lambda tx: tx.upkeep.is_due(least=10_000))
+    while await store.derive(lambda tx: tx.upkeep.step()):
         pass
     await commit(store, add=(said("one more boat"),))
-    assert not await store.read(lambda tx: upkeep.is_fragmented(tx, least=1))
+    assert not await store.read(lambda tx: tx.upkeep.is_due(least=1))

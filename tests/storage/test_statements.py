@@ -185,7 +185,7 @@ def test_a_method_that_one_statement_answers_takes_the_arguments_that_the_port_n
             if isinstance(called, ast.Call) and getattr(called.func, "id", "") == "asks":
                 names = ast.literal_eval(called.args[1]).split()
                 method = each.targets[0].id
-                if method.startswith("_"):
+                if (group.name, method) not in signatures:  # the database asks it of itself
                     continue
                 given = signatures[group.name, method]
                 assert len(names) == len(given.args) - 1 + len(given.kwonlyargs), (group.name, method)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ricordo.model import Scope
@@ -65,12 +65,7 @@ def has_models(snapshot: Snapshot) -> bool:
 
 
 def load_lines(snapshot: Snapshot, folder: Path, *, is_whole: bool, progress: Progress | None) -> Findings:
-    """Fill an empty store from the files of a folder, inside the running transaction.
-
-    Args:
-        is_whole: whether the files hold all of the store they come from; if not, the chain of commits is computed
-            again.
-    """
+    """Fill an empty store from files, in the running transaction. Unless `is_whole`, renew the chain of commits."""
     connection = database_of(snapshot).connection
     built = fill(connection, folder, progress=progress)
     if not is_whole:
@@ -80,15 +75,7 @@ def load_lines(snapshot: Snapshot, folder: Path, *, is_whole: bool, progress: Pr
 
 @contextmanager
 def opened_lines(folder: Path, target: Path) -> Iterator[tuple[Snapshot, Findings]]:
-    """Build a database from the files of a folder and read it.
-
-    Args:
-        target: a free path for the database; the caller removes it.
-    """
+    """Build a database at a free path from the files of a folder, and read it. The caller removes it."""
     built = build(target, folder, steps=migrations())
-    connection = connect(target, read_only=True, patience_s=1)
-    try:
-        with read_snapshot(connection):
-            yield DatabaseSnapshot(connection), built
-    finally:
-        connection.close()
+    with closing(connect(target, read_only=True, patience_s=1)) as connection, read_snapshot(connection):
+        yield DatabaseSnapshot(connection), built

@@ -23,25 +23,21 @@ from ricordo.storage.staging import free_path, staging_folder, sync
 
 _log = logging.getLogger("ricordo.storage")
 
+_CONVERTED = "%s was a single file and is now a folder of plain text files; the file was kept as %s"
 _NAME = "folder"
 _WHOLE = ".whole"
 _KEPT = ".single-file"
 
 
 def create_folder(target: Path, file: Path, options: Options) -> None:
-    """Create a folder, whole or not at all, with the content of a single file that no one writes to.
-
-    Raises:
-        OSError, StoreError: the disk is full or failing; nothing is left of the folder.
-    """
-    source = connect(file, read_only=True, patience_s=options.patience_s)
-    try:
-        with _filled(target, source, options) as folder:
-            faults.reached("folder: before naming")
-            folder.rename(target)
-            sync(target.parent)
-    finally:
-        source.close()
+    """Create a folder, whole or not at all, with the content of a single file that no one writes to."""
+    with (
+        contextlib.closing(connect(file, read_only=True, patience_s=options.patience_s)) as source,
+        _filled(target, source, options) as folder,
+    ):
+        faults.reached("folder: before naming")
+        folder.rename(target)
+        sync(target.parent)
 
 
 def turn_into_folder(path: Path, options: Options) -> None:
@@ -62,7 +58,7 @@ def turn_into_folder(path: Path, options: Options) -> None:
                 sync(path.parent)
             kept = free_path(path.with_name(f"{path.name}{_KEPT}"))
             path.rename(kept)
-        _log_conversion(path, kept)
+        _log.warning(_CONVERTED, path, kept)
     if whole.exists() and not path.exists():
         faults.reached("folder: before naming")
         with contextlib.suppress(FileNotFoundError):  # another process was first
@@ -87,24 +83,13 @@ def adopt_single_file(folder: Path, options: Options) -> None:
             kept.hardlink_to(found)
         with _filled(folder, source, options) as fresh:
             replace_folder(folder, fresh, options)
-    _log_conversion(folder, kept)
+    _log.warning(_CONVERTED, folder, kept)
 
 
 def replace_folder(folder: Path, fresh: Path, options: Options, *, aside: Path | None = None) -> None:
-    """Replace the files of a folder store by those of another folder, all or none.
-
-    Args:
-        aside: a folder that does not exist yet, in which the present files are kept.
-    """
-    index = FolderIndex(folder, options)
-    try:
+    """Replace the files of a folder store, all or none. The present ones are kept in the new folder `aside`."""
+    with contextlib.closing(FolderIndex(folder, options)) as index:
         index.take_over(fresh, aside=aside)
-    finally:
-        index.close()
-
-
-def _log_conversion(path: Path, kept: Path) -> None:
-    _log.warning("%s was a single file and is now a folder of plain text files; the file was kept as %s", path, kept)
 
 
 @contextlib.contextmanager
@@ -113,11 +98,8 @@ def _filled(target: Path, source: apsw.Connection, options: Options) -> Iterator
     with staging_folder(target) as beside:
         folder = beside / _NAME
         folder.mkdir(mode=0o700)
-        index = FolderIndex(folder, options)
-        try:
+        with contextlib.closing(FolderIndex(folder, options)) as index:
             index.fill(source)
-        finally:
-            index.close()
         sync(folder)
         yield folder
 
@@ -125,11 +107,8 @@ def _filled(target: Path, source: apsw.Connection, options: Options) -> Iterator
 @contextlib.contextmanager
 def _source(path: Path, options: Options) -> Iterator[apsw.Connection]:
     """Open a store in a single file exclusively, with the newest schema."""
-    connection = connect(path, patience_s=options.patience_s)
-    try:
+    with contextlib.closing(connect(path, patience_s=options.patience_s)) as connection:
         prepare(connection, path, options.steps)
-    finally:
-        connection.close()
     with exclusive(path) as source:
         yield source
 
@@ -151,12 +130,8 @@ def _only_store_in(folder: Path) -> Path | None:
 def _holds_commits(path: Path) -> bool:
     """Return whether a file is a store of ours with commits, and not the index of a folder."""
     try:
-        with translated("cannot look"):
-            connection = connect(path, read_only=True, patience_s=1)
-            try:
-                is_index = connection.execute(sql("meta_get"), {"name": "folder"}).get is not None
-                return not is_index and connection.execute(sql("commit_last_seq")).get is not None
-            finally:
-                connection.close()
+        with translated("cannot look"), contextlib.closing(connect(path, read_only=True, patience_s=1)) as connection:
+            is_index = connection.execute(sql("meta_get"), {"name": "folder"}).get is not None
+            return not is_index and connection.execute(sql("commit_last_seq")).get is not None
     except StoreError:
         return False

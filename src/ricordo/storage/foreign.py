@@ -34,11 +34,7 @@ def is_database(path: Path) -> bool:
 
 
 def tables(path: Path) -> Mapping[str, frozenset[str]]:
-    """Return the tables of a database with their columns.
-
-    Raises:
-        InvalidError: it is damaged, or a Ricordo store.
-    """
+    """Return the tables of a database with their columns. Raises InvalidError."""
     found: dict[str, set[str]] = {}
     with _reading(path) as connection:
         if connection.pragma("application_id") == APPLICATION_ID:
@@ -64,11 +60,7 @@ def _plain_tables(connection: apsw.Connection) -> dict[str, set[str]]:
 
 
 def rows(path: Path, table: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield (number of the row, column to value) of a table, in the order of its rows.
-
-    Raises:
-        InvalidError: it is damaged.
-    """
+    """Yield (number of the row, column to value) of a table, in the order of its rows. Raises InvalidError."""
     quoted = table.replace('"', '""')
     with _reading(path) as connection:
         cursor = connection.execute(f'SELECT * FROM "{quoted}"')  # a name of the file's own, quoted

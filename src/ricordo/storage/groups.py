@@ -50,7 +50,6 @@ from ricordo.storage.values import (
     Match,
     MessagePairs,
     Named,
-    Near,
     NewVectors,
     OpenErasure,
     RelationHolder,
@@ -123,10 +122,7 @@ class Nodes(Protocol):
         """Return which ids are taken: id to (space, content)."""
 
     def page(self, scope: Scope, filter_: Filter, *, now: int, before_key: int | None, limit: int) -> list[Node]:
-        """Return matching nodes, newest record first, from below a key.
-
-        What is live but has expired by `now` is left out.
-        """
+        """Return matching nodes below a key, newest record first, without live ones that have expired by `now`."""
 
     def latest(self, scope: Scope, filter_: Filter, *, now: int, limit: int) -> list[Node]:
         """Return matching nodes, latest event first."""
@@ -201,9 +197,6 @@ class Nodes(Protocol):
     def concluded_from(self, key: int) -> list[int]:
         """Return the keys of live reflections and summaries that rest on a node."""
 
-    def erased_at(self, scope: Scope, node_id: str) -> datetime | None:
-        """Return when a memory of that id was erased, if this caller could see it."""
-
 
 class Entities(Protocol):
     """Entities by name, id and key, with their relations."""
@@ -239,9 +232,7 @@ class Entities(Protocol):
         """Return the relations to and from an entity: present before past ones, newest first."""
 
     def span(self, entity: Entity) -> tuple[datetime, datetime]:
-        """Return the event times of the first and last memory that names an entity; if none does, when it was first
-        seen.
-        """
+        """Return the event times of the first and last memory that names an entity, else twice its first sight."""
 
     def latest(self, key: int, link: Literal["subject", "mention"], *, now: int, most: int) -> list[Sketch]:
         """Return the latest memories about an entity, or those that merely name it."""
@@ -282,15 +273,6 @@ class Graph(Protocol):
     def entity_keys(self, entities: Iterable[int]) -> list[int]:
         """Return entities with all that were merged into them."""
 
-    def near_entity(self, scope: Scope, entity: int, *, walk: int) -> list[Near]:
-        """Return the latest live memories about an entity or naming it, in no order; at most `walk` of either kind."""
-
-    def linked_to(self, nodes: Iterable[int], entities: Iterable[int]) -> set[int]:
-        """Return which of some nodes are about, or name, one of some entities."""
-
-    def causes_and_effects(self, scope: Scope, nodes: Iterable[int], *, most: int) -> list[Step]:
-        """Return one step along causal edges, at most `most` of them in each direction."""
-
     def is_causal_between(self, one: int, other: int) -> bool:
         """Return whether a live causal edge joins two nodes (keys), either way."""
 
@@ -301,9 +283,7 @@ class Graph(Protocol):
         """Return whether an edge of a type leads from one node to another."""
 
     def reinforced_with(self, owner: str, chat: str, node_id: str, *, at: int) -> list[str]:
-        """Return the ids of memories reinforced within a minute before `at` (Unix milliseconds), without the node
-        itself.
-        """
+        """Return the ids of other memories reinforced within a minute before `at` (Unix milliseconds)."""
 
     def put_usage(self, shown: Mapping[int, Usage]) -> None:
         """Add counts of what was shown. Only inside `derive`."""
@@ -312,9 +292,7 @@ class Graph(Protocol):
         """Return how memories were used, by key, without those never shown."""
 
     def lines(self, nodes: Iterable[int]) -> list[tuple[int, str, str, int]]:
-        """Return (key, ids of subjects, canonical line, since when in Unix milliseconds) of facts that one line states
-        whole.
-        """
+        """Return (key, ids of subjects, line, since when in Unix ms) of facts that one canonical line states whole."""
 
 
 class Sessions(Protocol):
@@ -349,9 +327,7 @@ class Reviews(Protocol):
         """Return the keys of the facts about which and this one a review was decided."""
 
     def of_quarantined(self, node: Node) -> Node | None:
-        """Return the node of the latest quarantine review about the same owner, chat, type and content, if that node
-        is live or still quarantined.
-        """
+        """Return the live or quarantined node of the latest quarantine review about the same content and type."""
 
 
 class Runs(Protocol):
@@ -412,9 +388,7 @@ class Runs(Protocol):
         """Return what models used by day, owner and model, latest day first; of all owners if the scope is None."""
 
     def items_of_last(self, owner: str, chat: str, kind: RunKind) -> list[tuple[str, int | None, tuple[int, ...]]]:
-        """Return what the latest run of a kind of an owner and chat did: (what, key of the node, keys of its evidence)
-        of each item, in order.
-        """
+        """Return (what, key of the node, keys of its evidence) of each item of the latest run of a kind, in order."""
 
     def extraction_of(self, place: tuple[str, str], session: str | None, *, model: str) -> str | None:
         """Return the id of the latest extraction run of a model over one conversation; `place` is (owner, chat)."""
@@ -465,9 +439,6 @@ class History(Protocol):
     def next_commit(self) -> int:
         """Return the number of the next commit. Certain only inside a write."""
 
-    def commit_of(self, key: int) -> Commit:
-        """Return the commit that wrote the present row of a node."""
-
     def erasures(self, commits: Iterable[int]) -> list[int]:
         """Return which of some commits erased something, ascending."""
 
@@ -479,11 +450,7 @@ class Lifecycle(Protocol):
     """What decides how long memories are kept."""
 
     def vitals(self, scope: Scope, keys: Sequence[int], *, often: int) -> list[Vital]:
-        """Return the vitals of some memories, by ascending key, without those the caller may not see.
-
-        Args:
-            often: an entity named in more live memories than this counts as frequent; 0: none does.
-        """
+        """Return the vitals of memories the caller may see, by ascending key; `often` named is frequent (0: never)."""
 
     def knowledge(self, scope: Scope) -> list[int]:
         """Return the keys of all live knowledge a caller may see, ascending."""
@@ -571,17 +538,8 @@ class Mentions(Protocol):
 class Suppression(Protocol):
     """Suppressed sentences: what was forgotten or erased and must not be learnt or shown again."""
 
-    def withhold(self, node: Node, *, at: int) -> None:
-        """Suppress what a memory says, where it was said too; `at` in Unix milliseconds. Only inside a write."""
-
     def put(self, space: int, withhold: Iterable[Withhold], *, at: int) -> None:
         """Suppress sentences from `at` (Unix milliseconds) on. Only inside a write."""
-
-    def put_spans(self, spans: Sequence[tuple[int, int, int, int]]) -> None:
-        """Suppress parts of texts: (node key, start, length, number of the suppression). Only inside a write."""
-
-    def lift(self, numbers: Collection[int]) -> None:
-        """Lift suppressions: it was said again. Only inside a write."""
 
     def withholds(self, space: int) -> bool:
         """Return whether a space has any suppression; usually not."""
@@ -632,13 +590,7 @@ class EmbeddingModels(Protocol):
         """Return the latest removal, and the first node that lost a vector after the given one."""
 
     def drop_removals(self) -> int:
-        """Delete old removal notes that no process opened now needs; return how many rows went.
-
-        A process that is further behind reads its index again from the start (`dropped_below`).
-        """
-
-    def dropped_below(self) -> int:
-        """Return below which removal nothing can be read any more."""
+        """Delete old removal notes that no process opened now needs; return how many rows went."""
 
     def centres_due(self, model: int) -> list[tuple[int, str]]:
         """Return (space, shelf) of what has grown by a third since the mean of its vectors was taken."""
@@ -684,11 +636,7 @@ class Export(Protocol):
     """What an export holds: knowledge and entities of the spaces a caller sees."""
 
     def holdings(self, scope: Scope, *, now: int) -> Holdings:
-        """Return what the caller may see of what holds now.
-
-        Args:
-            now: Unix milliseconds; what has expired by then is left out.
-        """
+        """Return what the caller may see of what has not expired by `now` (Unix milliseconds)."""
 
     def everything(self, scope: Scope) -> Everything:
         """Return everything the caller may see, closed memories too."""
@@ -713,14 +661,10 @@ class Evidence(Protocol):
         """Return on how many of some nodes (by id) a memory rests, by edges that are not closed."""
 
     def resting_on(self, evidence: Iterable[str], *, most: int) -> list[int]:
-        """Return the keys of live memories that rest on at least one of some nodes (by id), by edges that are not
-        closed: ascending, the first `most`.
-        """
+        """Return the keys of live memories that rest on any of some nodes (ids) by open edges: ascending, the first."""
 
     def reflections_on(self, keys: Iterable[int]) -> list[int]:
-        """Return the keys of live memories of the category "reflection" that rest on at least one of some nodes (by
-        key), by any edge: ascending.
-        """
+        """Return the keys of live "reflection" memories that rest on any of some nodes by any edge: ascending."""
 
     def dismissed(
         self, owner: str, chat: str, type_: str, content: str, *, evidence: Sequence[str]
@@ -734,9 +678,7 @@ class Vectors(Protocol):
     """Vectors of nodes: which are missing, and writing them. Methods that write run inside a write transaction."""
 
     def lacking(self, model: int, *, after: int, most: int) -> list[Unembedded]:
-        """Return live nodes with a key above `after` that have no vector of a model: by ascending key, the first
-        `most`.
-        """
+        """Return live nodes above `after` that have no vector of a model: by ascending key, the first `most`."""
 
     def of(self, model: int, keys: Iterable[int]) -> dict[int, NDArray[np.float32]]:
         """Return the vectors that nodes have of a model, float32[dimension] by key."""

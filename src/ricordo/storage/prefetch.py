@@ -44,11 +44,7 @@ class Prefetch:
         self._beside(self._store.read(lambda tx: tx.load_vectors(scope, self._shelves)))
 
     def load_turns(self, scope: Scope, *, ahead: bool = False) -> None:
-        """Load a caller's turns, once.
-
-        Args:
-            ahead: only if no other caller's turns have to be dropped for them.
-        """
+        """Load a caller's turns, once; `ahead` only if no other caller's turns have to be dropped for them."""
         if scope not in self._turns:
             self._turns[scope] = self._beside(self._load_turns(scope, ahead=ahead))
 

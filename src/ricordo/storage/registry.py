@@ -69,9 +69,7 @@ def open_store(
             raise InvalidError(f"location: {scheme} stores cannot be opened yet", hint="give a file's path")
         return _openers[scheme](text, options)
     path = Path(location).expanduser()
-    if is_folder(location):
-        return _open_folder(path, options, progress)
-    return SQLiteStore.open(path, options)
+    return _open_folder(path, options, progress) if is_folder(location) else SQLiteStore.open(path, options)
 
 
 def is_folder(location: str | Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -41,9 +42,7 @@ class SQLiteStore(DatabaseStore):
 
     @classmethod
     def open_temporary(cls, options: Options) -> SQLiteStore:
-        """Open an empty store that is deleted when it is closed. It lies in a temporary folder rather than in SQLite's
-        memory, so that readers and the writer work side by side as in any other store.
-        """
+        """Open an empty store, deleted when it is closed. It is a file, so that readers and the writer work at once."""
         folder = Path(tempfile.mkdtemp(prefix="ricordo-"))
         path = folder / "memory.db"
         release = partial(shutil.rmtree, folder, ignore_errors=True)
@@ -55,11 +54,7 @@ class SQLiteStore(DatabaseStore):
             self.path.chmod(0o600)
 
     async def rebuild(self, progress: Progress | None = None) -> int:
-        """Refuse: there are no files to rebuild from.
-
-        Raises:
-            InvalidError: always.
-        """
+        """Refuse: there are no files to rebuild from. Raises InvalidError."""
         self.check_process()
         raise InvalidError(
             "this store is a single file: there is nothing to rebuild it from",
@@ -71,11 +66,7 @@ class SQLiteStore(DatabaseStore):
         return 0
 
     def copy_files(self, target: Path, look: Callable[[DatabaseSnapshot], T]) -> tuple[T, dict[str, BackupFile]]:
-        """Refuse: there are no plain files.
-
-        Raises:
-            InvalidError: always.
-        """
+        """Refuse: there are no plain files. Raises InvalidError."""
         raise InvalidError("this store is a single file: it has no plain files", hint="copy it to a single file")
 
 
@@ -83,11 +74,8 @@ def _connected(path: Path, options: Options) -> apsw.Connection:
     """Return a connection to write with, to a store of the newest schema."""
     _create_private(path)
     with translated(f"cannot open {path}"):
-        connection = connect(path, durability=options.durability, patience_s=options.patience_s)
-        try:
+        with closing(connect(path, durability=options.durability, patience_s=options.patience_s)) as connection:
             prepare(connection, path, options.steps)
-        finally:
-            connection.close()
         return connect(path, durability=options.durability, patience_s=options.patience_s)
 
 

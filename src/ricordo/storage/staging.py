@@ -54,15 +54,15 @@ def free_path(path: Path) -> Path:
 
 @contextlib.contextmanager
 def staging_folder(target: Path) -> Iterator[Path]:
-    """Provide a private folder on the same disk as a path, and remove it with what is left in it. Folders left by
-    killed processes are removed, too. Raises OSError.
+    """Provide a private folder beside a path, and remove it with all in it, and those of killed processes. Raises
+    OSError.
     """
     for left in target.parent.glob(f".{target.name}.*{_ENDING}"):
-        if _is_unlocked(left):
+        with contextlib.suppress(OSError), _locked(left, waits=False):  # no process uses it any more
             shutil.rmtree(left, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=_ENDING, dir=target.parent))
     try:
-        with _locked(folder):
+        with _locked(folder, waits=True):
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -78,28 +78,15 @@ def sync(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Lock a folder, so that other processes see that it is in use."""
+def _locked(folder: Path, *, waits: bool) -> Iterator[None]:
+    """Lock a folder, so that other processes see that it is in use. Raises OSError."""
     file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            fcntl.flock(file, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:
         os.close(file)
-
-
-def _is_unlocked(folder: Path) -> bool:
-    """Return whether no process uses a folder any more."""
-    with contextlib.suppress(OSError):
-        file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        finally:
-            os.close(file)
-    return False
 
 
 PART_BYTES = 1 << 20

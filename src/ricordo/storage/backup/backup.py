@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import apsw
 
@@ -56,7 +56,8 @@ def _file(store: Store, path: Path, beside: Path, *, now: datetime) -> Backup:
     copy = beside / path.name
     store.copy_to(copy)
     with opened_copy(copy) as snapshot:
-        manifest = _manifest("file", figures_of(snapshot), {path.name: checksum_of(copy)}, now=now)
+        files = {path.name: checksum_of(copy)}
+        manifest = Backup(made_at=now, kind="file", files=files, **figures_of(snapshot))
     listed = manifest_path(copy, is_folder=False)
     _write(listed, manifest)
     faults.reached("backup: before naming")
@@ -71,7 +72,7 @@ def _folder(store: Store, path: Path, beside: Path, *, now: datetime) -> Backup:
     copy = beside / "folder"
     copy.mkdir(mode=0o700)
     figures, files = store.copy_files(copy, figures_of)
-    manifest = _manifest("folder", figures, files, now=now)
+    manifest = Backup(made_at=now, kind="folder", files=files, **figures)
     _write(manifest_path(copy, is_folder=True), manifest)
     sync(copy)
     faults.reached("backup: before naming")
@@ -89,11 +90,7 @@ def manifest_path(backup: Path, *, is_folder: bool) -> Path:
 
 
 def read_manifest(path: Path) -> Backup | None:
-    """Return the manifest in a file; None if there is none.
-
-    Raises:
-        StoreError: it cannot be read, or is of a later version.
-    """
+    """Return the manifest in a file; None if there is none. Raises StoreError."""
     try:
         plain: dict[str, Any] = json.loads(path.read_bytes())
         if plain.pop("manifest") != VERSION:
@@ -107,9 +104,7 @@ def read_manifest(path: Path) -> Backup | None:
 
 
 def figures_of(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the schema of a store, the number of rows of each truth table, the last commit and the head of the chain.
-    The statements are built from names of the schema.
-    """
+    """Return the schema of a store, the rows of each truth table, the last commit and the head of the chain."""
     database = database_of(snapshot)
     tables = sorted(truth_of(database.connection).tables)
     rows = {name: int(database.connection.execute(f'SELECT count(*) FROM "{name}"').get or 0) for name in tables}
@@ -123,19 +118,10 @@ def opened_copy(path: Path) -> Iterator[DatabaseSnapshot]:
     """Read a store that no one writes to, without leaving files beside it."""
     with translated(f"cannot read {path}"):
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        connection = apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
-        try:
+        with closing(apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)) as connection:
             add_functions(connection)
             with read_snapshot(connection):
                 yield DatabaseSnapshot(connection)
-        finally:
-            connection.close()
-
-
-def _manifest(
-    kind: Literal["file", "folder"], figures: dict[str, Any], files: dict[str, BackupFile], *, now: datetime
-) -> Backup:
-    return Backup(made_at=now, kind=kind, files=files, **figures)
 
 
 def _write(path: Path, manifest: Backup) -> None:

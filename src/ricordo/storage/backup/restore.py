@@ -101,7 +101,7 @@ def _try(backup: Path, beside: Path) -> Trial:
     is_of_folder = backup.is_dir()
     manifest = read_manifest(manifest_path(backup, is_folder=is_of_folder))
     copy = beside / ("folder" if is_of_folder else "store.db")
-    files = _copy_folder(backup, copy) if is_of_folder else {backup.name: _copy_file(backup, copy)}
+    files = (_copy_folder if is_of_folder else _copy_file)(backup, copy)
     findings = [_compare_files(manifest, files)]
     figures = _examine_folder(copy, findings) if is_of_folder else _examine_file(copy, findings)
     if manifest is not None:
@@ -109,11 +109,11 @@ def _try(backup: Path, beside: Path) -> Trial:
     return Trial(copy=copy, is_folder=is_of_folder, report=Report(findings=tuple(findings)))
 
 
-def _copy_file(backup: Path, target: Path) -> BackupFile:
+def _copy_file(backup: Path, target: Path) -> dict[str, BackupFile]:
     if any(Path(f"{backup}{ending}").exists() for ending in ("-wal", "-journal")):
         hint = "close the program that has it open; a backup itself is not worked with"
         raise StoreError(f"{backup} is a store in use, not a backup", hint=hint)
-    return copy_file(backup, target)
+    return {backup.name: copy_file(backup, target)}
 
 
 def _copy_folder(backup: Path, target: Path) -> dict[str, BackupFile]:
@@ -123,17 +123,17 @@ def _copy_folder(backup: Path, target: Path) -> dict[str, BackupFile]:
 
 def _compare_files(manifest: Backup | None, files: Mapping[str, BackupFile]) -> Finding:
     if manifest is None:
-        return Finding(check="manifest", ok=True, detail="none: nothing says what it should hold")
+        return _finding("manifest", "none: nothing says what it should hold", "")
     stated, found = list(manifest.files.values()), list(files.values())
     off = sorted(name for name in manifest.files.keys() | files.keys() if manifest.files.get(name) != files.get(name))
     if manifest.kind == "file" and stated == found:  # the file may have been renamed
         off = []
-    if off:
-        detail = f"{', '.join(off)} not as the manifest says"
-        return Finding(check="manifest", ok=False, detail=detail, remedy=_OTHER_BACKUP)
-    return Finding(
-        check="manifest", ok=True, detail=f"{plural(len(files), 'file')} as on {manifest.made_at:%Y-%m-%d %H:%M} UTC"
-    )
+    good = f"{plural(len(files), 'file')} as on {manifest.made_at:%Y-%m-%d %H:%M} UTC"
+    return _finding("manifest", good, f"{', '.join(off)} not as the manifest says" if off else "")
+
+
+def _finding(check: str, good: str, bad: str) -> Finding:
+    return Finding(check=check, ok=not bad, detail=bad or good, remedy=_OTHER_BACKUP if bad else "")
 
 
 def _compare_figures(manifest: Backup, found: Mapping[str, object]) -> Finding:
@@ -142,38 +142,26 @@ def _compare_figures(manifest: Backup, found: Mapping[str, object]) -> Finding:
     assert isinstance(rows, dict)
     same = (found["commits"], found["head"]) == (manifest.commits, manifest.head)
     off = [name for name, count in manifest.rows.items() if rows.get(name) != count]
-    if same and not off:
-        detail = f"{plural(manifest.commits, 'commit')}, {plural(sum(manifest.rows.values()), 'row')}"
-        return Finding(check="counts", ok=True, detail=detail)
-    detail = f"other numbers of {', '.join(off)}" if off else "another last commit"
-    return Finding(check="counts", ok=False, detail=detail, remedy=_OTHER_BACKUP)
+    good = f"{plural(manifest.commits, 'commit')}, {plural(sum(manifest.rows.values()), 'row')}"
+    return _finding(
+        "counts", good, f"other numbers of {', '.join(off)}" if off else "" if same else "another last commit"
+    )
 
 
 def _examine_file(copy: Path, findings: list[Finding]) -> Mapping[str, object]:
     with translated("cannot open the backup"), opened_copy(copy) as snapshot:
         figures = figures_of(snapshot)
-    connection = connect(copy, durability="disk", patience_s=_OPTIONS.patience_s)
-    try:
+    with contextlib.closing(connect(copy, durability="disk", patience_s=_OPTIONS.patience_s)) as connection:
         prepare(connection, copy, migrations())
         findings += _examine(DatabaseSnapshot(connection), copy)
-    finally:
-        connection.close()
     return figures
 
 
 def _examine_folder(copy: Path, findings: list[Finding]) -> Mapping[str, object]:
-    index = FolderIndex(copy, _OPTIONS)
-    try:
-        connection = index.open()
-        try:
-            snapshot = DatabaseSnapshot(connection)
-            findings += _examine(snapshot, index.path)
-            findings += index.findings()
-            return figures_of(snapshot)
-        finally:
-            connection.close()
-    finally:
-        index.close()
+    with contextlib.closing(FolderIndex(copy, _OPTIONS)) as index, contextlib.closing(index.open()) as connection:
+        snapshot = DatabaseSnapshot(connection)
+        findings += [*_examine(snapshot, index.path), *index.findings()]
+        return figures_of(snapshot)
 
 
 def _examine(snapshot: DatabaseSnapshot, path: Path) -> tuple[Finding, ...]:
@@ -185,20 +173,17 @@ def _search(snapshot: DatabaseSnapshot) -> Finding:
     """Check that the newest memory is found by its words."""
     row = snapshot.connection.execute(sql("backup_question")).fetchone()
     if row is None:
-        return Finding(check="search", ok=True, detail="nothing to search for")
+        return _finding("search", "nothing to search for", "")
     key, content, space = row
-    terms = index_terms(content)[:3]
-    if all(key in space_postings(snapshot, space, term, most=_MOST_POSTINGS) for term in terms):
-        return Finding(check="search", ok=True, detail="the newest memory is found by its words")
-    detail = "the newest memory is not found by its words"
-    return Finding(check="search", ok=False, detail=detail, remedy=_OTHER_BACKUP)
+    found = (space_postings(snapshot, space, term, most=_MOST_POSTINGS) for term in index_terms(content)[:3])
+    bad = "" if all(key in each for each in found) else "the newest memory is not found by its words"
+    return _finding("search", "the newest memory is found by its words", bad)
 
 
 def _as_folder(trial: Trial, beside: Path) -> Path:
     """Return the copy as a folder of plain files, also if it is a single file."""
-    if trial.is_folder:
-        return trial.copy
-    create_folder(beside / "folder", trial.copy, _OPTIONS)
+    if not trial.is_folder:
+        create_folder(beside / "folder", trial.copy, _OPTIONS)
     return beside / "folder"
 
 

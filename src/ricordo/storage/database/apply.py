@@ -23,6 +23,7 @@ from ricordo.storage.database.statements import (
     Row,
     alias_row,
     closed_edge_row,
+    column,
     edge_row,
     entity_row,
     node_row,
@@ -78,37 +79,11 @@ class Rows:
 
 
 def apply(snapshot: DatabaseSnapshot, change: Change, *, scope: Scope, reason: Reason, at: datetime) -> int:
-    """Write a change inside the running transaction. Return the number of its commit.
-
-    Raises:
-        NotFoundError: the change names a node that does not exist.
-    """
+    """Write a change inside the running transaction. Return the number of its commit. Raises NotFoundError."""
     writer = _RowBuilder(snapshot, scope)
     previous, head = (snapshot.rows("commit_last") or [(0, b"")])[0]
     writer.commit = previous + 1
-    writer.entities(change)
-    for node in change.add:
-        writer.add_node(node, at)
-    for node in change.put:
-        writer.alter_node(node)
-    for closing in change.close:
-        writer.close_node(closing)
-    writer.mark_consolidated(change.consolidated)
-    for session in change.sessions:
-        space = writer.space(session.owner, session.chat)
-        writer.rows.add("session_update", session_row(session, key=session.key, space=space, commit=writer.commit))
-    writer.names_and_relations(change)
-    for edge in change.link:
-        source, target = writer.key_of(edge.source), writer.key_of(edge.target)
-        writer.rows.add("edge_put", edge_row(edge, source=source, target=target, at=to_ms(at), commit=writer.commit))
-    for edge in change.unlink:
-        writer.close_edge(edge, at)
-    for review in change.reviews:
-        writer.review(review)
-    for one, other in change.associates:
-        writer.associate(one, other)
-    for run in change.runs:
-        writer.run(run)
+    writer.write(change, at)
     restored = restored_rows(snapshot, change.rows, commit=writer.commit)
     space = writer.home(each.space for each in restored if each.space is not None)
     commit = put_commit(snapshot, head, writer.commit, space=space, reason=reason, at=at, hashes=writer.rows.hashes)
@@ -125,9 +100,8 @@ def _withhold(writer: _RowBuilder, change: Change, at: datetime) -> None:
     """Write what must not be learnt again, and what may be again."""
     if change.said_anew:
         writer.snapshot.suppression.lift(change.said_anew)
-    if change.withheld_spans:
-        spans = [(writer.key_of(node_id), start, length, by) for node_id, start, length, by in change.withheld_spans]
-        writer.snapshot.suppression.put_spans(spans)
+    spans = [(writer.key_of(node_id), *span) for node_id, *span in change.withheld_spans]
+    writer.snapshot.connection.executemany(sql("withheld_span_put"), spans)
     for node_id in change.withhold:
         key = writer.key_of(node_id)
         writer.snapshot.suppression.withhold(writer.snapshot.nodes.by_key(writer.scope, [key])[key], at=to_ms(at))
@@ -148,12 +122,7 @@ def write_rows(connection: apsw.Connection, given: Rows) -> None:
 
 
 def insert_all(connection: apsw.Connection, statement: str, rows: Sequence[Row]) -> None:
-    """Insert many rows by an `INSERT ... VALUES (...)`. Not for full text: FTS5 writes its buffer to disk before each
-    statement of several rows.
-
-    Raises:
-        apsw.Error: a row does not fit; some of the others may have been inserted.
-    """
+    """Insert many rows by `INSERT ... VALUES (...)`. Not for full text: FTS5 writes to disk before each statement."""
     whole = len(rows) - len(rows) % _AT_ONCE
     if whole:
         lots = (tuple(chain.from_iterable(rows[at : at + _AT_ONCE])) for at in range(0, whole, _AT_ONCE))
@@ -182,11 +151,8 @@ class _RowBuilder:
         self._next: dict[str, int] = {}
 
     def home(self, restored: Iterable[int]) -> int:
-        """Return the space the commit is listed under: that of its first row, or the owner's own if any row is in it,
-        since a change that holds something private must not be seen or undone by others.
-
-        Args:
-            restored: the spaces of rows that are restored.
+        """Return the space the commit is listed under: that of its first row (those `restored` before others), or the
+        owner's own if any row is in it: others must not see or undo a change that holds something private.
         """
         touched = [*restored, *self._spaces.values()]
         own = self.snapshot.space(self.scope.owner, "") if self.scope.owner else None
@@ -231,13 +197,18 @@ class _RowBuilder:
         self.rows.index(row, is_live=node.is_live)
 
     def alter_node(self, node: Node) -> None:
-        places = self.snapshot.rows("node_place", {"id": node.id})
-        if not places:
-            raise NotFoundError(f"there is no memory {node.id}")
-        key, space, shelf, session = places[0]
+        self._update(node, *self.place(node.id))
+
+    def _update(self, node: Node, key: int, space: int, shelf: str, session: int | None) -> None:
         row = node_row(node, key=key, space=space, shelf=shelf, session=session, commit=self.commit)
         self._spaces.setdefault((node.owner, node.chat), space)
         self.rows.add("node_update", row)
+
+    def place(self, node_id: str) -> Row:
+        """Return (key, space, shelf, session) of a node of the store."""
+        for place in self.snapshot.rows("node_place", {"id": node_id}):
+            return place
+        raise NotFoundError(f"there is no memory {node_id}")
 
     def close_node(self, closing: Closing) -> None:
         """Close a node. Closing twice changes nothing: a replay may repeat it."""
@@ -248,12 +219,48 @@ class _RowBuilder:
 
     def mark_consolidated(self, ids: Sequence[str]) -> None:
         """Move episodes that have become knowledge to the shelf of consolidated ones."""
-        places = {node_id: self.snapshot.rows("node_place", {"id": node_id})[0] for node_id in ids}
-        nodes = self.snapshot.nodes.by_key(self.scope, (place[0] for place in places.values()))
-        for key, space, _, session in places.values():
-            row = node_row(nodes[key], key=key, space=space, shelf="c", session=session, commit=self.commit)
-            self._spaces.setdefault((nodes[key].owner, nodes[key].chat), space)
-            self.rows.add("node_update", row)
+        places = [self.place(node_id) for node_id in dict.fromkeys(ids)]
+        nodes = self.snapshot.nodes.by_key(self.scope, column(places))
+        for key, space, _, session in places:
+            self._update(nodes[key], key, space, "c", session)
+
+    def write(self, change: Change, at: datetime) -> None:
+        """Build all rows: entities first, since nodes refer to them; then nodes; then what links either."""
+        for entity in change.entities:
+            self.entity(entity)
+        for entity in change.put_entities:
+            self.alter_entity(entity)
+        for node in change.add:
+            self.add_node(node, at)
+        for node in change.put:
+            self.alter_node(node)
+        for closing in change.close:
+            self.close_node(closing)
+        self.mark_consolidated(change.consolidated)
+        for session in change.sessions:
+            space = self.space(session.owner, session.chat)
+            self.rows.add("session_update", session_row(session, key=session.key, space=space, commit=self.commit))
+        for move in change.moved_names:
+            self.move_name(move)
+        for relation in (*change.relations, *change.put_relations):
+            self.relation(relation)
+        for node_id, source, target in change.moved_subjects:
+            self.move_subject(node_id, source, target)
+        used = {(node_id, entity_id): name for node_id, entity_id, name in change.subject_names}
+        for node_id, entity_id in change.subjects:
+            self.subject(node_id, entity_id, name=used.get((node_id, entity_id), ""))
+        for edge in change.link:
+            ends = {"source": self.key_of(edge.source), "target": self.key_of(edge.target)}
+            self.rows.add("edge_put", edge_row(edge, **ends, at=to_ms(at), commit=self.commit))
+        for edge in change.unlink:
+            self.close_edge(edge, at)
+        for review in change.reviews:
+            self.review(review)
+        for one, other in change.associates:  # they proved useful together; derived, so without a seal
+            pair = self.key_of(one), self.key_of(other)
+            self.rows.by_statement["associate_put"] += [(*pair, _ASSOCIATED), (*pair[::-1], _ASSOCIATED)]
+        for run in change.runs:
+            self.run(run)
 
     def run(self, run: Run) -> None:
         """Write a run. Its items are keys, so that erasing a memory leaves no id of it here."""
@@ -264,25 +271,6 @@ class _RowBuilder:
         sessions = [self.session(space, each, run.started_at) for each in run.sessions]
         row = run_row(run, key=key, space=space, commit=self.commit, keys=keys, sessions=sessions)
         self.rows.add("run_put", row)
-
-    def entities(self, change: Change) -> None:
-        """Write entities. They come first, since nodes refer to them."""
-        for entity in change.entities:
-            self.entity(entity)
-        for entity in change.put_entities:
-            self.alter_entity(entity)
-
-    def names_and_relations(self, change: Change) -> None:
-        """Write what links entities to names, to each other, and to the nodes that exist by now."""
-        for move in change.moved_names:
-            self.move_name(move)
-        for relation in (*change.relations, *change.put_relations):
-            self.relation(relation)
-        for node_id, source, target in change.moved_subjects:
-            self.move_subject(node_id, source, target)
-        used = {(node_id, entity_id): name for node_id, entity_id, name in change.subject_names}
-        for node_id, entity_id in change.subjects:
-            self.subject(node_id, entity_id, name=used.get((node_id, entity_id), ""))
 
     def entity(self, entity: Entity) -> None:
         space = self.space(entity.owner, entity.chat)
@@ -328,8 +316,7 @@ class _RowBuilder:
         return self._entity_keys[entity_id]
 
     def subject(self, node_id: str, entity_id: str, *, name: str) -> None:
-        row = (self.key_of(node_id), self.entity_key(entity_id), name, self.commit)
-        self.rows.add("subject_insert", sealed(row))
+        self.rows.add("subject_insert", sealed((self.key_of(node_id), self.entity_key(entity_id), name, self.commit)))
 
     def move_subject(self, node_id: str, source: str, target: str) -> None:
         """Move a memory to another entity; the name it uses stays."""
@@ -352,16 +339,8 @@ class _RowBuilder:
         row = review_row(review, key=key, space=space, newer=newer, older=older, commit=self.commit)
         self.rows.add("review_put", row)
 
-    def associate(self, one: str, other: str) -> None:
-        """Note that two memories proved useful together. Derived, so without a seal."""
-        ends = self.key_of(one), self.key_of(other)
-        self.rows.by_statement["associate_put"] += [(*ends, _ASSOCIATED), (*ends[::-1], _ASSOCIATED)]
-
     def key_of(self, node_id: str) -> int:
         """Return the key of a node of this change or of the store."""
         if node_id not in self._node_keys:
-            places = self.snapshot.rows("node_place", {"id": node_id})
-            if not places:
-                raise NotFoundError(f"there is no memory {node_id}")
-            self._node_keys[node_id] = places[0][0]
+            self._node_keys[node_id] = self.place(node_id)[0]
         return self._node_keys[node_id]

@@ -15,9 +15,7 @@ _NO_SALT = b"\0" * _SALT_BYTES
 
 
 def seal(values: Sequence[Any], salt: bytes | None = None) -> bytes:
-    """Return salt and hash of a row's values. The salt protects an erased short secret from being guessed from its
-    hash.
-    """
+    """Return salt and hash of a row's values. The salt keeps an erased short secret from being guessed."""
     salt = os.urandom(_SALT_BYTES) if salt is None else salt
     # `ascii` is one call in C, and unlike `repr` it does not depend on the Unicode version of this Python.
     plain = ascii(tuple(values))
@@ -59,9 +57,7 @@ def erased_hash(row: tuple[Any, ...]) -> bytes:
 
 
 def former_hash(table: str, row: str, before: str) -> bytes:
-    """Return the hash of a former version, for the digest of the commit that replaced or removed it. It covers the
-    salt of the version's own seal.
-    """
+    """Return the hash of a former version, salt included, for the digest of the commit that replaced or removed it."""
     return bare(seal((table, row, *sorted(json.loads(before).items())), _NO_SALT))
 
 

@@ -25,7 +25,6 @@ from ricordo.storage.database.statements import (
     session_of,
 )
 from ricordo.storage.values import ClosedFact, Failure, LearntFact, MessagePairs, Waiting
-from ricordo.text import statement_line
 
 _LATEST = 200
 
@@ -255,32 +254,15 @@ class Proposals(Group):
 class Evidence(Group):
     """What derived memories rest on. A memory rests on a node if it has a `derived_from` edge to it."""
 
-    def learnt_from(
-        self, owner: str, chat: str, content: str, *, evidence: Sequence[str], least: int
-    ) -> LearntFact | None:
-        values = {
-            "content": content,
-            "line": statement_line(content),
-            "space": self._sql.space(owner, chat),
-            "evidence": json.dumps(evidence),
-            "least": least,
-        }
-        rows = self._sql.rows("learnt_already", values)
-        return LearntFact(rows[0][0], bool(rows[0][1])) if rows else None
-
+    learnt_from = asks(
+        "learnt_already", "owner chat content evidence least", row_as(lambda row: LearntFact(row[0], bool(row[1])))
+    )
     count = asks("rests_on_count", "node among", first)
     resting_on = asks("resting_on", "evidence most", column)
     reflections_on = asks("reflections_on", "nodes", column)
 
-    def dismissed(
-        self, owner: str, chat: str, type_: str, content: str, *, evidence: Sequence[str]
-    ) -> list[ClosedFact]:
-        values = {
-            "space": self._sql.space(owner, chat),
-            "type": type_,
-            "content": content,
-            "line": statement_line(content),
-            "evidence": json.dumps(evidence),
-        }
-        rows = self._sql.rows("forgotten_like", values)
-        return [ClosedFact(content, closed_at, bool(is_same)) for content, closed_at, is_same in rows]
+    dismissed = asks(
+        "forgotten_like",
+        "owner chat type content evidence",
+        rows_as(lambda row: ClosedFact(row[0], row[1], bool(row[2]))),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -40,11 +41,7 @@ def migrations() -> tuple[Migration, ...]:
 
 
 def prepare(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...]) -> None:
-    """Bring the store at `path` to the newest version. A missing one is created, an older one backed up and migrated.
-
-    Raises:
-        StoreError: the file belongs to another program, or to a newer Ricordo.
-    """
+    """Create the store at `path`, or back up and migrate an older one. Raises StoreError."""
     newest = steps[-1].version
     with translated(f"cannot open {path}"):
         with read_snapshot(connection):  # another process may be creating the store right now
@@ -87,11 +84,8 @@ def _checked_version(connection: apsw.Connection, path: Path, *, newest: int) ->
 def _back_up(path: Path, version: int) -> None:
     """Copy the store beside itself, by a connection of its own: the migrating one cannot copy what it will change."""
     faults.reached("schema: before backup")
-    source = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    try:
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as source:
         copy_database(source, path.with_name(f"{path.name}.v{version}.backup"))
-    finally:
-        source.close()
 
 
 def copy_database(source: apsw.Connection, target: Path) -> None:
@@ -113,10 +107,6 @@ def _copy(source: apsw.Connection, target: Path) -> None:
     target.unlink(missing_ok=True)  # of an attempt that was killed
     target.touch(mode=0o600)
     faults.reached("backup: before copy")
-    copy = apsw.Connection(str(target))
-    try:
-        with copy.backup("main", source, "main") as backup:
-            backup.step(-1)
-            faults.reached("backup: in copy")
-    finally:
-        copy.close()
+    with closing(apsw.Connection(str(target))) as copy, copy.backup("main", source, "main") as backup:
+        backup.step(-1)
+        faults.reached("backup: in copy")

@@ -53,11 +53,7 @@ class DatabaseSnapshot(candidates.SearchReader):
 
 
 def database_of(snapshot: Snapshot) -> DatabaseSnapshot:
-    """Narrow a snapshot to one of the database.
-
-    Raises:
-        InvalidError: it is one of another backend.
-    """
+    """Narrow a snapshot to one of the database. Raises InvalidError."""
     if not isinstance(snapshot, DatabaseSnapshot):
         raise InvalidError("this backend can neither be backed up nor exported whole", hint="export to markdown")
     return snapshot

@@ -31,10 +31,7 @@ class Statements:
     """One snapshot of the database, asked by named statements. Lives inside one transaction of one thread."""
 
     def __init__(self, connection: apsw.Connection, *, unchanged: Unchanged | None = None) -> None:
-        """
-        Args:
-            unchanged: a cache of answers that still hold; None where the store may change during this transaction.
-        """
+        """Begin with a cache of answers that still hold; None where the store may change during this transaction."""
         self.connection = connection
         self._unchanged = unchanged
         self._spaces: dict[Scope, tuple[int, ...]] = {}
@@ -42,11 +39,7 @@ class Statements:
     is_past = False
 
     def until(self, moment: float, work: Callable[[], T]) -> T:
-        """The result of some work that ends at a moment on the clock of `time.monotonic`, in seconds.
-
-        Raises:
-            TimeoutError: it was not done by then.
-        """
+        """Return the result of some work; raise TimeoutError at a moment of `time.monotonic`, in seconds."""
         if time.monotonic() >= moment:
             raise TimeoutError
         self.connection.set_progress_handler(lambda: time.monotonic() >= moment, _STEPS_BETWEEN_CHECKS)
@@ -62,16 +55,12 @@ class Statements:
         return self.connection.execute(sql(name), values).fetchall()
 
     def rows_of_store(self, name: str, values: Mapping[str, Any] | None = None) -> list[Row]:
-        """All rows of a named statement that many questions repeat, about the store as a whole or all of a caller's:
-        asked once for as long as nobody writes.
-        """
+        """Return `rows` about the store as a whole or all of a caller's, asked once for as long as nobody writes."""
         asked = (name, *values.values()) if values else (name,)
         return self.once(asked, lambda: self.rows(name, values))
 
     def once(self, asked: tuple[Hashable, ...], work: Callable[[], T]) -> T:
-        """What some work finds out about the store as a whole or all of a caller's: done once for as long as nobody
-        writes. Never None, and nothing that its users alter.
-        """
+        """Return what some work finds, done once for as long as nobody writes. Never None or altered by its users."""
         if self._unchanged is None:
             return work()
         found: T | None = self._unchanged.get(asked)
@@ -380,11 +369,7 @@ def keys_in_run(row: Row) -> set[int]:
 
 
 def run_of(row: Row, ids: Mapping[int, str]) -> Run:
-    """Make a run of the columns of the statements of runs.sql, without the texts of its items.
-
-    Args:
-        ids: by key, of the nodes that still exist.
-    """
+    """Make a run of the columns of the statements of runs.sql. Its items have ids of nodes that exist, and no texts."""
     items = tuple(
         RunItem(
             what=what,

@@ -127,12 +127,12 @@ class DatabaseStore:
         return await asyncio.to_thread(self._looked, ask)
 
     def _looked(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
-        connection = self.connect_reader()
-        try:
-            with translated("cannot read"), read_snapshot(connection):
-                return ask(DatabaseSnapshot(connection))
-        finally:
-            connection.close()
+        with (
+            contextlib.closing(self.connect_reader()) as connection,
+            translated("cannot read"),
+            read_snapshot(connection),
+        ):
+            return ask(DatabaseSnapshot(connection))
 
     # maintenance
 
@@ -154,12 +154,8 @@ class DatabaseStore:
         doing = f"cannot back up to {target}"
         try:
             make_folders(target.parent)
-            with translated(doing):
-                source = self.connect_reader()
-                try:
-                    copy_database(source, target)
-                finally:
-                    source.close()
+            with translated(doing), contextlib.closing(self.connect_reader()) as source:
+                copy_database(source, target)
             return target.stat().st_size
         except OSError as error:
             hint = "check the path and its permissions"

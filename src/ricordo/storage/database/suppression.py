@@ -8,15 +8,16 @@ more or less still matches. The key is random and belongs to the store: hashes o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
+from typing import Any
 
 from ricordo.model import Node
 from ricordo.storage.database.integrity import fingerprint_key
 from ricordo.storage.database.statements import Group, asks, flag, nothing, sql
 from ricordo.storage.database.upkeep import space_postings
 from ricordo.storage.values import MIN_GLOBAL_WORDS, Match, Withhold, of_text, without
-from ricordo.text.sentences import sentences
+from ricordo.text.sentences import Sentence, sentences
 
 _PRINT_BYTES = 8
 # Of a shorter sentence each word is needed: "brother lives in Rome" without one is another.
@@ -26,9 +27,7 @@ _WHOLE_MOST = 60
 
 
 def _says(words: frozenset[str], wanted: frozenset[str], *, is_source: bool) -> bool:
-    """Return whether a sentence says what a fact says: all of it and little else. For a source of the fact, half of it
-    is enough: it may be worded differently there.
-    """
+    """Return whether a sentence says what a fact says, and little else; a source, worded differently, half of it."""
     if is_source:
         return len(words & wanted) >= 0.5 * len(wanted)
     return words >= wanted and len(words) <= 2 * len(wanted) + 4
@@ -63,15 +62,8 @@ class Suppression(Group):
     def put(self, space: int, withhold: Iterable[Withhold], *, at: int) -> None:
         key = fingerprint_key(self._sql)
         for each in withhold:
-            values = {
-                "space": space,
-                "node": each.cause,
-                "at": at,
-                "session": _session_print(key, each.session),
-                "is_bound": int(each.is_bound),
-                "is_erased": int(each.is_erased),
-                "is_shared": int(each.is_shared),
-            }
+            values = {"space": space, "node": each.cause, "at": at, "session": _session_print(key, each.session)}
+            values |= {name: int(getattr(each, name)) for name in ("is_bound", "is_erased", "is_shared")}
             number = self._sql.value("withheld_put", values)
             whole, less = _prints(key, each.words)
             rows = [(space, whole, number, 1), *((space, one, number, 0) for one in less)]
@@ -79,42 +71,26 @@ class Suppression(Group):
             spans = [(node, start, length, number) for node, start, length in each.spans]
             self._sql.connection.executemany(sql("withheld_span_put"), spans)
 
-    def put_spans(self, spans: Sequence[tuple[int, int, int, int]]) -> None:
-        self._sql.connection.executemany(sql("withheld_span_put"), spans)
-
     lift = asks("withheld_lift", "numbers", nothing)
     withholds = asks("withheld_any", "space", flag)
 
     def matches(self, space: int, text: str, *, session: str | None, said_at: int | None) -> list[Match]:
         if not self.withholds(space):
             return []
-        key = fingerprint_key(self._sql)
-        where = _session_print(key, session)
-        found = []
-        for sentence in sentences(text):
-            whole, less = _prints(key, sentence.words)
-            values = {
-                "space": space,
-                "whole": whole,
-                "less": json.dumps([one.hex() for one in less]),
-                "session": where,
-                "said_at": said_at,
-            }
-            rows = self._sql.rows("withheld_matching", values)
-            if rows:
-                found.append(Match(sentence, rows[0][0], bool(rows[0][1])))
-        return found
+        where = {"session": _session_print(fingerprint_key(self._sql), session), "said_at": said_at}
+        asked = self._asked(space, text)
+        found = ((sentence, self._sql.rows("withheld_matching", values | where)) for sentence, values in asked)
+        return [Match(sentence, rows[0][0], bool(rows[0][1])) for sentence, rows in found if rows]
 
     def said_anew(self, space: int, text: str) -> list[int]:
-        if not self.withholds(space):
-            return []
-        key = fingerprint_key(self._sql)
-        found: list[int] = []
-        for sentence in sentences(text):
-            whole, less = _prints(key, sentence.words)
-            values = {"space": space, "whole": whole, "less": json.dumps([one.hex() for one in less])}
-            found += [number for (number,) in self._sql.rows("withheld_saying", values)]
-        return found
+        found = (self._sql.rows("withheld_saying", values) for _, values in self._asked(space, text))
+        return [number for rows in found for (number,) in rows]
+
+    def _asked(self, space: int, text: str) -> Iterator[tuple[Sentence, dict[str, Any]]]:
+        """Yield the sentences of a text with the hashes to look for; none where nothing is suppressed."""
+        for sentence in sentences(text) if self.withholds(space) else ():
+            whole, less = _prints(fingerprint_key(self._sql), sentence.words)
+            yield sentence, {"space": space, "whole": whole, "less": json.dumps([one.hex() for one in less])}
 
     def is_withheld(
         self, owner: str, chat: str, text: str, *, session: str | None = None, said_at: int | None = None

@@ -56,11 +56,7 @@ class CommitHook:
         """Called after each work, while its changes can still be told from those of the next."""
 
     def write(self, connection: apsw.Connection) -> None:
-        """Called right before the COMMIT. After it the batch counts as done.
-
-        Raises:
-            apsw.Error: it could not be written; nothing of it remains.
-        """
+        """Called right before the COMMIT. After it the batch counts as done; on apsw.Error, nothing remains."""
 
     @property
     def generation(self) -> int:
@@ -110,11 +106,7 @@ class Writer:
         return self._thread.is_alive()
 
     def submit(self, run: Callable[[DatabaseSnapshot], T]) -> Future[T]:
-        """Queue a work. Its future cannot be cancelled.
-
-        Raises:
-            UnavailableError: the store is closing, or too many works are waiting.
-        """
+        """Queue a work. Its future cannot be cancelled. Raises UnavailableError."""
         future: Future[T] = Future()
         # A caller who stops waiting must not stop the work: from here on `cancel` has no effect.
         future.set_running_or_notify_cancel()
@@ -310,11 +302,7 @@ class Readers:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ricordo-reader")
 
     def submit(self, ask: Callable[[DatabaseSnapshot], T]) -> Future[T]:
-        """Ask in a reader's thread.
-
-        Raises:
-            UnavailableError: the store is closed.
-        """
+        """Ask in a reader's thread. Raises UnavailableError."""
         try:
             return self._pool.submit(self._answer, ask)
         except RuntimeError as error:

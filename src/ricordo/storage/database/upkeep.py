@@ -48,24 +48,6 @@ def space_postings(sql: Statements, space: int, term: str, *, most: int) -> list
     return [int(key) for text in lists if text for key in text.split(",")]
 
 
-def is_fragmented(sql: Statements, *, least: int = _LEAST_PAGES) -> bool:
-    """Return whether merging the segments of the full-text index pays. Each write adds a segment, each search reads
-    all; SQLite merges some of equal size and stops at about a dozen.
-
-    Args:
-        least: an index of fewer pages is left as it is.
-    """
-    pages = sql.rows_of_store("word_parts")[0]
-    return bool(pages[1] >= least and pages[0] < _LARGEST_SHARE * pages[1])
-
-
-def merge_step(sql: Statements) -> bool:
-    """Merge the segments a little further. Return False when only one is left."""
-    before = sql.connection.total_changes()
-    sql.rows("word_parts_join", {"pages": -_PAGES_PER_STEP})
-    return sql.connection.total_changes() - before > 1  # the command itself counts as one
-
-
 def analyze_again(connection: apsw.Connection) -> None:
     """Rebuild the index terms, features and statement lines of a store if another analyzer made them.
 
@@ -109,11 +91,18 @@ class Vectors(Group):
 class Upkeep(Group):
     """Private upkeep of the backend's word index, in short steps, so that other writers wait only milliseconds."""
 
-    def is_due(self) -> bool:
-        return is_fragmented(self._sql)
+    def is_due(self, *, least: int = _LEAST_PAGES) -> bool:
+        """Return whether merging the segments pays. Each write adds one, each search reads all; SQLite merges some of
+        equal size and stops at about a dozen. An index of fewer than `least` pages is left as it is.
+        """
+        pages = self._sql.rows_of_store("word_parts")[0]
+        return bool(pages[1] >= least and pages[0] < _LARGEST_SHARE * pages[1])
 
     def step(self) -> bool:
-        return merge_step(self._sql)
+        """Merge the segments a little further. Return False when only one is left."""
+        before = self._sql.connection.total_changes()
+        self._sql.rows("word_parts_join", {"pages": -_PAGES_PER_STEP})
+        return self._sql.connection.total_changes() - before > 1  # the command itself counts as one
 
 
 # writing: each of these runs inside the writer's transaction

@@ -133,10 +133,12 @@ DELETE FROM proposals WHERE at < :before
 -- name: forgotten_like
 -- Facts of a type that were forgotten or refused, and that say the same or rest on the same messages. What accepting a
 -- replay closed may be learnt again.
-SELECT n.content, n.closed_at, n.content IS :content OR statement_line(n.content) = :line FROM nodes n
+SELECT n.content, n.closed_at, n.content IS :content OR statement_line(n.content) = statement_line(:content)
+FROM nodes n
 WHERE n.space = :space AND n.type = :type AND n.closed_reason IN ('forgotten', 'retracted')
   AND NOT EXISTS (SELECT 1 FROM commits c WHERE c.seq = n.commit_seq AND c.origin = 'accept')
-  AND (n.content IS :content OR (:line != '' AND statement_line(n.content) = :line) OR EXISTS (SELECT 1 FROM edges e
+  AND (n.content IS :content
+    OR (statement_line(:content) != '' AND statement_line(n.content) = statement_line(:content)) OR EXISTS (SELECT 1 FROM edges e
     JOIN nodes m ON m.key = e.target WHERE e.source = n.key AND e.relation_type = 'derived_from'
     AND m.id IN (SELECT value FROM json_each(:evidence))))
 
@@ -157,7 +159,7 @@ ORDER BY e.source, n.event_time, n.key
 SELECT n.id, n.closed_at IS NULL FROM nodes m JOIN edges e ON e.target = m.key AND e.relation_type = 'derived_from'
   JOIN nodes n ON n.key = e.source
 WHERE m.space = :space AND m.id IN (SELECT value FROM json_each(:evidence))
-  AND (n.content IS :content OR (:line != '' AND statement_line(n.content) = :line))
+  AND (n.content IS :content OR (statement_line(:content) != '' AND statement_line(n.content) = statement_line(:content)))
   AND (n.closed_reason IS NULL OR n.closed_reason != 'retracted'
     OR NOT EXISTS (SELECT 1 FROM commits c WHERE c.seq = n.commit_seq AND c.origin = 'accept'))
 GROUP BY n.key HAVING count(DISTINCT m.key) >= :least ORDER BY n.closed_at IS NULL DESC, n.key LIMIT 1
