@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ricordo import InvalidError
+from ricordo import InvalidError, Message
 from ricordo.text.prompt_text import BEGIN, END, PLACE
 
 
@@ -29,7 +29,9 @@ async def test_a_context_has_sections_and_introduces_people(memory: Any) -> None
     assert "Helen works at the museum (about Helen) (before: “Helen works at the library”)" in by_name["facts"][0]
     assert "Helen (wife, also Lena)" in by_name["people"][0]
     assert "is allergic to peanuts" in "".join([*by_name["people"], *by_name["facts"]])
-    assert by_name["people"][-1] == "- Known people: Helen (wife), Oleg, Zoya (daughter)"
+    assert "Known people" not in parts.text
+    asked = await memory.context("Who works at the museum?")
+    assert "- Known people: Helen (wife), Oleg, Zoya (daughter)\n" in asked
     assert "Oleg (2026-01-01, just now): “Helen said" in by_name["timeline"][0]
     assert parts.text.count(BEGIN) == parts.text.count(END) == 1
     assert parts.tokens <= parts.budget == 1_000
@@ -119,3 +121,48 @@ async def test_a_memory_repeated_by_an_assistant_counts_as_used_without_raising_
         await memory.add("Careful: Helen is allergic to peanuts.", role="assistant")
     again = [hit.score for hit in (await memory.search(asked)).hits if hit.type != "episodic"]
     assert scores[0] == pytest.approx(again[0], rel=0.2)
+
+
+async def test_facts_are_found_among_many_messages_about_the_same(memory: Any) -> None:
+    await memory.remember("The ferry to Oslo leaves at nine")
+    await memory.add_many([Message(text=f"The ferry to Oslo leaves, thought {n}", session="s") for n in range(40)])
+    facts = (await memory.context_parts("When does the ferry to Oslo leave?")).sections[0]
+    assert facts.name == "facts" and "leaves at nine" in facts.lines[0].text
+
+
+async def test_a_line_about_an_entity_is_shortened_to_its_share(memory: Any) -> None:
+    await memory.add_entity("Helen", relation="wife")
+    for subject in ("library", "museum", "theatre", "harbour"):
+        await memory.remember(f"Helen knows the {subject} " + "and its rooms very well " * 9, about=["Helen"])
+    await memory.remember("Helen plays the cello", about=["Helen"])
+    parts = await memory.context_parts("Which instrument does Helen play?", budget=260)
+    people = next(section for section in parts.sections if section.name == "people")
+    assert people.lines[0].text.startswith("- Helen (wife)") and "[id:" in people.lines[0].text
+
+
+async def test_a_follow_up_is_about_the_latest_turns_of_its_conversation(memory: Any) -> None:
+    await memory.remember("The boiler was serviced in January by Mr. Lund")
+    await memory.remember("Zoya plays the cello on Fridays")
+    await memory.add("Who serviced the boiler?", session="now")
+    for prompt in ("Tell me more about it", "and when was that?"):
+        assert "serviced in January" in (await memory.context(prompt, session="now") or "")
+        assert await memory.context(prompt) is None
+        assert await memory.context(prompt, session="another") is None
+        assert (await memory.search(prompt, only_relevant=True)).hits == ()
+
+
+async def test_an_assistants_repetition_is_not_told_beside_what_it_repeats(memory: Any) -> None:
+    await memory.remember("The spare keys are with Mrs. Novak in flat four")
+    await memory.add("The spare keys are with Mrs. Novak in flat four.", role="assistant", session="s")
+    await memory.add("Mrs. Novak has the spare keys and a new phone number, 555-0199", role="assistant", session="s")
+    block = await memory.context("Where are the spare keys of the flat?")
+    assert block.count("in flat four") == 1
+
+
+@pytest.mark.parametrize("prompt", ["hi", "Thanks, that was really helpful!", "What can you do?", "Привет, как дела?"])
+async def test_small_talk_gets_no_context(memory: Any, prompt: str) -> None:
+    for text in ("hi, how are you doing?", "thanks, that was helpful", "Привет, как дела?", "What can you do on skis?"):
+        await memory.add(text, speaker="Oleg", session="monday")
+    assert await memory.context(prompt) is None
+    assert (await memory.search(prompt, only_relevant=True)).hits == ()
+    assert (await memory.search(prompt)).hits

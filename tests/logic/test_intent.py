@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from ricordo.retrieval.calibration import calibrated, known_questions
-from ricordo.retrieval.query import INTENTS, complexity_of, intent_of
+from ricordo.retrieval.query import INTENTS, asked_in, complexity_of, follows_up, intent_of
+from ricordo.text.languages import all_languages
 
 QUESTIONS = {
     "why": (
@@ -181,3 +185,46 @@ def test_there_are_exemplars_of_each_intent_in_both_languages():
     for intent in INTENTS:
         russian = [text for text in questions[intent] if any("а" <= char <= "я" for char in text.lower())]
         assert len(russian) >= 5 and len(questions[intent]) - len(russian) >= 7
+
+
+TALK = Path(__file__).parents[1] / "fixtures" / "relevance" / "small_talk.jsonl"
+TALKED = [json.loads(line) for line in TALK.read_text(encoding="utf-8").splitlines()]
+WITH_A_RECORD = {language.code for language in all_languages()}
+
+
+def test_small_talk_asks_nothing_in_every_language_with_a_record():
+    talk = [row["text"] for row in TALKED if row["kind"] != "asks" and row["language"] in WITH_A_RECORD]
+    heard = [text for text in talk if asked_in(text)]
+    assert len(talk) >= 100 and len(heard) <= 0.1 * len(talk), heard
+
+
+def test_a_greeting_does_not_silence_a_question():
+    assert [row["text"] for row in TALKED if row["kind"] == "asks" and not asked_in(row["text"])] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("Hi, what was my sister's address again?", "what was my sister's address again?"),
+        ("Спасибо! А где ключи?", "А где ключи?"),
+        ("Danke, und wie hieß der Klempner?", "und wie hieß der Klempner?"),
+        ("Hello Anna", ""),
+        ("Hello, Anna?", "Anna?"),
+        ("Who am I?", "Who am I?"),
+        ("", ""),
+    ],
+)
+def test_what_a_text_asks_is_left_of_it(text, asked):
+    assert asked_in(text) == asked
+
+
+@pytest.mark.parametrize(
+    "text", ["and when was that?", "Tell me more about it", "а когда это было?", "Und wann war das?"]
+)
+def test_a_question_about_what_was_just_said_is_a_follow_up(text):
+    assert follows_up(text)
+
+
+@pytest.mark.parametrize("text", ["When was that trip?", "What happened last month?", "Who am I?", "Anna"])
+def test_a_question_that_names_something_is_no_follow_up(text):
+    assert not follows_up(text)

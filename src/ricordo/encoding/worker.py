@@ -97,7 +97,7 @@ class BackgroundWorker:
         return self.fresh == 0 and self._idle.is_set()
 
     async def caught_up(self, timeout_s: float, *, most: int) -> tuple[int, bool]:
-        """Wait until every memory there is now has its vector and its links, whoever wrote it.
+        """Wait until every memory there is now has its vector and its links, also those of other processes.
 
         Args:
             most: if more vectors are missing, as after a bulk import, do not wait.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo
@@ -12,9 +13,11 @@ from ricordo.model import Context, ContextLine, ContextName, ContextSection, Ent
 from ricordo.ports import TokenCounter
 from ricordo.retrieval.hits import as_shown, hit_of, mark, may_be_quoted, visible
 from ricordo.retrieval.inspection import known_people, profile
-from ricordo.retrieval.query import Request, complexity_of, namings, query_of
+from ricordo.retrieval.query import ALL_EPISODES, Request, asked_in, complexity_of, follows_up, namings, query_of
 from ricordo.retrieval.service import Asking, AsOf, answer
 from ricordo.storage import Snapshot
+from ricordo.storage.values import Filter
+from ricordo.text import question_terms
 from ricordo.text.analyzer import QUESTION_MARKS
 from ricordo.text.dates import format_times
 from ricordo.text.names import folded_name
@@ -56,8 +59,10 @@ def assemble(
     taken: dict[ContextName, list[int]] = {name: [] for name in SECTIONS}
     used = 0
     rooms = [(name, int(left * share)) for name, (_, share) in SECTIONS.items()]
+    lines = {name: list(drafts.get(name, ())) for name in SECTIONS}
+    lines["people"] = [_within(each, dict(rooms)["people"] - heads["people"], tokens) for each in lines["people"]]
     for name, room in [*rooms, *((name, left) for name in SECTIONS)]:  # by its share first, then of what is left over
-        costs = [tokens.count(line.text) + 1 for line in drafts.get(name, ())]
+        costs = [tokens.count(line.text) + 1 for line in lines[name]]
         mine = sum(costs[place] for place in taken[name]) + heads[name]
         for place, cost in enumerate(costs):
             more = cost if taken[name] else cost + heads[name]
@@ -65,7 +70,7 @@ def assemble(
                 taken[name].append(place)
                 mine, used = mine + cost, used + more
     sections = tuple(
-        ContextSection(name=name, title=SECTIONS[name][0], lines=_in_order(name, drafts[name], places))
+        ContextSection(name=name, title=SECTIONS[name][0], lines=_in_order(name, lines[name], places))
         for name, places in taken.items()
         if places
     )
@@ -74,6 +79,17 @@ def assemble(
     parts = [part for each in sections for part in (f"## {each.title}", *(line.text for line in each.lines))]
     text = "\n".join([BEGIN, NOTE, *parts, END])
     return Context(text=text, tokens=tokens.count(text), budget=budget, complexity=complexity, sections=sections)
+
+
+def _within(line: ContextLine, room: int, tokens: TokenCounter) -> ContextLine:
+    """Return a line about an entity without the last of its facts, where it needs more than the room for it."""
+    while tokens.count(line.text) >= room and (cut := _LAST_FACT.sub(r"\2", line.text)) != line.text:
+        line = replace(line, text=cut)
+    return line
+
+
+# The last of the facts of a line about an entity, or the only one; and the time and handle at its end.
+_LAST_FACT = re.compile(r"(; (?:(?!; ).)*|: .*?)( \[[^\[\]]*\] \[id:[^\]]*\])\Z")
 
 
 def _in_order(name: ContextName, lines: Sequence[ContextLine], places: Sequence[int]) -> tuple[ContextLine, ...]:
@@ -126,7 +142,14 @@ def _tame(text: str) -> str:
     return joined.replace("[id:", "[id‑")
 
 
-_HITS = 20
+_HITS: Mapping[str, int] = {"simple": 12, "complex": 24}
+"""How many hits a context takes, by the complexity of the prompt."""
+
+_FACTS_LEAST = 5
+# The latest turns of a conversation that a prompt goes on about, and how much of each is read.
+_RECENT, _RECENT_CHARS = 2, 300
+# An assistant's turn with so much of its words in another line repeats that line.
+_ECHO = 0.75
 _PROFILES = 4
 _FACTS_EACH = 3
 _PEOPLE = 12
@@ -155,24 +178,64 @@ async def brief(asking: Asking, prompt: str, *, budget: int | None, session: str
     """
     if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 1):
         raise InvalidError(f"budget: {budget!r} is not a positive number of tokens")
-    asked = query_of(Request(text=prompt, limit=_HITS, only_relevant=True), now=asking.now, zone=asking.zone)
-    query = replace(asked, with_leading=True)
-    complexity = complexity_of(query.text)
+    asked = query_of(Request(text=prompt, only_relevant=True), now=asking.now, zone=asking.zone)
+    complexity = complexity_of(asked.text)
     room = budget_for(complexity, usual=asking.context_tokens) if budget is None else budget
-    if not query.text.strip():
+    text = asked_in(asked.text)
+    if follows_up(text):
+        text = await _with_recent(asking, text, session=session, as_of=as_of)
+    if not text.strip():
         return assemble({}, budget=room, tokens=EstimatedTokens(), complexity=complexity)
+    query = replace(asked, text=text, limit=_HITS[complexity], with_leading=True)
     results = await answer(asking, query, traced=as_of is not None, as_of=as_of)
-    hits = [hit for hit in results.hits if may_be_quoted(hit) and (session is None or hit.session != session)]
+    found = list(results.hits)
+    if len(found) == query.limit and sum(hit.type != "episodic" for hit in found) < _FACTS_LEAST:
+        facts = await answer(asking, replace(query, type="knowledge"), traced=as_of is not None, as_of=as_of)
+        found += [hit for hit in facts.hits if hit.id not in results.ids]
+    hits = without_echoes([hit for hit in found if may_be_quoted(hit) and (session is None or hit.session != session)])
     extras = Extras()
     if hits and as_of is None:
-        extras = await asking.read(lambda snapshot: _extras(snapshot, asking.scope, query.text, hits, now=asking.now))
+        is_of_people = results.intent == "who"
+        extras = await asking.read(
+            lambda snapshot: _extras(snapshot, asking.scope, text, hits, now=asking.now, is_of_people=is_of_people)
+        )
     drafts = drafted(hits, extras, session=session, now=asking.now, zone=asking.zone)
-    found = assemble(drafts, budget=room, tokens=EstimatedTokens(), complexity=complexity)
-    asking.told([hit for hit in hits if hit.id in found.ids])
-    return found
+    block = assemble(drafts, budget=room, tokens=EstimatedTokens(), complexity=complexity)
+    asking.told([hit for hit in hits if hit.id in block.ids])
+    return block
 
 
-def _extras(snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], *, now: int) -> Extras:
+async def _with_recent(asking: Asking, prompt: str, *, session: str | None, as_of: AsOf) -> str:
+    """Return a prompt after the latest turns of its conversation, which it goes on about; "" where there are none."""
+    if session is None or as_of is not None:
+        return ""
+    filter_ = Filter(shelves=ALL_EPISODES, session=session)
+
+    def read(snapshot: Snapshot) -> list[str]:
+        turns = snapshot.nodes.page(asking.scope, filter_, now=asking.now, before_key=None, limit=_RECENT + 1)
+        shown = as_shown(snapshot, {node.key: node for node in turns if node.content.strip() != prompt})
+        return [shown[key].content[:_RECENT_CHARS] for key in sorted(shown)][-_RECENT:]
+
+    recent = [asked for text in await asking.read(read) if (asked := asked_in(text)) and not follows_up(asked)]
+    return " ".join([*recent, prompt]) if recent else ""
+
+
+def without_echoes(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits without turns in which an assistant repeats another hit. Pure."""
+    said = {hit.id: frozenset(question_terms(hit.content)) for hit in hits}
+    own = [hit for hit in hits if hit.role != "assistant"]
+    return [
+        hit
+        for hit in hits
+        if hit.role != "assistant"
+        or not said[hit.id]
+        or not any(len(said[hit.id] & said[other.id]) >= _ECHO * len(said[hit.id]) for other in own)
+    ]
+
+
+def _extras(
+    snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], *, now: int, is_of_people: bool
+) -> Extras:
     facts = [hit for hit in hits if hit.type != "episodic"]
     nodes = [node for hit in facts if (node := snapshot.nodes.get(scope, hit.id)) is not None]
     before: dict[str, Node] = {}
@@ -185,7 +248,7 @@ def _extras(snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], 
     return Extras(
         before=before,
         profiles=_profiles(snapshot, scope, prompt, facts, now=now),
-        people=known_people(snapshot, scope, most=_PEOPLE),
+        people=known_people(snapshot, scope, most=_PEOPLE) if is_of_people else (),
         sources=tuple(rested_on[key] for key in sources if key in rested_on),
         replies=_replies(snapshot, scope, hits),
     )

@@ -23,7 +23,7 @@ from ricordo.storage.values import Filter, Floor
 from ricordo.text import index_terms, question_terms
 from ricordo.text.dates import Interval, parse_instant
 from ricordo.text.kinship import relations_in, stems_of
-from ricordo.text.languages import LanguageSet, cached, languages_of
+from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 from ricordo.text.names import meant, runs_in
 from ricordo.text.prompt_text import without_recalled
 
@@ -248,6 +248,104 @@ def complexity_of(text: str) -> Complexity:
     return "complex" if is_long or is_joined or words.aggregates.search(asked) else "simple"
 
 
+# small talk and follow-ups
+
+_CLAUSE = re.compile(r"[^.,;:!?¿¡…\n()–—。，！？؟]+")
+_SPOKEN_WORD = re.compile(r"[\w+]+(?:['’-][\w]+)*")
+# A longer text is a document or a report, and a longer clause says something.
+_TALK_CHARS, _TALK_CLAUSES, _TALK_WORDS = 400, 12, 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Talk:
+    """Small talk in one language: phrases as prefixes of a clause, words between them, and clauses that are idle as a
+    whole; the words of follow-ups, and those that refer to what was said.
+    """
+
+    phrases: re.Pattern[str]
+    fillers: frozenset[str]
+    idle: re.Pattern[str]
+    follow_ups: frozenset[str]
+    referring: frozenset[str]
+
+
+@cached()
+def _talks() -> tuple[_Talk, ...]:
+    return tuple(
+        _Talk(
+            phrases=re.compile(rf"(?:{'|'.join(talk.phrases)})(?= |\Z)"),
+            fillers=frozenset(talk.fillers),
+            idle=re.compile(rf"(?:{'|'.join(talk.idle)})\Z"),
+            follow_ups=frozenset(talk.follow_ups),
+            referring=frozenset(talk.referring),
+        )
+        for language in all_languages()
+        if (talk := language.small_talk).phrases
+    )
+
+
+@cached(maxsize=1_024)
+def asked_in(text: str) -> str:
+    """Return a text without the greetings, thanks and small talk around what it asks; "" where it asks nothing.
+
+    Questions to the assistant about itself and requests for entertainment are small talk, too.
+
+    >>> asked_in("Thanks! What can you do?"), asked_in("Hi, what was my sister's address again?")
+    ('', "what was my sister's address again?")
+    """
+    clauses = list(_CLAUSE.finditer(text)) if len(text) <= _TALK_CHARS else []
+    spoken = [(each.start(), each.end()) for each in clauses if not _asks_nothing(each.group(), text)]
+    if not clauses or len(clauses) > _TALK_CLAUSES or len(spoken) == len(clauses):
+        return text
+    if not spoken:
+        return ""
+    end = text.find(next((mark for mark in QUESTION_MARKS if mark in text[spoken[-1][1] :][:2]), "\0"), spoken[-1][1])
+    return text[spoken[0][0] : max(spoken[-1][1], end + 1)].strip()
+
+
+def _asks_nothing(clause: str, text: str) -> bool:
+    words = _SPOKEN_WORD.findall(clause.replace("’", "'"))
+    if not words or len(words) > _TALK_WORDS:
+        return not words
+    is_question = any(mark in text for mark in QUESTION_MARKS)
+    return any(_is_talk(words, talk, is_question=is_question) for talk in _talks())
+
+
+def _is_talk(words: Sequence[str], talk: _Talk, *, is_question: bool) -> bool:
+    """Return whether a clause is small talk. A name may stand beside a greeting: "Hello Anna"."""
+    lower = [word.lower() for word in words]
+    said = " ".join(lower)
+    if talk.idle.match(said):
+        return True
+    begins = [0, *(1 + at for at, char in enumerate(said) if char == " ")]
+    left = {0: 0 if is_question else 1}  # how many names may follow from a place on
+    for number, place in enumerate(begins):
+        if place not in left:
+            continue
+        end, ends = place + len(lower[number]) + 1, dict[int, int]()
+        if number and words[number][0].isupper():
+            ends[end] = left[place] - 1
+        if found := talk.phrases.match(said, place):
+            ends[found.end() + 1] = left[place]
+        if lower[number] in talk.fillers:
+            ends[end] = left[place]
+        left.update({each: max(names, left.get(each, 0)) for each, names in ends.items() if names >= 0})
+    return len(said) + 1 in left
+
+
+@cached(maxsize=1_024)
+def follows_up(text: str) -> bool:
+    """Return whether a text asks about what was just said, and names nothing itself.
+
+    >>> follows_up("And when was that?"), follows_up("When was that trip?")
+    (True, False)
+    """
+    words = {word.lower() for word in _SPOKEN_WORD.findall(text[:_TALK_CHARS].replace("’", "'"))}
+    return 0 < len(words) <= _TALK_WORDS and any(
+        words <= talk.follow_ups | talk.referring and words & talk.referring for talk in _talks()
+    )
+
+
 # A question names at most eight entities, and a name means at most eight.
 _ENTITIES = 8
 
@@ -304,11 +402,13 @@ def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ..
 KNOWLEDGE, WAITING, CONSOLIDATED = "k", "e", "c"
 
 DEFAULT_SHELVES = (KNOWLEDGE, WAITING)
+ALL_EPISODES = (WAITING, CONSOLIDATED)
 
 _SHELVES: Mapping[str | None, tuple[str, ...]] = {
     None: DEFAULT_SHELVES,
-    "episodic": (WAITING, CONSOLIDATED),
+    "episodic": ALL_EPISODES,
     "any": (KNOWLEDGE, WAITING, CONSOLIDATED),
+    "knowledge": (KNOWLEDGE,),
 }
 
 
@@ -388,7 +488,7 @@ class Plan:
         """Return the conditions as a filter of the store."""
         query = self.query
         types: tuple[NodeType, ...] = ()
-        if query.type not in (None, "any", "episodic"):
+        if query.type not in _SHELVES:
             types = (query.type,)  # type: ignore[assignment]  # checked where it came in
         return Filter(
             types=types,

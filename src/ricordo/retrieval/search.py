@@ -75,6 +75,10 @@ class Found:
     under_floor: tuple[tuple[str, float, str], ...] = ()
 
 
+NOTHING = Found(best=(), candidates={}, timings_ms={}, degraded=())
+"""What is found for a text that asks nothing."""
+
+
 def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo, until: float, traced: bool) -> Found:
     """Answer a plan from one snapshot.
 

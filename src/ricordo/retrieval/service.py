@@ -16,7 +16,18 @@ from ricordo.model import Hit, Results, Scope
 from ricordo.models.embedding import Embedded
 from ricordo.ports import Reranker
 from ricordo.retrieval.hits import may_be_quoted
-from ricordo.retrieval.query import QUESTION_MARKS, Intent, Query, Request, Weighing, intent_of, make_plan, query_of
+from ricordo.retrieval.query import (
+    QUESTION_MARKS,
+    Intent,
+    Query,
+    Request,
+    Weighing,
+    asked_in,
+    follows_up,
+    intent_of,
+    make_plan,
+    query_of,
+)
 from ricordo.storage import Links, PastSnapshot, Snapshot, Store, When
 from ricordo.storage.values import EmbeddingModel, Floor
 from ricordo.text.dates import find_interval, parse_instant
@@ -167,11 +178,16 @@ async def answer(asking: Asking, query: Query, *, traced: bool, as_of: AsOf) -> 
     """Raises NotFoundError where the question is limited to an entity nobody knows."""
     if query.rerank and asking.reranking is None:
         raise InvalidError("rerank: this memory has no reranker", hint="name one in the setting `reranker`")
+    # numpy takes a tenth of a second to import: the first search pays for it, not `import ricordo`.
+    from ricordo.retrieval.search import NOTHING, results_of
+
+    if query.only_relevant and query.text.strip():
+        query = replace(query, text=asked_in(query.text))
+        if not query.text or follows_up(query.text):  # what it goes on about is not known here
+            plan = make_plan(query, now=asking.now, interval=None, vectors={})
+            return results_of(NOTHING, plan, embedding_ms=0.0, degraded=(), traced=traced)
     if not query.words_only:
         asking.warm()
-    # numpy takes a tenth of a second to import: the first search pays for it, not `import ricordo`.
-    from ricordo.retrieval.search import results_of
-
     started = time.monotonic()
     question = await _embedded(asking, query, refresh=as_of is not None)
     embedding_ms = (time.monotonic() - started) * 1_000

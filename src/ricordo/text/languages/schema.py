@@ -390,6 +390,17 @@ class Questions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SmallTalk:
+    """What asks a memory for nothing, and what asks about what was just said."""
+
+    phrases: Patterns = ()
+    fillers: Words = ()
+    idle: Patterns = ()
+    follow_ups: Words = ()
+    referring: Words = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Headings:
     """The headings of notes that people keep for an assistant, in lower case."""
 
@@ -427,6 +438,7 @@ class Language:
     people: People = field(default_factory=People)
     suspicion: Suspicion = field(default_factory=Suspicion)
     questions: Questions = field(default_factory=Questions)
+    small_talk: SmallTalk = field(default_factory=SmallTalk)
     headings: Headings = field(default_factory=Headings)
     categories: Mapping[str, Words] = field(default_factory=dict)
 
