@@ -85,6 +85,7 @@ _FIXED: Mapping[str, Any] = {
     "archived": True,
     "trace": True,
     "only_relevant": True,
+    "rerank": False,
     "with_later": True,
     "shared": True,
     "budget": 50_000,
