@@ -197,12 +197,15 @@ def main() -> None:
     chosen, folder = chosen_sets(options)
     out: Path | None = options.out
     report = json.loads(out.read_text()) if out and out.exists() else {}
-    report |= {"embedder": options.embedder, "machine": machine(), "sets": report.get("sets", {})}
+    named = {"embedder": options.embedder} | ({"reranker": options.reranker} if options.reranker else {})
+    report |= {**named, "machine": machine(), "sets": report.get("sets", {})}
     for name, each in chosen.items():
         if options.resume and name in report["sets"]:
             continue
         sys.stderr.write(f"{name}\n")
-        report["sets"][name] = asyncio.run(measure(each, folder, options.embedder, questions=options.questions))
+        report["sets"][name] = asyncio.run(
+            measure(each, folder, options.embedder, reranker=options.reranker, questions=options.questions)
+        )
         show(name, report["sets"][name])
         if out:
             out.parent.mkdir(parents=True, exist_ok=True)
@@ -214,6 +217,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("--sets", default=",".join(SETS), help="comma-separated; all by default")
     parser.add_argument("--embedder", default="default", help='of Ricordo, or "bm25" or "hybrid" for a baseline')
+    parser.add_argument("--reranker", default="", help="of Ricordo, by name")
     parser.add_argument("--data", type=Path, default=os.environ.get("RICORDO_QUALITY_DATA"))
     parser.add_argument("--together", action="store_true", help="all conversations of the file in one store")
     parser.add_argument("--questions", type=int, help="ask so many of each set")
@@ -241,14 +245,16 @@ def chosen_sets(options: argparse.Namespace) -> tuple[dict[str, QualitySet], Pat
     return {name: chosen}, path.parent
 
 
-async def measure(quality_set: QualitySet, folder: Path, system: str, *, questions: int | None) -> dict[str, Any]:
+async def measure(
+    quality_set: QualitySet, folder: Path, system: str, *, reranker: str = "", questions: int | None = None
+) -> dict[str, Any]:
     """Ask every question of a set, or a fixed random part of them."""
     started = time.monotonic()
     text = (folder / quality_set.file).read_text(encoding="utf-8")
     parts = some(quality_set.parts([json.loads(line) for line in text.splitlines()]), questions)
     answered: list[Answered] = []
     for part in parts:
-        async with opened(system, part.turns, quality_set.form) as index:
+        async with opened(system, part.turns, quality_set.form, reranker=reranker) as index:
             answered += [await answer(index, part, row, quality_set.score) for row in part.questions]
         sys.stderr.write(f"  {part.name}: {len(answered)} questions, {time.monotonic() - started:.0f} s\n")
     return {

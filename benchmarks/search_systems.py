@@ -42,17 +42,21 @@ class Index:
 
 
 @asynccontextmanager
-async def opened(system: str, turns: Sequence[Row], form: Form) -> AsyncIterator[Index]:
+async def opened(system: str, turns: Sequence[Row], form: Form, *, reranker: str = "") -> AsyncIterator[Index]:
     """Open a system filled with turns; it is gone at the end.
 
     Args:
         system: "bm25", "hybrid", "none" (Ricordo without an embedder), or an embedder of Ricordo.
+        reranker: of Ricordo; it may take a minute for a question.
     """
     if system in (BM25, HYBRID):
         yield await _baseline(turns, with_vectors=system == HYBRID)
         return
     embedder = None if system == "none" else system
-    async with Memory.open(":memory:", embedder=embedder, settings=Settings(durability="process")) as memory:
+    settings = Settings(
+        durability="process", reranker=reranker, reranker_deadline_ms=60_000, search_deadline_ms=120_000
+    )
+    async with Memory.open(":memory:", embedder=embedder, settings=settings) as memory:
         ids = await _kept(memory, turns, form)
         await memory.settle()
         yield index_of(memory, {row["id"]: id for row, id in zip(turns, ids, strict=True)})
