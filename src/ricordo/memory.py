@@ -341,7 +341,8 @@ class Memory:
 
         A fact that is already known word for word is reinforced and returned, not stored twice. A new value of
         something that has only one ("Anna lives in Rome") replaces the old one of the same subjects. If both could be
-        true, both stay, the new one ranks first, and `review` lists the pair.
+        true, both stay, the new one ranks first, and `review` lists the pair. The returned node names the older facts:
+        `outdates`.
 
         What a tool or a web page says, and what reads like an instruction and is not the user's, is quarantined: it is
         returned closed, and no answer contains it until it is approved (`review`, `resolve`). Off the record nothing is
@@ -404,7 +405,8 @@ class Memory:
             arrived = resolve.arrive(tx, learnt.change, scope=self._scope, now=now, claimed=claimed)
             if held:
                 arrived = reviews.with_quarantine_reviews(tx, arrived, nodes, held, claimed=claimed, now=now)
-            return arrived.change, [arrived.kept.get(node.id, node) for node in learnt.nodes]
+            kept = [arrived.kept.get(node.id, node) for node in learnt.nodes]
+            return arrived.change, [resolve.with_outdated(node, arrived.change.reviews) for node in kept]
 
         kept = await self._write("remember", decide)
         engine.backlog.note(len(nodes))

@@ -132,6 +132,21 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Outdated:
+    """An older fact that a new one replaced, or may make out of date.
+
+    Attributes:
+        is_closed: whether a rule replaced it; otherwise both stay until the user decides.
+        review: the id of the review that asks about it, or can take the replacement back.
+    """
+
+    id: str
+    content: str
+    is_closed: bool
+    review: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """A memory: an episode (a message) or knowledge (a fact, procedure or opinion).
 
@@ -142,6 +157,7 @@ class Node:
         created_at, closed_at: when it was believed.
         score: the reinforcement score, from -10 to 10.
         reinforced_at: when the score was last raised.
+        outdates: in the answer that stores it: the older facts that it replaced or may make out of date.
         key: internal to the store.
     """
 
@@ -169,6 +185,7 @@ class Node:
     decay_rate: float = 0.1
     score: float = 0.0
     reinforced_at: datetime | None = None
+    outdates: tuple[Outdated, ...] = ()
     key: int = 0
 
     @property

@@ -45,6 +45,20 @@ async def test_the_newer_statement_comes_first_and_the_older_one_is_closed_or_in
     assert not (await memory.get(old.id)).is_live or old.id in compared
 
 
+async def test_what_is_stored_names_the_older_facts_it_replaced_or_may_make_out_of_date(memory: Any) -> None:
+    first = await memory.remember("I live in Leeds")
+    assert first.outdates == ()
+    moved = await memory.remember("I live in York")
+    assert [(each.id, each.content, each.is_closed) for each in moved.outdates] == [(first.id, "I live in Leeds", True)]
+    waiter = await memory.remember("I work as a waiter")
+    singer = await memory.remember("I work as a singer")
+    (older,) = singer.outdates
+    assert (older.id, older.is_closed) == (waiter.id, False)
+    assert older.review in {each.id for each in await memory.review(kind="conflict")}
+    assert (await memory.remember("I work as a singer")).outdates == ()
+    assert (await memory.get(singer.id)).outdates == ()
+
+
 @pytest.mark.parametrize(("older", "newer"), STAYS)
 async def test_wishes_dreams_quotations_and_others_close_nothing(memory: Any, older: str, newer: str) -> None:
     old = await memory.remember(older)

@@ -421,6 +421,39 @@ async def test_assistant_statements_and_instructions_are_not_learnt(opened):
     assert set(refusals(run).values()) == {"rests on the assistant's own words", "is an instruction"}
 
 
+async def test_one_malformed_item_costs_only_itself_and_is_named(opened):
+    good, bad = fact("The user likes tea", "e1"), {"text": "The user likes rum", "confidence": "very"}
+    memory = await opened(proposal(good, bad), proposal(good, bad))
+    await memory.add("I like tea.", session="s1")
+    run = await memory.consolidate("s1")
+    assert run.state == "done" and await contents(memory) == {"The user likes tea"}
+    assert len(memory.model.prompts) == 2, "the answer was sent back once"
+    refused = [item.reason for item in run.items if item.what == "refused"]
+    assert refused == ["does not have the form that was asked for"]
+    assert (await memory.stats()).sessions_waiting == 0
+
+
+async def test_an_answer_without_any_item_that_fits_is_a_failure(opened):
+    bad = proposal({"text": "The user likes rum"})
+    memory = await opened(bad, bad)
+    await memory.add("I like rum.", session="s1")
+    assert (await memory.consolidate("s1")).state == "failed" and not await contents(memory)
+
+
+async def test_a_comparison_that_a_model_refuses_is_named_and_the_facts_are_learnt(opened):
+    from ricordo.ports import Completion
+
+    refusal = Completion(text="", ending="refused")
+    memory = await opened(proposal(fact("The user works at Globex", "e1")), refusal)
+    await memory.remember("I work at Acme")
+    await memory.add("I work at Globex.", session="s1")
+    run = await memory.consolidate("s1")
+    assert await contents(memory) == {"I work at Acme", "The user works at Globex"}
+    (item,) = [item for item in run.items if item.what == "failed"]
+    assert item.reason == "the model did not compare them with older memories: the model refused to answer"
+    assert [each.kind for each in await memory.review()] == ["conflict"], "the rules still compare"
+
+
 async def test_a_forgotten_fact_is_learnt_only_if_said_again(opened, clock):
     rome = proposal(fact("Anna lives in Rome", "e1", about=["Anna"]))
     memory = await opened(

@@ -23,6 +23,7 @@ from ricordo.interfaces.http.app import build
 from ricordo.interfaces.http.guard import Limits
 from ricordo.interfaces.http.tokens import Tokens, tokens_file
 from ricordo.model import Trust
+from ricordo.ports import LanguageModel
 
 BASE = "http://127.0.0.1:7411"
 ALL = ("read", "write", "admin", "erase")
@@ -61,9 +62,11 @@ class House:
 
 
 @asynccontextmanager
-async def house(store: Path, *, limits: Limits | None = None) -> AsyncIterator[House]:
+async def house(
+    store: Path, *, limits: Limits | None = None, model: LanguageModel | None = None
+) -> AsyncIterator[House]:
     async def opened() -> Memory:
-        return await Memory.open(store, embedder="hashing")
+        return await Memory.open(store, embedder="hashing", model=model)
 
     calls = Dispatcher(opened())
     built = House(store, calls, limits or Limits(rate=1e6, burst=1_000_000))

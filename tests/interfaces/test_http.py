@@ -19,6 +19,7 @@ from ricordo.interfaces.http.app import Rpc
 from ricordo.interfaces.http.guard import Limits
 from ricordo.interfaces.http.tokens import Tokens, checked_access, tokens_file
 from ricordo.interfaces.schema import input_schema, path_of
+from ricordo.language import ScriptedModel
 
 CANARY = "zyzzyva-4711"
 JSON = {"Content-Type": "application/json"}
@@ -147,6 +148,29 @@ async def test_no_route_accepts_an_identity(at: House, param: str) -> None:
         answer = await bob.post(path_of(capability), json={**filled(capability, "x"), param: "ann"})
         assert answer.status_code == 422, (capability.method, answer.text)
         assert param in answer.json()["error"]["message"]
+
+
+async def test_what_is_stored_names_the_facts_it_may_make_out_of_date(at: House) -> None:
+    ann = at.client(at.secret("ann"))
+    old = await call(ann, "remember", content="I work as a waiter")
+    new = await call(ann, "remember", content="I work as a singer")
+    (older,) = new["outdates"]
+    assert (older["id"], older["content"], older["is_closed"]) == (old["id"], "I work as a waiter", False)
+    assert old["outdates"] == [] and older["review"] == (await call(ann, "review"))[0]["id"]
+
+
+async def test_spending_is_told_to_its_owner_only(tmp_path: Path) -> None:
+    fact = {"text": "The user likes tea", "kind": "preference", "category": "preference", "about": [], "slot": ""}
+    fact |= {"evidence": ["e1"], "said": True, "confidence": 0.9}
+    model = ScriptedModel([{"facts": [fact]}])
+    async with house(tmp_path / "me.db", model=model) as built:
+        ann, bob = (built.client(built.secret(name)) for name in ("ann", "bob"))
+        await call(ann, "add", text="I like tea.", session="s1")
+        run = await call(ann, "consolidate", session="s1")
+        (use,) = await call(ann, "spending")
+        assert (use["model"], use["runs"], use["owner"]) == ("scripted", 1, "ann")
+        assert use["tokens_in"] == run["tokens_in"] > 0 and use["tokens_out"] == run["tokens_out"] > 0
+        assert await call(bob, "spending") == []
 
 
 async def test_a_run_is_named_by_its_id_only(at: House) -> None:

@@ -177,6 +177,19 @@ async def test_tools_describe_themselves_and_match_their_schemas(tmp_path: Path)
         assert "from agent" in _text(await client.call_tool("search_memory", {"query": "rules"}))
 
 
+async def test_what_is_stored_names_the_facts_it_may_make_out_of_date(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db") as client:
+        waiter = await _id_of(client, "Tom works as a waiter")
+        kept = await client.call_tool("remember_fact", {"content": "Tom works as a singer"})
+        (older,) = kept.structured_content["result"][0]["outdates"]
+        assert (older["id"], older["content"], older["is_closed"]) == (waiter, "Tom works as a waiter", False)
+        assert "may make out of date; both stay until the user decides: [id:" in _text(kept)
+        assert '"Tom works as a waiter"' in _text(kept) and older["review"] in _text(kept)
+        await _id_of(client, "Ida lives in Rome")
+        moved = await client.call_tool("remember_fact", {"content": "Ida lives in Oslo"})
+        assert "replaces: [id:" in _text(moved) and '"Ida lives in Rome"' in _text(moved)
+
+
 async def test_the_core_profile_is_short(tmp_path: Path) -> None:
     async with connected(tmp_path / "me.db") as client:
         listed = (await client.list_tools()).tools

@@ -51,6 +51,7 @@ SURE = "extraction_confidence"
 """The attribute of a derived memory with how certain the model was."""
 
 _REPLACED_CONFIDENCE, _REPLACED_DECAY_RATE = 0.3, 0.5
+NOT_COMPARED = "the model did not compare them with older memories"
 CAUSAL_CONFIDENCE = 0.7
 """The confidence of a causal edge: below that of a stated fact."""
 
@@ -93,6 +94,7 @@ class Draft:
         is_verbatim: whether the facts are the speakers' own words.
         failed: messages for which there is no usable answer, by id, with the reason; they are not in `said`.
         answers: keys of the answers that are kept until this is learnt.
+        not_compared: why the model did not compare some facts with older memories; "" if it did.
     """
 
     said: Transcript
@@ -102,6 +104,7 @@ class Draft:
     is_verbatim: bool = False
     failed: Mapping[str, str] = field(default_factory=dict)
     answers: tuple[str, ...] = ()
+    not_compared: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,12 +171,15 @@ def learn(snapshot: Snapshot, draft: Draft, rules: LearningRules, *, run: Run, n
 
 
 def _failed_pages(draft: Draft) -> list[RunItem]:
-    """Return an item for each reason why messages were left out."""
+    """Return an item for each reason why messages were left out, or facts not compared with older memories."""
     ids: dict[str, tuple[str, ...]] = {}
     for node_id, reason in draft.failed.items():
         ids[reason] = (*ids.get(reason, ()), node_id)
     text = draft.said.session or ""
-    return [RunItem(what="failed", text=text, reason=reason, evidence=each) for reason, each in ids.items()]
+    items = [RunItem(what="failed", text=text, reason=reason, evidence=each) for reason, each in ids.items()]
+    if draft.not_compared:
+        items.append(RunItem(what="failed", text=text, reason=f"{NOT_COMPARED}: {draft.not_compared}"))
+    return items
 
 
 def add_items(run: Run, items: Iterable[RunItem], *, at: datetime, session: str | None = None) -> Run:

@@ -103,11 +103,15 @@ class ConsolidationContext:
 
 @dataclass(slots=True, kw_only=True)
 class Spent:
-    """What a run has cost so far, whether or not it succeeds; `session` is the one it reads."""
+    """What a run has cost so far, whether or not it succeeds.
+
+    `session` is the one it reads; `lost` items of answers did not have the form that was asked for.
+    """
 
     run: Run
     session: str | None = None
     calls: int = 0
+    lost: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
 
@@ -181,7 +185,9 @@ async def ask_model(context: ConsolidationContext, turns: Sequence[Turn], shape:
         RicordoError: there is no usable answer.
     """
     model = RecordedModel(require_model(context), context, spent)
-    return (await ask(model, turns, shape, max_tokens=_answer_tokens(model))).value
+    answer = await ask(model, turns, shape, max_tokens=_answer_tokens(model))
+    spent.lost += answer.lost
+    return answer.value
 
 
 class RecordedModel:

@@ -70,6 +70,7 @@ MOMENTARY = frozenset(("context", "observation"))
 """Categories of what holds only for the moment, and is not kept while a conversation goes on."""
 
 BUSY = "another process is consolidating it"
+MALFORMED = "does not have the form that was asked for"
 
 _BEFORE = 2
 _PAIRS = 20
@@ -134,7 +135,8 @@ async def make_draft(
     )
     if by_rule or replays:
         return draft
-    return replace(draft, compared=await _compare(context, draft, spent))
+    compared, failed_because = await _compare(context, draft, spent)
+    return replace(draft, compared=compared, not_compared=failed_because)
 
 
 def _without(said: Transcript, failed: Mapping[str, str]) -> Transcript:
@@ -161,8 +163,11 @@ async def _judged_page(
     parts = (context.model.name, VERSION, replays, *(turn.text for turn in turns))
     key = "page:" + blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=16).hexdigest()
     kept = await context.store.read(lambda tx: tx.proposals.body(said.scope, key))
+    lost = spent.lost
     proposal = await ask_model(context, turns, Proposal, spent) if kept is None else Proposal.model_validate_json(kept)
+    malformed = (Refused(text="", reason=MALFORMED),) * (spent.lost - lost)
     judged = await _verified(context, judge(proposal, page, context.rules), page, spent)
+    judged = replace(judged, refused=(*judged.refused, *malformed))
     if judged.is_unfounded:  # otherwise the messages would stop answering, with nothing in their place
         raise AnswerError("nothing in the model's answer rests on the conversation")
     if kept is None and spent.run.state != "dry":
@@ -271,13 +276,17 @@ def _keep_answer(snapshot: Snapshot, said: Transcript, key: str, body: str, *, a
         snapshot.proposals.put(key, space=space, at=at, body=body)
 
 
-async def _compare(context: ConsolidationContext, draft: Draft, spent: Spent) -> tuple[Compared, ...]:
-    """Ask the model how each fact relates to similar memories; without similar memories, ask nothing."""
+async def _compare(context: ConsolidationContext, draft: Draft, spent: Spent) -> tuple[tuple[Compared, ...], str]:
+    """Ask the model how each fact relates to similar memories; without similar memories, ask nothing.
+
+    Returns:
+        What it says, and why it gave no answer for some pairs, or "": the rules still compare them.
+    """
     pairs: dict[str, tuple[int, Node]] = {}
     for index, fact in enumerate(draft.judged.facts):
         for old in await _similar(context, draft, fact):
             pairs[f"p{len(pairs) + 1}"] = index, old
-    found: list[Compared] = []
+    found, problem = list[Compared](), ""
     for start in range(0, len(pairs), _PAIRS):
         part = dict(list(pairs.items())[start : start + _PAIRS])
         shown = [
@@ -286,14 +295,15 @@ async def _compare(context: ConsolidationContext, draft: Draft, spent: Spent) ->
         ]
         try:
             answer = await ask_model(context, verification(shown), Verdicts, spent)
-        except AnswerError:  # the rules still compare them when they are learnt
+        except AnswerError as error:
+            problem = failure_reason(error)
             continue
         for verdict in answer.verdicts:
             pair = part.get(clean_handle(verdict.pair))
             if pair and verdict.is_ in ("same", "contradicts"):
                 index, old = pair
                 found.append(Compared(fact=index, old=old, says=verdict.is_, confidence=scaled(verdict.confidence)))  # type: ignore[arg-type]  # just checked
-    return tuple(found)
+    return tuple(found), problem
 
 
 async def _similar(context: ConsolidationContext, draft: Draft, fact: Accepted) -> list[Node]:

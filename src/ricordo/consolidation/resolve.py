@@ -12,7 +12,7 @@ from datetime import datetime
 
 from ricordo.clock import from_ms, new_id, to_ms
 from ricordo.consolidation.evolution import superseded, supersedes
-from ricordo.model import Change, Edge, Node, Review, ReviewKind, Scope
+from ricordo.model import Change, Edge, Node, Outdated, Review, ReviewKind, Scope
 from ricordo.storage import Snapshot
 from ricordo.text import statement_line
 from ricordo.text.canonical import Canonical, canonical, is_much_the_same, slot_words
@@ -284,6 +284,16 @@ def _subjects(node: Node, about: tuple[str, ...]) -> list[tuple[str, ...]]:
     text = node.content.lower()
     is_named = bool(about) and all(name.lower() in text for name in node.about)
     return [about, ()] if is_named else [about]
+
+
+def with_outdated(node: Node, reviews: Sequence[Review]) -> Node:
+    """Return a new fact with the older ones that it replaced or may make out of date, according to some reviews."""
+    found = tuple(
+        Outdated(id=each.older.id, content=each.older.content, is_closed=each.kind == "replaced", review=each.id)
+        for each in reviews
+        if each.kind in ("replaced", "conflict") and each.newer.id == node.id and each.older is not None
+    )
+    return replace(node, outdates=found) if found else node
 
 
 def review_of_two(kind: ReviewKind, new: Node, old: Node, *, now: int) -> Review:

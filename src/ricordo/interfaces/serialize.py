@@ -13,7 +13,20 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ricordo.clock import handle_of
 from ricordo.errors import InvalidError, NotFoundError, RicordoError
-from ricordo.model import Commit, Entity, Explanation, Hit, Node, Page, Profile, Results, Review, Scope, Version
+from ricordo.model import (
+    Commit,
+    Entity,
+    Explanation,
+    Hit,
+    Node,
+    Outdated,
+    Page,
+    Profile,
+    Results,
+    Review,
+    Scope,
+    Version,
+)
 from ricordo.text.dates.resolution import with_dates
 
 if TYPE_CHECKING:
@@ -160,7 +173,14 @@ def _node(node: Node) -> str:
     closed = f"closed ({node.closed_reason}) {_day(node.closed_at)}" if node.closed_at else ""
     expires = f"expires {_day(node.expires_at)}" if node.expires_at and not node.closed_at else ""
     notes = _notes(_kind(node), _about(node.about), _day(node.event_time), expires, closed)
-    return f"[id:{handle_of(node.id)}] {_quoted(with_dates(node.content, node.attributes))} ({notes})"
+    line = f"[id:{handle_of(node.id)}] {_quoted(with_dates(node.content, node.attributes))} ({notes})"
+    return "\n".join((line, *map(_outdated, node.outdates)))
+
+
+def _outdated(older: Outdated) -> str:
+    """Say what a new fact did to an older one, and which review asks about the two."""
+    did = "replaces" if older.is_closed else "may make out of date; both stay until the user decides"
+    return f"  {did}: [id:{handle_of(older.id)}] {_quoted(older.content)} (review {older.review})"
 
 
 def _hit(hit: Hit) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import typer
@@ -16,19 +17,20 @@ from ricordo.interfaces.cli import nodes
 from ricordo.interfaces.cli.options import CommandContext, command, view
 from ricordo.interfaces.cli.terminal import Output, dim, one_line, progress_bar, safe, short_id, table, with_article
 from ricordo.interfaces.serialize import match_end
-from ricordo.model import Decision, ErasureReport, Node, Review, ReviewKind
+from ricordo.model import Decision, ErasureReport, Node, Outdated, Review, ReviewKind
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
 
 _MAX_REVIEWS = 1_000
+_DOUBTED = "may make out of date", "asks about it"
 _SHOWN_IDS = 4
 
 
 @command
 async def remember(ctx: CommandContext, memory: Memory, content: str, **given: Any) -> Output:
     node = await memory.remember(content, origin="cli", **given)
-    return await _stored(ctx, memory, node.id, given=content)
+    return await _stored(ctx, memory, node.id, given=content, outdates=node.outdates)
 
 
 @command
@@ -36,7 +38,9 @@ async def add(ctx: CommandContext, memory: Memory, text: str, **given: Any) -> O
     return await _stored(ctx, memory, await memory.add(text, **given), given=text)
 
 
-async def _stored(ctx: CommandContext, memory: Memory, node_id: str, *, given: str) -> Output:
+async def _stored(
+    ctx: CommandContext, memory: Memory, node_id: str, *, given: str, outdates: tuple[Outdated, ...] = ()
+) -> Output:
     """Report what was stored: off the record it is nothing, and without credentials it is less than what was given."""
     try:
         node = await memory.get(node_id)
@@ -50,8 +54,7 @@ async def _stored(ctx: CommandContext, memory: Memory, node_id: str, *, given: s
     if node.closed_reason == "quarantined":
         return Output(data=node, show=lambda out: _show_quarantined(out, node))
     await ctx.settle(memory)
-    replaced = await _replaced(memory, node)
-    doubted = [] if replaced else await _doubted(memory, node)
+    node = replace(node, outdates=outdates)
     expires = nodes.expires(await memory.explain(node.id), ctx.zone) if node.type != "episodic" else ""
     is_repeated = node.reinforced_at is not None
     if not is_repeated and node.content.strip() != given.strip():
@@ -63,10 +66,9 @@ async def _stored(ctx: CommandContext, memory: Memory, node_id: str, *, given: s
         out.print(Text.assemble((done, "green"), one_line(node.content, most=100), (f"  {safe(node.id)}", "dim")))
         if expires:
             out.print(dim(f"Expires {expires}."))
-        if replaced:
-            out.print(dim(f"It replaces: {one_line(replaced, most=100)}  (`ricordo review` can reverse this)"))
-        for older in doubted:
-            out.print(dim(f"It may make out of date: {one_line(older, most=100)}  (`ricordo review` asks about it)"))
+        for older in outdates:
+            done, asks = ("replaces", "can reverse this") if older.is_closed else _DOUBTED
+            out.print(dim(f"It {done}: {one_line(older.content, most=100)}  (`ricordo review` {asks})"))
         if node.type != "episodic":
             ctx.hint('To find it: ricordo search "..."')
 
@@ -76,22 +78,6 @@ async def _stored(ctx: CommandContext, memory: Memory, node_id: str, *, given: s
 def _show_quarantined(out: Console, node: Node) -> None:
     out.print(Text.assemble(("Held in quarantine: ", "yellow"), one_line(node.content, most=100)))
     out.print(dim("`ricordo quarantine` shows why, and approves it."))
-
-
-async def _replaced(memory: Memory, node: Node) -> str:
-    """Return the fact that a rule replaced by this one, or ""."""
-    if node.type == "episodic" or node.reinforced_at is not None:
-        return ""
-    earlier = [version for version in await memory.history(node.id) if version.node.id != node.id]
-    return earlier[-1].content if earlier else ""
-
-
-async def _doubted(memory: Memory, node: Node) -> list[str]:
-    """Return the facts that this one may make out of date and that stay until the user decides."""
-    if node.type == "episodic" or node.reinforced_at is not None:
-        return []
-    pairs = (item for item in await memory.review(kind="conflict") if item.newer.id == node.id)
-    return [item.older.content for item in pairs if item.older is not None]
 
 
 @command

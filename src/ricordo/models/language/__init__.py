@@ -143,11 +143,15 @@ _MOST_STARTS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(Generic[Shape]):
-    """A checked answer, and the tokens it cost, those of a repair included."""
+    """A checked answer, and the tokens it cost, those of a repair included.
+
+    `lost` items of its lists did not fit and were left out.
+    """
 
     value: Shape
     tokens_in: int
     tokens_out: int
+    lost: int = 0
 
 
 class AnswerError(UnavailableError):
@@ -162,8 +166,10 @@ class AnswerError(UnavailableError):
 async def ask(model: LanguageModel, turns: Sequence[Turn], shape: type[Shape], *, max_tokens: int) -> Answer[Shape]:
     """Ask for JSON of a shape. An answer that does not fit is sent back once, with the reason.
 
+    If the second answer does not fit either, what fits of it, or of the first one, is kept.
+
     Raises:
-        AnswerError: the model refused, was cut off, or its second answer does not fit either.
+        AnswerError: the model refused, was cut off, or neither answer has an item that fits.
         RicordoError: the model cannot be reached.
     """
     schema = schema_of(shape)
@@ -177,10 +183,34 @@ async def ask(model: LanguageModel, turns: Sequence[Turn], shape: type[Shape], *
     again = [*turns, quoted, Turn(role="user", text=_repair(problem, first))]
     second = await model.complete(again, schema=schema, max_tokens=max_tokens)
     value, problem = _read(second, shape)
+    lost = 0
+    if value is None:
+        value, lost = _salvaged(second, shape) or _salvaged(first, shape) or (None, 0)
     tokens_in, tokens_out = first.tokens_in + second.tokens_in, first.tokens_out + second.tokens_out
     if value is None:
         raise AnswerError(f"the model's answer does not fit: {problem}", tokens_in=tokens_in, tokens_out=tokens_out)
-    return Answer(value=value, tokens_in=tokens_in, tokens_out=tokens_out)
+    return Answer(value=value, tokens_in=tokens_in, tokens_out=tokens_out, lost=lost)
+
+
+def _salvaged(completion: Completion, shape: type[Shape]) -> tuple[Shape, int] | None:
+    """Return an answer without the items of its lists that do not fit, and their number; None if nothing is left."""
+    if completion.ending == "cut" or len(completion.text) > _MOST_ANSWER_CHARS:
+        return None
+    try:
+        given = json.loads(_json_in(completion.text))
+        shape.model_validate(given)
+    except ValidationError as error:
+        places = {each["loc"][:2] for each in error.errors(include_input=False, include_url=False)}
+    except ValueError:
+        return None
+    if not all(len(place) == 2 and isinstance(place[1], int) for place in places):
+        return None
+    names = {str(name) for name, _ in places}
+    kept = {name: [each for n, each in enumerate(given[name]) if (name, n) not in places] for name in names}
+    try:
+        return (shape.model_validate({**given, **kept}), len(places)) if any(kept.values()) else None
+    except ValidationError:
+        return None
 
 
 def _repair(problem: str, first: Completion) -> str:
