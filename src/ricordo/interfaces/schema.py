@@ -6,7 +6,7 @@ import inspect
 import re
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime
 from functools import cache
 from importlib import metadata
@@ -186,14 +186,13 @@ def _documented(doc: str) -> dict[str, str]:
 @cache
 def argument_model(capability: Capability, *, as_tool: bool) -> type[BaseModel]:
     """Return the model that checks a call."""
-    given = parameters(capability, as_tool=as_tool)
-    return _model(capability.tool, {each.shown: _field(each) for each in given})
+    return closed_model(capability.tool, {each.shown: _field(each) for each in parameters(capability, as_tool=as_tool)})
 
 
 @cache
 def input_schema(capability: Capability, *, as_tool: bool) -> Schema:
     """Return the JSON schema of a call's arguments."""
-    schema = _tidy(argument_model(capability, as_tool=as_tool).model_json_schema())
+    schema = tidy(argument_model(capability, as_tool=as_tool).model_json_schema())
     return cast(Schema, _shorten(schema) if as_tool else schema)
 
 
@@ -201,7 +200,7 @@ def input_schema(capability: Capability, *, as_tool: bool) -> Schema:
 def output_schema(capability: Capability) -> Schema:
     """Return the JSON schema of an answer."""
     hints = get_type_hints(function_of(capability))
-    return cast(Schema, _tidy(TypeAdapter(hints["return"]).json_schema(mode="serialization")))
+    return cast(Schema, tidy(TypeAdapter(hints["return"]).json_schema(mode="serialization")))
 
 
 def check_arguments(capability: Capability, given: object, *, as_tool: bool) -> dict[str, Any]:
@@ -232,7 +231,8 @@ def first_problem(error: ValidationError) -> str:
     return f"{where}: {first['msg']}" if where else str(first["msg"])
 
 
-def _model(name: str, members: Mapping[str, Any]) -> type[BaseModel]:
+def closed_model(name: str, members: Mapping[str, Any]) -> type[BaseModel]:
+    """Return a model of some members, (type, default) by name, that takes no others."""
     made: Any = create_model(name, __config__=ConfigDict(extra="forbid", protected_namespaces=()), **members)
     return cast(type[BaseModel], made)
 
@@ -269,14 +269,14 @@ _DATACLASS_OF: dict[type[BaseModel], type] = {}
 @cache
 def _object_model(kind: type) -> type[BaseModel]:
     hints = get_type_hints(kind)
-    members = {each.name: (_accepted(hints[each.name], name=each.name), _default(each)) for each in fields(kind)}
-    model = _model(kind.__name__, {name: each for name, each in members.items() if name not in _HIDDEN})
+    members = {
+        each.name: (_accepted(hints[each.name], name=each.name), ... if each.default is MISSING else each.default)
+        for each in fields(kind)
+        if each.name not in _HIDDEN
+    }
+    model = closed_model(kind.__name__, members)
     _DATACLASS_OF[model] = kind
     return model
-
-
-def _default(each: Field[Any]) -> Any:
-    return ... if each.default is MISSING else each.default
 
 
 def _plain(value: Any) -> Any:
@@ -307,16 +307,16 @@ def _shorten(schema: Any) -> Any:
 _INNER = ("anyOf", "items", "additionalProperties", "prefixItems")
 
 
-def _tidy(schema: Any) -> Any:
+def tidy(schema: Any) -> Any:
     """Drop generated titles and the store's own `key`, which means nothing outside."""
     if isinstance(schema, list):
-        return [_tidy(each) for each in schema]
+        return [tidy(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    tidied = {name: _tidy(each) if name in _INNER else each for name, each in schema.items() if name != "title"}
+    tidied = {name: tidy(each) if name in _INNER else each for name, each in schema.items() if name != "title"}
     for group in ("properties", "$defs"):
         if group in tidied:
-            tidied[group] = {name: _tidy(each) for name, each in tidied[group].items() if name != "key"}
+            tidied[group] = {name: tidy(each) for name, each in tidied[group].items() if name != "key"}
     if "required" in tidied:
         tidied["required"] = [name for name in tidied["required"] if name != "key"]
     if isinstance(tidied.get("description"), str) and "type" in tidied and "properties" in tidied:

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ricordo.consolidation.judge import ProposedEntity, ProposedFact, ProposedRelation
 from ricordo.consolidation.operations import Operations
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.interfaces.call import Caller, Dispatcher
 from ricordo.interfaces.catalog import WRITE_PATH, Capability, instructions, tools
-from ricordo.interfaces.schema import first_problem, input_schema
+from ricordo.interfaces.schema import closed_model, first_problem, input_schema, tidy
 from ricordo.interfaces.serialize import as_text
 
 if TYPE_CHECKING:
@@ -124,16 +124,24 @@ def write_tools(memory: Memory, *, name: str = "agent") -> tuple[Tool, ...]:
 
     def tool(name: str) -> Tool:
         work = getattr(Operations, name)
+        hints = get_type_hints(work)
         taken = [each for each in inspect.signature(work).parameters.values() if each.name != "self"]
-        types = {each.name: TypeAdapter(_ITEMS.get(each.name, get_type_hints(work)[each.name])) for each in taken}
-        required = [each.name for each in taken if each.default is each.empty]
+        members = {
+            each.name: (_ITEMS.get(each.name, hints[each.name]), ... if each.default is each.empty else each.default)
+            for each in taken
+        }
+        model = closed_model(name, members)
 
         async def run(arguments: dict[str, Any]) -> str:
-            given = _check_arguments(name, arguments, types, required)
+            try:
+                checked = model.model_validate(arguments)
+            except ValidationError as error:
+                raise InvalidError(first_problem(error), hint=f"{name} takes {', '.join(members)}") from error
+            given = {each: _plain(getattr(checked, each)) for each in checked.model_fields_set}
             return json.dumps(await getattr(operations(), name)(**given), ensure_ascii=False)
 
         description = " ".join((inspect.getdoc(work) or "").split())
-        return Tool(name, description, _schema(types, required), run, _json_error)
+        return Tool(name, description, tidy(model.model_json_schema()), run, _json_error)
 
     return tuple(map(tool, WRITE_TOOL_NAMES))
 
@@ -142,31 +150,9 @@ def _json_error(error: RicordoError) -> str:
     return json.dumps({"error": str(error)}, ensure_ascii=False)
 
 
-def _schema(types: Mapping[str, TypeAdapter[Any]], required: list[str]) -> dict[str, Any]:
-    properties = {name: each.json_schema() for name, each in types.items()}
-    defs = {name: each for part in properties.values() for name, each in part.pop("$defs", {}).items()}
-    whole = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    return {**whole, "$defs": defs} if defs else whole
-
-
-def _check_arguments(
-    name: str, given: Mapping[str, Any], types: Mapping[str, TypeAdapter[Any]], required: list[str]
-) -> dict[str, Any]:
-    """Return the arguments in their types.
-
-    Raises:
-        InvalidError: An argument is missing, unknown or of the wrong type.
-    """
-    if not given.keys() <= types.keys():
-        raise InvalidError(f"{name} takes {', '.join(types)}", hint="send them as a JSON object")
-    if missing := [each for each in required if each not in given]:
-        raise InvalidError(f"{name} needs {', '.join(missing)}")
-    try:
-        found = {key: types[key].validate_python(value) for key, value in given.items()}
-    except ValidationError as error:
-        raise InvalidError(first_problem(error)) from error
-    return {key: [_plain(each) for each in value] if isinstance(value, list) else value for key, value in found.items()}
-
-
 def _plain(value: Any) -> Any:
-    return value.model_dump() if hasattr(value, "model_dump") else value
+    return (
+        [each.model_dump() if isinstance(each, BaseModel) else each for each in value]
+        if isinstance(value, list)
+        else value
+    )

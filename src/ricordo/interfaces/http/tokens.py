@@ -92,11 +92,11 @@ class Tokens:
         Raises:
             NotFoundError: There is no token of that name.
         """
-        known = self.all()
-        gone = next((each for each in known if each.name == name), None)
-        if gone is None:
+        known = {each.name: each for each in self.all()}
+        if name not in known:
             raise NotFoundError(f"there is no token {name!r}", hint="`ricordo token list` shows all tokens")
-        self._write([each for each in known if each is not gone])
+        gone = known.pop(name)
+        self._write(list(known.values()))
         return gone
 
     def _tokens(self) -> dict[str, Token]:
@@ -183,10 +183,9 @@ def checked_access(access: Iterable[str]) -> frozenset[Access]:
 def checked_trust(trust: str) -> Trust:
     """Return the trust level. Raises InvalidError: there is no such level."""
     known: tuple[Trust, ...] = get_args(Trust)
-    for each in known:
-        if each == trust:
-            return each
-    raise InvalidError(f"trust: {trust!r} is unknown", hint=f"choose {', '.join(known)}")
+    if trust not in known:
+        raise InvalidError(f"trust: {trust!r} is unknown", hint=f"choose {', '.join(known)}")
+    return known[known.index(trust)]
 
 
 def _digest(secret: str) -> str:
