@@ -19,10 +19,10 @@ from ricordo.consolidation.debounce import Conversation, Debouncer
 from ricordo.encoding.mentions import links
 from ricordo.encoding.validation import TextRules
 from ricordo.encoding.worker import BackgroundWorker
-from ricordo.errors import InvalidError, RicordoError
+from ricordo.errors import DeniedError, InvalidError, RicordoError
 from ricordo.forgetting.erase import resume
 from ricordo.forgetting.upkeep import QUIET_MS, Concluded, Conclusion, Rules, Upkeep, single_scopes
-from ricordo.model import Change, Node, Origin, Reason, Run, Scope
+from ricordo.model import Change, Json, Node, Origin, Reason, Run, Scope
 from ricordo.models.embedding import Embedded, embed_question, resolve
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress, Reranker
 from ricordo.retrieval.calibration import Floors
@@ -40,9 +40,6 @@ from ricordo.text.languages import register
 if TYPE_CHECKING:
     from ricordo.consolidation.context import ConsolidationContext
     from ricordo.retrieval.calibration import Exemplars
-from ricordo.errors import DeniedError
-from ricordo.model import Json
-from ricordo.storage.values import Filter
 
 T = TypeVar("T")
 
@@ -114,12 +111,7 @@ class Engine:
         reranker: str | Reranker | None = None,
         progress: Progress | None = None,
     ) -> Engine:
-        """Open a store and begin its background work.
-
-        Raises:
-            InvalidError: the location, a model's name or a setting does not fit.
-            StoreError: the store cannot be opened.
-        """
+        """Open a store and begin its background work. The arguments and errors are those of `Memory.open`."""
         speaking = _language_of(language, settings)
         rating = _reranker_of(settings.reranker if reranker is None else reranker, settings, speaking)
         _register_languages(settings)
@@ -175,11 +167,7 @@ class Engine:
         return parse_instant(value, now=self.now(), zone=self.zone, field=name)
 
     def expiry(self, given: datetime | str) -> datetime | None:
-        """Return until when the caller wants something kept; None for good ("never").
-
-        Raises:
-            InvalidError: what is given cannot be read, or is over.
-        """
+        """Return until when the caller wants something kept; None for good. Raises InvalidError, as `timed` does."""
         until = parse_expiry(given, now=self.now(), zone=self.zone, field="expires")
         return None if until is None else from_ms(until)
 
@@ -245,11 +233,7 @@ class Engine:
         self._prefetch.answered(scope)
 
     def consolidation_context(self, scope: Scope, *, model: str | LanguageModel | None = None) -> ConsolidationContext:
-        """Return all that consolidation needs, with the memory's language model or another.
-
-        Raises:
-            InvalidError: there is no such model.
-        """
+        """Return all that consolidation needs, with the memory's language model or another."""
         from ricordo.wiring import consolidation_context
 
         return consolidation_context(
@@ -274,11 +258,7 @@ class Engine:
         await self.embed_question("ready")
 
     async def upkeep(self, scope: Scope | None, *, dry_run: bool = False, progress: Progress | None = None) -> Upkeep:
-        """Return what upkeep needs. The counts of shown memories are written first.
-
-        Args:
-            scope: whose memories; those of all owners when None.
-        """
+        """Return what upkeep of a scope needs, or of all owners. The counts of shown memories are written first."""
         await self._usage.flush()
         settings = self.settings
         rules = Rules(
@@ -353,11 +333,7 @@ class Engine:
         return run
 
     async def settle(self, timeout_s: float | None) -> None:
-        """Wait until conversations are extracted, and all memories are embedded and linked.
-
-        Raises:
-            UnavailableError: not done in time; the work continues.
-        """
+        """Wait until conversations are extracted, and all memories are embedded and linked, as `Memory.settle` says."""
         began = time.monotonic()
         await self.exchanges.settle(timeout_s)
         await self.backlog.settle(None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began)))
@@ -472,9 +448,7 @@ def _resolved(embedder: str | Embedder | None, settings: Settings) -> Embedder |
 
 
 def _register_languages(settings: Settings) -> None:
-    """Raises:
-    InvalidError: a file that the setting names cannot be read.
-    """
+    """Register the language files that the setting names."""
     for path in filter(None, map(str.strip, settings.languages.split(","))):
         try:
             register(path)
@@ -557,7 +531,7 @@ class StoreView:
             where: keys and values that the attributes must have.
             before_key: the `key` of the last node of the previous page.
         """
-        now, wanted = self.now(), Filter(shelves=("k", "e"), where=where or None)
+        now, wanted = self.now(), values.Filter(shelves=("k", "e"), where=where or None)
         return await self._store.read(
             lambda tx: tx.nodes.page(self._scope, wanted, now=tx.current(now), before_key=before_key, limit=limit)
         )

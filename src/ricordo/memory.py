@@ -27,7 +27,6 @@ from ricordo.engine import Engine, StoreView
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.forgetting import erase as erasure
 from ricordo.forgetting import forget, gc, undo
-from ricordo.forgetting import gc as gc_
 from ricordo.forgetting.upkeep import Upkeep
 from ricordo.model import (
     Archive,
@@ -242,15 +241,12 @@ class Memory:
         )
         scope, rules = self._scope, self._opened.rules
         (node,) = self._episodes([message], rules=rules.at_once)
-        self._opened.store.write_nowait(
-            lambda tx: (
-                episodes.ingest(tx, [episodes.redacted(node, rules)], claimed=_claimed([message]), scope=scope),
-                None,
-            ),
-            scope=scope,
-            reason=self._reason("add"),
-            at=node.created_at,
-        )
+
+        def decide(tx: Snapshot) -> tuple[Change, None]:
+            whole = episodes.redacted(node, rules)
+            return episodes.ingest(tx, [whole], claimed=_claimed([message]), scope=scope), None
+
+        self._opened.store.write_nowait(decide, scope=scope, reason=self._reason("add"), at=node.created_at)
         self._opened.backlog.note(1)
         self._opened.said(scope, [node.session])
         return node.id
@@ -1124,10 +1120,9 @@ class Memory:
         """
         if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= 3_660:
             raise InvalidError("days must be a number from 1 to 3,660")
-        if all_owners and not self._owns_engine:
-            raise DeniedError("all_owners: only the opener of the store may use it", hint="leave it out")
+        scope = self._whose(all_owners)
         since = (date.fromisoformat(self._opened.today()) - timedelta(days=days - 1)).isoformat()
-        return await self._read(lambda tx: tx.runs.model_use(None if all_owners else self._scope, since=since))
+        return await self._read(lambda tx: tx.runs.model_use(scope, since=since))
 
     async def run(self, id: str) -> Run:
         """Return one run, with the present text of the memories it made and touched. One that failed or was undone has
@@ -1239,7 +1234,7 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000.
         """
         most = checked_limit(limit)
-        return await gc_.weak(await self._opened.upkeep(self._scope), limit=most)
+        return await gc.weak(await self._opened.upkeep(self._scope), limit=most)
 
     async def archive(self, limit: int = 50, *, reason: ClosedReason | None = None) -> Archive:
         """Return what was closed, latest first, with counts by reason. `search(..., archived=True)` searches it, and
@@ -1284,14 +1279,17 @@ class Memory:
         (if there is a model), then internal cleaning. A step that fails is reported. Arguments and errors are those
         of `gc`.
         """
-        return await gc_.maintain(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
+        return await gc.maintain(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
     async def _upkeep(self, *, dry_run: bool, all_owners: bool, progress: Progress | None) -> Upkeep:
         check_may_alter(self._scope.trust)
+        return await self._opened.upkeep(self._whose(all_owners), dry_run=dry_run, progress=progress)
+
+    def _whose(self, all_owners: bool) -> Scope | None:
+        """Return this scope, or None for those of all owners, which only the opener of the store may ask for."""
         if all_owners and not self._owns_engine:
             raise DeniedError("all_owners: only the opener of the store may use it", hint="leave it out")
-        scope = None if all_owners else self._scope
-        return await self._opened.upkeep(scope, dry_run=dry_run, progress=progress)
+        return None if all_owners else self._scope
 
     async def doctor(self, *, fix: bool = False) -> Report:
         """Check the store for damage: pages, schema, row hashes, the commit chain, indexes, permissions, the files of a

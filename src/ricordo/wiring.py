@@ -136,9 +136,7 @@ async def _waiting_for(context: ConsolidationContext, kind: Conclusion, *, refle
 
 
 async def _similar(store: Store, asking: Asking, text: str, kind: str, about: Sequence[str]) -> Sequence[Node]:
-    """Return live memories of a type near a text or about the same, best first, by the hybrid search. This does not
-    count as use of them.
-    """
+    """Return live memories of a type near a text or about the same, best first. This does not count as use of them."""
     results = await service.search(
         replace(asking, shown=lambda keys: None),
         Request(text=text, type=kind, limit=_SIMILAR, trace=True, rerank=False),

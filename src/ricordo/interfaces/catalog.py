@@ -102,6 +102,9 @@ RESOURCES, RESOURCE_TEMPLATES, PROMPTS = _TABLES["resource"], _TABLES["resource_
 
 PROMPT_TEXTS: Mapping[str, str] = _TABLES["prompt_texts"]
 
+RESPONSES: Mapping[str, str] = _TABLES["responses"]
+"""What the error statuses of the routes mean."""
+
 
 def routes() -> tuple[Capability, ...]:
     """Return what programs may call over a network: one entry for each method."""

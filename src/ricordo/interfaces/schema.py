@@ -16,7 +16,7 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
 from ricordo.errors import InvalidError
-from ricordo.interfaces.catalog import BOUND, CATALOG, Capability, routes
+from ricordo.interfaces.catalog import BOUND, CATALOG, RESPONSES, Capability, routes
 from ricordo.interfaces.serialize import withhold
 from ricordo.memory import Memory
 from ricordo.model import Category, Fact, Node, NodeType, Origin, Review, Run
@@ -324,21 +324,6 @@ def tidy(schema: Any) -> Any:
     return tidied
 
 
-_ERRORS = {
-    "400": "The request is not JSON.",
-    "401": "The token is missing or wrong.",
-    "403": "The caller may not do this.",
-    "404": "It does not exist, or is not the caller's.",
-    "405": "Only POST is allowed here.",
-    "409": "It conflicts with the state of the store.",
-    "413": "The body is too large.",
-    "415": "The body is not application/json.",
-    "422": "An argument is not valid.",
-    "429": "Too many requests.",
-    "500": "A defect, or a damaged store.",
-    "503": "Busy or closing: try again.",
-}
-
 _ERROR: Schema = {
     "type": "object",
     "required": ["error"],
@@ -374,7 +359,7 @@ def document() -> Schema:
             "schemas": schemas,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "responses": {
-                status: _answer(text, {"$ref": "#/components/schemas/Error"}) for status, text in _ERRORS.items()
+                status: _answer(text, {"$ref": "#/components/schemas/Error"}) for status, text in RESPONSES.items()
             },
         },
         "security": [{"token": []}],
@@ -416,7 +401,7 @@ def _answer(text: str, schema: Schema) -> Schema:
 
 
 def _errors() -> Schema:
-    return {status: {"$ref": f"#/components/responses/{status}"} for status in _ERRORS}
+    return {status: {"$ref": f"#/components/responses/{status}"} for status in RESPONSES}
 
 
 def _shared(schema: Schema, schemas: dict[str, Schema], method: str) -> Schema:

@@ -18,9 +18,10 @@ from typing import IO, Any
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError, StoreError
-from ricordo.model import Category, Entity, ExportReport, Node, Scope
+from ricordo.model import Entity, ExportReport, Node, Scope
 from ricordo.portability import EXPORTED
 from ricordo.portability.markdown import bullet, comment, escaped
+from ricordo.portability.records import vocabulary
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot
 from ricordo.storage.complete import ARCHIVE, COMMITS, ENTITIES, EPISODES, MEMORIES, lines_of, schema_version
@@ -39,15 +40,7 @@ _PROGRESS_EACH_LINES = 500
 def exporter(
     format: str, path: Path, *, scope: Scope, now: int, zone: ZoneInfo, progress: Progress | None
 ) -> Callable[[Snapshot], ExportReport]:
-    """Return the function that writes a format from a snapshot.
-
-    Args:
-        now: Unix milliseconds; facts that have expired by then are left out.
-        zone: time zone of the dates in markdown.
-
-    Raises:
-        InvalidError: no format has this name.
-    """
+    """Return the function that writes a format from a snapshot, as `Memory.export` says. `now` is in milliseconds."""
     if format == COMPLETE:
         return lambda tx: _write_complete(path, tx, scope=scope, progress=progress)
     if format == MARKDOWN:
@@ -96,19 +89,7 @@ def _write_complete(path: Path, snapshot: Snapshot, *, scope: Scope, progress: P
 
 # markdown
 
-_HEADINGS: Mapping[Category | None, str] = {
-    "identity": "Identity",
-    "preference": "Preferences",
-    "relationship": "Relationships",
-    "knowledge": "Knowledge",
-    "task": "Tasks",
-    "event": "Events",
-    "context": "Context",
-    "observation": "Observations",
-    "reflection": "Reflections",
-    "summary": "Summaries",
-    None: "Notes",
-}
+_HEADINGS: Mapping[str, str] = vocabulary()["headings"]
 _ORDER = {category: place for place, category in enumerate(_HEADINGS)}
 _NOTE = "<!-- Written by Ricordo. `ricordo import` reads it back; the comments hold what headings cannot. -->"
 
@@ -208,9 +189,9 @@ def _title(page: _Page) -> str:
 def _facts(page: _Page, zone: ZoneInfo, *, level: int) -> list[str]:
     """Return bullets under a heading for each category."""
     lines: list[str] = []
-    by_category: dict[Category | None, list[Node]] = {}
+    by_category: dict[str, list[Node]] = {}
     for node in page.facts:
-        by_category.setdefault(node.category, []).append(node)
+        by_category.setdefault(node.category or "none", []).append(node)
     for category in sorted(by_category, key=lambda each: _ORDER[each]):
         lines += [f"{'#' * level} {_HEADINGS[category]}", "", *_bullets(by_category[category], page, zone), ""]
     return lines
@@ -246,8 +227,7 @@ def _comment_of(node: Node, page: _Page) -> dict[str, Any]:
 def _write_mcp(path: Path, holdings: Holdings, *, owner: str) -> ExportReport:
     """Write current knowledge in the MCP reference server's form: one line per entity, one per relation.
 
-    The owner is an entity by the name of the memory's owner; facts about no entity are its
-    observations.
+    Facts about no entity are observations of the owner.
     """
     observations: dict[str, list[str]] = {}
     for node in holdings.facts:
@@ -289,12 +269,7 @@ _MOST_NAME = 80
 
 @contextmanager
 def _new_file(path: Path) -> Iterator[IO[str]]:
-    """Open a new text file for writing; it gets its name when all is written.
-
-    Raises:
-        InvalidError: the name is taken.
-        StoreError: it cannot be written.
-    """
+    """Open a new text file for writing; it gets its name when all is written."""
     partial = path.with_name(f"{path.name}.partial")
     with _placed(path, partial):
         partial.unlink(missing_ok=True)  # left by a killed export

@@ -92,14 +92,7 @@ class _Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreAccess:
-    """What an import may do to the store.
-
-    Attributes:
-        write: decides and applies one commit.
-        read: reads from one snapshot.
-        derive: writes rows as they are, in one transaction.
-        path: the store's own file, which must not be imported.
-    """
+    """What an import may do to the store: see `Store`. `path` is the store's own file, which must not be imported."""
 
     write: Callable[[Decide], Awaitable[Outcome]]
     read: Callable[[Callable[[Snapshot], Outcome]], Awaitable[Outcome]]
@@ -116,15 +109,7 @@ async def import_path(
     progress: Progress | None,
     dry_run: bool,
 ) -> ImportReport:
-    """Import a file or a folder. A dry run decides the same and writes nothing.
-
-    Args:
-        format: the name of its format; recognized from the content when None.
-        progress: called with (records so far, records in all).
-
-    Raises:
-        InvalidError: it cannot be read, is of no known format, or contains nothing to remember.
-    """
+    """Import a file or a folder, as `Memory.import_` says. A dry run decides the same and writes nothing."""
     scope = context.scope
     destination = Destination(owner=scope.owner, chat=scope.chat or "")
     source = await asyncio.to_thread(Source, path, store=store.path)
@@ -290,11 +275,7 @@ def _add_aliases(entity: Entity, person: ImportedPerson, put: dict[str, Entity])
 def _relate(
     tx: Snapshot, gathered: entities.EntityResolver, scope: Scope, relation: str | None, entity: Entity
 ) -> None:
-    """Add a relation to the owner, unless another entity has it already: a file does not end a marriage.
-
-    Raises:
-        InvalidError: another entity has it.
-    """
+    """Add a relation to the owner, unless another entity has it already: a file does not end a marriage."""
     if relation is None:
         return
     predicate = predicate_of(short_name(relation, name="relation") or "")

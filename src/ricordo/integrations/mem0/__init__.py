@@ -301,11 +301,7 @@ class AsyncMemory:
         return self._store
 
     async def _live(self, id: str) -> tuple[Store, Node]:
-        """Return the store scoped to the owner of a live memory, and the memory.
-
-        Raises:
-            Mem0Error: there is none.
-        """
+        """Return the store scoped to the owner of a live memory, and the memory. Raises Mem0Error: there is none."""
         store = await self._opened()
         scope = await store.store_view.owner_of(id) if isinstance(id, str) else None
         found = {} if scope is None else await store.scoped(scope).store_view.nodes([id])

@@ -32,21 +32,6 @@ T = TypeVar("T")
 
 _POLL_S = 0.1
 _RECALLED = 60
-_COMMANDS = {
-    "/memory [QUESTION]": "search the memory; without a question, show what was recalled last",
-    "/why": "why that was recalled",
-    "/forget NUMBER|ID|WORDS": "remove a memory from every answer",
-    "/off-the-record": "store nothing from here on, until /on-the-record",
-    "/new": "end this session; it becomes knowledge",
-    "/help": "this list",
-    "/quit": "leave, like Ctrl-D. Ctrl-C stops an answer",
-}
-_NO_MODEL = """No language model is set, so what you type is looked up in the memory. To chat, choose a model:
-  ricordo chat --model ollama:NAME          a model on your machine, free
-  ricordo chat --model openai:NAME          with a key in $OPENAI_API_KEY
-  ricordo chat --model anthropic:NAME       with a key in $ANTHROPIC_API_KEY
-  ricordo chat --model http://HOST/v1#NAME  any server with OpenAI's protocol
-or set $RICORDO_MODEL, or `model` and `chat_model` in ricordo.toml."""
 
 
 @command
@@ -148,7 +133,7 @@ class _Chat:
     def greet(self, *, is_single: bool) -> None:
         """Print what is needed to begin, and no more."""
         if self.model is None:
-            self._ctx.err.print(dim(_NO_MODEL), soft_wrap=True)
+            self._ctx.err.print(dim(self._ctx.spec["no_model"]), soft_wrap=True)
         elif self._is_live and not is_single:
             state = self._state()
             resumed = " The last session continues." if state is not None and state.session is not None else ""
@@ -229,11 +214,7 @@ class _Chat:
             self._ctx.notice("The answer was cut at the maximum length.")
 
     def _answer(self, text: str) -> Iterator[str]:
-        """Yield the answer as it arrives. An interrupt, or reading no further, ends it; what arrived is recorded.
-
-        Raises:
-            RicordoError: The model gave no answer, or broke off.
-        """
+        """Yield the answer as it arrives. An interrupt, or reading no further, ends it; what arrived is recorded."""
         pieces: queue.SimpleQueue[str | BaseException | None] = queue.SimpleQueue()
         self._portal.begin(self._speak(text, pieces))
         try:
@@ -278,7 +259,7 @@ class _Chat:
                 ended = self._run(self._host.router.complete(self._key))
                 self._ctx.notice("A new session begins." if ended else "Nothing has been said in this session yet.")
             case "/help":
-                for command, meaning in _COMMANDS.items():
+                for command, meaning in self._ctx.spec["commands"].items():
                     self._ctx.err.print(Text.assemble((f"{command:<26}", "bold"), dim(meaning)), soft_wrap=True)
             case _:
                 self._ctx.notice("There is no such command; /help lists the commands.")

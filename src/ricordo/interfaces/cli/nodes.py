@@ -22,14 +22,6 @@ from ricordo.trust import label, trust_of
 
 _BAR = 10
 _FADING = {"never": "never", "sinks": "then ranks lower", "closes": "then archived"}
-_REVIEW_KINDS = {
-    "replaced": "replaced by a rule",
-    "conflict": "may conflict",
-    "several": "may both hold",
-    "same": "said twice",
-    "quarantine": "held back",
-    "session": "not learnt",
-}
 _COMPARED = (
     "content",
     "closed_reason",
@@ -122,7 +114,7 @@ def reviews(ctx: CommandContext, found: Sequence[Review]) -> None:
         return
     lines = table("id", "what", "memory")
     for review in found:
-        lines.add_row(short_id(review.id), _REVIEW_KINDS[review.kind], Text(one_line(review.newer.content)))
+        lines.add_row(short_id(review.id), ctx.spec["kinds"][review.kind], Text(one_line(review.newer.content)))
         why, text = ("before:", review.older.content) if review.older else ("because of", ", ".join(review.reasons))
         lines.add_row("", why, dim(one_line(text)))
     ctx.out.print(lines)

@@ -412,11 +412,7 @@ def parameter(name: str, words: Mapping[str, Any], **more: Any) -> inspect.Param
 
 
 def _print(answer: Any, context: CommandContext, typed: Mapping[str, Any]) -> int:
-    """Print the answer of a verb; return the exit status.
-
-    Raises:
-        UnavailableError: It cannot be written, for example because the disk is full.
-    """
+    """Print the answer of a verb; return the exit status."""
     output = answer if isinstance(answer, Output) else Output(data=_as_data(context.spec.get("data"), answer))
     try:
         if context.options.as_json:

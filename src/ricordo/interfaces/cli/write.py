@@ -228,9 +228,7 @@ def _list_quarantine(ctx: CommandContext, found: Sequence[Review]) -> None:
 
 
 async def _held(memory: Memory, given: str) -> Review:
-    """Raises:
-    NotFoundError: Nothing in quarantine has this id.
-    """
+    """Return what is in quarantine under an id. Raises NotFoundError if there is nothing."""
     whole = await _review_id(memory, given, kind="quarantine")
     for held in await memory.review(_MAX_REVIEWS, kind="quarantine"):
         if whole in (held.id, held.newer.id):

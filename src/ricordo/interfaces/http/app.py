@@ -185,11 +185,7 @@ class Handlers:
         return json_response(answer)
 
     async def _body(self, request: Request, most: int) -> bytes:
-        """Read the whole body within the limits of time and size.
-
-        Raises:
-            HTTPException: 413 or 408.
-        """
+        """Read the whole body within the limits of time and size. Raises HTTPException: 413 or 408."""
         with contextlib.suppress(ValueError):
             if int(request.headers.get("content-length", "0")) > most:
                 raise HTTPException(413)
@@ -365,9 +361,7 @@ def _check_params(kind: type[_Params], params: dict[str, Any], caller: Caller) -
 
 
 def _check_scope(user: Any, chat: Any, caller: Caller) -> None:
-    """Raises:
-    DeniedError: The user or chat named is not the caller's.
-    """
+    """Raise DeniedError if the user or chat named is not the caller's."""
     if user is not None and user != caller.owner:
         raise DeniedError("user_id is not that of this token", hint="omit it, or use that user's token")
     if chat is not None and chat != caller.chat:

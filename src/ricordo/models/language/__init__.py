@@ -45,11 +45,9 @@ def resolve(
     attempts: int = 3,
     first_wait_s: float = 0.5,
 ) -> LanguageModel | None:
-    """Return the language model of a name. None and a model object are returned as they are.
+    """Return the language model of a name, one of those of `Memory.open`. None and a model object stay as they are.
 
     Args:
-        spec: "openai:MODEL", "anthropic:MODEL", "ollama:MODEL", "http(s)://HOST/v1#MODEL" for any server that speaks
-            OpenAI's protocol (llama.cpp, vLLM, LM Studio), or "file:PATH.gguf".
         api_key: for servers only; the caller reads it from the environment.
         base_url: replaces the server's default address.
         context_tokens: the model's context window; by default the provider's, else 8,192.
@@ -108,11 +106,7 @@ def key_provider(spec: object) -> str | None:
 
 
 def model_from_settings(model: str | LanguageModel | None, settings: Settings) -> LanguageModel | None:
-    """Return the language model of a name, with the settings' limits and the provider's usual API key.
-
-    Raises:
-        InvalidError: no model has this name.
-    """
+    """Return the language model of a name, with the settings' limits and the provider's usual API key."""
     provider = key_provider(model)
     return resolve(
         model,

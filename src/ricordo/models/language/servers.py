@@ -40,6 +40,23 @@ def _checked(read: Callable[[Any], T]) -> Callable[[Any], T]:
     return checked
 
 
+async def _streamed(events: AsyncIterator[Any], read: Callable[[Any], Piece]) -> AsyncIterator[Piece]:
+    """Yield the texts of a stream, and last its ending with all counts. Raises UnavailableError if it breaks off."""
+    last = Piece()
+    async for event in events:
+        piece = read(event)
+        if piece.text:
+            yield Piece(text=piece.text)
+        last = Piece(
+            ended=piece.ended or last.ended,
+            tokens_in=piece.tokens_in or last.tokens_in,
+            tokens_out=piece.tokens_out or last.tokens_out,
+        )
+    if last.ended is None:
+        raise UnavailableError("the model's answer broke off")
+    yield last
+
+
 def _messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
     return [{"role": turn.role, "content": turn.text} for turn in turns]
 
@@ -88,19 +105,8 @@ class OpenAIModel:
             "stream_options": {"include_usage": True},
             "max_completion_tokens" if self._is_openai else "max_tokens": max_tokens,
         }
-        last = Piece()
-        async for event in stream_events(self._endpoint, "chat/completions", body):
-            piece = _openai_piece(event)
-            if piece.text:
-                yield Piece(text=piece.text)
-            last = Piece(
-                ended=piece.ended or last.ended,
-                tokens_in=piece.tokens_in or last.tokens_in,
-                tokens_out=piece.tokens_out or last.tokens_out,
-            )
-        if last.ended is None:
-            raise UnavailableError("the model's answer broke off")
-        yield last
+        async for piece in _streamed(stream_events(self._endpoint, "chat/completions", body), _openai_piece):
+            yield piece
 
     def _body(self, turns: Sequence[Turn], schema: Mapping[str, Any], max_tokens: int) -> dict[str, Any]:
         form = self._ways[0](schema)
@@ -197,18 +203,9 @@ class AnthropicModel:
 
     async def stream(self, turns: Sequence[Turn], *, max_tokens: int) -> AsyncIterator[Piece]:
         """Stream an answer. Raises as `complete` does, and UnavailableError if the answer breaks off."""
-        tokens_in, last = 0, Piece()
         body = self._body(turns, max_tokens) | {"stream": True}
-        async for event in stream_events(self._endpoint, "messages", body):
-            piece = _anthropic_piece(event)
-            tokens_in = piece.tokens_in or tokens_in
-            if piece.text:
-                yield Piece(text=piece.text)
-            if piece.ended:
-                last = piece
-        if last.ended is None:
-            raise UnavailableError("the model's answer broke off")
-        yield Piece(ended=last.ended, tokens_in=tokens_in, tokens_out=last.tokens_out)
+        async for piece in _streamed(stream_events(self._endpoint, "messages", body), _anthropic_piece):
+            yield piece
 
     def _body(self, turns: Sequence[Turn], max_tokens: int) -> dict[str, Any]:
         system = "\n\n".join(turn.text for turn in turns if turn.role == "system")

@@ -160,9 +160,7 @@ async def restore(
 def _filled(
     tx: Snapshot, export: Unpacked, *, scope: Scope, rules: TextRules, progress: Progress | None
 ) -> ImportReport:
-    """Raises:
-    _NotRestorableError: the store would differ from the export; the transaction is rolled back.
-    """
+    """Fill an empty store. Raises _NotRestorableError, which undoes it, if it would differ from the export."""
     if not is_empty(tx):
         raise _NotRestorableError
     files = export.folder / "files"

@@ -24,19 +24,10 @@ from hashlib import blake2b
 
 from ricordo.errors import InvalidError
 from ricordo.model import Message, Role
-from ricordo.portability.records import Destination, Records, clamped, label, object_of, parse_time
+from ricordo.portability.records import Destination, Records, clamped, label, object_of, parse_time, vocabulary
 from ricordo.portability.sources import Placed, Row, Source, objects_in
 
-_ROLES: Mapping[str, Role] = {
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "model": "assistant",
-    "system": "system",
-    "tool": "tool",
-    "function": "tool",
-}
+_ROLES: Mapping[str, Role] = vocabulary()["roles"]
 
 # JSON lines
 

@@ -382,9 +382,7 @@ _ONE_SIDED = frozenset(("by", "since", "before", "after"))
 
 
 def _is_safely_stated(match: _Match, found: re.Match[str], *, ahead: bool) -> bool:
-    """Return whether a count starts today ("in a week", but not "in the week" nor "a week from the shop"), and a bare
-    weekday is the day of an appointment ("Dentist Friday 10am").
-    """
+    """In a week, but not in the week nor a week from the shop; a weekday of an appointment ("Dentist Friday 10am")."""
     tokens = match.tokens
     if match.rule == "weekday":
         return match.after is None or match.after.kind != "x" or match.after.text[0].isdigit()
