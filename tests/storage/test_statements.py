@@ -71,7 +71,6 @@ HOT = (
     "usage_of",
     "lines_of",
     "superseded_by",
-    "lineage",
     "commit_of_node",
     "node_contents",
 )

@@ -50,11 +50,7 @@ _ROLES = frozenset(
 
 
 def checked_names(about: Sequence[str], *, rules: TextRules = SCREENED) -> tuple[str, ...]:
-    """Return names as the caller gives them, without repeats.
-
-    Raises:
-        InvalidError: it is a single text, or a name has no letters or digits.
-    """
+    """Return names as the caller gives them, without repeats. Raises InvalidError."""
     if isinstance(about, str):
         raise InvalidError("about must be a list of names, not one text", hint=f"pass [{about!r}]")
     names = tuple(dict.fromkeys(short_name(name, name="about", rules=rules) or "" for name in about))
@@ -79,11 +75,7 @@ def new_entity(
     rules: TextRules = SCREENED,
     attributes: Json | None = None,
 ) -> Entity:
-    """Return a new entity.
-
-    Raises:
-        InvalidError: the name or an alias has no letters or digits, or the type is unknown.
-    """
+    """Return a new entity. Raises InvalidError: a name has no letters or digits, or the type is unknown."""
     check_choice(type, _ENTITY_TYPES, name="type")
     name = short_name(name, name="name", rules=rules) or ""
     _check_name(name)
@@ -126,11 +118,7 @@ class EntityResolver:
         self._altered: dict[str, Relation] = {}
 
     def named(self, name: str) -> Entity:
-        """Return the entity of a name; a new person if there is none.
-
-        Raises:
-            InvalidError: it is a relation to the owner that several people have.
-        """
+        """Return the entity of a name; a new person if there is none. Raises InvalidError if several people have it."""
         if name not in self._found:
             given = self._snapshot.entities.by_id(self._scope, name) if _ID.fullmatch(name) else None
             self._found[name] = given or self._known(name) or self._make(name)
@@ -290,11 +278,7 @@ class EntityResolver:
     def _extend(
         self, known: Relation, *, start: datetime | None, end: datetime | None, evidence: Sequence[str]
     ) -> None:
-        """Add to a relation when it begins and ends, and what says so.
-
-        Raises:
-            InvalidError: it would end before it begins.
-        """
+        """Add to a relation when it begins and ends, and what says so. Raises InvalidError for an impossible period."""
         altered = replace(
             known,
             valid_from=start or known.valid_from,
@@ -316,11 +300,7 @@ class EntityResolver:
         self._altered[relation.id] = replace(relation, target=target.id, evidence=said_by)
 
     def learn_relations(self, node: Node, *, owner: str) -> list[Entity]:
-        """Learn the relations that a node states outright, of the owner or of another known speaker.
-
-        Returns:
-            The entities they lead to.
-        """
+        """Learn the relations that a node states outright, of the owner or a known speaker; return whom they name."""
         # An agent notes a fact for the user: "my wife" in it is the user's.
         is_noted = node.type != "episodic" and node.origin == "agent" and node.speaker is None
         if not is_noted and not is_persons_word(node.role, node.origin):
@@ -374,11 +354,7 @@ def _is_persons_name(speaker: str) -> bool:
 
 
 def with_people(snapshot: Snapshot, change: Change, *, scope: Scope, heard: Mapping[str, str]) -> Change:
-    """Return a change that adds messages, with the people who said them, and the relations stated outright in them.
-
-    Args:
-        heard: the part of a message that may be learnt from, by id, where that is not all of it.
-    """
+    """Return a change with the people who said its messages, and the relations stated in them (in what was `heard`)."""
     homes: dict[Scope, EntityResolver] = {}
 
     def people_of(home: Scope, node: Node) -> EntityResolver:
@@ -530,12 +506,7 @@ def add_relation(
 
 
 def find_entity(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
-    """Return the entity of a name or an id.
-
-    Raises:
-        NotFoundError: there is none.
-        InvalidError: it may be one of several.
-    """
+    """Return the entity of a name or an id. Raises NotFoundError, or InvalidError if it may be one of several."""
     found = snapshot.entities.by_id(scope, name) if isinstance(name, str) else None
     if found is not None:
         return found

@@ -156,10 +156,7 @@ def _reopened(member: Entity, other: Entity, *, now: int) -> Entity:
 
 
 def move_mentions(snapshot: Snapshot, split: Split) -> None:
-    """Move the mentions found by rule to the other entity, and have each text searched again soon.
-
-    Mentions are derived rows and not part of the commit.
-    """
+    """Move the mentions found by rule, which are derived rows, to the other entity, and search each text again soon."""
     other = snapshot.entities.key_of(split.other.id)
     assert other is not None  # the split has been committed
     snapshot.mentions.drop_links(split.mentions)

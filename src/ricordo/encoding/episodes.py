@@ -131,11 +131,7 @@ def is_silent(session: str | None, silent: Collection[str]) -> bool:
 
 
 def end_session(snapshot: Snapshot, scope: Scope, session: str, *, at: datetime, rules: TextRules) -> Change:
-    """Mark a session as over, if it is not over already.
-
-    Raises:
-        NotFoundError: there is no such session.
-    """
+    """Mark a session as over, if it is not over already. Raises NotFoundError."""
     known = snapshot.sessions.get(scope, _session_name(session, rules))
     if known is None:
         raise NotFoundError(f"there is no session {session!r}", hint="a session begins with its first message")

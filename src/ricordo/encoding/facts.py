@@ -97,11 +97,7 @@ class LearntFacts:
 
 
 def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, claimed: bool) -> LearntFacts:
-    """Add facts, and the people they are about who are unknown. A quarantined fact adds nobody.
-
-    Raises:
-        ConflictError: an id is taken.
-    """
+    """Add facts, and the unknown people they are about; a quarantined fact adds nobody. Raises ConflictError."""
     if len({node.id for node in facts}) < len(facts):
         raise ConflictError("an id is given to two facts", hint="leave ids out to get fresh ones")
     known = snapshot.nodes.known_ids([node.id for node in facts]) if claimed else {}

@@ -59,11 +59,7 @@ def storable(text: str, *, name: str, rules: TextRules) -> str:
 
 
 def without_secrets(text: str, *, name: str, rules: TextRules) -> str:
-    """Return a text as the policy for credentials wants it.
-
-    Raises:
-        InvalidError: it holds a credential, and the policy refuses them.
-    """
+    """Return a text as the policy for credentials wants it. Raises InvalidError if it refuses them."""
     if rules.secrets == "keep":
         return text
     redacted = redact(text)
@@ -218,7 +214,8 @@ def may_learn(snapshot: Snapshot, fact: Node) -> bool:
     """Return whether a fact may be kept: a person may state it again, but it may not be derived again."""
     if fact.origin not in _SECOND_HAND:
         return True
-    return not snapshot.suppression.is_withheld(fact.owner, fact.chat, fact.content, session=fact.session)
+    space = snapshot.space(fact.owner, fact.chat)
+    return space is None or not snapshot.suppression.matches(space, fact.content, session=fact.session, said_at=None)
 
 
 def said_again(snapshot: Snapshot, facts: Sequence[Node]) -> tuple[int, ...]:

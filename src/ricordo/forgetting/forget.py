@@ -14,20 +14,14 @@ _CLOSED_BY_UPKEEP = frozenset(("expired", "decayed", "pruned", "evicted"))
 
 
 def forget(node: Node, *, at: datetime) -> Change:
-    """Return the change that closes a node and suppresses its sentences where they were said. Pure.
-
-    Forgetting a node that is closed already changes nothing.
-    """
+    """Return the change that closes a live node and suppresses its sentences where they were said. Pure."""
     if not node.is_live:
         return Change()
     return Change(close=(Closing(id=node.id, at=at, reason="forgotten"),), withhold=(node.id,))
 
 
 def with_conclusions(snapshot: Snapshot, scope: Scope, node: Node, change: Change, *, at: datetime) -> Change:
-    """Extend the change that forgets a node: close the reflections and summaries that rest on it.
-
-    They can be derived again from what is left.
-    """
+    """Extend the change that forgets a node: close reflections and summaries that rest on it; they can be remade."""
     if change.is_empty:
         return change
     keys = snapshot.nodes.concluded_from(node.key)

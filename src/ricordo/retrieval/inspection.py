@@ -78,7 +78,9 @@ def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ..
         NotFoundError: there is none of that id.
     """
     node = snapshot.nodes.known(scope, node_id)
-    found = [pair for each in snapshot.nodes.lineage(scope, node) for pair in snapshot.history.versions(each)]
+    others = [*snapshot.nodes.replaced(node.key), *snapshot.nodes.replacing(node.key)]
+    chain = [node, *snapshot.nodes.by_key(scope, others).values()]
+    found = [pair for each in chain for pair in snapshot.history.versions(each)]
     found.sort(key=lambda pair: (pair[1].seq if pair[1] else 0, pair[0].key))
     return tuple(
         Version(content=was.content, commit=commit, closed_at=was.closed_at, closed_reason=was.closed_reason, node=was)

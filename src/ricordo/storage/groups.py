@@ -109,11 +109,7 @@ class Nodes(Protocol):
         """Return a node by id, closed or not; None if this caller sees none."""
 
     def known(self, scope: Scope, node_id: str) -> Node:
-        """Return a node by id, closed or not.
-
-        Raises:
-            NotFoundError: this caller sees none.
-        """
+        """Return a node by id, closed or not. Raises NotFoundError if this caller sees none."""
 
     def by_key(self, scope: Scope, keys: Iterable[int]) -> dict[int, Node]:
         """Return nodes by key, without those the caller may not see."""
@@ -159,9 +155,6 @@ class Nodes(Protocol):
 
     def names(self, key: int) -> list[str]:
         """Return the names of the entities that a node's text names, found by rule."""
-
-    def lineage(self, scope: Scope, node: Node) -> list[Node]:
-        """Return a node with all that it replaced and all that replaced it, in no order."""
 
     def succession(self, keys: Iterable[int]) -> list[tuple[int, int]]:
         """Return pairs (newer, older) of nodes: one replaced the other, or ranks before it."""
@@ -427,11 +420,7 @@ class History(Protocol):
         """Return a commit by its number."""
 
     def made(self, seq: int) -> Commit:
-        """Return a commit that was just made.
-
-        Raises:
-            UnavailableError: the index of the folder cannot follow yet.
-        """
+        """Return a commit that was just made. Raises UnavailableError if the index of the folder cannot follow yet."""
 
     def events(self, *, after: int, most: int) -> list[ChangeEvent]:
         """Return what the next commits after a number changed, in any space, oldest first."""
@@ -556,11 +545,6 @@ class Suppression(Protocol):
     def said_anew(self, space: int, text: str) -> list[int]:
         """Return the numbers of suppressions that a text states again, by any speaker at any time."""
 
-    def is_withheld(
-        self, owner: str, chat: str, text: str, *, session: str | None = None, said_at: int | None = None
-    ) -> bool:
-        """Return whether a statement must not be learnt; the arguments are those of `matches`."""
-
     def shown(self, nodes: Mapping[int, Node]) -> dict[int, str]:
         """Return the texts of nodes that have suppressed parts, without them, by key; "" if nothing is left."""
 
@@ -608,11 +592,7 @@ class Statistics(Protocol):
         """Return how many live memories lie on these shelves, and how many characters they have."""
 
     def summary(self, scope: Scope, *, whole_store: bool) -> Stats:
-        """Return the figures of what a caller sees.
-
-        Args:
-            whole_store: report the size of the whole store instead of that of the caller's own texts.
-        """
+        """Return the figures of what a caller sees, with the size of the caller's own texts or of the whole store."""
 
     def closed(self, scope: Scope) -> dict[str, int]:
         """Return how many closed memories there are, by reason."""
@@ -691,10 +671,7 @@ class Vectors(Protocol):
         """
 
     def compact(self) -> bool:
-        """Do some of the backend's own work on the vectors just stored; return whether there may be more.
-
-        Call it in write transactions of its own until it returns False. A backend without such work returns False.
-        """
+        """Do some own work on the vectors just stored, in a write transaction; return whether to call it again."""
 
     def recentre(self, model: int, dimension: int) -> bool:
         """Store the mean vector of each part of the store that `models.centres_due` names; return whether any was due.

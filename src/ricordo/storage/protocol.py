@@ -98,11 +98,7 @@ class Snapshot(Protocol):
         ...
 
     def until(self, moment: float, work: Callable[[], T]) -> T:
-        """Return the result of some work that must end at a moment on the clock of `time.monotonic`, in seconds.
-
-        Raises:
-            TimeoutError: it took too long.
-        """
+        """Return the result of some work; raise TimeoutError at a moment of `time.monotonic`, in seconds."""
         ...
 
     def space(self, owner: str, chat: str) -> int | None:
@@ -263,11 +259,7 @@ class Store(Protocol):
         ...
 
     async def rebuild(self, progress: Progress | None = None) -> int:
-        """Rebuild the database from plain files. Return how many lines were read.
-
-        Raises:
-            InvalidError: the store has no plain files.
-        """
+        """Rebuild the database from plain files. Return how many lines were read. Raises InvalidError."""
         ...
 
     async def compact(self) -> int:

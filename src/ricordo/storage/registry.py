@@ -22,11 +22,7 @@ _openers: dict[str, Opener] = {}
 
 
 def register(scheme: str, opener: Opener) -> None:
-    """Let a backend open the locations that begin with a scheme, such as "scheme://place".
-
-    Args:
-        opener: called with the location and the options that `open_store` was given.
-    """
+    """Let a backend open the locations "scheme://..."; the opener gets the location and the options of `open_store`."""
     _openers[scheme] = opener
 
 

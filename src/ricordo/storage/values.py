@@ -114,10 +114,7 @@ class LinkText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationHolder:
-    """Who is something to the owner, and when; Unix milliseconds.
-
-    `whole` is the entity they were merged into, or themselves.
-    """
+    """Who is something to the owner, and when (Unix milliseconds); `whole` is the entity they are merged into."""
 
     predicate: str
     entity: int
@@ -411,11 +408,7 @@ class Withhold(NamedTuple):
 
 
 def of_text(node: Node, *, is_erased: bool, spans: bool) -> list[Withhold]:
-    """Return the sentences of a memory. Those of a fact are suppressed everywhere, not only in its session.
-
-    Args:
-        spans: also hide the sentences in the memory's own text.
-    """
+    """Return the sentences of a memory, a fact's for everywhere; with `spans`, also hidden in the memory's own text."""
     is_fact = node.type != "episodic"
     return [
         Withhold(

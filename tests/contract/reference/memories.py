@@ -178,10 +178,6 @@ class Nodes(Group):
         alive = [node for node in steps if is_live(self._state, node)]
         return max(alive, key=lambda node: steps[node]) if alive else None
 
-    def lineage(self, scope: Scope, node: Node) -> list[Node]:
-        keys = {*self._superseding(node.key, back=True), *self._superseding(node.key, back=False)} - {node.key}
-        return [node, *self.by_key(scope, keys).values()]
-
     def succession(self, keys: Iterable[int]) -> list[tuple[int, int]]:
         asked = {int(key) for key in keys}
         edges = self._state.all("edges", lambda row: row["relation_type"] == "supersedes" and row["closed_at"] is None)

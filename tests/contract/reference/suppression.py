@@ -110,13 +110,6 @@ class Suppression:
         """Return the numbers of the suppressed sentences that a text says."""
         return [row["key"] for sentence in sentences(text) for row in self._saying_it(space, sentence)]
 
-    def is_withheld(
-        self, owner: str, chat: str, text: str, *, session: str | None = None, said_at: int | None = None
-    ) -> bool:
-        """Return whether a statement may not be learnt."""
-        space = self._state.space(owner, chat)
-        return space is not None and bool(self.matches(space, text, session=session, said_at=said_at))
-
     def shown(self, nodes: Mapping[int, Node]) -> dict[int, str]:
         """Return the texts of nodes of which a part is suppressed, without that part."""
         spans: dict[int, list[tuple[int, int]]] = {}

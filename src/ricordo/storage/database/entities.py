@@ -23,6 +23,7 @@ from ricordo.storage.database.statements import (
     reading,
     relation_of,
     rows_as,
+    sql,
 )
 from ricordo.storage.database.upkeep import space_postings
 from ricordo.storage.values import Kinds, LinkText, Named, Near, RelationHolder, Sketch, Step, SubjectUse, Usage
@@ -229,8 +230,7 @@ class Mentions(Group):
 
     def put_links(self, pairs: Sequence[tuple[int, int]]) -> None:
         faults.reached("linking: before storing")
-        for node, entity in pairs:
-            self._sql.rows("found_mention_insert", {"node": node, "entity": entity})
+        self._sql.connection.executemany(sql("found_mention_insert"), pairs)
 
     mark_linked = asks("linked_through", "space through", nothing)
 
@@ -242,7 +242,6 @@ class Mentions(Group):
     look_again = asks("to_link_put", "nodes", nothing)
 
     def drop_links(self, pairs: Sequence[tuple[int, int]]) -> None:
-        for node, entity in pairs:
-            self._sql.rows("found_mention_delete", {"node": node, "entity": entity})
+        self._sql.connection.executemany(sql("found_mention_delete"), pairs)
 
     mentions_of = asks("mentions_of_entity", "entity", rows_as(lambda row: (row[0], _spoken(*row[1:]))))

@@ -145,10 +145,6 @@ class Nodes(Group):
     shelf = asks("node_shelf", "key", first)
     names = asks("names_in_node", "key", column)
 
-    def lineage(self, scope: Scope, node: Node) -> list[Node]:
-        keys = {key for (key,) in self._sql.rows("lineage", {"key": node.key})} - {node.key}
-        return [node, *self.by_key(scope, keys).values()] if keys else [node]
-
     succession = asks("succession", "keys", list)
 
     def near_statements(self, owner: str, chat: str, subjects: Sequence[str], line: str) -> list[tuple[int, str]]:

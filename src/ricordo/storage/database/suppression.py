@@ -92,12 +92,6 @@ class Suppression(Group):
             whole, less = _prints(fingerprint_key(self._sql), sentence.words)
             yield sentence, {"space": space, "whole": whole, "less": json.dumps([one.hex() for one in less])}
 
-    def is_withheld(
-        self, owner: str, chat: str, text: str, *, session: str | None = None, said_at: int | None = None
-    ) -> bool:
-        space = self._sql.space(owner, chat)
-        return space is not None and bool(self.matches(space, text, session=session, said_at=said_at))
-
     def shown(self, nodes: Mapping[int, Node]) -> dict[int, str]:
         rows = self._sql.rows("withheld_spans_of", {"nodes": json.dumps(list(nodes))})
         spans: dict[int, list[tuple[int, int]]] = {}

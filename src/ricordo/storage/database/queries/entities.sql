@@ -181,11 +181,11 @@ SELECT name FROM subjects WHERE node = :node AND entity = :entity
 
 -- name: found_mention_insert
 -- Either row may have been removed since it was read.
-INSERT INTO found_mentions SELECT n.key, e.key FROM nodes n, entities e WHERE n.key = :node AND e.key = :entity
+INSERT INTO found_mentions SELECT n.key, e.key FROM nodes n, entities e WHERE n.key = ?1 AND e.key = ?2
 ON CONFLICT DO NOTHING
 
 -- name: found_mention_delete
-DELETE FROM found_mentions WHERE node = :node AND entity = :entity
+DELETE FROM found_mentions WHERE node = ?1 AND entity = ?2
 
 -- name: unlinked
 -- Nodes not yet searched for names, oldest first, in tenants that know any names.

@@ -36,21 +36,6 @@ UNION SELECT newer, older FROM reviews
 UNION SELECT newer, older FROM reviews
   WHERE older IN (SELECT key FROM asked) AND decided_at IS NULL AND kind IN ('conflict', 'same')
 
--- name: lineage
--- The predecessors and successors of a node, step by step. UNION and a depth limit stop at cycles.
-WITH RECURSIVE
-  older (node, depth) AS (
-    SELECT :key, 0
-    UNION
-    SELECT e.target, older.depth + 1 FROM older JOIN edges e ON e.source = older.node
-    WHERE e.relation_type = 'supersedes' AND e.closed_at IS NULL AND older.depth < 100),
-  newer (node, depth) AS (
-    SELECT :key, 0
-    UNION
-    SELECT e.source, newer.depth + 1 FROM newer JOIN edges e ON e.target = newer.node
-    WHERE e.relation_type = 'supersedes' AND e.closed_at IS NULL AND newer.depth < 100)
-SELECT node FROM older UNION SELECT node FROM newer
-
 -- name: edge_of
 SELECT source, relation_type, target, predicate, weight, confidence, valid_from, valid_until, evidence, created_at
 FROM edges WHERE source = :source AND relation_type = :type AND target = :target AND closed_at IS NULL
