@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench quality leaks peers ablation crash lives histories knowledge fuzz clean fuzz-http load adapters conformance
+.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories knowledge fuzz clean fuzz-http load adapters conformance
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -64,6 +64,11 @@ endif
 # temporary folder; takes 15 minutes.
 peers: $(READY)
 	@$(BIN)/python benchmarks/peers.py $(FILE)
+
+# The speed of the default embedder beside an earlier commit: make embedding FILE="locomo.jsonl beam.jsonl" BEFORE=v0.1.0.
+embedding: $(READY)
+	@test -n "$(FILE)" || { echo "FILE is required: make embedding FILE=..." >&2; exit 1; }
+	@$(BIN)/python benchmarks/embedding.py $(FILE) $(if $(BEFORE),--before $(BEFORE)) --out benchmarks/results/embedding.json
 
 # The value of each ranking signal: make ablation FILE=locomo.jsonl (benchmarks/quality.py describes the format).
 ablation: $(READY)

@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.errors import UnavailableError
-from ricordo.models.embedding.local import Floats, LocalWordEmbedder, Worded, one_thread
+from ricordo.models.embedding.local import Floats, LocalWordEmbedder, Worded, on_all_cores
 from ricordo.models.embedding.minilm import DIMENSION as MINILM_DIMENSION
 from ricordo.models.embedding.minilm import WORD_DIMENSION, MiniLM, load_fitted, normalise, passes, unit
-from ricordo.models.embedding.weights import Archive
+from ricordo.models.embedding.weights import Archive, Int8Matrix
 from ricordo.ports import Kind
 from ricordo.text.analyzer import is_latin
 
@@ -125,10 +125,11 @@ class SentenceEncoder:
         ids = [[BOS, *self._tokens.encode(text[:_MOST_CHARACTERS]), EOS] for text in texts]
         vectors = np.zeros((len(texts), WIDTH), np.float32)
         filled = [i for i, pieces in enumerate(ids) if len(pieces) > 2]
-        with one_thread():
-            for part in passes([len(ids[i]) for i in filled]):
-                rows = [filled[i] for i in part]
-                vectors[rows] = self._network.forward([ids[i] for i in rows])
+        parts = [[filled[i] for i in part] for part in passes([len(ids[i]) for i in filled])]
+        for part, found in zip(
+            parts, on_all_cores(lambda part: self._network.forward([ids[i] for i in part]), parts), strict=True
+        ):
+            vectors[part] = found
         return vectors
 
 
@@ -187,10 +188,13 @@ class UniversalEncoder:
         self._weights = w = {name: archive.read(name) for name in archive.names() if name[0] != "q"}
         self._table = PieceTable(archive, w["scale"], w["lo"])
         self._epsilon = float(w["eps"])
-        self._project = np.hstack([w[f"proj{n}"] for n, _ in _WINDOWS])
-        self._project_bias, self._gain, self._shift = (
-            np.hstack([w[f"{name}{n}"] for n, _ in _WINDOWS]) for name in ("proj_b", "ln_g", "ln_b")
+        project, bias, self._gain, self._shift = (
+            np.hstack([w[f"{name}{n}"] for n, _ in _WINDOWS]) for name in ("proj", "proj_b", "ln_g", "ln_b")
         )
+        self._project = Int8Matrix.of(project, bias)
+        self._convolutions = {
+            n: [Int8Matrix.of(w.pop(f"w{layer}_{n}"), w[f"b{layer}_{n}"]) for layer in (1, 2)] for n, _ in _WINDOWS
+        }
 
     def forward(self, sequences: Sequence[Sequence[int]]) -> Floats:
         """Return unit vectors float32[n, 512] of sequences of piece ids, begin and end marks included."""
@@ -207,8 +211,7 @@ class UniversalEncoder:
         """Return each piece's embedding and its three convolutions: float32[pieces, 512 + 3 x 256]."""
         w = self._weights
         embedded = self._table.rows(pieces)
-        x = embedded @ self._project
-        x += self._project_bias
+        x = self._project(embedded)
         normalise(x, self._gain, self._shift, self._epsilon)
         firsts, lasts = np.repeat(starts, lengths)[:, None], np.repeat(starts + lengths, lengths)[:, None]
         columns = [embedded]
@@ -217,8 +220,8 @@ class UniversalEncoder:
             near = np.arange(len(pieces))[:, None] + np.arange(-left, size - left)
             # A neighbour in another sentence becomes the row of zeros at the end.
             near = np.where((near >= firsts) & (near < lasts), near, len(pieces))
-            for layer in ("1", "2"):
-                inner = inner + _convolve(inner, near, w[f"w{layer}_{size}"], w[f"b{layer}_{size}"])
+            for convolution in self._convolutions[size]:
+                inner = inner + _convolve(inner, near, convolution)
             columns.append(inner)
         features = np.hstack(columns)
         normalise(features, w["ln_g"], w["ln_b"], self._epsilon)
@@ -233,10 +236,9 @@ class UniversalEncoder:
         return result
 
 
-def _convolve(x: Floats, near: NDArray[np.int64], weights: Floats, bias: Floats) -> Floats:
+def _convolve(x: Floats, near: NDArray[np.int64], weights: Int8Matrix) -> Floats:
     padded = np.vstack([x, np.zeros((1, x.shape[1]), np.float32)])
-    result: Floats = padded[near].reshape(len(x), -1) @ weights
-    result += bias
+    result = weights(padded[near].reshape(len(x), -1))
     return np.maximum(result, 0, out=result)
 
 

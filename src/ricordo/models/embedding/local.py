@@ -9,6 +9,7 @@ weights.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import threading
 from collections.abc import Callable, Hashable, Sequence
@@ -100,7 +101,9 @@ class Lanes(Generic[M]):
         return found
 
     def _run(self, run: Callable[[M, list[str]], Sequence[R]], texts: list[str]) -> Sequence[R]:
-        return run(self._loaded(), texts)
+        model = self._loaded()
+        with one_thread():
+            return run(model, texts)
 
     def _run_waiting(self, alike: Hashable, run: Callable[[M, list[str]], Sequence[Any]]) -> None:
         """Run the first of the waiting texts. It is called once per text, so later calls may find none left."""
@@ -175,6 +178,16 @@ def one_thread() -> AbstractContextManager[object]:
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+def on_all_cores(run: Callable[[T], R], parts: Sequence[T]) -> list[R]:
+    """Run a function on each part, several at a time if the process has several cores; a single part runs at once."""
+    return [run(part) for part in parts] if len(parts) < 2 else list(_cores().map(run, parts))
+
+
+@cache
+def _cores() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 _HASHING_DIMENSION = 256

@@ -1,17 +1,105 @@
-"""Read the weights of models from .npz and ONNX files, without the onnx package."""
+"""The weights of models: read from .npz and ONNX files without the onnx package, and multiplied as int8."""
 
 from __future__ import annotations
 
 import mmap
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 from isal import isal_zlib
 from numpy.typing import NDArray
+
+numkong: ModuleType | None
+try:
+    import numkong
+except ImportError:  # no wheel for this platform: numpy computes the same integers in four times the time
+    numkong = None
+
+Floats = NDArray[np.float32]
+
+_LARGEST = 127
+_SMALLEST = np.float32(1e-30)
+_FLAT = np.float32(1e-3)  # a row of nearly equal values is cut into no finer steps, so that its middle stays small
+# Rows whose products with the widest matrix of a model stay in a core's second-level cache.
+ROWS_AT_ONCE = 64
+
+
+class Int8Matrix:
+    """An affine map whose matrix is int8 with a scale per column. Rows are rounded to integers, too.
+
+    The step of a row follows from its own smallest and largest value, and sums of integers are exact: a row's result
+    does not depend on the rows beside it, on the kernel or on the order of summation. With int8 instructions (AVX-512
+    VNNI) a product takes a quarter of the time of float32. Safe to call from several threads; the product releases the
+    GIL.
+
+    Args:
+        codes: int8[inputs, outputs].
+        scales: float32[outputs]; column i of the matrix is `codes[:, i] * scales[i]`.
+        bias: float32[outputs].
+        outliers: inputs that are much larger than all others. They do not count for the step and may be beyond int8.
+    """
+
+    def __init__(self, codes: NDArray[np.int8], scales: Floats, bias: Floats, *, outliers: Sequence[int] = ()) -> None:
+        self._outliers = np.array(outliers, np.intp)
+        inner = codes.copy()
+        inner[self._outliers] = 0
+        self._dots = _dots_by_numpy(inner) if numkong is None else _dots_by_numkong(inner, numkong)
+        # The rows of the outliers and, for the middle of a row, the sum of all others. Products with them stay integers
+        # below 2**24, which float32 holds exactly.
+        self._rest = np.vstack([codes[self._outliers], inner.sum(axis=0, dtype=np.int64)]).astype(np.float32)
+        self._scales = np.asarray(scales, np.float32).ravel()
+        self._bias = np.asarray(bias, np.float32)
+
+    @classmethod
+    def of(cls, matrix: Floats, bias: Floats) -> Int8Matrix:
+        """Round float32[inputs, outputs] to int8, each column by its largest magnitude."""
+        scales = np.maximum(np.abs(matrix).max(axis=0), _SMALLEST) / np.float32(_LARGEST)
+        return cls(np.rint(matrix / scales).astype(np.int8), scales, bias)
+
+    def __call__(self, x: Floats) -> Floats:
+        """Return float32[rows, outputs] of float32[rows, inputs]."""
+        result = np.empty((len(x), len(self._scales)), np.float32)
+        for top in range(0, len(x), ROWS_AT_ONCE):
+            self._multiply(x[top : top + ROWS_AT_ONCE], result[top : top + ROWS_AT_ONCE])
+        return result
+
+    def _multiply(self, x: Floats, result: Floats) -> None:
+        inner = x.copy()
+        inner[:, self._outliers] = 0
+        steps, middles = _steps(inner)
+        inner *= 1 / steps
+        np.rint(inner, out=inner)
+        inner -= middles
+        inner[:, self._outliers] = 0
+        rest = np.hstack([np.rint(x[:, self._outliers] / steps), middles])
+        np.add(self._dots(inner.astype(np.int8)), rest @ self._rest, out=result, dtype=np.float32, casting="unsafe")
+        result *= self._scales
+        result *= steps
+        result += self._bias
+
+
+def _steps(x: Floats) -> tuple[Floats, Floats]:
+    """Return the step of each row, and how many steps its middle is from 0: float32[rows, 1] each."""
+    low, high = x.min(axis=1, keepdims=True), x.max(axis=1, keepdims=True)
+    middles = (low + high) / 2
+    # Rounding the middle and a value can each add half a step, so the largest code is 127.
+    steps: Floats = np.maximum(np.maximum(high - low, np.abs(middles) * _FLAT) / (2 * _LARGEST - 2), _SMALLEST)
+    return steps, np.rint(middles / steps)
+
+
+def _dots_by_numkong(codes: NDArray[np.int8], kernels: ModuleType) -> Callable[[NDArray[np.int8]], NDArray[Any]]:
+    packed = kernels.dots_pack(np.ascontiguousarray(codes.T))
+    return lambda rows: np.asarray(kernels.dots_packed(rows, packed))
+
+
+def _dots_by_numpy(codes: NDArray[np.int8]) -> Callable[[NDArray[np.int8]], NDArray[Any]]:
+    matrix = codes.astype(np.float32)
+    return lambda rows: rows.astype(np.float32) @ matrix
 
 
 class Archive:
