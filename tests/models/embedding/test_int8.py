@@ -48,7 +48,7 @@ def test_rows_do_not_depend_on_those_beside_them():
 def test_numpy_gives_the_same_numbers_where_the_kernel_is_missing(monkeypatch):
     arguments, x = matrix(inputs=1_536), rows(70, 1_536)
     by_kernel = Int8Matrix(*arguments, outliers=OUTLIERS)(x)
-    monkeypatch.setattr(weights, "numkong", None)
+    monkeypatch.setattr(weights, "_numkong", None)
     assert np.array_equal(Int8Matrix(*arguments, outliers=OUTLIERS)(x), by_kernel)
 
 

@@ -14,11 +14,18 @@ import numpy as np
 from isal import isal_zlib
 from numpy.typing import NDArray
 
-numkong: ModuleType | None
-try:
-    import numkong
-except ImportError:  # no wheel for this platform: numpy computes the same integers in four times the time
-    numkong = None
+
+def _kernels() -> ModuleType | None:
+    """Import numkong. Where a platform has no wheel, numpy computes the same integers in four times the time."""
+    try:
+        import numkong
+    except ImportError:
+        return None
+    found: ModuleType = numkong
+    return found
+
+
+_numkong = _kernels()
 
 Floats = NDArray[np.float32]
 
@@ -48,7 +55,7 @@ class Int8Matrix:
         self._outliers = np.array(outliers, np.intp)
         inner = codes.copy()
         inner[self._outliers] = 0
-        self._dots = _dots_by_numpy(inner) if numkong is None else _dots_by_numkong(inner, numkong)
+        self._dots = _dots_by_numpy(inner) if _numkong is None else _dots_by_numkong(inner, _numkong)
         # The rows of the outliers and, for the middle of a row, the sum of all others. Products with them stay integers
         # below 2**24, which float32 holds exactly.
         self._rest = np.vstack([codes[self._outliers], inner.sum(axis=0, dtype=np.int64)]).astype(np.float32)
