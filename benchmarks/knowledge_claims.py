@@ -1,7 +1,7 @@
 """Measure what becomes of a language model's claims about conversations: true ones, and made-up ones that cite evidence
 which looks right.
 
-    python -m benchmarks.knowledge_claims [FILE.jsonl] [--verifier none|exact|gullible] [--show]
+    python -m benchmarks.knowledge_claims [FILE.jsonl] [--verifier none|exact|gullible] [--out FILE.json] [--show]
 
 Each case is a conversation, a claim and the messages the model cites. A scripted model proposes the claim; the memory
 decides. The answers of the verifier are scripted, too: `exact` knows what is true, `none` gives no usable answer, and
@@ -118,15 +118,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", type=Path, default=DATA)
     parser.add_argument("--verifier", choices=VERIFIERS, help="default: each in turn")
+    parser.add_argument("--out", type=Path, help="write the figures here, too")
     parser.add_argument("--show", action="store_true", help="list the claims that are judged wrongly")
     given = parser.parse_args()
-    cases = read(given.file)
+    cases, figures = read(given.file), dict[str, Any]()
     for verifier in [given.verifier] if given.verifier else VERIFIERS:
         found = asyncio.run(outcomes(cases, verifier=verifier))
-        print(verifier, json.dumps(report(found), ensure_ascii=False))
+        figures[verifier] = report(found)
+        print(verifier, json.dumps(figures[verifier], ensure_ascii=False))
         for each in found if given.show else ():
             if (each.what == "live") != (each.case["kind"] == "true"):
                 print(f"  {each.case['id']} {each.case['kind']}: {each.what}: {each.case['claim']}")
+    if given.out:
+        given.out.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

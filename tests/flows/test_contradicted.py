@@ -60,3 +60,38 @@ async def test_a_fact_that_a_model_learns_in_other_words_for_the_owner_is_kept_o
     )
     assert await contents(memory) == {"I work at Acme"}
     await memory.close()
+
+
+@pytest.mark.parametrize(
+    ("speaker", "said", "by_a_model"),
+    [
+        ("Anna", "I work at Globex", "Anna works at Globex"),
+        ("Anna", "Ich wohne in Kiel", "Anna wohnt in Kiel"),
+        (None, "I work at Globex", "The user works at Globex"),
+        (None, "Ich wohne in Kiel", "Der Nutzer wohnt in Kiel"),
+        (None, "Я живу в Перми", "Пользователь живёт в Перми"),
+    ],
+)
+async def test_what_a_rule_learnt_is_not_stored_again_by_a_model(tmp_path, speaker, said, by_a_model):
+    settings = Settings(durability="process")
+    async with Memory.open(tmp_path / "me.db", embedder="hashing", settings=settings) as memory:
+        await memory.add(f"{said}.", session="s1", speaker=speaker)
+        await memory.consolidate("s1")
+        assert await contents(memory) == {said}
+    about = [speaker] if speaker else []
+    answers = {"Proposal": proposal(fact(by_a_model, "e1", about=about)), "Verdicts": {"verdicts": []}}
+    checks = {"checks": [{"claim": "c1", "is": "stated", "confidence": 0.9}]}
+    model = ScriptedModel(lambda turns, schema: answers.get(schema["title"], checks))
+    async with Memory.open(tmp_path / "me.db", embedder="hashing", model=model, settings=settings) as memory:
+        run = await memory.consolidate("s1")
+        assert await contents(memory) == {said} and "repeated" in [item.what for item in run.items]
+
+
+async def test_a_newer_home_in_anothers_words_replaces_what_they_said_of_themselves(tmp_path):
+    async with Memory.open(tmp_path / "me.db", embedder=None, settings=Settings(durability="process")) as memory:
+        await memory.add("I live in Kassel.", session="s1", speaker="Anna")
+        await memory.consolidate("s1")
+        await memory.remember("I live in Leeds")
+        moved = await memory.remember("Anna lives in Bremen", about=["Anna"])
+        assert [each.content for each in moved.outdates] == ["I live in Kassel"]
+        assert await contents(memory) == {"I live in Leeds", "Anna lives in Bremen"}

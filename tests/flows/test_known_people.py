@@ -179,3 +179,12 @@ async def test_a_word_in_lower_case_is_not_the_person(memory: Any) -> None:
     await memory.settle(20)
     assert (await memory.explain(faith)).mentions == ()
     assert (await memory.explain(person)).mentions == ("Вера",)
+
+
+async def test_a_known_place_is_linked_where_it_is_named(memory: Any) -> None:
+    await memory.add_entity("Paris", type="place")
+    said = await memory.add("We flew to Paris in May", session="s")
+    fact = await memory.remember("The office in Paris has a garden")
+    await memory.settle(20)
+    assert (await memory.explain(said)).mentions == (await memory.explain(fact.id)).mentions == ("Paris",)
+    assert (await memory.entity("Paris")).type == "place"

@@ -351,3 +351,13 @@ def test_the_owner_keeps_a_code_on_purpose(cli: Cli) -> None:
     assert "4711" not in told.out
     assert "--keep-secrets" in told.out + told.err
     assert "4712" in cli("remember", "The cellar code is 4712", "--keep-secrets").out
+
+
+def test_lists_show_the_subject_of_a_fact_that_its_words_do_not_name(cli: Cli) -> None:
+    cli("add", "I'm allergic to bee stings.", "--speaker", "Joanna", "--session", "s1")
+    cli("consolidate")
+    cli("remember", "Ida likes figs")
+    (line,) = [line for line in cli("list", "--type", "semantic").out.splitlines() if "bee stings" in line]
+    assert "(about Joanna)" in line
+    (other,) = [line for line in cli("list", "--type", "semantic").out.splitlines() if "figs" in line]
+    assert "about" not in other

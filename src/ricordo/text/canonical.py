@@ -64,16 +64,20 @@ def canonical(
     >>> canonical("Anna works at Globex", about=["Anna"]).said, canonical("The user works at Globex").said
     ('I work at Globex', 'I work at Globex')
     """
-    name = about[0] if len(about) == 1 else ""
+    whose = "" if speaker is None or is_owner(speaker, owner) else folded_name(speaker)
+    return _canonical(text, whose, about[0] if len(about) == 1 else "", slot)
+
+
+@cached(maxsize=16_384)
+def _canonical(text: str, whose: str, name: str, slot: str) -> Canonical:
+    """Return the form of what somebody said ("" is the owner) of somebody by name, or of nobody in particular."""
     plain = _without_role(text, name)
     if name and plain[: len(name)].casefold() == name.casefold() and not plain[len(name) : len(name) + 1].isalnum():
         subject: str | None = folded_name(name)
         said = in_first_person(plain, plain[: len(name)])
     else:
         said = in_first_person(text)
-        is_own = topics(said).is_own
-        whose = "" if speaker is None or is_owner(speaker, owner) else folded_name(speaker)
-        subject = whose if is_own else folded_name(name) if name else None
+        subject = whose if topics(said).is_own else folded_name(name) if name else None
     return Canonical(text=text, subject=subject, said=said, slot=slot_named(slot) or _slot_said(said))
 
 

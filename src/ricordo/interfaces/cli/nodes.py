@@ -38,9 +38,11 @@ _COMPARED = (
 
 
 def with_speaker(node: Node) -> Text:
-    """Return a memory on one line; a message with its speaker."""
+    """Return a memory on one line; a message with its speaker, a fact with the subjects that its words do not name."""
     who = f"{node.speaker or node.role}: " if node.type == "episodic" else ""
-    return Text(one_line(who + with_dates(node.content, node.attributes)))
+    about = one_line(", ".join(name for name in node.about if name not in node.content), most=60)
+    line = Text(one_line(who + with_dates(node.content, node.attributes)))
+    return line.append(f"  (about {about})", "dim") if about and node.type != "episodic" else line
 
 
 def origin_of(node: Node) -> str:
@@ -92,7 +94,7 @@ def weak(ctx: CommandContext, found: Sequence[Weak]) -> None:
         return
     lines = table("id", "left", "memory")
     for each in found:
-        lines.add_row(short_id(each.node.id), retention_bar(each.retention), Text(one_line(each.node.content)))
+        lines.add_row(short_id(each.node.id), retention_bar(each.retention), with_speaker(each.node))
         fate = "then archived" if each.leaves_at is not None else "ranks lower" if each.fading == "sinks" else "stays"
         lines.add_row("", "", dim(f"{each.why}, {fate}"))
     ctx.out.print(lines)
@@ -114,8 +116,9 @@ def reviews(ctx: CommandContext, found: Sequence[Review]) -> None:
         return
     lines = table("id", "what", "memory")
     for review in found:
-        lines.add_row(short_id(review.id), ctx.spec["kinds"][review.kind], Text(one_line(review.newer.content)))
-        why, text = ("before:", review.older.content) if review.older else ("because of", ", ".join(review.reasons))
+        lines.add_row(short_id(review.id), ctx.spec["kinds"][review.kind], with_speaker(review.newer))
+        older = review.older and with_speaker(review.older).plain
+        why, text = ("before:", older) if older else ("because of", ", ".join(review.reasons))
         lines.add_row("", why, dim(one_line(text)))
     ctx.out.print(lines)
     ctx.hint("Decide: ricordo resolve ID replace, 'keep both' or 'keep old'; for quarantine, approve or refuse.")
