@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.model import Scope
+from ricordo.storage.database.connection import all_terms
 from ricordo.storage.database.embeddings import centre
 from ricordo.storage.database.history import Table, marks, named, truth_of
 from ricordo.storage.database.snapshot import DatabaseSnapshot
@@ -62,7 +63,8 @@ class DatabasePastSnapshot(DatabaseSnapshot):
             return set()
         held = {key for key in self._indexed(match) if key not in self.altered}
         texts = ((key, text) for key, text in self.altered.items() if text.space in spaces)
-        return held | {key for key, text in texts if term in _terms(text)}
+        found = ((key, all_terms(text.content, text.tags, text.speaker)) for key, text in texts)
+        return held | {key for key, terms in found if term in terms}
 
     def closed_since(self, keys: Keys) -> Keys:
         return np.array(column(self.rows("past_closed_since", {"keys": json.dumps(keys.tolist())})), np.int64)
@@ -128,11 +130,6 @@ def commit_of(today: DatabaseSnapshot, scope: Scope, when: When) -> tuple[int, i
         return (rows[0][0] if rows else 0), when.at
     rows = today.rows("commit_upto", {**values, "seq": when.commit})
     return rows[0] if rows else (0, 0)
-
-
-def _terms(text: FormerText) -> set[str]:
-    tags = (term for tag in json.loads(text.tags) for term in index_terms(tag))
-    return {*index_terms(text.content), *tags, *index_terms(text.speaker or "")}
 
 
 @contextmanager

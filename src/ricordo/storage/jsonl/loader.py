@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard, TypeVar
@@ -18,6 +17,7 @@ from ricordo.storage.jsonl.lines import (
     HandLine,
     Line,
     LineError,
+    base64_bytes,
     encode,
     line_mark,
     lines_of,
@@ -259,11 +259,8 @@ def put_vector(
         connection.execute(sql("vector_remove"), (key, model))
     if model is None or wanted != line.get("made_from"):
         return
-    try:
-        vector, pieces = b64decode(line["vector"], validate=True), line.get("pieces")
-        words = None if pieces is None else b64decode(line["words"], validate=True)
-    except (KeyError, TypeError, ValueError):
-        raise LineError("not a vector") from None
+    vector, pieces = base64_bytes(line.get("vector")), line.get("pieces")
+    words = None if pieces is None else base64_bytes(line.get("words"))
     if len(vector) != dimension + 4:
         raise LineError("a vector of another length")
     count = len(pieces.split(" ")) if isinstance(pieces, str) and pieces else 0
