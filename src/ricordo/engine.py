@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -50,6 +50,7 @@ STORED = "stored"
 _MAY_SET_EXPIRY: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent", "conversation"))
 # A search waits for the vectors of new memories up to this number; it does not wait for a bulk import.
 _FRESH_MOST = 64
+_PAGE = 1_000
 # So many memories that one answer quotes become associates.
 _MAX_QUOTED = 5
 
@@ -524,17 +525,20 @@ class StoreView:
 
         return await self._store.read(read)
 
-    async def page(self, where: Json | None, *, before_key: int | None, limit: int) -> list[Node]:
-        """Return live knowledge, and messages that have not become knowledge yet, latest first.
+    async def each(self, where: Json | None) -> AsyncIterator[Node]:
+        """Yield live knowledge, and messages that have not become knowledge yet, latest first.
 
         Args:
             where: keys and values that the attributes must have.
-            before_key: the `key` of the last node of the previous page.
         """
         now, wanted = self.now(), values.Filter(shelves=("k", "e"), where=where or None)
-        return await self._store.read(
-            lambda tx: tx.nodes.page(self._scope, wanted, now=tx.current(now), before_key=before_key, limit=limit)
-        )
+        last: int | None = None
+        while page := await self._store.read(
+            lambda tx: tx.nodes.page(self._scope, wanted, now=tx.current(now), before_key=last, limit=_PAGE)  # noqa: B023
+        ):
+            for node in page:
+                yield node
+            last = page[-1].key
 
     def _check_owners(self) -> None:
         if not self._sees_owners:

@@ -17,6 +17,7 @@ from typing import Any
 
 from ricordo import Fact, Memory, Message, RicordoError
 from ricordo.interfaces.serialize import json_text
+from ricordo.model import Node
 from tests.leaks.world import World
 
 Ask = Callable[[Memory, Any], Awaitable[Any]]
@@ -62,6 +63,10 @@ async def _imported(memory: Memory, text: str, folder: Path) -> Any:
     path = folder / "chat.jsonl"
     path.write_text(json.dumps({"role": "user", "text": "hello", "session": text}) + "\n", encoding="utf-8")
     return await memory.import_(path, format="chat")
+
+
+async def _each(memory: Memory) -> list[Node]:
+    return [node async for node in memory.store_view.each(None)]
 
 
 async def _exported(memory: Memory, form: str, folder: Path) -> str:
@@ -152,7 +157,7 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
             Call(kind="ids", ask=lambda memory, given: memory.store_view.nodes([given])),
             Call(kind="ids", ask=lambda memory, given: memory.store_view.owner_of(given)),
             _all(lambda memory, _: memory.store_view.owners()),
-            _all(lambda memory, _: memory.store_view.page(None, before_key=None, limit=1_000)),
+            _all(lambda memory, _: _each(memory)),
         ),
         "run": (Call(kind="runs", ask=_simple("run")),),
         "accept": (Call(kind="runs", ask=_simple("accept")),),

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from ricordo.memory import Memory
 
 
-_PAGE = 1_000
+_PAGE = 500
+
+
+async def listed(memory: Memory, **conditions: Any) -> AsyncIterator[Node]:
+    """Yield all memories that `Memory.list` returns in pages, latest first."""
+    cursor: str | None = None
+    while True:
+        page = await memory.list(limit=_PAGE, cursor=cursor, **conditions)
+        for node in page.nodes:
+            yield node
+        if (cursor := page.cursor) is None:
+            return
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +89,7 @@ class Items:
 
     async def all(self, where: Json) -> list[Node]:
         """Return the items whose fields have these values, in the order they were first stored."""
-        found: list[Node] = []
-        wanted = {"kind": self._kind, **where}
-        last: int | None = None
-        while page := await self._memory.store_view.page(wanted, before_key=last, limit=_PAGE):
-            found += page
-            last = page[-1].key
-        return found[::-1]
+        return [node async for node in self._memory.store_view.each({"kind": self._kind, **where})][::-1]
 
     async def search(self, text: str, where: Json, *, limit: int) -> list[tuple[Node, float]]:
         """Search items; return at most 1,000 with their scores, best first."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agents import FunctionTool
 from agents.run import CallModelData, ModelInputData
 
+from ricordo.integrations.items import listed
 from ricordo.interfaces.tools import Tool, agent_instructions, agent_tools, write_tools
 from ricordo.model import Message, Node, Role
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["RicordoSession", "memory_filter", "memory_tools", "write_path_tools"]
 
 _KIND = "agents session"
-_PAGE = 500
 
 
 def memory_tools(memory: Memory, profile: str = "core") -> list[Any]:
@@ -117,15 +117,12 @@ class RicordoSession:
 
     async def _nodes(self, limit: int | None) -> list[Node]:
         found: list[Node] = []
-        cursor: str | None = None
-        while limit is None or len(found) < limit:
-            page = await self._memory.list(
-                type="episodic", session=self.session_id, where={"kind": _KIND}, limit=_PAGE, cursor=cursor
-            )
-            found += page.nodes
-            if (cursor := page.cursor) is None:
+        where = {"kind": _KIND}
+        async for node in listed(self._memory, type="episodic", session=self.session_id, where=where):
+            if len(found) == limit:
                 break
-        return found[:limit][::-1]
+            found.append(node)
+        return found[::-1]
 
 
 def _role(item: Any) -> Role:

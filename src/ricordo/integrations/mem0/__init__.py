@@ -17,13 +17,14 @@ import asyncio
 import atexit
 import functools
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ricordo.clock import from_ms, new_id
 from ricordo.errors import RicordoError
+from ricordo.integrations.items import listed
 from ricordo.integrations.mem0 import shapes
 from ricordo.integrations.mem0.shapes import IDENTITIES, Item, Mem0Error, asked, plain
 from ricordo.loop_thread import Portal
@@ -46,7 +47,6 @@ Answer = dict[str, Any]
 
 _UNSET = object()
 """A missing argument, where None has a meaning."""
-_PAGE = 500
 _MOST = 1_000
 _PROCEDURAL = "procedural_memory"
 
@@ -195,7 +195,7 @@ class AsyncMemory:
         found: list[Node] = []
         for store in await self._stores(wanted):
             kept = 0
-            async for node in _all(store, plain(wanted)):
+            async for node in store.store_view.each(plain(wanted)):
                 if kept == count:
                     break
                 if _is_wanted(store, node, wanted, show_expired):
@@ -249,7 +249,7 @@ class AsyncMemory:
         if not known:
             raise Mem0Error("At least one filter is required to delete all memories. `reset()` deletes everything.")
         for store in await self._stores(known):
-            for node in [node async for node in _all(store, plain(known))]:
+            for node in [node async for node in store.store_view.each(plain(known))]:
                 await store.forget(node.id)
         return {"message": "Memories deleted successfully!"}
 
@@ -264,7 +264,7 @@ class AsyncMemory:
         opened = await self._opened()
         for scope in await opened.store_view.owners():
             store = opened.scoped(scope)
-            found = [node async for node in _everything(store)]
+            found = [node for archived in (False, True) async for node in listed(store, archived=archived)]
             ours = [node for node in found if any(name in node.attributes for name in IDENTITIES)]
             if ours and len(ours) == len(found):
                 await store.erase(owner=scope.owner)
@@ -404,27 +404,6 @@ def _checked(top_k: int) -> int:
 def _is_wanted(store: Store, node: Node, wanted: Json, show_expired: bool) -> bool:
     today = from_ms(store.store_view.now()).date()
     return shapes.fits(node.attributes, wanted) and (show_expired or not shapes.is_over(node, today))
-
-
-async def _all(store: Store, where: Json) -> AsyncIterator[Node]:
-    """Yield the memories that a search covers, latest first."""
-    last: int | None = None
-    while page := await store.store_view.page(where, before_key=last, limit=_PAGE):
-        for node in page:
-            yield node
-        last = page[-1].key
-
-
-async def _everything(store: Store) -> AsyncIterator[Node]:
-    """Yield all memories, live and closed."""
-    for archived in (False, True):
-        cursor: str | None = None
-        while True:
-            page = await store.list(archived=archived, limit=_PAGE, cursor=cursor)
-            for node in page.nodes:
-                yield node
-            if (cursor := page.cursor) is None:
-                break
 
 
 # what is stored
