@@ -361,3 +361,14 @@ def test_lists_show_the_subject_of_a_fact_that_its_words_do_not_name(cli: Cli) -
     assert "(about Joanna)" in line
     (other,) = [line for line in cli("list", "--type", "semantic").out.splitlines() if "figs" in line]
     assert "about" not in other
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[bold]bread[/bold]", r"C:\[x] and [/]", "ends with \\", "{content} and {0}", "100 % {aliases: (%)}", ":bread:"],
+)
+def test_a_template_prints_what_looks_like_markup_or_a_field_as_it_is(cli: Cli, text: str) -> None:
+    kept = cli("remember", text, "--json").json["id"]
+    assert cli("confirm", kept).out == f"Confirmed: {text}\n"
+    added = cli("entity-add", text, "--alias", f"{text}!")
+    assert (added.status, added.out) == (0, f"Added: {text}, person (also {text}!)\n")

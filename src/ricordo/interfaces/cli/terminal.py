@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 from zoneinfo import ZoneInfo
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -110,6 +109,8 @@ def short_id(id: str) -> Text:
 
 # templates
 
+_STYLED = re.compile(r"\[(\w+)\](.*?)\[/\]|([^\[]+)")
+
 
 class Filler(Formatter):
     """Fills the templates of `commands.toml` with an answer and the parameters of a verb.
@@ -124,8 +125,11 @@ class Filler(Formatter):
         self._typed = typed
 
     def fill(self, template: str, answer: object) -> Text:
-        """Return a template with its markup and values. What stands in a value is never markup."""
-        return Text.from_markup(self.vformat(template, (answer,), {}), emoji=False)
+        """Return a template with its styles, "[green]...[/]", and its values, in which nothing is a style."""
+        text = Text()
+        for style, styled, plain in _STYLED.findall(template):
+            text.append(self.vformat(styled or plain, (answer,), {}), style)
+        return text
 
     def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
         """Return the value of a field, or of the first of several that has one."""
@@ -146,7 +150,7 @@ class Filler(Formatter):
         return getattr(answer, name) if hasattr(answer, name) else known.get(name)
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        """Return a value as text in which nothing is markup, and nothing moves the cursor."""
+        """Return a value as text in which nothing moves the cursor."""
         if isinstance(value, int | float):
             return format(value, format_spec)
         if "%" in format_spec:
@@ -158,7 +162,7 @@ class Filler(Formatter):
         text = ", ".join(text) if isinstance(text, tuple | list) else str(text)
         if format_spec == "handle":
             text = handle_of(text)
-        return escape(one_line(text, most=int(format_spec)) if format_spec.isdigit() else safe(text))
+        return one_line(text, most=int(format_spec)) if format_spec.isdigit() else safe(text)
 
 
 # tables
