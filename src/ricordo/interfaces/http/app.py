@@ -263,6 +263,11 @@ class Rpc:
             "memory.delete": (_Delete, self._delete),
         }
 
+    @property
+    def methods(self) -> list[str]:
+        """The names of all methods."""
+        return sorted({*self._routes, *self._own})
+
     async def answer(self, body: bytes, caller: Caller) -> tuple[int, Any]:
         """Return the HTTP status and the document that answer a message or a batch; None if no answer is expected.
 
