@@ -2,9 +2,10 @@
 
     python tools/fit_change.py [--write] [--show]
 
-Pairs: benchmarks/data/knowledge/pairs*.jsonl (an update or an ending is a change, every other class is not), pairs of
-statements of different people from the same file, which are none.
-Figures are of ten folds: no pair is judged by coefficients that saw it.
+Pairs: benchmarks/data/knowledge/pairs*.jsonl; an update or an ending is a change, every other class is not. Each pair
+is put among statements of other people from the same file, none of which it changes: for the comparison of words in
+stores of several sizes, for that of meaning in an answer to its question. Figures are of ten folds: no pair is judged
+by coefficients that saw it.
 """
 
 from __future__ import annotations
@@ -13,24 +14,42 @@ import argparse
 import asyncio
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.models.embedding.default import embedder
-from ricordo.text.change import FEATURES, features
+from ricordo.text.change import BY_MEANING, BY_WORDS, by_meaning, by_words, features, topics
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "src/ricordo/text/change.json"
-LEAST = {"several": 0.2, "conflict": 0.25, "conflict without a word of change": 0.4, "replaced": 0.9}
+LEAST = {"words": 0.35, "meaning": 0.37, "certain": 0.98}
 """The likelihood from which a pair is listed, the newer one ranks first, and the older one is closed."""
+STORES = (0, 0, 0, 8, 30, 100, 180)
+"""The other facts of a store. Most people have few: pairs alone count three times."""
+ANSWERS = (0, 24)
+COMPARED = 6  # of the facts nearest to the question
+LATEST = 8  # facts for each word
 PENALTY = 2.0  # of the squares of standardised coefficients
-STRANGERS = 25  # pairs of unrelated statements for each pair
-STRANGER_WEIGHT = 1.0
+STRANGER_WEIGHT = 0.3
 
 Floats = NDArray[np.float64]
+Row = Mapping[str, Any]
+
+
+class Example(NamedTuple):
+    """A pair as it is judged: whether both are of one row, and whether the newer one is to win."""
+
+    row: Row
+    fold: int
+    others: int
+    is_own: bool
+    is_change: bool
+    old: str
+    values: Mapping[str, float]
 
 
 def main() -> None:
@@ -38,31 +57,17 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--show", action="store_true", help="print the pairs that are judged wrongly")
     options = parser.parse_args()
-    pairs = examples()
-    vectors = asyncio.run(embed(sorted({text for old, new, *_ in pairs for text in (old, new)})))
-    written: dict[str, dict[str, float]] = {"least": LEAST}
-    for kind in ("words", "meaning"):
-        written[kind] = fit(pairs, vectors if kind == "meaning" else None, show=options.show)
-    if options.write:
-        TARGET.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
-
-
-Example = tuple[str, str, bool, str, int]
-"""Older, newer, whether it is a change, its class, and its fold."""
-
-
-def examples() -> list[Example]:
     files = sorted((ROOT / "benchmarks/data/knowledge").glob("pairs*.jsonl"))
     rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    found: list[Example] = []
-    chance = random.Random(1)
-    for number, row in enumerate(rows):
-        is_change = row["class"] in ("update", "ending")
-        found.append((row["first"], row["second"], is_change, row["class"], number % 10))
-        others = [each for each in rows if each["language"] == row["language"] and each is not row]
-        strangers = chance.sample(others, STRANGERS)
-        found.extend((other["first"], row["second"], False, "strangers", number % 10) for other in strangers)
-    return found
+    vectors = asyncio.run(embed(sorted({row[name] for row in rows for name in ("first", "second", "question")})))
+    written: dict[str, dict[str, float]] = {"least": LEAST}
+    for kind, names, examples in (
+        ("words", BY_WORDS, list(stored(rows))),
+        ("meaning", BY_MEANING, list(answered(rows, vectors))),
+    ):
+        written[kind] = fit(kind, names, examples, show=options.show)
+    if options.write:
+        TARGET.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
 
 
 async def embed(texts: Sequence[str]) -> dict[str, Floats]:
@@ -70,43 +75,84 @@ async def embed(texts: Sequence[str]) -> dict[str, Floats]:
     return {text: np.asarray(vector) for text, vector in zip(texts, made, strict=True)}
 
 
-def fit(pairs: Sequence[Example], vectors: dict[str, Floats] | None, *, show: bool) -> dict[str, float]:
-    kept: list[Example] = []
-    rows: list[list[float]] = []
-    names = [name for name in FEATURES if vectors is not None or name != "meaning"]
-    for pair in pairs:
-        cosine = None if vectors is None else float(vectors[pair[0]] @ vectors[pair[1]])
-        found = features(pair[0], pair[1], cosine)
-        if found is not None:
-            kept.append(pair)
-            rows.append([found[name] for name in names])
-    x = np.array(rows)
-    y = np.array([float(pair[2]) for pair in kept])
-    folds = np.array([pair[4] for pair in kept])
-    weight = np.where([pair[3] == "strangers" for pair in kept], STRANGER_WEIGHT, 1.0)
-    judged = np.zeros(len(kept))
+def stored(rows: Sequence[Row]) -> Iterator[Example]:
+    """Put each pair among other facts, and compare the newer one with all that share a telling word."""
+    chance = random.Random(3)
+    for number, row in enumerate(rows):
+        for size in STORES:
+            store = _strangers(row, rows, size, chance)
+            store.insert(chance.randrange(len(store) + 1), row["first"])
+            sharing = _sharing(store, row["second"])
+            for old, context in by_words({text: text for text in sharing}, row["second"]).items():
+                values = features(old, row["second"]) | context
+                is_own = old == row["first"]
+                if values["share"]:
+                    yield Example(row, number % 10, size, is_own, is_own and row["old"] == "closed", old, values)
+
+
+def _strangers(row: Row, rows: Sequence[Row], count: int, chance: random.Random) -> list[str]:
+    others = [each for each in rows if each["language"] == row["language"] and each is not row]
+    return [each[chance.choice(("first", "second"))] for each in chance.sample(others, min(count, len(others)))]
+
+
+def _sharing(store: Sequence[str], new: str) -> list[str]:
+    found: dict[str, None] = {}
+    for stems in topics(new).stems:
+        found |= dict.fromkeys([text for text in store if not topics(text).all_stems.isdisjoint(stems)][-LATEST:])
+    return list(found)
+
+
+def answered(rows: Sequence[Row], vectors: Mapping[str, Floats]) -> Iterator[Example]:
+    """Ask for each pair among other facts, and compare the facts of the answer with those that came before them."""
+    chance = random.Random(3)
+    for number, row in enumerate(rows):
+        for size in ANSWERS:
+            strangers = _strangers(row, rows, size, chance)
+            half = len(strangers) // 2
+            order = [*strangers[:half], row["first"], row["second"], *strangers[half:]]
+            asked = vectors[row["question"]]
+            best = sorted(set(order), key=lambda text: -float(asked @ vectors[text]))[:COMPARED]
+            wanted = row.get(row["answer"])
+            for old in best:
+                for new in best:
+                    is_own = (old, new) == (row["first"], row["second"])
+                    if order.index(old) < order.index(new) and wanted and (is_own or old == wanted):
+                        others = [float(vectors[old] @ vectors[each]) for each in best if each not in (old, new)]
+                        context = by_meaning(float(vectors[old] @ vectors[new]), others)
+                        is_change = is_own and row["answer"] == "second"
+                        yield Example(row, number % 10, size, is_own, is_change, old, features(old, new) | context)
+
+
+def fit(kind: str, names: Sequence[str], examples: Sequence[Example], *, show: bool) -> dict[str, float]:
+    """Return the coefficients, and print what they would have done to pairs they did not see."""
+    x = np.array([[each.values[name] for name in names] for each in examples])
+    y = np.array([float(each.is_change) for each in examples])
+    weight = np.where([each.is_own for each in examples], 1.0, STRANGER_WEIGHT if kind == "words" else 1.0)
+    folds = np.array([each.fold for each in examples])
+    judged = np.zeros(len(examples))
     for fold in range(10):
-        out = folds == fold
-        w, bias = _regress(x[~out], y[~out], weight[~out])
-        judged[out] = _sigmoid(x[out] @ w + bias)
-    kinds = np.array([pair[3] for pair in kept])
-    missed = sum(pair[2] for pair in pairs) - y.sum()
-    print(
-        f"{'with' if vectors else 'without'} meaning: {len(kept)} pairs share a word; {missed:.0f} changes share none"
-    )
-    for least in (0.3, 0.5, 0.7, 0.8, 0.9, 0.95):
-        shares = {
-            kind: round(float((judged[kinds == kind] > least).mean()), 3)
-            for kind in dict.fromkeys(pair[3] for pair in kept)
-        }
-        print(least, shares)
+        w, bias = _regress(x[folds != fold], y[folds != fold], weight[folds != fold])
+        judged[folds == fold] = _sigmoid(x[folds == fold] @ w + bias)
+    print(f"{kind}: share from .2, .3 … on, by class, in stores with so many other facts")
+    for size in dict.fromkeys(each.others for each in examples):
+        for group in ("update", "ending", "live", "strangers"):
+            found = np.array([each.others == size and _group(each) == group for each in examples])
+            if found.any():
+                shares = [round(float((judged[found] > least / 10).mean()), 3) for least in range(2, 10)]
+                print(f"{size:4} {group:10} {found.sum():5} {shares}")
     if show:
-        for place in np.argsort(-np.abs(judged - y))[:40]:
-            old, new, is_change, kind, _ = kept[place]
-            on = [name for name, value in zip(names, rows[place], strict=True) if value]
-            print(f"{judged[place]:.2f} {'change' if is_change else kind}: {old} | {new} {on}")
+        for place in np.argsort(-np.abs(judged - y))[:60]:
+            each = examples[place]
+            on = {name: round(each.values[name], 2) for name in names if each.values[name]}
+            print(f"{judged[place]:.2f} {_group(each)} {each.others}: {each.old} | {each.row['second']} {on}")
     w, bias = _regress(x, y, weight)
     return {"bias": round(bias, 4)} | {name: round(float(value), 4) for name, value in zip(names, w, strict=True)}
+
+
+def _group(example: Example) -> str:
+    if not example.is_own:
+        return "strangers"
+    return str(example.row["class"]) if example.is_change else "live"
 
 
 def _regress(x: Floats, y: Floats, weight: Floats) -> tuple[Floats, float]:

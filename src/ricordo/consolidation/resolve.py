@@ -9,6 +9,7 @@ from bisect import bisect_left, insort
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeVar
 
 from ricordo.clock import from_ms, new_id, to_ms
 from ricordo.consolidation.evolution import superseded, supersedes
@@ -16,9 +17,11 @@ from ricordo.model import Change, Edge, Node, Outdated, Review, ReviewKind, Scop
 from ricordo.storage import Snapshot
 from ricordo.text import statement_line
 from ricordo.text.canonical import Canonical, canonical, is_much_the_same, slot_words
-from ricordo.text.change import Succession, likelihood, succession, topics
+from ricordo.text.change import Said, likelihood, outdated, topics
 from ricordo.text.statement import Verdict, compare
 from ricordo.trust import lower, may_override, trust_of
+
+K = TypeVar("K")
 
 SLOT = "slot"
 """The attribute with the slot whose value a derived memory gives."""
@@ -137,11 +140,12 @@ class _Arriving:
             for key, old in ((key, self.put.get(old.id, old)) for key, old in stored.items())
             if key in nearby or not _are_apart(old, node)
         }
-        for each in self._sharing(node):
-            if not _are_apart(each, node):
-                found[each.id] = _stronger(None, _in_one_breath(each, node)), each
-        for each in (fact for subjects in _subjects(node, about) for fact in self._beside(subjects, line)):
-            found[each.id] = _stronger(form_of(each).verdict(form_of(node)), _in_one_breath(each, node)), each
+        beside = {fact.id: fact for subjects in _subjects(node, about) for fact in self._beside(subjects, line)}
+        told = {each.id: each for each in self._sharing(node) if not _are_apart(each, node)} | beside
+        doubted = _outdated({each.id: (each.content, each.speaker) for each in told.values()}, node)
+        for each in told.values():  # given together: nothing is closed without the user
+            aligned = form_of(each).verdict(form_of(node)) if each.id in beside else None
+            found[each.id] = _stronger(aligned, "conflict" if each.id in doubted else None), each
         live = [(verdict, old) for verdict, old in found.values() if verdict and is_rival(old, node, now=self._at)]
         return sorted(live, key=lambda pair: self._recency(pair[1]), reverse=True)
 
@@ -227,18 +231,14 @@ def _in_one_form(facts: Mapping[int, tuple[str, str | None]], node: Node) -> dic
     return {key: verdict for key, verdict in found.items() if verdict in ("same", "replaced", "conflict")}
 
 
-def _outdated(facts: Mapping[int, tuple[str, str | None]], node: Node) -> dict[int, Succession]:
+def _outdated(facts: Mapping[K, Said], node: Node) -> dict[K, Verdict]:
     """Return those of some facts that a new one may make out of date, in whatever words, by key.
 
     At most one is replaced: of what else is about the same, the user decides.
     """
-    found = {
-        key: change
-        for key, (content, speaker) in facts.items()
-        if (change := succession(content, node.content, speakers=(speaker, node.speaker)))
-    }
-    likeliest = sorted(found, key=lambda key: (found[key].likelihood, key), reverse=True)[:_MOST_OUTDATED]
-    return {key: found[key] if key == likeliest[0] else _doubted(found[key]) for key in likeliest}
+    found = outdated(facts, (node.content, node.speaker))
+    likeliest = sorted(found, key=lambda key: found[key].likelihood, reverse=True)[:_MOST_OUTDATED]
+    return {key: "replaced" if key == likeliest[0] and found[key].is_certain else "conflict" for key in likeliest}
 
 
 def _are_apart(old: Node, new: Node) -> bool:
@@ -259,21 +259,9 @@ def _named_beside(node: Node) -> set[str]:
     return {name for name in node.about if name.casefold() not in said}
 
 
-def _in_one_breath(old: Node, new: Node) -> Succession | None:
-    """Return what a fact does to one that was given with it: nothing is closed without the user."""
-    found = succession(old.content, new.content, speakers=(old.speaker, new.speaker))
-    return found and _doubted(found)
-
-
-def _doubted(judged: Succession) -> Succession:
-    return judged if judged.verdict == "several" else replace(judged, verdict="conflict")
-
-
-def _stronger(aligned: Verdict | None, changed: Succession | None) -> Verdict | None:
+def _stronger(aligned: Verdict | None, changed: Verdict | None) -> Verdict | None:
     """Return the verdict of two rules: the same words are the same whatever else they say."""
-    if changed is None or aligned in ("same", "replaced", "conflict"):
-        return aligned
-    return changed.verdict
+    return changed if changed and aligned not in ("same", "replaced", "conflict") else aligned
 
 
 def _subjects(node: Node, about: tuple[str, ...]) -> list[tuple[str, ...]]:

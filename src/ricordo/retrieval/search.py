@@ -47,7 +47,7 @@ from ricordo.storage.candidates import (
     inverse_frequency,
 )
 from ricordo.text import index_terms
-from ricordo.text.change import succession
+from ricordo.text.change import by_meaning, succession
 from ricordo.trust import awaits_a_word
 
 # So many times the limit, and at least so many, are read and weighed: expired and merged ones are dropped then.
@@ -222,16 +222,18 @@ def _outdated(snapshot: Snapshot, best: Sequence[Ranked], known: Shortlist, plan
     if len(facts) < 2 or not plan.vectors or snapshot.is_past:
         return []
     vectors = snapshot.vectors.of(next(iter(plan.vectors)), [node.key for node in facts])
-    found = []
+    facts = [fact for fact in facts if fact.key in vectors]
+    likeliest = dict[int, tuple[float, int]]()
     for older, newer in combinations(facts, 2):
         if (older.owner, older.chat, older.type) != (newer.owner, newer.chat, newer.type):
             continue
-        one, other = vectors.get(older.key), vectors.get(newer.key)
-        cosine = None if one is None or other is None else float(one @ other)
-        change = succession(older.content, newer.content, cosine=cosine, speakers=(older.speaker, newer.speaker))
-        if change and change.verdict != "several" and older.key not in snapshot.reviews.decided_with(newer.key):
-            found.append((newer.key, older.key))
-    return found
+        mine = vectors[older.key]
+        others = [float(mine @ vectors[each.key]) for each in facts if each not in (older, newer)]
+        context = by_meaning(float(mine @ vectors[newer.key]), others)
+        change = succession((older.content, older.speaker), (newer.content, newer.speaker), context)
+        if change and older.key not in snapshot.reviews.decided_with(newer.key):
+            likeliest[older.key] = max(likeliest.get(older.key, (0.0, 0)), (change.likelihood, newer.key))
+    return [(newer_key, older_key) for older_key, (_, newer_key) in likeliest.items()]
 
 
 def _judged(pool: Pool | None, weighed: list[Ranked], known: Shortlist, plan: Plan) -> Judged:

@@ -11,20 +11,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from math import exp
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from ricordo.text.analyzer import function_words, index_terms
 from ricordo.text.languages import LanguageSet, cached, languages_of
 
 Cue: TypeAlias = Literal[
-    "no_longer", "ended", "replaced", "now", "corrected", "added", "unchanged", "unsure", "reported", "past", "future"
-]
-CUES: tuple[Cue, ...] = (
     "no_longer",
     "ended",
     "replaced",
@@ -36,22 +33,44 @@ CUES: tuple[Cue, ...] = (
     "reported",
     "past",
     "future",
-)
+    "asks",
+]
+_IN_FILES: tuple[Cue, ...] = tuple(cue for cue in get_args(Cue) if cue != "asks")
 
-NEAR = 0.4
-"""Statements without a common word may be about the same from this cosine of their vectors on."""
+K = TypeVar("K")
 
 MAX_CHARS = 600
 """A longer text tells a story; only its beginning is read."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’.:,/-][^\W_]+)*")
 _NAME_WITHIN = re.compile(r"(?<=[^\W_] )(?!I\b)[^\W\d_a-zа-яё][^\W_]*")
-_QUOTED = re.compile(r"[\"«„“][^\"»“”]{12,}[\"»“”]|[‘'][^'’]{20,}['’](?!\w)")
-_DENIED_WITHIN = 4  # words between a negation and the verb it denies
+_MARKS = '"„“”«»'
+_QUOTED = re.compile(  # of three words and more: a name may stand in quotation marks, too
+    rf"[{_MARKS}][^{_MARKS}\s]+\s\S+\s[^{_MARKS}]+[{_MARKS}]|(?<!\w)[‘‚'](?=\w)\S+\s\S+\s.{{4,}}?['‘](?!\w)", re.DOTALL
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?;…])\s+|\s+[–—-]\s+")
+_CLAUSE_END = re.compile(r"(?<=[.!?;…,])\s+|\s+[–—-]\s+|(?<=\w): ")
 _HEAD = 2  # content words that name what a statement is about
 _BEGINNING = 5  # words in which the subject of a statement is looked for
+_BEFORE = 3  # words in which the owner of a thing is looked for
 _SAME_BEGINNING = 6  # letters that two forms of a word share, where their stems differ
 _COMMON, _NUMBER, _NAME = 0.25, 0.5, 2.0  # what a word counts; any other counts 1
+
+
+class TopicWord(NamedTuple):
+    """A content word of a statement.
+
+    Attributes:
+        stems: its own, and the mark of the words that speak of the same thing.
+        worth: what it counts.
+        start: where it stands in the text.
+        whose: whether the speaker (1) or someone else (-1) has it: "my salary", "her salary".
+    """
+
+    stems: tuple[str, ...]
+    worth: float
+    start: int
+    whose: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,20 +78,22 @@ class Topics:
     """What a statement is about.
 
     Attributes:
-        words: its content words in order, each as its stems, and what it counts.
+        words: its content words in order.
         stems: those of each telling word, to look for statements about the same; `all_stems` of all its words.
         beginnings: the first letters of its longer words.
         numbers: words with a digit, as written.
         is_own: it speaks of its speaker: I, my, we.
         is_of_others: it is about someone or something of the world by name: "Frank Zappa", "the capital of France".
         others: stems of who else it begins with: people by role (my cousin) and owners (Emil's).
+        has_theirs: it says that something is his, hers or theirs.
     """
 
-    words: tuple[tuple[tuple[str, ...], float], ...]
+    words: tuple[TopicWord, ...]
     numbers: frozenset[str]
     is_own: bool
     is_of_others: bool
     others: frozenset[str]
+    has_theirs: bool
     stems: frozenset[tuple[str, ...]]
     all_stems: frozenset[str]
     beginnings: frozenset[str]
@@ -98,6 +119,9 @@ class _Words:
     of: frozenset[str]
     owner_before: frozenset[str]
     owner_endings: tuple[str, ...]
+    theirs: frozenset[str]
+    denials: frozenset[str]
+    denied_endings: tuple[str, ...]
     capitals_are_names: bool
 
 
@@ -128,6 +152,9 @@ def _words(languages: LanguageSet) -> _Words:
         of=languages.words(lambda each: each.statements.of),
         owner_before=languages.words(lambda each: each.change.owner_before),
         owner_endings=tuple(filter(None, (language.change.owner_ending for language in languages))),
+        theirs=languages.words(lambda each: each.change.theirs),
+        denials=languages.words(lambda each: (*each.statements.negations, *each.change.denials)),
+        denied_endings=languages.in_order(lambda each: each.statements.negated_endings),
         capitals_are_names=not any(language.code == "de" for language in languages),
     )
 
@@ -140,6 +167,7 @@ class _Word:
     stems: tuple[str, ...]
     is_common: bool
     is_own: bool
+    is_theirs: bool
     is_kin: bool
     has_digit: bool
 
@@ -158,6 +186,7 @@ def _word(low: str, languages: LanguageSet) -> _Word:
         stems=stems,
         is_common=low not in known.same and not known.common.isdisjoint(stems),
         is_own=low in known.own or bare in known.own,
+        is_theirs=low in known.theirs,
         is_kin=not known.kin.isdisjoint((bare, bare.partition("-")[0])),
         has_digit=has_digit,
     )
@@ -169,19 +198,21 @@ def topics(text: str) -> Topics:
     text = text[:MAX_CHARS].replace("’", "'")
     languages = languages_of(text)
     known = _words(languages)
-    words: list[tuple[tuple[str, ...], float]] = []
+    words = list[TopicWord]()
     numbers, others, is_own = set[str](), set[str](), _begins_own(languages).match(text.lower()) is not None
+    whose, has_theirs = list[int](), False
     before = ""
     for place, found in enumerate(_WORD.finditer(text)):
         written = found.group()
         low = written.lower()
         word = _word(low, languages)
-        is_own = is_own or word.is_own
+        is_own, has_theirs = is_own or word.is_own, has_theirs or word.is_theirs
         is_owner = place < _BEGINNING and (
             (before in known.owner_before and not word.is_own)
             or (written[0].isupper() and low.endswith(known.owner_endings) and before not in known.silent)
         )
         before = low
+        whose.append(1 if word.is_own else -word.is_theirs)
         if word.is_silent:
             continue
         if word.has_digit:
@@ -190,16 +221,20 @@ def topics(text: str) -> Topics:
             others.update(word.stems)
         is_name = written[0].isupper() and found.start() > 0 and known.capitals_are_names
         worth = _NUMBER if word.has_digit else _COMMON if word.is_common else _NAME if is_name else 1.0
-        words.append((word.stems, worth))
+        near = whose[max(0, place - _BEFORE) : place]
+        words.append(TopicWord(word.stems, worth, found.start(), max(near, key=abs, default=0) if 1 not in near else 1))
     return Topics(
         words=tuple(words),
         stems=_to_look_for(words, languages),
-        all_stems=frozenset(stem for stems, _ in words for stem in stems),
-        beginnings=frozenset(stems[0][:_SAME_BEGINNING] for stems, _ in words if len(stems[0]) >= _SAME_BEGINNING),
+        all_stems=frozenset(stem for word in words for stem in word.stems),
+        beginnings=frozenset(
+            word.stems[0][:_SAME_BEGINNING] for word in words if len(word.stems[0]) >= _SAME_BEGINNING
+        ),
         numbers=frozenset(numbers),
         is_own=is_own,
         is_of_others=not is_own and _is_of_others(text, known),
         others=frozenset(others),
+        has_theirs=has_theirs,
     )
 
 
@@ -209,11 +244,11 @@ def _begins_own(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.change.own_beginnings, r"\W*(?:{})(?!\w)")
 
 
-def _to_look_for(words: Iterable[tuple[tuple[str, ...], float]], languages: LanguageSet) -> frozenset[tuple[str, ...]]:
+def _to_look_for(words: Iterable[TopicWord], languages: LanguageSet) -> frozenset[tuple[str, ...]]:
     """Return the stems of each telling word, with those of the words that speak of the same thing."""
     return frozenset(
         _same_stems(languages)[stems[-1]] if stems[-1].startswith("=") else stems
-        for stems, worth in words
+        for stems, worth, *_ in words
         if worth > _COMMON
     )
 
@@ -240,19 +275,7 @@ def _cue_patterns(languages: LanguageSet) -> dict[Cue, re.Pattern[str]]:
     def pattern(cue: Cue) -> re.Pattern[str]:
         return languages.pattern(lambda each: getattr(each.change, cue), r"(?<!\w)(?:{})(?!\w)")
 
-    return {cue: pattern(cue) for cue in CUES}
-
-
-@cached()
-def _denied(languages: LanguageSet) -> re.Pattern[str]:
-    """Return the pattern of a change that is denied: "did not switch", "haven't sold it", "nie gewechselt"."""
-    negations = "|".join(map(re.escape, languages.in_order(lambda each: each.statements.negations)))
-    endings = "|".join(map(re.escape, languages.in_order(lambda each: each.statements.negated_endings)))
-    changes = "|".join(languages.in_order(lambda each: (*each.change.ended, *each.change.replaced)))
-    if not (negations and changes):
-        return languages.pattern(lambda each: ())
-    denial = rf"(?:(?<!\w)(?:{negations})" + (rf"|\w(?:{endings})" if endings else "") + r")(?!\w)"
-    return re.compile(rf"{denial}(?:\W+\w+){{0,{_DENIED_WITHIN - 1}}}?\W+(?:{changes})(?!\w)")
+    return {cue: pattern(cue) for cue in _IN_FILES}
 
 
 @cached()
@@ -261,23 +284,13 @@ def _state(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(lambda each: (*each.statements.strict, *each.statements.usual), r"(?<!\w)(?:{})(?!\w)")
 
 
-@cached(maxsize=1_024)
-def cues(text: str) -> frozenset[Cue | Literal["quoted", "asks"]]:
-    """Return how a statement speaks of change."""
-    text = text[:MAX_CHARS].replace("’", "'")
-    languages = languages_of(text)
+@cached(maxsize=4_096)
+def cues(text: str, languages: LanguageSet) -> frozenset[Cue]:
+    """Return how a sentence speaks of change."""
     said = _NAME_WITHIN.sub("_", text) if _words(languages).capitals_are_names else text  # New Delhi is not new
     low = _state(languages).sub(" ", said.lower())
-    found: set[Cue | Literal["quoted", "asks"]] = {
-        cue for cue, pattern in _cue_patterns(languages).items() if pattern.search(low)
-    }
-    if "no_longer" not in found and _denied(languages).search(low):
-        found.add("unchanged")
-    if _QUOTED.search(text):
-        found.add("quoted")
-    if text.rstrip().endswith("?"):
-        found.add("asks")
-    return frozenset(found)
+    found: set[Cue] = {cue for cue, pattern in _cue_patterns(languages).items() if pattern.search(low)}
+    return frozenset(found | {"asks"} if text.rstrip().endswith("?") else found)
 
 
 CHANGES: frozenset[str] = frozenset(("no_longer", "ended", "replaced", "now", "corrected"))
@@ -290,6 +303,8 @@ FEATURES = (
     "changes",
     "only repeats",
     "another's",
+    "possessed",
+    "denied",
     "added",
     "unchanged",
     "unsure",
@@ -298,35 +313,83 @@ FEATURES = (
     "future",
     "quoted",
     "asks",
-    "meaning",
 )
-_MOST_NOVEL = 6.0
+BY_WORDS = (*FEATURES, "rivals", "rarity")
+BY_MEANING = (*FEATURES, "rivals", "meaning", "contrast")
+"""What is weighed when a fact is stored, and when an answer is ranked."""
+
+ALONE = 0.3
+"""The contrast of a pair that is compared with nothing else: about that of a pair that changes."""
+
+_MOST_NOVEL, _MOST_RIVALS, _MANY = 6.0, 48.0, 8.0
+_AGAINST: tuple[Cue, ...] = ("added", "unchanged", "unsure", "reported", "past", "future", "asks")
 
 
-def features(old: str, new: str, cosine: float | None = None) -> dict[str, float] | None:
-    """Return the features of a pair, each from 0 to 1; None where they share no word and are not near in meaning.
-
-    Args:
-        cosine: of their vectors, if both are known.
-    """
+def features(old: str, new: str) -> dict[str, float]:
+    """Return the features of two texts, each from 0 to 1."""
     before, after = topics(old), topics(new)
-    met = [(worth, worth * after.likeness(stems)) for stems, worth in before.words]
+    shared = [word for word in after.words if before.likeness(word.stems)]
+    return _of_topics(before, after) | _of_cues(before, after, new, shared)
+
+
+def _of_topics(before: Topics, after: Topics) -> dict[str, float]:
+    """Return what two statements share, and whose it is."""
+    met = [(word.worth, word.worth * after.likeness(word.stems)) for word in before.words]
     total, shared = sum(worth for worth, _ in met), sum(likeness for _, likeness in met)
-    if not shared and (cosine is None or cosine < NEAR):
-        return None
-    said = cues(new)
-    novel = sum(worth for stems, worth in after.words if not before.likeness(stems))
-    is_other = bool(before.numbers and after.numbers) and not after.numbers <= before.numbers
-    found = {
+    novel = sum(word.worth for word in after.words if not before.likeness(word.stems))
+    whose = {word.whose for word in after.words if before.likeness(word.stems)}
+    return {
         "telling": float(any(likeness > _COMMON for _, likeness in met)),
         "share": shared / total if total else 0.0,
         "novel": min(novel / _MOST_NOVEL, 1.0),
-        "changes": float(is_other or not said.isdisjoint(CHANGES)),
-        "only repeats": float(shared > 0.99 * total and said.isdisjoint(("ended", "no_longer"))),
         "another's": float(_names_others(before, after)),
-        "meaning": cosine or 0.0,
+        "possessed": float(-1 in whose and 1 not in whose and not before.has_theirs),
     }
-    return {name: found.get(name, float(name in said)) for name in FEATURES}
+
+
+def _of_cues(before: Topics, after: Topics, new: str, shared: Sequence[TopicWord]) -> dict[str, float]:
+    """Return how the newer statement speaks of change.
+
+    What speaks against a change counts only in a sentence about what both share: "We moved to Bern. I still miss it."
+    """
+    text = new[:MAX_CHARS].replace("’", "'")
+    languages = languages_of(text)
+    sentences = [
+        (cues(said, languages), _holds_any(shared, start, said)) for start, said in _parts(_SENTENCE_END, text)
+    ]
+    said = frozenset[Cue]().union(*(found for found, _ in sentences))
+    doubts = frozenset[Cue]().union(*(found for found, is_about in sentences if is_about or not shared))
+    repeats = all(after.likeness(word.stems) == 1 for word in before.words)
+    is_other = bool(before.numbers and after.numbers) and not after.numbers <= before.numbers
+    denials = [
+        _holds_any(shared, start, clause)
+        for start, clause in _parts(_CLAUSE_END, text)
+        if "no_longer" not in said and _denies(clause, languages)
+    ]
+    return {
+        "changes": float(is_other or not said.isdisjoint(CHANGES)),
+        "says so": float(not said.isdisjoint(CHANGES)),
+        "only repeats": float(repeats and said.isdisjoint(("ended", "no_longer"))),
+        "denied": float(any(denials)),
+        "denies": float(bool(denials)),
+        "quoted": float(_QUOTED.search(text) is not None),
+    } | {cue: float(cue in (said if cue == "reported" else doubts)) for cue in _AGAINST}
+
+
+def _parts(end: re.Pattern[str], text: str) -> list[tuple[int, str]]:
+    """Return the parts of a text and where each begins."""
+    starts = [0, *(found.end() for found in end.finditer(text))]
+    return [(start, text[start:until]) for start, until in zip(starts, [*starts[1:], len(text)], strict=True)]
+
+
+def _holds_any(words: Iterable[TopicWord], start: int, part: str) -> bool:
+    return any(start <= word.start < start + len(part) for word in words)
+
+
+def _denies(clause: str, languages: LanguageSet) -> bool:
+    known = _words(languages)
+    words = [found.group() for found in _WORD.finditer(clause.lower())]
+    return not known.denials.isdisjoint(words) or any(word.endswith(known.denied_endings) for word in words)
 
 
 def _names_others(before: Topics, after: Topics) -> bool:
@@ -340,69 +403,101 @@ def _coefficients() -> dict[str, dict[str, float]]:
     return loaded
 
 
-def likelihood(old: str, new: str, cosine: float | None = None) -> float:
-    """Return how likely it is, from 0 to 1, that a new statement makes an older one out of date.
+Said: TypeAlias = tuple[str, str | None]
+"""A statement and who said it; None is the owner."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Succession:
+    """How likely a new statement makes an older one out of date, from 0 to 1, and whether it does so beyond doubt."""
+
+    likelihood: float
+    is_certain: bool = False
+
+
+def outdated(facts: Mapping[K, Said], new: Said) -> dict[K, Succession]:
+    """Return which of some facts a new statement may make out of date, by its words."""
+    contexts = by_words({key: text for key, (text, _) in facts.items()}, new[0])
+    found = {key: succession(old, new, contexts[key]) for key, old in facts.items()}
+    return {key: change for key, change in found.items() if change}
+
+
+def by_words(facts: Mapping[K, str], new: str) -> dict[K, dict[str, float]]:
+    """Return the context of each of some facts that share words with a new one.
+
+    The more facts do, the less that tells of each; a word that few of them hold tells more.
+    """
+    known = {key: topics(text) for key, text in facts.items()}
+    telling = [word.stems for word in topics(new).words if word.worth > _COMMON]
+    holders = {stems: [key for key, each in known.items() if each.likeness(stems)] for stems in telling}
+    fewest = dict.fromkeys(facts, _MANY)
+    for keys in holders.values():
+        fewest |= {key: min(fewest[key], float(len(keys))) for key in keys}
+    return {key: {"rivals": _rivals(len(facts) - 1), "rarity": 1 - fewest[key] / _MANY} for key in facts}
+
+
+def by_meaning(cosine: float, others: Sequence[float]) -> dict[str, float]:
+    """Return the context of two facts of an answer.
+
+    Args:
+        cosine: of their vectors.
+        others: those of the older fact and each other fact of the answer: a pair stands out from them.
+    """
+    contrast = cosine - sum(others) / len(others) if others else ALONE
+    return {"rivals": _rivals(len(others)), "meaning": cosine, "contrast": contrast}
+
+
+def _rivals(count: int) -> float:
+    return min(count / _MOST_RIVALS, 1.0)
+
+
+def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession | None:
+    """Return how likely a new statement makes an older one out of date; None if it does not, or is another matter.
+
+    One that says nothing of a change must be of the speaker's own life. Only one that says so, with nothing that
+    speaks against it, is certain.
+
+    Args:
+        context: the features that are not of the two texts; with "meaning", that of their vectors counts, too.
+    """
+    before, after = topics(old[0]), topics(new[0])
+    if _of_different_people(old, new):
+        return None
+    is_of_others = before.is_of_others or after.is_of_others
+    if is_of_others and not _share_a_head(before, after):
+        return None
+    kind = "meaning" if "meaning" in context else "words"
+    weights, least = _coefficients()[kind], _coefficients()["least"]
+    shared = [word for word in after.words if before.likeness(word.stems)]
+    known = {**context, **_of_topics(before, after)}
+    if (kind == "words" and not shared) or _likelihood({**known, "changes": 1.0}, weights) < least[kind]:
+        return None
+    found = known | _of_cues(before, after, new[0], shared)
+    likely = _likelihood(found, weights)
+    is_of_speaker = before.is_own or after.is_own
+    if likely < least[kind] or (not found["changes"] and (is_of_others or not is_of_speaker)):
+        return None
+    is_doubted = any(found[name] for name in (*_AGAINST, "quoted", "denies", "another's", "possessed"))
+    return Succession(
+        likelihood=likely, is_certain=likely >= least["certain"] and bool(found["says so"]) and not is_doubted
+    )
+
+
+def likelihood(old: str, new: str) -> float:
+    """Return how likely it is by their words alone, from 0 to 1, that a new statement makes an older one out of date.
 
     >>> likelihood("I drive a Corolla", "Sold the Corolla last week") > 0.5
     True
     >>> likelihood("I drive a Corolla", "Greg dreamt that he sold a Corolla") > 0.5
     False
     """
-    return _likelihood(features(old, new, cosine), cosine)
+    found = features(old, new) | by_words({0: old}, new)[0]
+    return _likelihood(found, _coefficients()["words"]) if found["share"] else 0.0
 
 
-def _likelihood(found: Mapping[str, float] | None, cosine: float | None) -> float:
-    if found is None:
-        return 0.0
-    weights = _coefficients()["words" if cosine is None else "meaning"]
+def _likelihood(found: Mapping[str, float], weights: Mapping[str, float]) -> float:
     total = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in found.items())
     return 1 / (1 + exp(-total))
-
-
-Succeeds: TypeAlias = Literal["replaced", "conflict", "several"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Succession:
-    """What a new statement does to an older one, and how likely it is to make it out of date."""
-
-    verdict: Succeeds
-    likelihood: float
-
-
-_AGAINST = frozenset(("unsure", "reported", "past", "future", "added", "unchanged", "quoted", "asks"))
-
-
-def succession(
-    old: str, new: str, *, cosine: float | None = None, speakers: tuple[str | None, str | None]
-) -> Succession | None:
-    """Return whether a new statement replaces an older one, may do so, or (None) is another matter.
-
-    Only a statement that says that something changed, and nothing that speaks against it, replaces by itself. One that
-    says nothing of a change must be of the speaker's own life and very likely to be ranked first ("conflict");
-    otherwise both stand side by side ("several").
-
-    Args:
-        speakers: who said the older and the newer one; None is the owner.
-    """
-    before, after = topics(old), topics(new)
-    if _of_different_people(old, new, speakers):
-        return None
-    is_of_others = before.is_of_others or after.is_of_others
-    if is_of_others and not _share_a_head(before, after):
-        return None
-    found = features(old, new, cosine)
-    likely = _likelihood(found, cosine)
-    least = _coefficients()["least"]
-    if found is None or likely < least["several"]:
-        return None
-    if not found["changes"] and (is_of_others or not (before.is_own or after.is_own)):
-        return None
-    if likely < least["conflict" if found["changes"] else "conflict without a word of change"]:
-        return Succession(verdict="several", likelihood=likely)
-    said = cues(new)
-    closes = likely >= least["replaced"] and said & CHANGES and not said & _AGAINST and not _names_others(before, after)
-    return Succession(verdict="replaced" if closes else "conflict", likelihood=likely)
 
 
 def _share_a_head(before: Topics, after: Topics) -> bool:
@@ -411,15 +506,14 @@ def _share_a_head(before: Topics, after: Topics) -> bool:
     Two statements about other people or things are seldom about the same one if neither does: "Amy died in London",
     "Frank died in Berlin".
     """
-    return any(after.likeness(stems) for stems, _ in before.words[:_HEAD]) or any(
-        before.likeness(stems) for stems, _ in after.words[:_HEAD]
+    return any(after.likeness(word.stems) for word in before.words[:_HEAD]) or any(
+        before.likeness(word.stems) for word in after.words[:_HEAD]
     )
 
 
-def _of_different_people(old: str, new: str, speakers: tuple[str | None, str | None]) -> bool:
+def _of_different_people(old: Said, new: Said) -> bool:
     """Return whether two people speak of themselves, and neither names the other."""
-    one, other = speakers
-    if one == other or not (topics(old).is_own or topics(new).is_own):
+    if old[1] == new[1] or not (topics(old[0]).is_own or topics(new[0]).is_own):
         return False
-    named = (one or "").casefold(), (other or "").casefold()
-    return not ((named[1] and named[1] in old.casefold()) or (named[0] and named[0] in new.casefold()))
+    named = (old[1] or "").casefold(), (new[1] or "").casefold()
+    return not ((named[1] and named[1] in old[0].casefold()) or (named[0] and named[0] in new[0].casefold()))

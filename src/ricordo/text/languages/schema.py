@@ -199,6 +199,8 @@ class Change:
         own_beginnings: how a statement begins that leaves out I or we: "Sold the car".
         owner_before: prepositions before the one that something belongs to ("у Риты").
         owner_ending: how such a word ends where it stands before what belongs to it ("Emils Schloss").
+        theirs: words that say that something is someone else's: his, her, their.
+        denials: words that deny, besides those of `statements`: nobody, nothing.
         kin: further words for people by what they are to someone, in all their forms.
         common: words so frequent that two statements with one of them need not be about the same.
     """
@@ -218,6 +220,8 @@ class Change:
     own_beginnings: Patterns = ()
     owner_before: Words = ()
     owner_ending: str = ""
+    theirs: Words = ()
+    denials: Words = ()
     kin: Words = ()
     common: Words = ()
 
