@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ricordo import Memory, Scope
+from ricordo.text.change import outdated
 
 CHANGES = [
     ("I work at Acme", "I no longer work at Acme, I work at Globex now", "where do I work"),
@@ -123,3 +124,11 @@ async def test_a_fixed_part_of_the_pairs_keeps_its_figures() -> None:
     assert closed_wrongly <= 1
     assert closed_or_reviewed / outdated >= 0.85
     assert first / outdated >= 0.8
+
+
+def test_a_pair_is_less_likely_to_change_the_more_facts_share_its_words() -> None:
+    alone = {0: ("The car is in the garage", None)}
+    crowd = alone | {n: (f"Car number {n} stands in the yard", None) for n in range(1, 9)}
+    new = ("Sold the car and bought a van", None)
+    assert outdated(alone, new)[0].likelihood > 0.5
+    assert 0 not in outdated(crowd, new) or outdated(crowd, new)[0].likelihood < outdated(alone, new)[0].likelihood
