@@ -1,17 +1,25 @@
-"""Fit the weights of the features that match a fact with a question, and write them to retrieval/relevance.json.
+"""Fit what decides relevance, and write it to retrieval/relevance.json.
 
-    OPENBLAS_NUM_THREADS=1 python tools/fit_relevance.py
+    OPENBLAS_NUM_THREADS=1 python tools/fit_relevance.py [--conversations FILE.jsonl ...]
 
-The data are the four sets of tests/fixtures/relevance/fitting, each alone and mixed with the facts about people of the
-other three, so that the weights also fit a larger memory; and the generic prompts, which nothing answers. There are two
-logistic regressions with a small ridge: for questions that name a known entity, and for all others. Each form of
-question has the same weight as in the measured sets. The measured sets, the unrelated prompts and LoCoMo are not used.
+**Facts.** The weights of the features that match a fact with a question. The data are the sets of
+tests/fixtures/relevance/fitting and those of `MEASURED`, each alone and mixed with the facts about people of the other
+fitting sets, so that the weights also fit a larger memory; and the generic prompts, which nothing answers. Two
+logistic regressions have a small ridge: for questions that name a known entity, and for all others. Each form of
+question has the same weight as in the measured sets. The script also prints, leaving out each set in turn, the mean
+precision and recall of its questions.
 
-The script also prints the loss and, leaving out each set in turn, the mean precision and recall of its questions.
+**Turns.** With conversations (in the form of LoCoMo), the constant `above`: the floor lies where `LET_IN` of the
+unrelated prompts of tests/fixtures/relevance pass in the mean of them. The share of answerable questions that pass is
+printed for each conversation, with the constant of the others and with that of all.
+
+Run it again when the weights of signals or the embedder change: features hardly depend on the signals, but the order
+of the hits does.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import statistics
@@ -22,17 +30,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import numpy as np
+from benchmarks.search_systems import message
 from numpy.typing import NDArray
 
 from ricordo import Fact, Memory, Settings
 from ricordo.retrieval import answerability, relevance
 from ricordo.retrieval.calibration import generic_prompts
+from ricordo.retrieval.query import asked_in
 
 Floats = NDArray[np.float64]
 Row = Mapping[str, Any]
 
-SETS = Path(__file__).parents[1] / "tests/fixtures/relevance/fitting"
+SETS = Path(__file__).parents[1] / "tests/fixtures/relevance"
+MEASURED = ("first", "second", "third", "fourth", "fifth", "sixth")
+LET_IN = 0.008
+ASKED_EACH = 60
 WRITTEN = Path(relevance.__file__).with_name("relevance.json")
 OF_SIXTY = {"plain": 16, "alias": 10, "paraphrase": 8, "several": 10, "nearmiss": 8, "nothing": 8}
 PROMPT = 0.3
@@ -67,7 +82,66 @@ class Asked:
 
 
 def main() -> None:
-    sets = {path.stem: [json.loads(line) for line in path.open()] for path in sorted(SETS.glob("*.jsonl"))}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--conversations", type=Path, nargs="+")
+    options = parser.parse_args()
+    if options.conversations:
+        fit_floor([row for path in options.conversations for row in rows_of(path)])
+    else:
+        fit_facts()
+
+
+def rows_of(path: Path) -> list[Row]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def fit_floor(rows: Sequence[Row]) -> None:
+    """Choose the constant of turns on some conversations."""
+    names = sorted({row["conv"] for row in rows})
+    best = {name: asyncio.run(best_of(name, rows)) for name in names}
+    for name in names:
+        others = [best[other][0] for other in names if other != name] or [best[name][0]]
+        parts = [f"{np.mean(best[name][1] >= shift):.3f}" for shift in (shift_of(others), shift_of([best[name][0]]))]
+        print(name, *parts)
+    data = json.loads(WRITTEN.read_text("utf-8"))
+    data["floor"]["above"] = round(relevance.TUNING.above + shift_of([unrelated for unrelated, _ in best.values()]), 1)
+    WRITTEN.write_text(json.dumps(data, indent=1) + "\n", "utf-8")
+
+
+def shift_of(unrelated: Sequence[Floats]) -> float:
+    """Return by how much to raise the floor so that `LET_IN` of the unrelated prompts pass."""
+    return float(np.quantile(np.concatenate(unrelated), 1 - LET_IN))
+
+
+async def best_of(name: str, rows: Sequence[Row]) -> tuple[Floats, Floats]:
+    """Return the relevance of the best hit for each unrelated prompt, and for each question of a conversation."""
+    turns = [row for row in rows if row["conv"] == name and row["kind"] == "turn"]
+    known = {row["id"] for row in turns}
+    asked = [
+        row["question"]
+        for row in rows
+        if row["conv"] == name and row["kind"] == "query" and known.intersection(row.get("evidence") or ())
+    ]
+    prompts = [row["text"] for row in rows_of(SETS / "unrelated.jsonl") if asked_in(row["text"])]
+    async with Memory.open(":memory:", settings=Settings(durability="process")) as memory:
+        await memory.add_many([replace(message(row), id=row["id"]) for row in turns])
+        await memory.settle()
+        found = [
+            [await best_for(memory, text) for text in texts]
+            for texts in (prompts, asked[:: 1 + len(asked) // ASKED_EACH])
+        ]
+    return np.array(found[0]), np.array(found[1])
+
+
+async def best_for(memory: Memory, text: str) -> float:
+    asked = await weigh(memory, "", None, text, 0.0)
+    return -9.0 if asked is None else float(asked.weighed.as_turns[~asked.weighed.is_of_others].max(initial=-9.0))
+
+
+def fit_facts() -> None:
+    """Fit the weights of the features of facts."""
+    paths = [*sorted((SETS / "fitting").glob("*.jsonl")), *(SETS / f"{name}.jsonl" for name in MEASURED)]
+    sets = {path.stem: rows_of(path) for path in paths}
     asked = [each for name in sets for each in asyncio.run(ask(name, sets))]
     sys.stderr.write(f"{len(asked)} questions and prompts\n")
     for left_out in sets:
@@ -97,9 +171,15 @@ async def ask(name: str, sets: Mapping[str, Sequence[Row]]) -> list[Asked]:
 
 
 def strangers(name: str, sets: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
-    """Return the people of the other sets and the facts about them, without facts about the owner."""
+    """Return the people of the other fitting sets and the facts about them, without facts about the owner and without
+    people of the same name.
+    """
+    taken = {each for row in sets[name] if row["kind"] == "entity" for each in (row["name"], *row["aliases"])}
     for other, rows in sets.items():
-        for row in rows if other != name else ():
+        same = {row["name"] for row in rows if row["kind"] == "entity" and taken & {row["name"], *row["aliases"]}}
+        for row in rows if other not in (name, *MEASURED) else ():
+            if same & {row.get("name"), *row.get("about", ())}:
+                continue
             if row["kind"] == "entity":
                 yield {**row, "relation": None}
             if row["kind"] == "fact" and row["about"] and THEIR_OWN.isdisjoint(row["text"].lower().split()):

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from ricordo import Memory, Settings
-from tests.flows.conftest import HandClock, Place
+from ricordo.clock import from_ms
+from tests.flows.conftest import START, HandClock, Place
 
 FACTS = (
     "Anna is allergic to peanuts",
@@ -140,3 +141,29 @@ async def test_the_only_fact_of_a_memory_is_returned_if_it_answers(place: Place,
         for question in ("When does the museum open?", "What time does the museum open?", "Tell me about the museum"):
             assert "opens at ten" in (await memory.context(question) or ""), question
         assert await memory.context("What is the square root of 144?") is None
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "What happened last month?",
+        "What did I tell you last month?",
+        "Что я рассказывал в прошлом месяце?",
+        "Was habe ich dir letzten Monat erzählt?",
+    ],
+)
+async def test_a_question_for_a_period_gets_what_is_of_that_period(memory: Any, prompt: str) -> None:
+    ago = {"I bought a red bike": 5, "The ferry was late": 20, "We painted the hall": 120}
+    for text, days in ago.items():
+        await memory.add(text, session="s", at=from_ms(START - days * 86_400_000))
+    said = await memory.context(prompt)
+    assert [text in said for text in ago] == [True, True, False]
+
+
+async def test_a_question_about_a_stranger_brings_no_similar_fact(place: Place) -> None:
+    async with Memory.open(place.location, settings=Settings(durability="process")) as memory:
+        for text in FACTS:
+            await memory.remember(text)
+        await memory.settle(60)
+        assert await memory.context("Which database runs in production?") is not None
+        assert await memory.context("Which database does Globex run in production?") is None

@@ -75,3 +75,14 @@ async def test_a_summary_is_forgotten_with_what_it_rests_on(opened, clock):  # n
     assert "Davos" not in (await memory.context("What about the skis for Davos?") or "")
     await memory.erase(id="m1")
     assert not [node for node in (await memory.list(type="semantic")).nodes if node.category == "summary"]
+
+
+async def test_a_search_in_a_session_finds_what_was_said_there_also_once_it_is_consolidated(opened):  # noqa: F811
+    memory = await opened(proposal(summary="They spoke of ferries."))
+    said = await memory.add("The ferry to Oslo leaves at nine", session="A")
+    await memory.add("The ferry to Bergen leaves at ten", session="B")
+    assert (await memory.consolidate("A")).state == "done"
+    found = await memory.search("When does the ferry leave?", session="A")
+    assert said in found.ids
+    assert not any("Bergen" in hit.content for hit in found.hits)
+    assert said not in (await memory.search("When does the ferry leave?")).ids

@@ -194,7 +194,7 @@ async def test_the_core_profile_is_short(tmp_path: Path) -> None:
     async with connected(tmp_path / "me.db") as client:
         listed = (await client.list_tools()).tools
         prompt = [{"name": each.name, "d": each.description, "s": each.input_schema} for each in listed]
-        assert len(listed) == 6
+        assert len(listed) == 7
         assert len(json.dumps(prompt)) < 7_000
 
 
@@ -210,7 +210,7 @@ async def test_errors_are_reported_in_the_result(tmp_path: Path) -> None:
             result = await client.call_tool(name, arguments)
             assert result.is_error
             assert result.structured_content["error"]["code"] == code
-        for name in ("forget_memory", "nonsense"):
+        for name in ("erase_memory", "nonsense"):
             with pytest.raises(MCPError, match="there is no tool"):
                 await client.call_tool(name, {"id": "x"})
         for uri in ("ricordo://nonsense", "file:///etc/passwd", "ricordo://memory/nope", "ricordo://entity/Nobody"):

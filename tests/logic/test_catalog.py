@@ -65,6 +65,7 @@ def test_the_profiles_are_as_specified() -> None:
         "remember_fact",
         "correct_fact",
         "confirm_fact",
+        "forget_memory",
     ]
     assert {each.tool for each in tools("keywords")} == {
         "memory_store",

@@ -228,3 +228,16 @@ def test_a_question_about_what_was_just_said_is_a_follow_up(text):
 @pytest.mark.parametrize("text", ["When was that trip?", "What happened last month?", "Who am I?", "Anna"])
 def test_a_question_that_names_something_is_no_follow_up(text):
     assert not follows_up(text)
+
+
+@pytest.mark.parametrize(
+    ("question", "intent"),
+    [
+        ("Tell me everything about Anna", "what"),
+        ("Timeline of events in spring", "when"),
+        ("What happened after the move?", "when"),
+        ("What did she eat?", "what"),
+    ],
+)
+def test_overviews_and_orders_of_events_have_an_intent(question, intent):
+    assert intent_of(question) == intent

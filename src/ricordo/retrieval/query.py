@@ -21,6 +21,7 @@ from ricordo.models.embedding import Embedded
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter, Floor
 from ricordo.text import index_terms, question_terms
+from ricordo.text.analyzer import QUESTION_MARKS
 from ricordo.text.dates import Interval, parse_instant
 from ricordo.text.kinship import relations_in, stems_of
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
@@ -185,7 +186,6 @@ Complexity = Literal["simple", "complex"]
 INTENTS: tuple[Intent, ...] = ("why", "when", "who", "what")
 """The intents with words and exemplars."""
 
-QUESTION_MARKS = ("?", "？", "؟")
 _LOOKED_AT = 2_000
 _LONG = 10
 _JOINED = 2
@@ -471,7 +471,11 @@ class Plan:
 
     @property
     def shelves(self) -> tuple[str, ...]:
-        """Return which parts of the memory may answer; by default knowledge and unconsolidated episodes."""
+        """Return which parts of the memory may answer: by default knowledge and unconsolidated episodes, and within one
+        session all that was said in it.
+        """
+        if self.query.type is None and self.query.session is not None:
+            return _SHELVES["any"]
         return _SHELVES.get(self.query.type, (KNOWLEDGE,))
 
     @property

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.retrieval.answerability import asked_of, features, stated
+from ricordo.retrieval.answerability import EVERYTHING, asked_for, asked_of, features, stated
 from ricordo.retrieval.query import Plan, Query
 from ricordo.retrieval.ranking import Ranked
 from ricordo.retrieval.signals import FITTED, Pool, around, met_in_context
 from ricordo.storage.values import Floor
 from ricordo.text import index_terms, raw_words
-from ricordo.text.analyzer import begins_with_oneself, speaks_of_themselves
+from ricordo.text.analyzer import begins_with_oneself, function_terms, language_of_function_words, speaks_of_themselves
+from ricordo.text.languages import languages_of
 
 if TYPE_CHECKING:
     from ricordo.model import Node
@@ -57,9 +58,12 @@ class Tuning:
         met, unmet, worth: how well they must match such a word, how little the better ones may, and the share of the
             question it must be.
         named_in_context: how well a capitalised word must be matched around a hit to count as named there.
-        leading, leading_share: in a context the first so many stay, unless they score less than this share of the best.
+        leading, leading_share: in a context the first so many turns stay, unless they score less than this share of the
+            best.
+        leading_facts, leading_facts_share: the same for facts, which say less of each other.
         fact_above, fact_slack, fact_slack_of_several, fact_behind: the same for facts, in log odds: a fact that clears
             the floor alone answers in one of three cases.
+        fact_of_stranger: how much less likely a fact answers a question with a name that the memory never heard.
         many, usual_chance: with fewer memories than `many`, each missing one counts as matching this much.
     """
 
@@ -80,10 +84,13 @@ class Tuning:
     named_in_context: float
     leading: int
     leading_share: float
+    leading_facts: int
+    leading_facts_share: float
     fact_above: float
     fact_slack: float
     fact_slack_of_several: float
     fact_behind: float
+    fact_of_stranger: float
     many: int
     usual_chance: float
 
@@ -112,6 +119,8 @@ class Evidence:
         worded: bool[size], whether a candidate was compared word by word.
         is_named: the question names somebody the memory knows.
         asks_all: it asks for nothing in particular.
+        names_stranger: it has a word that is written like a name and that no memory holds.
+        in_period: bool[size], whether the memory is of the period that the question asks for and nothing else.
     """
 
     values: Floats
@@ -122,8 +131,10 @@ class Evidence:
     said: Floats
     letters: Floats
     worded: NDArray[np.bool_]
+    in_period: NDArray[np.bool_]
     is_named: bool = False
     asks_all: bool = False
+    names_stranger: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,9 +186,25 @@ def evidence_of(pool: Pool, plan: Plan) -> Evidence:
         said=asked.said(plan.query.text),
         letters=np.asarray(asked.idf @ asked.held, np.float32),
         worded=pool.worded[:size],
+        in_period=_in_period(pool, plan),
         is_named=is_named,
         asks_all=not asked.words,
+        names_stranger=any(pool.frequencies.get(word) == 0 for word in strange - names),
     )
+
+
+def _in_period(pool: Pool, plan: Plan) -> NDArray[np.bool_]:
+    """Return what is of the period of a question such as "What happened last month?", bool[size]; with a name, only
+    what is about that person.
+    """
+    span = plan.interval
+    asked = asked_for(pool.words, terms=pool.frequencies, names=pool.name_terms)
+    said = {word for word, is_asked in zip(pool.words, asked, strict=True) if is_asked}
+    if span is None or said - function_terms(language_of_function_words(plan.query.text)):
+        return np.zeros(pool.size, np.bool_)
+    times = pool.turns.event_times[: pool.size]
+    is_meant = _anchored(pool) | (not pool.names_entities and not pool.persons)
+    return np.asarray((times >= span.start) & (times < span.end) & is_meant, np.bool_)
 
 
 def _anchored(pool: Pool) -> NDArray[np.bool_]:
@@ -202,6 +229,8 @@ _CAPITAL = re.compile(r"(?<![.?!…:]\s)(?<!^)(?<![«\"“(])\b[^\W\d_a-z\u0430-
 def _capitals(text: str) -> frozenset[str]:
     """Return the terms of words that are written like names."""
     found = (word for word in _CAPITAL.findall(text[:2_000]) if word[:1].isupper())
+    if any(language.letters.has_capital_nouns for language in languages_of(text)):
+        return frozenset()
     return frozenset(term for word in found for term in index_terms(word))
 
 
@@ -262,14 +291,14 @@ def judge(
             continue
         if low[place]:
             reasons[each.key] = "it says no more to the question than chance would"
-        elif not behind[place] or (tells_more and not weighed.is_fact[place]):
+        elif not behind[place] or evidence.in_period[each.place] or (tells_more and not weighed.is_fact[place]):
             kept.append(each)
             met = np.maximum(met, mine)
         else:
             reasons[each.key] = "better hits say all of the question that it says"
     shown = {each.key for each in kept}
     if shown and query.with_leading:
-        shown |= _leading(best) - {best[place].key for place in others.nonzero()[0]}
+        shown |= _leading(best, weighed.is_fact) - {best[place].key for place in others.nonzero()[0]}
     return Judged(
         kept=tuple(each for each in best if each.key in shown),
         relevance=relevance,
@@ -327,10 +356,12 @@ def weigh_up(
             question=question,
         )
         odds = stated(found, is_named=evidence.is_named, asks_all=evidence.asks_all)
-        relevance = np.where(is_fact, odds - TUNING.fact_above, as_turns)
+        odds = odds - TUNING.fact_above - TUNING.fact_of_stranger * evidence.names_stranger
+        relevance = as_turns = np.where(is_fact, odds, as_turns)
+    told = np.where(evidence.in_period[places], EVERYTHING, -np.inf)
     return Weighed(
-        relevance=relevance,
-        as_turns=as_turns,
+        relevance=np.maximum(relevance, told),
+        as_turns=np.maximum(as_turns, told),
         even=even,
         is_of_others=np.array(of_somebody, np.bool_) & others,
         is_fact=is_fact,
@@ -371,10 +402,20 @@ def behind_best(weighed: Weighed) -> NDArray[np.bool_]:
     return np.asarray(is_behind, np.bool_)
 
 
-def _leading(best: Sequence[Ranked]) -> set[int]:
-    """Return the keys of the first of all that were found, except for those worth much less than the best."""
-    least = TUNING.leading_share * max((each.score for each in best), default=0.0)
-    return {each.key for each in best[: TUNING.leading] if each.score >= least}
+def _leading(best: Sequence[Ranked], is_fact: NDArray[np.bool_]) -> set[int]:
+    """Return the keys of the first turns and facts that were found, except for those worth much less than the best."""
+    most = max((each.score for each in best), default=0.0)
+    turns = [
+        each.key
+        for each, fact in zip(best, is_fact, strict=True)
+        if not fact and each.score >= TUNING.leading_share * most
+    ]
+    facts = [
+        each.key
+        for each, fact in zip(best, is_fact, strict=True)
+        if fact and each.score >= TUNING.leading_facts_share * most
+    ]
+    return {*turns[: TUNING.leading], *facts[: TUNING.leading_facts]}
 
 
 def _bears_label(node: Node, asked: str) -> bool:

@@ -17,7 +17,6 @@ from ricordo.models.embedding import Embedded
 from ricordo.ports import Reranker
 from ricordo.retrieval.hits import may_be_quoted
 from ricordo.retrieval.query import (
-    QUESTION_MARKS,
     Intent,
     Query,
     Request,
@@ -30,6 +29,7 @@ from ricordo.retrieval.query import (
 )
 from ricordo.storage import Links, PastSnapshot, Snapshot, Store, When
 from ricordo.storage.values import EmbeddingModel, Floor
+from ricordo.text.analyzer import QUESTION_MARKS
 from ricordo.text.dates import find_interval, parse_instant
 from ricordo.text.secrets import redact
 

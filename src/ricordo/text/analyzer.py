@@ -280,13 +280,13 @@ def question_terms(text: str) -> list[str]:
     an answer from common words beats none.
     """
     text = _URL.sub(" ", text[:MAX_QUESTION_CHARS])
-    ignored = function_terms(_language_of_function_words(text))
+    ignored = function_terms(language_of_function_words(text))
     terms = [term for term in dict.fromkeys(index_terms(text)) if len(term) > 1 or not term.isascii()]
     content = [term for term in terms if term not in ignored]
     return (content or terms)[:MAX_TERMS]
 
 
-def _language_of_function_words(text: str) -> str:
+def language_of_function_words(text: str) -> str:
     """Return the code of the language whose function words a text uses most, the default one in doubt.
 
     Enough to choose a list, and for nothing else: `languages_of` weighs more.
@@ -338,7 +338,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d")
 # A capital within a sentence, but for that of "I'm". It stands first, so that a search looks at nothing else.
 _NAME = re.compile(r"[A-ZÀ-ÖØ-Þ\u0410-\u042f\u0401](?<=[\w,;:'’\"] .)(?!(?<=I)['’])[\w'’-]+")
-QUESTION_MARKS = ("?", "？")
+QUESTION_MARKS = ("?", "？", "؟")
 
 
 def speaks_of_themselves(text: str) -> bool:
@@ -388,7 +388,7 @@ def _flags(text: str, words: Sequence[str]) -> int:
     for each in set(map(_flags_by_word(languages_of(text)).__getitem__, words)):
         of_words |= each
     flags = of_words & ~_DIGITS
-    if "?" in text or "？" in text:
+    if "?" in text or (not text.isascii() and any(mark in text for mark in QUESTION_MARKS)):
         flags |= ASKS | (ENDS_ASKING if text.rstrip().endswith(QUESTION_MARKS) else 0)
     if not text.islower() and _NAME.search(text) is not None:
         flags |= NAME
