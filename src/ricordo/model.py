@@ -75,6 +75,8 @@ SignalName = Literal[
     "asks",
     "name",
     "length",
+    "assistant",
+    "alike",
     "entity",
     "linked",
     "session",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ricordo.retrieval.signals import asks_for_a_list
 from ricordo.text import raw_words
-from ricordo.text.analyzer import FIRST_PERSON, NAME, NUMBER, TIME, traits_of
+from ricordo.text.passages import FIRST_PERSON, NAME, NUMBER, TIME, traits_of
 
 
 def holds(text: str, trait: int) -> bool:

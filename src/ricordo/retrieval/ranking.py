@@ -104,6 +104,7 @@ def rank(
     values: Mapping[str, Floats],
     shares: Mapping[str, Floats],
     totals: NDArray[np.float64],
+    places: NDArray[np.intp],
     *,
     most: int,
     alike: Callable[[NDArray[np.intp]], Floats] | None,
@@ -114,22 +115,22 @@ def rank(
         values: what each signal measured, float32[size]; the trace tells it.
         shares: what it adds to the score for that, float32[size].
         totals: the sums of the shares, float64[size].
+        places: of the passages that turns rank by, ascending.
         alike: returns how alike some candidates (their places) are, float32[n, n], not below 0. Where it is given,
             turns of different sessions that say different things are preferred.
     """
-    keys = pool.turns.keys[: pool.size]
-    order = _from_best(totals)
+    order = places[_from_best(totals[places])]
     best_few = order[:_SPREAD_DEPTH]
     lost = _spread(pool, totals, best_few, alike(best_few)) if alike is not None else {}
     scores = totals
     if lost:
         scores = totals.copy()
         scores[list(lost)] -= list(lost.values())
-        order = _from_best(scores)
-    places = order[:most]
-    columns = keys[places].tolist(), places.tolist(), scores[places].tolist()
-    best = list(map(Ranked._make, zip(*columns, repeat(()), repeat(0.0))))
-    return best, Ranking(values=values, shares=shares, totals=totals, lost=lost)
+        order = places[_from_best(scores[places])]
+    best = order[:most]
+    columns = pool.turns.keys[best].tolist(), best.tolist(), scores[best].tolist()
+    ranked = list(map(Ranked._make, zip(*columns, repeat(()), repeat(0.0))))
+    return ranked, Ranking(values=values, shares=shares, totals=totals, lost=lost)
 
 
 def _from_best(scores: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -147,7 +148,7 @@ def totals_of(shares: Mapping[str, Floats], size: int) -> NDArray[np.float64]:
 
 
 def reranked(
-    pool: Pool, totals: NDArray[np.float64], ratings: Mapping[int, float], *, weight: float
+    pool: Pool, totals: NDArray[np.float64], places: NDArray[np.intp], ratings: Mapping[int, float], *, weight: float
 ) -> tuple[Floats, Floats]:
     """Return the reranker's ratings from 0 for the worst to 1 for the best, and their shares of the score.
 
@@ -156,10 +157,11 @@ def reranked(
 
     Args:
         totals: the sums of all other shares, float64[size].
+        places: of the passages that turns rank by.
         ratings: at least two different ones, by the keys of memories.
     """
     keys = pool.turns.keys[: pool.size].tolist()
-    read = [place for place, key in enumerate(keys) if key in ratings]
+    read = [place for place in places.tolist() if keys[place] in ratings]
     values, shares = np.zeros(pool.size, np.float32), np.zeros(pool.size, np.float32)
     if read:
         given = np.array([ratings[keys[place]] for place in read])

@@ -35,7 +35,17 @@ from ricordo.retrieval.ranking import (
     weigh,
 )
 from ricordo.retrieval.relevance import MEASURES, Judged, evidence_of, judge
-from ricordo.retrieval.signals import WEIGHTS, Pool, asks_for_a_list, likeness, measure, pool_of, session
+from ricordo.retrieval.signals import (
+    WEIGHTS,
+    Pool,
+    asks_for_a_list,
+    best_passages,
+    like_best,
+    likeness,
+    measure,
+    pool_of,
+    session,
+)
 from ricordo.storage import PastSnapshot, Snapshot
 from ricordo.storage.candidates import (
     FINDERS,
@@ -179,13 +189,19 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
     values = measure(pool, plan)
     shares = fuse(values, WEIGHTS, fusion=plan.weighing.fusion)
     totals = totals_of(shares, pool.size)
+    if "alike" not in plan.weighing.without and (second := like_best(pool, plan, totals)):
+        values["alike"], shares["alike"] = second
+        totals += shares["alike"]
+    places = best_passages(pool, totals)
     if alike is None and "session" not in plan.weighing.without:
-        values["session"], shares["session"] = session(pool, totals)
+        values["session"], shares["session"] = session(pool, totals, places)
         totals += shares["session"]
     if plan.ratings:
-        values["reranker"], shares["reranker"] = reranked(pool, totals, plan.ratings, weight=plan.weighing.reranker)
+        values["reranker"], shares["reranker"] = reranked(
+            pool, totals, places, plan.ratings, weight=plan.weighing.reranker
+        )
         totals += shares["reranker"]
-    return rank(pool, values, shares, totals, most=most, alike=alike)
+    return rank(pool, values, shares, totals, places, most=most, alike=alike)
 
 
 def _weighed(snapshot: Snapshot, short: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Ranked]:
@@ -310,7 +326,7 @@ def absence_of(
         return Absence(id=plan.query.why_not or "", stage="unknown", detail="there is no such memory")
     if reason := _left_out(snapshot, plan, node, matches=found.probe_matches):
         return Absence(id=node.id, stage="left out", detail=reason)
-    place = _place(pool, node.key)
+    place = _place(pool, node.key, ranking)
     if place is None:
         return Absence(id=node.id, stage="not found", detail=_not_found(plan, found, node))
     keys = [each.key for each in weighed]
@@ -369,11 +385,12 @@ def _said_newer(snapshot: Snapshot, scope: Scope, node: Node, keys: Sequence[int
     return None if found is None else snapshot.nodes.by_key(scope, [found])[found].id
 
 
-def _place(pool: Pool | None, key: int) -> int | None:
+def _place(pool: Pool | None, key: int, ranking: Ranking) -> int | None:
+    """Return the place of a memory's best passage."""
     if pool is None:
         return None
-    found = np.flatnonzero(pool.turns.keys[: pool.size] == key).tolist()
-    return found[0] if found else None
+    found = np.flatnonzero(pool.turns.keys[: pool.size] == key)
+    return int(found[ranking.totals[found].argmax()]) if len(found) else None
 
 
 def _not_found(plan: Plan, found: CandidateSet, node: Node) -> str:

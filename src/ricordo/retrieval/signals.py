@@ -30,10 +30,11 @@ from ricordo.storage.candidates import (
     Turns,
     WordVectors,
     inverse_frequency,
+    stretches,
 )
 from ricordo.text import index_terms, name_key, name_terms
-from ricordo.text.analyzer import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
 from ricordo.text.languages import LanguageSet, cached, languages_of
+from ricordo.text.passages import ASKS, ASSISTANT, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 
 FITTED: Mapping[str, Any] = json.loads((files("ricordo.retrieval") / "relevance.json").read_text("utf-8"))
 """The weights of signals, of relevance ("floor") and of the features of facts ("facts")."""
+
+_USUAL_PASSAGE = 540.0
+"""Characters of a passage of a long message, on average."""
 
 _STAND_IN = 0.2
 """How well any turn matches a word by chance; where a whole turn's cosine replaces its words, it starts here."""
@@ -134,7 +138,7 @@ def pool_of(found: CandidateSet, plan: Plan, namings: tuple[Naming, ...]) -> Poo
         named=_named(rows, namings, words, strengths),
         meets=(turns.sessions[:size] >= 0) & (strengths[:, :size] > 0).any(axis=0),
         linked=_linked(found.found, turns.keys[:size]),
-        average_chars=max(1.0, found.characters / max(1, found.total)),
+        average_chars=min(max(1.0, found.characters / max(1, found.total)), _USUAL_PASSAGE),
         total=found.total,
         frequencies=found.frequencies,
         namings=namings,
@@ -203,7 +207,7 @@ def _strengths(
     met = np.where(counts > 0, np.float32(1), stand_in)
     worded = np.zeros(met.shape[1], np.bool_)
     if vectors and terms and rows.words is not None:
-        worded[_meet_by_vector(met, terms, vectors, rows.words, rows.turns.keys)] = True
+        worded[_meet_by_vector(met, terms, vectors, rows.words)] = True
     return terms, np.array([words[term] for term in terms], np.float32), counts, met, worded
 
 
@@ -234,7 +238,7 @@ def _word_vectors(
 
 
 def _meet_by_vector(
-    met: Floats, terms: Sequence[str], vectors: Mapping[str, Floats], held: WordVectors, keys: Keys
+    met: Floats, terms: Sequence[str], vectors: Mapping[str, Floats], held: WordVectors
 ) -> NDArray[np.intp]:
     """Put the best cosine of each word of the question among the words of a turn (late interaction) into `met`.
 
@@ -243,15 +247,13 @@ def _meet_by_vector(
     """
     with_vector = [row for row, term in enumerate(terms) if term in vectors]
     asked = np.stack([vectors[terms[row]] for row in with_vector])
-    if not len(held.keys):
-        return np.zeros(0, np.intp)
-    order = np.argsort(keys)
-    places = order[keys.searchsorted(held.keys, sorter=order)]
+    if not len(held.places):
+        return held.places
     with one_thread():  # on two, a product this small takes twenty times as long when the machine is busy
         cosines = (asked / np.float32(127)) @ held.codes.astype(np.float32).T
     best = np.maximum.reduceat(cosines, held.starts, axis=1)
-    met[np.ix_(np.array(with_vector), places)] = np.maximum(best, 0.0)
-    return places
+    met[np.ix_(np.array(with_vector), held.places)] = np.maximum(best, 0.0)
+    return held.places
 
 
 def likeness(rows: CandidateRows, places: NDArray[np.intp]) -> Floats:
@@ -384,12 +386,14 @@ def date(pool: Pool, plan: Plan) -> Floats | None:
 
 def replies(pool: Pool, plan: Plan) -> Floats:
     """Whether the turn before it asks something."""
-    return np.asarray(pool.turns.flags.take(pool.before[0]) & ASKS, np.float32)
+    return np.asarray(pool.turns.flags.take(pool.before[0]) & ASKS, np.float32) * _is_of_speaker(pool)
 
 
 def asks(pool: Pool, plan: Plan) -> Floats:
-    """Whether the turn is itself a question, and says little."""
-    return _holds(pool, ENDS_ASKING)
+    """Whether the turn of a named speaker is itself a question, and says little. What people tell an assistant often
+    ends in a question.
+    """
+    return _holds(pool, ENDS_ASKING) * _is_of_speaker(pool)
 
 
 def name(pool: Pool, plan: Plan) -> Floats:
@@ -399,11 +403,11 @@ def name(pool: Pool, plan: Plan) -> Floats:
 
 def length(pool: Pool, plan: Plan) -> Floats:
     """How much longer it is than the median candidate, as a logarithm, from -1 to 1: late interaction rates one word of
-    thanks as high as a statement.
+    thanks as high as a statement. Of turns of named speakers; an assistant's are always long.
     """
     logarithms = np.log(np.maximum(pool.turns.lengths[: pool.size], 1))
     above = logarithms - np.float32(_median(logarithms))
-    return np.asarray(np.minimum(np.maximum(above, -1), 1) * pool.meets, np.float32)
+    return np.asarray(np.minimum(np.maximum(above, -1), 1) * pool.meets * _is_of_speaker(pool), np.float32)
 
 
 def entity(pool: Pool, plan: Plan) -> Floats | None:
@@ -415,6 +419,42 @@ def entity(pool: Pool, plan: Plan) -> Floats | None:
 def linked(pool: Pool, plan: Plan) -> Floats | None:
     """Whether it is a cause or a result of the best answers, or was useful together with them; most for why."""
     return np.float32(1.0 if plan.intent == "why" else 0.5) * pool.linked if pool.linked.any() else None
+
+
+def assistant(pool: Pool, plan: Plan) -> Floats | None:
+    """-1 for what an assistant said, whose answers repeat the words of the user; 1 if the question asks for what the
+    assistant said; not for a summary of both. A message (`is_message`) looks for what either said.
+    """
+    text = plan.query.text.lower()
+    languages = languages_of(text)
+    said = _holds(pool, ASSISTANT)
+    if not said.any() or _of_both(languages).search(text):
+        return None
+    return said if _of_assistant(languages).search(text) else np.float32(is_message(plan) - 1) * said
+
+
+@cached()
+def _of_assistant(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.questions.of_assistant)
+
+
+@cached()
+def _of_both(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.questions.of_both)
+
+
+_QUESTION_TERMS, _MESSAGE_TERMS = 12, 32
+
+
+def is_message(plan: Plan) -> float:
+    """Return how far a text is a message of a conversation and not a question, by its length, from 0 to 1."""
+    terms = len(plan.terms) + len(plan.ignored)
+    return min(1.0, max(0.0, (terms - _QUESTION_TERMS) / (_MESSAGE_TERMS - _QUESTION_TERMS)))
+
+
+def _is_of_speaker(pool: Pool) -> Floats:
+    """Return 1 for turns of speakers with a name, float32[size]; a user and an assistant have none."""
+    return np.asarray(pool.turns.speakers[: pool.size] != 0, np.float32)
 
 
 def _holds(pool: Pool, trait: int) -> Floats:
@@ -434,12 +474,13 @@ SIGNALS: Mapping[SignalName, Callable[[Pool, Plan], Floats | None]] = {
     "asks": asks,
     "name": name,
     "length": length,
+    "assistant": assistant,
     "entity": entity,
     "linked": linked,
 }
 
-_BY_GRAPH = ("entity", "linked")
-_SCALE = sum(weight for name, weight in FITTED["signals"].items() if weight > 0 and name not in _BY_GRAPH)
+_APART = ("entity", "linked", "assistant")
+_SCALE = sum(weight for name, weight in FITTED["signals"].items() if weight > 0 and name not in _APART)
 
 WEIGHTS: Mapping[str, float] = {name: weight / _SCALE for name, weight in FITTED["signals"].items()}
 """The weight of each signal; the positive ones of what the text itself says add up to 1."""
@@ -452,27 +493,82 @@ def measure(pool: Pool, plan: Plan) -> dict[str, Floats]:
     return {name: value for name, value in found if value is not None}
 
 
-def session(pool: Pool, totals: NDArray[np.float64]) -> tuple[Floats, Floats]:
+def best_passages(pool: Pool, totals: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the place of each turn's best passage, the first of equals, ascending: a turn ranks by it."""
+    if not pool.turns.several[: pool.size].any():
+        return np.arange(pool.size)
+    keys = pool.turns.keys[: pool.size]
+    order = np.lexsort((-totals, keys))
+    return np.sort(order[runs_of(keys[order])])
+
+
+def session(pool: Pool, totals: NDArray[np.float64], places: NDArray[np.intp]) -> tuple[Floats, Floats]:
     """Rate the session of each candidate by its three best turns: most answers lie in one conversation.
 
     Questions that ask for several things (`asks_for_a_list`) do without.
 
     Args:
         totals: the sums of all other signals, float64[size].
+        places: of the passages that turns rank by; all others get 0.
 
     Returns:
         float32[size] twice: how far the best three lie above the median of all, and the share of the score.
     """
-    sessions = pool.turns.sessions[: pool.size]
+    measured = np.zeros(pool.size)
+    measured[places] = _of_sessions(pool.turns.sessions[places], totals[places])
+    return np.asarray(measured, np.float32), np.asarray(FITTED["session"] * measured, np.float32)
+
+
+_ALIKE_TO, _ALIKE_AMONG = 3, 200
+
+
+def like_best(pool: Pool, plan: Plan, totals: NDArray[np.float64]) -> tuple[Floats, Floats] | None:
+    """Rate passages by the words they share with the three best: a message names its subject in passing, and what was
+    said about the same subject before uses other words than the message. For a message alone (`is_message`).
+
+    Args:
+        totals: the sums of all other signals, float64[size].
+
+    Returns:
+        float32[size] twice: the cosine with the most similar of the three, weighted by inverse frequency among the best
+        200 passages; and the share of the score.
+    """
+    weight = FITTED["alike"] / _SCALE * is_message(plan)
+    if not weight:
+        return None
+    best = (-totals).argsort(kind="stable")[:_ALIKE_AMONG]
+    turns = pool.turns
+    sizes = turns.sizes[best]
+    codes = turns.codes.take(stretches(turns.starts[best], sizes)).astype(np.uint64)
+    pairs = np.unique(codes << np.uint64(32) | np.arange(len(best)).repeat(sizes).astype(np.uint64))
+    rows = (pairs & np.uint64(0xFFFFFFFF)).astype(np.intp)
+    _, term, held = np.unique(pairs >> np.uint64(32), return_inverse=True, return_counts=True)
+    idf = np.log(1 + len(best) / (held + 0.5)).take(term)
+    norms = np.sqrt(np.bincount(rows, idf * idf, minlength=len(best)))
+    nearest = np.zeros(len(best))
+    for row in range(min(_ALIKE_TO, len(best))):
+        mine = np.bincount(term, idf * (rows == row), minlength=len(held))
+        dots = np.bincount(rows, idf * mine.take(term), minlength=len(best))
+        nearest = np.maximum(nearest, dots / np.maximum(norms * norms[row], 1e-9))
+    measured = np.zeros(pool.size, np.float32)
+    measured[best] = nearest
+    return measured, np.asarray(weight * measured, np.float32)
+
+
+def _of_sessions(sessions: Keys, totals: NDArray[np.float64]) -> NDArray[np.float64]:
     order = np.lexsort((-totals, sessions))
-    ordered = sessions[order]
-    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    begins = runs_of(sessions[order])
     lengths = np.append(begins[1:], len(order)) - begins
     rank = np.arange(len(order)) - begins.repeat(lengths)
     above = np.where(rank < _SESSION_DEPTH, np.maximum(totals[order] - _median(totals), 0), 0)
     measured = np.empty(len(order))
     measured[order] = (np.add.reduceat(above, begins) / _SESSION_DEPTH).repeat(lengths)
-    return np.asarray(measured, np.float32), np.asarray(FITTED["session"] * measured, np.float32)
+    return measured
+
+
+def runs_of(ordered: Keys) -> NDArray[np.intp]:
+    """Return where each run of equal numbers begins."""
+    return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
 
 
 def _median(values: NDArray[np.floating[Any]]) -> float:

@@ -10,7 +10,7 @@ closed memories instead of live ones. Shelves are "k" (knowledge), "e" (turns) a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ricordo.model import Node, Scope
 from ricordo.storage.values import Filter, Weights
-from ricordo.text.analyzer import term_code
+from ricordo.text.passages import ASSISTANT, MARK_LENGTH, MARKS_BELOW, term_code
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
@@ -107,28 +107,33 @@ class CandidateQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
-    """What ranking knows of some memories, in parallel arrays of length n.
+    """What ranking knows of some memories, passage by passage, in parallel arrays of length n.
 
-    The last one is nobody: key, session, time, flags and length 0, no speaker, no words. It stands for the turn before
-    the first and after the last of a session.
+    The last one is nobody: key, session, time, flags and length 0, no speaker, no words. It stands for what is before
+    the first and after the last passage of a session.
 
     Attributes:
-        keys: int64[n].
+        keys: int64[n]; the passages of a memory have its key, and follow each other.
+        passages: int32[n], the number of a passage in its memory, from 0.
+        several: bool[n], whether its memory has several.
         sessions: int64[n]; the negative key of a memory outside any session.
         event_times: int64[n], Unix milliseconds.
         speakers: int32[n], places in `names`.
         names: names of speakers as written, each once; the first is None, for memories without a speaker.
         flags: uint32[n], as in `ricordo.text.analyzer`.
         lengths: float32[n], in characters.
-        codes: uint32[m], `term_code` of words; those of a turn are `codes[start : start + size]`, repeats included. It
-            may hold those of other memories, too.
-        starts: int64[n], where the words of each turn begin in `codes`.
-        sizes: intp[n], how many words each turn has.
-        nearby: intp[4, candidates], places of the turns one and two before each candidate in its session and of those
-            one and two after it, by (event time, key), live and visible; the place of nobody where there is none.
+        codes: uint32[m], `term_code` of words; those of a passage are `codes[start : start + size]`, repeats included.
+            It may hold those of other memories, too.
+        starts: int64[n], where the words of each passage begin in `codes`.
+        sizes: intp[n], how many words each passage has.
+        nearby: intp[4, candidates], places of the passages one and two before each candidate in its session and of
+            those one and two after it; turns by (event time, key), live and visible; the place of nobody where there is
+            none.
     """
 
     keys: Keys
+    passages: NDArray[np.int32]
+    several: NDArray[np.bool_]
     sessions: Keys
     event_times: Keys
     speakers: NDArray[np.int32]
@@ -146,14 +151,92 @@ class Turns:
     def counts(self, terms: Sequence[str]) -> Floats:
         """Return how often each turn holds each term, float32[terms, n]."""
         asked, size = codes_of(terms), len(self)
-        places = (self.starts - self.sizes.cumsum() + self.sizes).astype(np.intp).repeat(self.sizes)
-        codes = self.codes.take(places + np.arange(len(places)))
+        codes = self.codes.take(stretches(self.starts, self.sizes))
         # All terms in one row: numpy takes six times as long to look through a table.
         found = (codes == asked[:, np.newaxis]).ravel().nonzero()[0]
         rows, columns = np.divmod(found, max(1, len(codes)))
         holders = (self.sizes.cumsum() - self.sizes).searchsorted(columns, side="right") - 1
         counts = np.bincount(rows * size + holders, minlength=len(asked) * size)
         return counts.reshape(len(asked), size).astype(np.float32)
+
+
+def stretches(starts: Keys, sizes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the places [start, start + size) of each stretch, one after the other."""
+    places = (starts - sizes.cumsum() + sizes).astype(np.intp).repeat(sizes)
+    return np.asarray(places + np.arange(len(places)), np.intp)
+
+
+def in_passages(turns: Turns, size: int) -> tuple[Turns, int]:
+    """Return whole turns as their passages, and how many of these are candidates.
+
+    Of a turn around the candidates, the first and last REACH passages are returned: others are near none of them.
+
+    Args:
+        turns: one row for each turn; the codes of one with several passages hold a mark before each.
+        size: number of candidates.
+    """
+    marked = (
+        turns.codes.take(turns.starts, mode="clip") < MARKS_BELOW if len(turns.codes) else np.zeros(len(turns), bool)
+    )
+    many = (marked & (turns.sizes > 0)).nonzero()[0]
+    if not len(many):
+        return turns, size
+    places = stretches(turns.starts[many], turns.sizes[many])
+    is_mark = turns.codes.take(places) < MARKS_BELOW
+    marks, whose = places[is_mark], many.repeat(turns.sizes[many])[is_mark]
+    counts = np.ones(len(turns), np.intp)
+    counts[many] = np.bincount(whose, minlength=len(turns))[many]
+    turn = np.arange(len(turns)).repeat(counts)
+    number = np.arange(len(turn)) - (counts.cumsum() - counts).repeat(counts)
+    starts, ends = turns.starts.take(turn), (turns.starts + turns.sizes).take(turn)
+    flags, lengths = turns.flags.take(turn), turns.lengths.take(turn)
+    several = np.isin(turn, many)
+    starts[several] = marks + 1
+    goes_on = several & (number < counts.take(turn) - 1)
+    ends[goes_on] = starts[goes_on.nonzero()[0] + 1] - 1
+    of_passage, lengths[several] = np.divmod(turns.codes.take(marks), MARK_LENGTH)
+    flags[several] = of_passage | (flags[several] & ASSISTANT)
+    kept = ((turn < size) | (number < REACH) | (number >= counts.take(turn) - REACH)).nonzero()[0]
+    found = turn.take(kept)
+    is_candidate = found < size
+    return replace(
+        turns,
+        keys=turns.keys.take(found),
+        passages=number.take(kept).astype(np.int32),
+        several=several.take(kept),
+        sessions=turns.sessions.take(found),
+        event_times=turns.event_times.take(found),
+        speakers=turns.speakers.take(found),
+        flags=flags.take(kept),
+        lengths=lengths.take(kept),
+        starts=starts.take(kept),
+        sizes=(ends - starts).take(kept).astype(np.intp),
+        nearby=_nearby(turns.nearby, found, number.take(kept), counts),
+    ), int(is_candidate.sum())
+
+
+def _nearby(
+    nearby: NDArray[np.intp], turn: NDArray[np.intp], number: NDArray[np.intp], counts: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Return the places one and two before and after each passage of a candidate, intp[2 * REACH, passages].
+
+    Args:
+        nearby: intp[2 * REACH, candidates], the turns before and after each candidate.
+        turn, number: of each passage that is kept, its turn and its place there.
+        counts: how many passages each turn has.
+    """
+    mine = np.arange(int((turn < nearby.shape[1]).sum()))
+    turn_of, first = turn.take(mine), turn.searchsorted(np.arange(len(counts)))
+    last = turn.searchsorted(np.arange(len(counts)), "right") - 1
+    left = counts.take(turn_of) - 1 - number.take(mine)
+    found = []
+    for before, inside, edge, step in ((True, number.take(mine), last, -1), (False, left, first, 1)):
+        next_turn, further = nearby[:REACH, turn_of] if before else nearby[REACH:, turn_of]
+        outside = edge.take(next_turn)
+        beyond = np.where(counts.take(next_turn) > 1, outside + step, edge.take(further))
+        found.append(np.where(inside >= 1, mine + step, outside))
+        found.append(np.where(inside >= REACH, mine + REACH * step, np.where(inside == 1, outside, beyond)))
+    return np.array(found, np.intp)
 
 
 def codes_of(terms: Sequence[str]) -> NDArray[np.uint32]:
@@ -163,15 +246,15 @@ def codes_of(terms: Sequence[str]) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordVectors:
-    """The vectors of the words of some turns, one below the other.
+    """The vectors of the words of some passages, one below the other.
 
     Attributes:
-        keys: int64[k], the turns that have any, in any order.
-        starts: intp[k], the row at which those of each turn begin.
+        places: intp[k], the places in `Turns` of the passages that have any, in any order.
+        starts: intp[k], the row at which those of each passage begin.
         codes: int8[rows, width]; 127 stands for 1.
     """
 
-    keys: Keys
+    places: NDArray[np.intp]
     starts: NDArray[np.intp]
     codes: NDArray[np.int8]
 

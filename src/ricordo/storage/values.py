@@ -278,11 +278,15 @@ class FormerText(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewVectors:
-    """A node's vector and those of its words, made from `content`."""
+    """A node's vector, those of its passages if it has several, and those of its words, made from `content`.
+
+    The words of each passage but the first come after a row of zeros, and a piece that stands for it.
+    """
 
     key: int
     content: str
     vector: NDArray[np.float32]
+    passages: NDArray[np.float32] | None = None
     pieces: tuple[str, ...] = ()
     words: NDArray[np.float32] | None = None
 

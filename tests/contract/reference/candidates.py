@@ -37,7 +37,7 @@ from ricordo.storage.candidates import (
     inverse_frequency,
     live_newer,
 )
-from ricordo.text.analyzer import HEADER, term_code, traits_of
+from ricordo.text.passages import HEADER, term_code, traits_of
 from tests.contract.reference.tables import Row
 from tests.contract.reference.terms import all_terms_of, terms_of
 

@@ -132,9 +132,14 @@ _GIVE_UP_AFTER = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedded:
-    """A text's vector (None where it failed), its content words as the model cuts them, and float32[words, k]."""
+    """A text's vector (None where it failed), its content words as the model cuts them, and float32[words, k].
+
+    `passages`: float32[passages, d] of a text that was embedded in several. The words of each but the first then come
+    after `PASSAGE_BREAK`, whose vector is zero.
+    """
 
     vector: Vector | None
+    passages: Vector | None = None
     pieces: tuple[str, ...] = ()
     words: Vector | None = None
 
@@ -154,6 +159,41 @@ async def embed_with_words(embedder: Embedder, texts: Sequence[str], kind: Kind)
     except Exception as error:  # noqa: BLE001 - an embedder may be third-party code, and words are optional
         _log.warning("%s returned no words: %s", embedder.name, type(error).__name__)
         return [Embedded(vector=vector) for vector in vectors]
+
+
+PASSAGE_BREAK = "¶"
+
+
+async def embed_passages(embedder: Embedder, texts: Sequence[Sequence[str]]) -> list[Embedded]:
+    """Embed texts given as their passages, each passage once. The vector of a text is the mean of its passages', of
+    length 1; a text with a passage that failed has none. Raises nothing.
+    """
+    made = await embed_with_words(embedder, [passage for text in texts for passage in text], "passage")
+    found, at = [], 0
+    for text in texts:
+        parts, at = made[at : at + len(text)], at + len(text)
+        found.append(parts[0] if len(parts) == 1 else _joined(parts))
+    return found
+
+
+def _joined(parts: Sequence[Embedded]) -> Embedded:
+    import numpy as np
+
+    vectors = [each.vector for each in parts if each.vector is not None]
+    if len(vectors) < len(parts):
+        return Embedded(vector=None)
+    passages = np.stack(vectors)
+    mean = passages.mean(axis=0)
+    vector = np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-9), np.float32)
+    width = next((each.words.shape[1] for each in parts if each.words is not None), 0)
+    if not width:
+        return Embedded(vector=vector, passages=passages)
+    gap, none = np.zeros((1, width), np.float32), np.empty((0, width), np.float32)
+    pieces, words = list(parts[0].pieces), [none if parts[0].words is None else parts[0].words]
+    for each in parts[1:]:
+        pieces += [PASSAGE_BREAK, *each.pieces]
+        words += [gap, none if each.words is None else each.words]
+    return Embedded(vector=vector, passages=passages, pieces=tuple(pieces), words=np.concatenate(words))
 
 
 async def embed_question(embedder: Embedder, text: str) -> Embedded:

@@ -14,7 +14,7 @@ from ricordo.clock import to_ms
 from ricordo.errors import NotFoundError
 from ricordo.model import Change, Closing, Edge, Entity, NameMove, Node, Reason, Relation, Review, Run, Scope, Session
 from ricordo.storage import faults
-from ricordo.storage.database.connection import all_terms, stored_terms
+from ricordo.storage.database.connection import besides_terms, stored_terms
 from ricordo.storage.database.hashes import bare, sealed
 from ricordo.storage.database.history import TABLES, put_back, restored_rows
 from ricordo.storage.database.integrity import put_commit, settle_digest
@@ -34,8 +34,8 @@ from ricordo.storage.database.statements import (
     shelf_of,
     sql,
 )
-from ricordo.text import raw_words, statement_line
-from ricordo.text.analyzer import traits_of
+from ricordo.text import index_terms, raw_words, statement_line
+from ricordo.text.passages import traits_of
 
 # The share of the remaining way to 1 that the strength of an association grows by each time.
 _ASSOCIATED = 0.3
@@ -63,14 +63,13 @@ class Rows:
 
     def index(self, row: Row, *, is_live: bool) -> None:
         """Add what is derived from the row of a new node: terms, features, and its part in the counts."""
-        key, _, space, shelf, _, _, content, _, _, speaker, session, tags, _, event_time, *_ = row
+        key, _, space, shelf, _, _, content, _, role, speaker, session, tags, _, event_time, *_ = row
         words = raw_words(content)
-        terms = all_terms(content, tags, speaker, words)
+        terms, besides = index_terms(content, words), besides_terms(tags, speaker)
         statement = "node_index" if is_live else "node_index_closed"
-        self.by_statement[statement].append((key, stored_terms(terms, f"{space}{shelf}")))
-        self.by_statement["node_traits"].append(
-            (key, space, session or 0, event_time, speaker, traits_of(content, terms, words))
-        )
+        self.by_statement[statement].append((key, stored_terms(terms + besides, f"{space}{shelf}")))
+        traits = traits_of(content, terms, besides, words, is_assistant=role == "assistant")
+        self.by_statement["node_traits"].append((key, space, session or 0, event_time, speaker, traits))
         if is_live and shelf == "k" and (line := statement_line(content)):
             self.by_statement["node_slot"].append((key, space, line))
         if is_live:

@@ -37,11 +37,12 @@ from ricordo.storage.candidates import (
     CandidateSet,
     Shortlist,
     Turns,
+    in_passages,
     inverse_frequency,
     live_newer,
 )
 from ricordo.storage.database import turns
-from ricordo.storage.database.embeddings import EmbeddingModels, VectorShelves, centre, word_vectors
+from ricordo.storage.database.embeddings import EmbeddingModels, VectorShelves, centre, passage_cosines, word_vectors
 from ricordo.storage.database.entities import Graph
 from ricordo.storage.database.nodes import Nodes, Statistics
 from ricordo.storage.database.statements import Statements, Unchanged
@@ -387,28 +388,29 @@ def _read(search: _Search, found: Mapping[str, Found]) -> CandidateRows | None:
     if not len(chosen):
         return None
     best = np.fromiter(islice(found.get("words", ()), EXPANDED), np.int64)
-    read, size, counts = _turns(search, chosen, best)
-    if not size:
+    whole, turns = _turns(search, chosen, best)
+    if not turns:
         return None
+    read, size = in_passages(whole, turns)
     model, width = search.query.word_model, search.query.word_width
     return CandidateRows(
         turns=read,
         size=size,
-        counts=counts,
-        cosines=np.append(_cosines(search, read.keys[:-1]), np.float32(0)),  # nobody means nothing
+        counts=read.counts(tuple(search.terms)),
+        cosines=_cosines(search, read),
         about=_about(search, read.keys[:size]),
-        words=word_vectors(search.snapshot, model, read.keys.tolist(), width=width) if width else None,
+        words=word_vectors(search.snapshot, model, read, width=width) if width else None,
         directions=_directions(search, read.keys[:size]) if search.query.directions else (),
     )
 
 
-def _turns(search: _Search, chosen: Keys, best: Keys) -> tuple[Turns, int, Floats]:
-    """The candidates and what is around them, the number of candidates, and how often each turn holds each term."""
-    snapshot, terms, shelves = search.snapshot, tuple(search.terms), search.shelves
+def _turns(search: _Search, chosen: Keys, best: Keys) -> tuple[Turns, int]:
+    """The candidates and what is around them, and the number of candidates."""
+    snapshot, shelves = search.snapshot, search.shelves
     # Turns that became knowledge stand around others, and are no candidates unless they are asked for.
     has_hidden = _CONSOLIDATED not in shelves and snapshot.statistics.size(search.query.scope, (_CONSOLIDATED,))[0] > 0
     with snapshot.turns(shared=not search.archived) as table:
-        found, size = table.around(
+        return table.around(
             snapshot,
             chosen,
             best,
@@ -417,8 +419,6 @@ def _turns(search: _Search, chosen: Keys, best: Keys) -> tuple[Turns, int, Float
             spaces=search.spaces,
             shelves=shelves if has_hidden else None,
         )
-        counts = table.counts(snapshot, terms, found, search.spaces)
-    return found, size, found.counts(terms) if counts is None else counts
 
 
 def _about(search: _Search, keys: Keys) -> NDArray[np.bool_]:
@@ -429,13 +429,21 @@ def _about(search: _Search, keys: Keys) -> NDArray[np.bool_]:
     return about
 
 
-def _cosines(search: _Search, keys: Keys) -> Floats:
-    cosines = np.zeros(len(keys), np.float32)
+def _cosines(search: _Search, turns: Turns) -> Floats:
+    """The cosine of each passage; a memory with one passage has one vector. Nobody means nothing."""
+    cosines = np.zeros(len(turns), np.float32)
     for model, vector in search.query.vectors.items():
+        asked = search.snapshot, turns.keys[:-1], vector
         found = search.snapshot.vector_shelves.cosines(
-            search.snapshot, keys, vector, model=model, spaces=search.spaces, shelves=search.shelves
+            *asked, model=model, spaces=search.spaces, shelves=search.shelves
         )
-        cosines = np.where((cosines == 0) & ~np.isnan(found), found, cosines)
+        several = turns.several.nonzero()[0]
+        if len(several):
+            mean = centre(
+                search.snapshot, model=model, dimension=len(vector), spaces=search.spaces, shelves=search.shelves
+            )
+            found[several] = passage_cosines(search.snapshot, model, turns, several, vector, mean=mean)
+        cosines[:-1] = np.where((cosines[:-1] == 0) & ~np.isnan(found), found, cosines[:-1])
     return cosines
 
 

@@ -16,7 +16,7 @@ from ricordo.model import Durability
 from ricordo.storage.database.hashes import former_hash, row_sum
 from ricordo.storage.sql import patient, translated
 from ricordo.text import index_terms, statement_line
-from ricordo.text.analyzer import traits_of
+from ricordo.text.passages import traits_of
 
 APPLICATION_ID = 0x52434F52
 """`RCOR`: marks a SQLite file as a Ricordo store."""
@@ -61,14 +61,15 @@ def add_functions(connection: apsw.Connection) -> None:
         connection.create_scalar_function(name, function, arguments, deterministic=True)
 
 
-def all_terms(content: str, tags: str, speaker: str | None, words: list[str] | None = None) -> list[str]:
+def all_terms(content: str, tags: str, speaker: str | None) -> list[str]:
     """Return the index terms of a node: those of its text, its tags (a JSON list) and its speaker."""
-    terms = index_terms(content, words)
-    if tags != "[]":
-        terms += [term for tag in json.loads(tags) for term in index_terms(tag)]
-    if speaker:
-        terms += _terms_of_speaker(speaker)
-    return terms
+    return index_terms(content) + besides_terms(tags, speaker)
+
+
+def besides_terms(tags: str, speaker: str | None) -> list[str]:
+    """Return the index terms of a node's tags (a JSON list) and speaker."""
+    terms = [] if tags == "[]" else [term for tag in json.loads(tags) for term in index_terms(tag)]
+    return [*terms, *_terms_of_speaker(speaker)] if speaker else terms
 
 
 _terms_of_speaker = lru_cache(maxsize=4_096)(index_terms)
@@ -80,9 +81,14 @@ def stored_terms(terms: Sequence[str], shelf: str) -> str:
     return ending.join(terms) + ending if terms else ""
 
 
+def _traits_of(content: str, tags: str, speaker: str | None, role: str | None) -> bytes:
+    besides = besides_terms(tags, speaker)
+    return traits_of(content, index_terms(content), besides, is_assistant=role == "assistant")
+
+
 _FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "index_terms": (lambda text, tags, speaker, shelf: stored_terms(all_terms(text, tags, speaker), str(shelf)), 4),
-    "traits_of": (lambda text, tags, speaker: traits_of(text, all_terms(text, tags, speaker)), 3),
+    "traits_of": (_traits_of, 4),
     "char_count": (len, 1),  # SQLite's own `length` stops at the first NUL, and its `replace` cannot replace one
     "statement_line": (statement_line, 1),
     "case_folded": (lambda text: str(text).casefold(), 1),  # SQLite's own `lower` knows only ASCII

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from ricordo.errors import InvalidError
 from ricordo.storage import faults
-from ricordo.storage.candidates import WordVectors
+from ricordo.storage.candidates import Turns, WordVectors
 from ricordo.storage.database.statements import Group, Statements
 from ricordo.storage.database.vector_index import SKETCH_FROM, Room, VectorIndex, check_scales
-from ricordo.storage.database.vector_math import Centre, centred_cosines, pack_segment
+from ricordo.storage.database.vector_math import Centre, centred_cosines, decode_rows, pack_segment, stretches
 from ricordo.storage.values import EmbeddingModel, ModelState
 
 PACK_ROWS = 16_384
@@ -310,16 +310,68 @@ def _read_into(snapshot: Statements, column: str, key: int, arrays: Sequence[NDA
             blob.read_into(array.data.cast("B"))
 
 
-def word_vectors(snapshot: Statements, model: int, keys: Sequence[int], *, width: int) -> WordVectors:
-    """Return the vectors of the words of some nodes."""
-    rows = snapshot.rows("word_vectors_of", {"model": model, "nodes": json.dumps(keys)})
-    nodes, vectors = zip(*rows, strict=True) if rows else ((), ())
-    starts = np.cumsum([0, *map(len, vectors)], dtype=np.intp)[:-1] // width
+def word_vectors(snapshot: Statements, model: int, turns: Turns, *, width: int) -> WordVectors:
+    """Return the vectors of the words of some passages."""
+    rows = snapshot.rows("word_vectors_of", {"model": model, "nodes": json.dumps(np.unique(turns.keys).tolist())})
+    codes = np.frombuffer(b"".join([vectors for _, vectors in rows]), np.int8).reshape(-1, width)
+    ends = np.cumsum([len(vectors) // width for _, vectors in rows], dtype=np.intp)
+    nodes, starts = np.array([node for node, _ in rows], np.int64), np.append(0, ends)[:-1].astype(np.intp)
+    if turns.several.any():
+        return _by_passage(turns, nodes, starts, ends, codes)
+    order = turns.keys.argsort()
+    return WordVectors(places=order[turns.keys.searchsorted(nodes, sorter=order)], starts=starts, codes=codes)
+
+
+def _by_passage(
+    turns: Turns, nodes: Keys, starts: NDArray[np.intp], ends: NDArray[np.intp], codes: NDArray[np.int8]
+) -> WordVectors:
+    """Return the vectors of words by passage. A row of zeros stands between the passages of a memory."""
+    gaps = np.flatnonzero(~codes.any(axis=1))
+    of_gap = np.arange(len(nodes)).repeat(ends - starts).take(gaps)
+    whose = np.concatenate((np.arange(len(nodes)), of_gap))
+    begins = np.concatenate((starts, gaps + 1))
+    order = np.lexsort((begins, whose))
+    whose, begins = whose.take(order), begins.take(order)
+    number = np.arange(len(whose)) - whose.searchsorted(whose)
+    is_last = np.append(whose[1:] != whose[:-1], True)
+    until = np.where(is_last, ends.take(whose), np.append(begins[1:], 0) - 1)
+    place_of = {
+        pair: place for place, pair in enumerate(zip(turns.keys.tolist(), turns.passages.tolist(), strict=True))
+    }
+    pairs = zip(nodes.take(whose).tolist(), number.tolist(), strict=True)
+    places = np.array([place_of.get(pair, -1) for pair in pairs], np.intp)
+    kept = ((places >= 0) & (until > begins)).nonzero()[0]
+    sizes = (until - begins).take(kept)
     return WordVectors(
-        keys=np.array(nodes, np.int64),
-        starts=starts,
-        codes=np.frombuffer(b"".join(vectors), np.int8).reshape(-1, width),
+        places=places.take(kept),
+        starts=(sizes.cumsum() - sizes).astype(np.intp),
+        codes=codes.take(stretches(begins.take(kept), sizes), axis=0),
     )
+
+
+def passage_cosines(
+    snapshot: Statements,
+    model: int,
+    turns: Turns,
+    places: NDArray[np.intp],
+    vector: NDArray[np.float32],
+    *,
+    mean: NDArray[np.float32],
+) -> Scores:
+    """Return the centred cosines of some passages of memories that have several, float32[n]; NaN without a vector."""
+    nodes = np.unique(turns.keys.take(places)).tolist()
+    rows = snapshot.rows("passage_vectors_of", {"model": model, "nodes": json.dumps(nodes)})
+    segments = {node: decode_rows(vectors, len(vector)) for node, vectors in rows}
+    found = np.full((len(places), len(vector)), np.nan, np.float32)
+    for row, (node, number) in enumerate(
+        zip(turns.keys.take(places).tolist(), turns.passages.take(places).tolist(), strict=True)
+    ):
+        if node in segments and number < len(segments[node]):
+            found[row] = segments[node][number]
+    found -= mean
+    asked = vector - mean
+    norms = np.linalg.norm(found, axis=1) * np.linalg.norm(asked)
+    return np.asarray(found @ asked / np.maximum(norms, 1e-9), np.float32)
 
 
 def centre(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ricordo.storage.candidates import Turns, codes_of
 from ricordo.storage.database.statements import Row, Statements
 from ricordo.storage.database.vector_math import ascending, runs_of, stretches
-from ricordo.text.analyzer import HEADER
+from ricordo.text.passages import HEADER
 
 Floats = NDArray[np.float32]
 Keys = NDArray[np.int64]
@@ -40,9 +40,6 @@ _CLOSE = 4
 
 # So many may have come, anybody's, after the words of all were put in order; when there are more, full text tells.
 _LATER_MOST = 5_000
-
-# Holders of the words of a question are looked through up to so many; more of them than candidates have words.
-_OCCURRENCES_MOST = 20_000
 
 # Row 0 stands for no turn: the end of a session, or an unknown neighbour.
 _NOBODY = 0
@@ -261,28 +258,6 @@ class TurnTable:
         found = [each.of(asked) for each in held]
         return found[0] if len(found) == 1 else [np.concatenate(each) for each in zip(*found, strict=True)]
 
-    def counts(
-        self, snapshot: Statements, terms: Sequence[str], turns: Turns, spaces: tuple[int, ...]
-    ) -> Floats | None:
-        """What `turns.counts` gives, from who holds each term: far fewer than there are words in turns. None where that
-        is not in memory, or where it is more.
-        """
-        held, asked, size = self._holders(snapshot, spaces), codes_of(terms), len(turns)
-        found = [each.occurrences(asked, most=_OCCURRENCES_MOST) for each in held]
-        known = [each for each in found if each is not None]
-        if not known or len(known) < len(found):
-            return None
-        at, places = self._found(turns.keys[:-1]), self._places
-        places[at] = np.arange(len(at))
-        counts = np.zeros(len(asked) * size)
-        for rows, keys, times in known:
-            held_at = places.take(self._row_of.take(keys))
-            here = (held_at >= 0).nonzero()[0]
-            cells = rows.take(here) * size + held_at.take(here)
-            counts += np.bincount(cells, times.take(here), minlength=len(counts))
-        places[at] = -1
-        return counts.reshape(len(asked), size).astype(np.float32)
-
     def _holders(self, snapshot: Statements, spaces: tuple[int, ...]) -> list[Holders]:
         """Who holds which word of all live turns of some spaces; none where that is not in memory."""
         held = self._held
@@ -363,6 +338,8 @@ class TurnTable:
         rows = self._rows.take(at)  # an eighth of what `[at]` takes, with rows of many fields
         return Turns(
             keys=self._keys.take(at),
+            passages=np.zeros(len(at), np.int32),
+            several=np.zeros(len(at), np.bool_),
             sessions=rows["session"],
             event_times=rows["event_time"],
             speakers=rows["speaker"],
@@ -537,18 +514,6 @@ class Holders:
         """For each of some codes the turns that hold it, ascending."""
         spans = zip(*(each.tolist() for each in self._spans(asked)), strict=True)
         return [(self._both[begin:end] & _KEY).astype(np.int64) for begin, end in spans]
-
-    def occurrences(self, asked: Codes, *, most: int) -> tuple[NDArray[np.intp], Keys, NDArray[np.uint32]] | None:
-        """Return (index of the code, turn, count) for each code and each turn with it; None if there are more than
-        `most`.
-        """
-        begins, ends = self._spans(asked)
-        sizes = ends - begins
-        if sizes.sum() > most:
-            return None
-        where = stretches(begins, sizes)
-        keys = (self._both.take(where) & _KEY).astype(np.int64)
-        return np.arange(len(asked)).repeat(sizes), keys, self._times.take(where)
 
     def _spans(self, asked: Codes) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Where the turns of each code begin and end."""

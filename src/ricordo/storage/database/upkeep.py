@@ -117,7 +117,11 @@ def put_vectors(snapshot: Statements, model: int, dimension: int, found: Sequenc
         embedding = snapshot.value("embedding_insert", values)
         if embedding is None:
             left = new.key if left is None else left
-        elif new.words is not None:
+            continue
+        if new.passages is not None:
+            vectors = b"".join(encode(each, dimension) for each in new.passages)
+            snapshot.rows("passage_vectors_insert", {"embedding": embedding, "vectors": vectors})
+        if new.words is not None:
             words = {"embedding": embedding, "pieces": " ".join(new.pieces), "vectors": encode_words(new.words)}
             snapshot.rows("word_vectors_insert", words)
     return left

@@ -73,6 +73,13 @@ def decode(encoded: bytes) -> NDArray[np.float32]:
     return np.frombuffer(encoded, np.int8, offset=4).astype(np.float32) * np.float32(scale)
 
 
+def decode_rows(encoded: bytes, dimension: int) -> NDArray[np.float32]:
+    """The vectors that were encoded one after the other, float32[n, dimension]."""
+    rows = np.frombuffer(encoded, np.uint8).reshape(-1, 4 + dimension)
+    scales = np.ascontiguousarray(rows[:, :4]).view("<f4")
+    return np.asarray(rows[:, 4:].view(np.int8) * scales, np.float32)
+
+
 def pack_segment(keys: Iterable[int], rows: Iterable[bytes]) -> bytes:
     """Many encoded rows as one blob, by column: int64 keys, float32 scales, int8 codes; little-endian.
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from ricordo.clock import from_ms, to_ms
 from ricordo.model import RowState
+from ricordo.text.passages import passages_of
 
 Line = dict[str, Any]
 """A parsed line: field to value."""
@@ -267,10 +268,15 @@ def _sum_of(plain: bytes) -> bytes:
 
 
 def content_hash(content: str, speaker: str | None) -> str:
-    """Return the hash of the text a vector was computed from."""
-    return blake2b(f"{speaker or ''}\0{content}".encode(), digest_size=12).hexdigest()
+    """Return the hash of the text that vectors were computed from, passage by passage."""
+    passages = len(passages_of(content))
+    return _hash(f"{speaker or ''}\0{content}" if passages == 1 else f"{passages}\0{speaker or ''}\0{content}")
+
+
+def _hash(text: str) -> str:
+    return blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 def line_mark(line: Line) -> str:
     """Return the mark by which a commit names a line it has adopted."""
-    return content_hash(json.dumps(line, sort_keys=True, ensure_ascii=True), None)
+    return _hash("\0" + json.dumps(line, sort_keys=True, ensure_ascii=True))

@@ -261,12 +261,15 @@ def put_vector(
         return
     vector, pieces = base64_bytes(line.get("vector")), line.get("pieces")
     words = None if pieces is None else base64_bytes(line.get("words"))
-    if len(vector) != dimension + 4:
+    passages = base64_bytes(line.get("passages", ""))
+    if len(vector) != dimension + 4 or len(passages) % (dimension + 4):
         raise LineError("a vector of another length")
     count = len(pieces.split(" ")) if isinstance(pieces, str) and pieces else 0
     if words is not None and (count == 0 or len(words) < count or len(words) % count):
         raise LineError("the number of word vectors is wrong")
     embedding = connection.execute(sql("vector_put"), (key, model, vector)).get
+    if embedding is not None and passages:
+        connection.execute(sql("passage_vectors_insert"), {"embedding": embedding, "vectors": passages})
     if embedding is not None and words is not None:
         values = {"embedding": embedding, "pieces": pieces, "vectors": words}
         connection.execute(sql("word_vectors_insert"), values)

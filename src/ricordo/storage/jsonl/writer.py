@@ -177,9 +177,11 @@ def vector_lines(connection: apsw.Connection, node: int, model: int) -> list[Fil
             (VECTORS, summed({"memory": memory, "model": name, "dimension": dimension, "removed": True}))
             for memory, name, dimension in gone
         ]
-    memory, name, dimension, content, speaker, vector, pieces, words = row
+    memory, name, dimension, content, speaker, vector, passages, pieces, words = row
     line: Line = {"memory": memory, "model": name, "dimension": dimension}
     line |= {"made_from": content_hash(content, speaker), "vector": b64encode(vector).decode()}
+    if passages is not None:
+        line["passages"] = b64encode(passages).decode()
     if pieces is not None:
         line |= {"pieces": pieces, "words": b64encode(words).decode()}
     return [(VECTORS, summed(line))]

@@ -231,7 +231,7 @@ def analyzer_version() -> str:
     return "+".join([_ANALYZER, *codes])
 
 
-_ANALYZER = "3"
+_ANALYZER = "4"
 """Counts changes of the analysis of text: one that alters what is stored takes the next number."""
 
 

@@ -389,6 +389,8 @@ class Questions:
     a_time: Patterns = ()
     a_number: Patterns = ()
     a_name: Patterns = ()
+    of_assistant: Patterns = ()
+    of_both: Patterns = ()
     causal: Patterns = ()
     exemplars: Mapping[str, Words] = field(default_factory=dict)
 

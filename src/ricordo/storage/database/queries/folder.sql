@@ -25,9 +25,9 @@ DELETE FROM temp.touched
 
 -- name: vector_lines
 -- The vectors of a node under one model, with the hash of their source text.
-SELECT n.id, m.name, m.dimension, n.content, n.speaker, e.vector, w.pieces, w.vectors
+SELECT n.id, m.name, m.dimension, n.content, n.speaker, e.vector, p.vectors, w.pieces, w.vectors
 FROM embeddings e JOIN nodes n ON n.key = e.node JOIN models m ON m.key = e.model
-  LEFT JOIN word_vectors w ON w.embedding = e.id
+  LEFT JOIN passage_vectors p ON p.embedding = e.id LEFT JOIN word_vectors w ON w.embedding = e.id
 WHERE e.node = ?1 AND e.model = ?2
 
 -- name: vector_gone

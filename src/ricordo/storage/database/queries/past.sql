@@ -76,7 +76,7 @@ WHERE key IN (SELECT value FROM json_each(:nodes))
 
 -- name: nodes_traits_again
 -- Runs next to the INSERT, as for new nodes. Readers that cache turns see them when they are opened.
-INSERT INTO traits SELECT key, space, coalesce(session, 0), event_time, speaker, traits_of(content, tags, speaker)
+INSERT INTO traits SELECT key, space, coalesce(session, 0), event_time, speaker, traits_of(content, tags, speaker, source_role)
 FROM nodes WHERE key IN (SELECT value FROM json_each(:nodes))
 
 -- name: nodes_reopen

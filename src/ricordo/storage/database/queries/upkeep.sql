@@ -65,7 +65,7 @@ SELECT (SELECT count(*) FROM (SELECT key FROM nodes EXCEPT SELECT node FROM trai
   + (SELECT count(*) FROM (SELECT node FROM traits EXCEPT SELECT key FROM nodes))
   + (SELECT count(*) FROM nodes n JOIN traits t ON t.node = n.key
     WHERE (t.space, t.session, t.event_time, t.speaker, t.traits) IS NOT
-      (n.space, coalesce(n.session, 0), n.event_time, n.speaker, traits_of(n.content, n.tags, n.speaker)))
+      (n.space, coalesce(n.session, 0), n.event_time, n.speaker, traits_of(n.content, n.tags, n.speaker, n.source_role)))
   + (SELECT count(*) FROM (SELECT key FROM live_nodes EXCEPT SELECT id FROM nodes_fts_docsize))
   + (SELECT count(*) FROM (SELECT id FROM nodes_fts_docsize EXCEPT SELECT key FROM live_nodes))
   + (SELECT count(*) FROM (SELECT key FROM nodes WHERE closed_at IS NOT NULL EXCEPT SELECT id FROM archive_fts_docsize))
@@ -93,7 +93,7 @@ INSERT INTO archive_fts (rowid, terms) SELECT key, index_terms(content, tags, sp
 WHERE closed_at IS NOT NULL
 
 -- name: features_refill
-UPDATE traits SET traits = (SELECT traits_of(content, tags, speaker) FROM nodes WHERE key = traits.node)
+UPDATE traits SET traits = (SELECT traits_of(content, tags, speaker, source_role) FROM nodes WHERE key = traits.node)
 
 -- name: slots_clear
 DELETE FROM slots

@@ -40,6 +40,13 @@ ON CONFLICT DO NOTHING RETURNING id
 -- name: word_vectors_insert
 INSERT INTO word_vectors VALUES (:embedding, :pieces, :vectors)
 
+-- name: passage_vectors_insert
+INSERT INTO passage_vectors VALUES (:embedding, :vectors)
+
+-- name: passage_vectors_of
+SELECT e.node, p.vectors FROM embeddings e JOIN passage_vectors p ON p.embedding = e.id
+WHERE e.model = :model AND e.node IN (SELECT value FROM json_each(:nodes))
+
 -- name: word_vectors_of
 SELECT e.node, w.vectors FROM embeddings e JOIN word_vectors w ON w.embedding = e.id
 WHERE e.model = :model AND length(w.vectors) > 0 AND e.node IN (SELECT value FROM json_each(:nodes))

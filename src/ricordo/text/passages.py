@@ -1,0 +1,177 @@
+"""A text as passages: where they begin and end, and what search keeps of each. Pure.
+
+A passage is a run of whole sentences of some 60 to 120 words. It is embedded and weighed as one; a short text is one
+passage. Code and tables have no sentences and are cut at their lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from struct import Struct
+from zlib import crc32
+
+from ricordo.text.analyzer import QUESTION_MARKS, first_person_words, index_terms, raw_words
+from ricordo.text.dates.grammar import holds_year, names_time
+from ricordo.text.languages import ByWord, LanguageSet, cached, languages_of
+
+LEAST, MOST = 360, 720
+"""Characters of a passage, about 60 and 120 English words. Characters of Chinese, Japanese and Korean count three."""
+
+_STOPS, _WIDE_STOPS = ".!?…؟।", "。！？"
+_INSIDE = rf"[^\n{_STOPS}{_WIDE_STOPS}]*"
+# A full stop inside a number or an address ends no sentence.
+_SENTENCE = re.compile(
+    rf"{_INSIDE}(?:[{_STOPS}](?!\s){_INSIDE})*(?:[{_STOPS}]+[\"'”’»)\]]*\s*|[{_WIDE_STOPS}]+|\n\s*|\Z)"
+)
+_WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003fa1f]")
+
+
+def passages_of(text: str) -> list[tuple[int, int]]:
+    """Return where each passage of a text begins and ends, in characters, [start, end); they join without gaps.
+
+    >>> passages_of("One sentence. And another.")
+    [(0, 26)]
+    """
+    if _size(text) <= MOST:
+        return [(0, len(text))]
+    ends = _ends(text)
+    found, start, size, last = [], 0, 0, 0
+    for end in ends:
+        more = _size(text[last:end])
+        if size >= LEAST and size + more > MOST:
+            found.append((start, last))
+            start, size = last, 0
+        size, last = size + more, end
+    if found and size < LEAST // 3:  # a rest too short to say anything alone
+        start = found.pop()[0]
+    return [*found, (start, len(text))]
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text) + 2 * len(_WIDE.findall(text))
+
+
+def _ends(text: str) -> list[int]:
+    """Return where sentences end; one that is longer than a passage is cut at blanks."""
+    ends: list[int] = []
+    at = 0
+    for found in _SENTENCE.finditer(text):
+        end = found.end()
+        while end - at > LEAST:
+            cut = text.rfind(" ", at, at + LEAST)
+            at = at + LEAST if cut <= at else cut + 1
+            ends.append(at)
+        if end > at:
+            ends.append(end)
+            at = end
+    return ends
+
+
+# what search keeps
+
+ASKS = 1
+"""A question mark stands in it."""
+ENDS_ASKING = 2
+"""A question mark ends it."""
+FIRST_PERSON = 4
+"""The speaker speaks of themselves."""
+NUMBER = 8
+NAME = 16
+TIME = 32
+ASSISTANT = 64
+"""An assistant says it. A flag of whole turns."""
+
+_DIGITS = 1 << 31
+"""A flag of a word, never of a text: it has figures, which may be those of a year."""
+
+_HEAD = Struct("<II")
+HEADER = 2
+"""How many numbers precede the words: the flags above, and the length in characters."""
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+_DIGIT = re.compile(r"\d")
+# A capital within a sentence, but for that of "I'm". It stands first, so that a search looks at nothing else.
+_NAME = re.compile(r"[A-ZÀ-ÖØ-Þ\u0410-\u042f\u0401](?<=[\w,;:'’\"] .)(?!(?<=I)['’])[\w'’-]+")
+
+
+MARKS_BELOW = 1 << 16
+"""A number below this among the codes begins a passage: its flags times 1,024, plus its length in characters."""
+MARK_LENGTH = 1 << 10
+
+
+def traits_of(
+    content: str,
+    terms: Sequence[str],
+    besides: Sequence[str],
+    words: Sequence[str] | None = None,
+    *,
+    is_assistant: bool = False,
+) -> bytes:
+    """Return a text's flags, its length in characters and the code of each of its index terms, as little-endian uint32.
+
+    The terms of a text with several passages stand passage by passage, each behind its mark.
+
+    Args:
+        terms: those of the text, repeats included, in order.
+        besides: the terms it is found by besides, of its tags and speaker; each passage has them.
+        words: of the text, as `raw_words` gives them, where they are known already.
+        is_assistant: whether an assistant said it.
+    """
+    languages = languages_of(content)
+    flags = _flags(content, raw_words(content) if words is None else words, languages) | ASSISTANT * is_assistant
+    head, spans = _HEAD.pack(flags, len(content)), passages_of(content)
+    if len(spans) == 1:
+        return head + _codes(terms) + _codes(besides)
+    parts = [head]
+    for start, end in spans:
+        text = content[start:end]
+        words = raw_words(text)
+        mark = _flags(text, words, languages) * MARK_LENGTH + min(end - start, MARK_LENGTH - 1)
+        parts += [mark.to_bytes(4, "little"), _codes(index_terms(text, words, languages=languages)), _codes(besides)]
+    return b"".join(parts)
+
+
+def _codes(terms: Sequence[str]) -> bytes:
+    return b"".join(map(_CODES.__getitem__, terms))
+
+
+def term_code(term: str) -> int:
+    """Return the number of an index term, from `MARKS_BELOW` to 2**32 - 1. Two terms hardly ever share one."""
+    code = crc32(term.encode("utf-8", "ignore"))
+    return code if code >= MARKS_BELOW else code + MARKS_BELOW
+
+
+_CODES = ByWord(lambda term: term_code(term).to_bytes(4, "little"))
+
+
+def _flags(text: str, words: Sequence[str], languages: LanguageSet) -> int:
+    of_words = 0
+    for each in set(map(_flags_by_word(languages).__getitem__, words)):
+        of_words |= each
+    flags = of_words & ~_DIGITS
+    if any(mark in text for mark in QUESTION_MARKS):
+        flags |= ASKS | (ENDS_ASKING if text.rstrip().endswith(QUESTION_MARKS) else 0)
+    if not text.islower() and _NAME.search(text) is not None:
+        flags |= NAME
+    if of_words & _DIGITS and holds_year(text):
+        flags |= TIME
+    return flags
+
+
+@cached()
+def _flags_by_word(languages: LanguageSet) -> ByWord[int]:
+    """Return the flags that each word alone sets on a text in some languages, and whether the word has figures."""
+    first_person = first_person_words(languages)
+    number_words = languages.words(lambda each: each.sentences.number_words)
+
+    def flags_of(word: str) -> int:
+        letters = _LETTERS.findall(word)  # "i'm" is two words, and one of them speaks of oneself
+        flags = 0 if first_person.isdisjoint(letters) else FIRST_PERSON
+        if _DIGIT.search(word) is not None:
+            flags |= NUMBER | _DIGITS
+        if not number_words.isdisjoint(letters):
+            flags |= NUMBER
+        return flags | (TIME if names_time(letters, languages) else 0)
+
+    return ByWord(flags_of)
