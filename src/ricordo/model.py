@@ -631,6 +631,8 @@ class Hit:
 
     Attributes:
         score: comparable within one search only.
+        excerpt: of a long memory the passage that matched best, at most 1,000 characters.
+        excerpt_at: where the excerpt begins in `content`, in characters.
         evidence: ids of the messages a derived memory rests on; `get` returns them.
         trust: how much its source is believed.
         warnings: what in it reads like an instruction, if it does not come from the user.
@@ -659,6 +661,7 @@ class Hit:
     why: tuple[Share, ...] = ()
     evidence: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    excerpt_at: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from ricordo.text.passages import FIRST_PERSON, NAME, NUMBER, TIME, traits_of
 
 
 def holds(text: str, trait: int) -> bool:
-    return bool(int.from_bytes(traits_of(text, [])[:4], "little") & trait)
+    return bool(int.from_bytes(traits_of(text, [], [])[:4], "little") & trait)
 
 
 @pytest.mark.parametrize(
@@ -73,4 +73,4 @@ _PIECES = st.sampled_from(
 
 @given(st.lists(_PIECES, max_size=8).map("".join))
 def test_cached_words_change_no_result(text: str) -> None:
-    assert traits_of(text, [], raw_words(text)) == traits_of(text, [])
+    assert traits_of(text, [], [], raw_words(text)) == traits_of(text, [], [])

@@ -17,6 +17,7 @@ from ricordo.storage.values import Usage
 from ricordo.text import raw_words
 from ricordo.text.dates import format_times
 from ricordo.text.dates.resolution import with_dates
+from ricordo.text.passages import passages_of
 from ricordo.text.prompt_text import INVISIBLE, cited, reasons
 from ricordo.trust import is_untrusted, label, trust_of
 
@@ -34,15 +35,22 @@ def warnings_of(node: Node) -> tuple[str, ...]:
     return () if tier == "user" else reasons(node.content, is_foreign=is_untrusted(tier))
 
 
-def excerpt(content: str, terms: tuple[str, ...]) -> str:
-    """Return at most 1,000 characters, around the first of the terms if the text is longer."""
-    if len(content) <= EXCERPT_CHARS:
-        return content
-    folded = content.lower()
-    places = [place for place in (folded.find(term) for term in terms) if place >= 0]
-    start = max(0, min(places, default=0) - EXCERPT_CHARS // 4)
-    piece = content[start : start + EXCERPT_CHARS - 2]
-    return f"{'…' if start else ''}{piece}{'…' if start + len(piece) < len(content) else ''}"
+def excerpt_of(node: Node, *, terms: tuple[str, ...], passage: int | None = None) -> tuple[str, int]:
+    """Return at most 1,000 characters of a memory, and where they begin: the passage of that number, or what stands
+    around the first of the terms if the text is longer.
+    """
+    content = node.content
+    if passage is not None and passage < len(spans := passages_of(content)):
+        start, end = spans[passage]
+    elif len(content) <= EXCERPT_CHARS:
+        return with_dates(content, node.attributes), 0
+    else:
+        folded = content.lower()
+        places = [place for place in (folded.find(term) for term in terms) if place >= 0]
+        start = max(0, min(places, default=0) - EXCERPT_CHARS // 4)
+        end = start + EXCERPT_CHARS - 2
+    shown = with_dates(content[start:end].rstrip(), node.attributes)
+    return f"{'…' if start else ''}{shown}{'…' if end < len(content) else ''}", start
 
 
 def as_shown(snapshot: Snapshot, nodes: Mapping[int, Node]) -> dict[int, Node]:
@@ -68,8 +76,14 @@ def hit_of(
     now: int,
     zone: ZoneInfo,
     evidence: tuple[str, ...] = (),
+    passage: int | None = None,
 ) -> Hit:
-    """Return a node as a hit: its score, its time in four forms, why it was found, and its evidence."""
+    """Return a node as a hit: its score, its time in four forms, why it was found, and its evidence.
+
+    Args:
+        passage: the number of the one that matched best, of a memory with several.
+    """
+    excerpt, excerpt_at = excerpt_of(node, terms=terms, passage=passage)
     times = format_times(to_ms(node.event_time), now=now, zone=zone)
     return Hit(
         id=node.id,
@@ -86,7 +100,8 @@ def hit_of(
         trust=trust_of(node.origin, node.role),
         tags=node.tags,
         handle=handle_of(node.id),
-        excerpt=excerpt(with_dates(node.content, node.attributes), terms),
+        excerpt=excerpt,
+        excerpt_at=excerpt_at,
         event_time=node.event_time,
         event_time_iso=times.iso,
         event_time_local=times.local,

@@ -123,7 +123,7 @@ def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo, until:
         if weighed and (pool is None or plan.floor is None):
             degraded.append("relevance: no time left")
     best = (weighed if judged is None else list(judged.kept))[: query.limit]
-    hits = _hits(best, known, ranking if traced else None, plan, zone=zone)
+    hits = _hits(best, known, ranking if traced else None, pool, plan, zone=zone)
     key_of = {known.nodes[each.key].id: each.key for each in best if each.key in known.nodes}
     absence = None
     if query.why_not is not None:
@@ -271,7 +271,7 @@ def _under_floor(known: Shortlist, judged: Judged | None) -> tuple[tuple[str, fl
 
 
 def _hits(
-    best: Sequence[Ranked], known: Shortlist, ranking: Ranking | None, plan: Plan, *, zone: ZoneInfo
+    best: Sequence[Ranked], known: Shortlist, ranking: Ranking | None, pool: Pool | None, plan: Plan, *, zone: ZoneInfo
 ) -> tuple[Hit, ...]:
     present = {each.key: known.nodes[each.key] for each in best if each.key in known.nodes}
     nodes = without_withheld(present, known.shown)
@@ -284,10 +284,18 @@ def _hits(
             now=plan.now,
             zone=zone,
             evidence=known.evidence.get(each.key, ()),
+            passage=None if each.key in known.shown else _passage(pool, each),
         )
         for each in best
         if each.key in nodes
     )
+
+
+def _passage(pool: Pool | None, ranked: Ranked) -> int | None:
+    """Return the number of the passage a memory ranks by; None if it has only one, or took the place of another."""
+    if pool is None or pool.turns.keys[ranked.place] != ranked.key or not pool.turns.several[ranked.place]:
+        return None
+    return int(pool.turns.passages[ranked.place])
 
 
 def results_of(found: Found, plan: Plan, *, embedding_ms: float, degraded: tuple[str, ...], traced: bool) -> Results:

@@ -34,12 +34,14 @@ from ricordo.storage.candidates import (
     CandidateSet,
     Shortlist,
     Turns,
+    in_passages,
     inverse_frequency,
     live_newer,
 )
-from ricordo.text.passages import HEADER, term_code, traits_of
+from ricordo.text import index_terms
+from ricordo.text.passages import HEADER, traits_of
 from tests.contract.reference.tables import Row
-from tests.contract.reference.terms import all_terms_of, terms_of
+from tests.contract.reference.terms import besides, terms_of
 
 Found = dict[int, float]
 
@@ -186,39 +188,43 @@ class Search:
         others = sorted({other for each in around.values() for other in each} - {0} - set(chosen))
         keys = [*chosen, *others, 0]
         nearby = np.array([[keys.index(other) for other in around[key]] for key in chosen], np.intp).T
-        turns = self._turns(keys, nearby)
+        turns, size = in_passages(self._turns(keys, nearby), len(chosen))
         linked = [self._snapshot.graph.linked_to(chosen, naming.entities) for naming in self._query.namings]
+        of_passages = turns.keys[:size].tolist()
         return CandidateRows(
             turns=turns,
-            size=len(chosen),
+            size=size,
             counts=turns.counts(self._query.terms),
-            cosines=np.zeros(len(keys), np.float32),
-            about=np.array([[key in each for key in chosen] for each in linked], np.bool_).reshape(-1, len(chosen)),
+            cosines=np.zeros(len(turns), np.float32),
+            about=np.array([[key in each for key in of_passages] for each in linked], np.bool_).reshape(-1, size),
         )
 
     def _turns(self, keys: list[int], nearby: Any) -> Turns:
         rows = [self._state.get("nodes", key) or _NOBODY for key in keys]
-        terms = [all_terms_of(row) if row["key"] else [] for row in rows]
-        traits = [
-            np.frombuffer(traits_of(row["content"], held), "<u4") if row["key"] else np.zeros(HEADER, np.uint32)
-            for row, held in zip(rows, terms, strict=True)
-        ]
+        traits = [np.frombuffer(_traits(row), "<u4") if row["key"] else np.zeros(HEADER, np.uint32) for row in rows]
         names = list(dict.fromkeys((None, *(row["speaker"] for row in rows))))
         sessions = [-row["key"] if row["session"] is None else row["session"] for row in rows]
-        sizes = np.array([len(held) for held in terms], np.intp)
+        sizes = np.array([len(each) - HEADER for each in traits], np.intp)
         return Turns(
             keys=np.array(keys, np.int64),
+            passages=np.zeros(len(keys), np.int32),
+            several=np.zeros(len(keys), np.bool_),
             sessions=np.array(sessions, np.int64),
             event_times=np.array([row["event_time"] for row in rows], np.int64),
             speakers=np.array([names.index(row["speaker"]) for row in rows], np.int32),
             names=names,
             flags=np.array([each[0] for each in traits], np.uint32),
             lengths=np.array([each[1] for each in traits], np.float32),
-            codes=np.array([term_code(term) for held in terms for term in held], np.uint32),
+            codes=np.concatenate([each[HEADER:] for each in traits]),
             starts=(sizes.cumsum() - sizes).astype(np.int64),
             sizes=sizes,
             nearby=nearby,
         )
+
+
+def _traits(row: Row) -> bytes:
+    is_assistant = row["source_role"] == "assistant"
+    return traits_of(row["content"], index_terms(row["content"]), besides(row), is_assistant=is_assistant)
 
 
 def shortlist(snapshot: Any, scope: Scope, keys: Any, *, archived: bool, now: int) -> Shortlist:
