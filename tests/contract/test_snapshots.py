@@ -252,3 +252,21 @@ async def test_live_turns_stand_around_an_archived_one_and_no_other_archived_one
     before, after = np.split(keys[found.turns.nearby], 2)
     assert before.T.tolist() == [[2, 1], [4, 2], [4, 2]]
     assert after.T.tolist() == [[4, 7], [7, 8], [7, 8]]
+
+
+async def test_a_long_turn_is_read_passage_by_passage(store):
+    paragraphs = [f"{'The peanut harvest was good. ' * 20}Paragraph {number}." for number in range(3)]
+    turns = [said("peanuts first", minutes=0, session="s"), said("\n".join(paragraphs), minutes=1, session="s")]
+    turns += [said(f"lemons {number}", minutes=2 + number, session="s") for number in range(3)]
+    await commit(store, add=tuple(turns))
+    asked = CandidateQuery(
+        scope=ME, filter=Filter(shelves=("e",)), terms=("peanut", "paragraph"), until=time.monotonic() + 60
+    )
+    rows = (await store.read(lambda tx: tx.candidates(asked))).rows
+    found = list(zip(rows.turns.keys.tolist(), rows.turns.passages.tolist(), strict=True))
+    assert found == [(1, 0), (2, 0), (2, 1), (2, 2), (3, 0), (4, 0), (5, 0), (0, 0)]
+    assert rows.turns.several.tolist() == [False, True, True, True, False, False, False, False]
+    assert rows.counts[:, 1:4].sum(axis=1).tolist() == [60, 3]
+    before_one, before_two, after_one, after_two = rows.turns.nearby[:, :4].tolist()
+    assert (before_one, before_two) == ([7, 0, 1, 2], [7, 7, 0, 1])
+    assert (after_one, after_two) == ([1, 2, 3, 4], [2, 3, 4, 5])

@@ -35,22 +35,18 @@ def warnings_of(node: Node) -> tuple[str, ...]:
     return () if tier == "user" else reasons(node.content, is_foreign=is_untrusted(tier))
 
 
-def excerpt_of(node: Node, *, terms: tuple[str, ...], passage: int | None = None) -> tuple[str, int]:
-    """Return at most 1,000 characters of a memory, and where they begin: the passage of that number, or what stands
-    around the first of the terms if the text is longer.
+def excerpt_of(content: str, terms: tuple[str, ...], *, passage: int | None = None) -> tuple[int, int]:
+    """Return where the at most 1,000 characters that are shown of a text begin and end: the passage of that number, or
+    what stands around the first of the terms if the text is longer.
     """
-    content = node.content
     if passage is not None and passage < len(spans := passages_of(content)):
-        start, end = spans[passage]
-    elif len(content) <= EXCERPT_CHARS:
-        return with_dates(content, node.attributes), 0
-    else:
-        folded = content.lower()
-        places = [place for place in (folded.find(term) for term in terms) if place >= 0]
-        start = max(0, min(places, default=0) - EXCERPT_CHARS // 4)
-        end = start + EXCERPT_CHARS - 2
-    shown = with_dates(content[start:end].rstrip(), node.attributes)
-    return f"{'…' if start else ''}{shown}{'…' if end < len(content) else ''}", start
+        return spans[passage]
+    if len(content) <= EXCERPT_CHARS:
+        return 0, len(content)
+    folded = content.lower()
+    places = [place for place in (folded.find(term) for term in terms) if place >= 0]
+    start = max(0, min(places, default=0) - EXCERPT_CHARS // 4)
+    return start, min(start + EXCERPT_CHARS - 2, len(content))
 
 
 def as_shown(snapshot: Snapshot, nodes: Mapping[int, Node]) -> dict[int, Node]:
@@ -83,7 +79,8 @@ def hit_of(
     Args:
         passage: the number of the one that matched best, of a memory with several.
     """
-    excerpt, excerpt_at = excerpt_of(node, terms=terms, passage=passage)
+    start, end = excerpt_of(node.content, terms, passage=passage)
+    shown = with_dates(node.content[start:end], node.attributes)
     times = format_times(to_ms(node.event_time), now=now, zone=zone)
     return Hit(
         id=node.id,
@@ -100,8 +97,8 @@ def hit_of(
         trust=trust_of(node.origin, node.role),
         tags=node.tags,
         handle=handle_of(node.id),
-        excerpt=excerpt,
-        excerpt_at=excerpt_at,
+        excerpt=f"{'…' if start else ''}{shown}{'…' if end < len(node.content) else ''}",
+        excerpt_at=start,
         event_time=node.event_time,
         event_time_iso=times.iso,
         event_time_local=times.local,
