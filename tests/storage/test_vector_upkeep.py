@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from ricordo.memory import Memory
 from ricordo.model import RowId, RowState
 from ricordo.storage import faults
 from ricordo.storage.database import embeddings
-from ricordo.storage.database.embeddings import VectorShelves, word_vectors
+from ricordo.storage.database.embeddings import VectorShelves
 from ricordo.storage.database.history import Ledger
 from ricordo.storage.database.upkeep import pack_full_shelves, put_vectors
 from ricordo.storage.values import NewVectors
@@ -128,9 +129,8 @@ class World:
                 key for key in answers[0] if key <= 60
             }
 
-        words = await self.store.read(
-            lambda tx: set(word_vectors(tx, self.model.key, list(range(1_000)), width=1).keys.tolist())
-        )
+        asked = {"model": self.model.key, "nodes": json.dumps(list(range(1_000)))}
+        words = await self.store.read(lambda tx: {row[0] for row in tx.rows("word_vectors_of", asked)})
         embedded = await self.store.read(lambda tx: {row[0] for row in tx.connection.execute(EMBEDDED)})
         assert words == embedded, "word vectors follow as vectors do"
 
