@@ -66,7 +66,9 @@ def test_every_table_is_in_the_files_or_rebuilt(tmp_path):
     assert truth - FORMS.keys() == set(), "a truth table needs a form in storage/database/tables.toml"
     others = tables - truth - KEPT.keys() - {*TABLES["derived"], *TABLES["own_files"]}
     assert others == set(), "say in storage/database/tables.toml what becomes of these"
-    assert {*TABLES["unsealed"]} - {"embeddings", "word_vectors"} == KEPT.keys(), "what lasts without seals has a sum"
+    assert {*TABLES["unsealed"]} - {"embeddings", "passage_vectors", "word_vectors"} == KEPT.keys(), (
+        "what lasts without seals has a sum"
+    )
     shapes = shapes_of(connection)
     fields = [(each.form.file, each.form.kind) for each in shapes.rows.values()]
     assert len(set(fields)) == len(fields), "two tables share a file and a kind of line"
@@ -113,17 +115,20 @@ async def test_a_rebuild_computes_no_vectors(folder):
 
 
 async def test_a_rebuild_restores_word_vectors(folder):
-    """Word vectors of the embedder come back, and no lines are reported as unusable."""
+    """Word and passage vectors of the embedder come back, and no lines are reported as unusable."""
     async with opened(folder, embedder=Letters()) as memory:
-        for text in ("I like green tea", "рыба", "a", "O'Brien's boat!"):
+        for text in ("I like green tea", "рыба", "a", "O'Brien's boat!", "The harvest was good this year. " * 60):
             await memory.add(text)
         await memory.settle(20)
     words = "SELECT node, pieces, hex(vectors) FROM word_vectors w JOIN embeddings e ON e.id = w.embedding ORDER BY 1"
-    before = raw(folder / "index.db").execute(words).fetchall()
+    passages = "SELECT node, hex(vectors) FROM passage_vectors p JOIN embeddings e ON e.id = p.embedding"
+    before, long = (raw(folder / "index.db").execute(each).fetchall() for each in (words, passages))
     assert before[0][1] == "I like green tea"
+    assert "¶" in before[-1][1]
+    assert [node for node, _ in long] == [5]
     without_index(folder)
     async with opened(folder, embedder=None) as memory:
-        assert raw(folder / "index.db").execute(words).fetchall() == before
+        assert [raw(folder / "index.db").execute(each).fetchall() for each in (words, passages)] == [before, long]
         assert [each for each in (await memory.doctor()).findings if not each.ok] == []
 
 

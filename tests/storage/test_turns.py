@@ -195,21 +195,6 @@ async def test_postings_in_memory_equal_the_full_text_index(store, seed):
     assert used > 10
 
 
-async def test_very_frequent_words_are_counted_turn_by_turn(store, monkeypatch):
-    await commit(store, add=tuple(said("a boat on the lake", minutes=n) for n in range(5)))
-    await store.read(lambda tx: tx.load_turns(ME))
-    assert await store.read(counted_alike)
-    monkeypatch.setattr(turns, "_OCCURRENCES_MOST", 9)
-
-    def counted(tx):
-        keys = live_turns(tx, tx.visible(ME))
-        with tx.turns() as table:
-            found, _ = table.around(tx, keys, keys, reach=2, allowed=None, spaces=tx.visible(ME))
-            return [table.counts(tx, terms, found, tx.visible(ME)) is None for terms in (("lake",), ("lake", "boat"))]
-
-    assert await store.read(counted) == [False, True]
-
-
 async def test_consolidated_turns_use_the_full_text_index(store):
     talk = [said("the lake", minutes=n) for n in range(4)]
     await commit(store, add=tuple(talk))

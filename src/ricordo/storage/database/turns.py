@@ -506,9 +506,7 @@ class Holders:
         both <<= _KEY_BITS
         both |= words.keys.astype(np.uint64).repeat(words.sizes)
         both.sort()
-        begins = runs_of(both)
-        self._both = both.take(begins)
-        self._times = np.diff(begins, append=len(both)).astype(np.uint32)
+        self._both = both.take(runs_of(both))
 
     def of(self, asked: Codes) -> list[Keys]:
         """For each of some codes the turns that hold it, ascending."""
