@@ -26,7 +26,7 @@ from ricordo.encoding.validation import (
 from ricordo.engine import Engine, StoreView
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.forgetting import erase as erasure
-from ricordo.forgetting import forget, gc, undo
+from ricordo.forgetting import forget, gc
 from ricordo.forgetting.upkeep import Upkeep
 from ricordo.model import (
     Archive,
@@ -1208,8 +1208,8 @@ class Memory:
         """
 
         def decide(tx: Snapshot) -> tuple[Change, int]:
-            change = undo.undo(tx, self._scope, commit_or_run, with_later=with_later)
-            for run in undo.undone_runs(tx, self._scope, change):
+            change = forget.undo(tx, self._scope, commit_or_run, with_later=with_later)
+            for run in forget.undone_runs(tx, self._scope, change):
                 for session in run.sessions or (None,):
                     tx.runs.note_outcome(run, session, day=self._opened.today(), at=self._opened.now())
             return change, tx.history.next_commit()
