@@ -193,6 +193,7 @@ class Engine:
             zone=self.zone,
             read=partial(self._read, scope),
             embed=self.embed_question,
+            missing=self._missing,
             warm=lambda: self._prefetch.asked(scope, by_vector=self.embedder is not None),
             exemplars=self._known_questions,
             shown=partial(self._shown, scope),
@@ -379,7 +380,7 @@ class Engine:
             refresh: read the models from the store, instead of using those of an earlier question.
         """
         if self.embedder is None:
-            return Question(degraded=await self._not_ready())
+            return Question()
         degraded = []
         self.backlog.hurry()
         found: dict[int, Embedded] = {}
@@ -401,11 +402,9 @@ class Engine:
                 degraded.append("embedding: the question's vector is unsound")
             else:
                 found[model.key] = embedded
-        # After the embedder is loaded: otherwise the first question of a process would spend this wait on loading.
-        degraded += await self._not_ready()
         return Question(vectors=found, degraded=tuple(degraded), models=known)
 
-    async def _not_ready(self) -> tuple[str, ...]:
+    async def _missing(self) -> tuple[str, ...]:
         """Wait for what is computed from memories in the background; return what is still missing."""
         wait_s = self.settings.fresh_wait_ms / 1_000
         count, is_unlinked = await self.backlog.caught_up(wait_s, most=_FRESH_MOST)

@@ -49,7 +49,7 @@ def test_the_written_settings_start_a_working_server(cli: Cli, home: Path, clien
     if client == NAMES[0]:
         environment = clean_environment() | entry.get("env", {})
         program = StdioServerParameters(command=entry["command"], args=entry["args"], env=environment)
-        assert asyncio.run(_count_tools(program)) == 6
+        assert asyncio.run(_count_tools(program)) == 7
 
 
 async def _count_tools(program: StdioServerParameters) -> int:

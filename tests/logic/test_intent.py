@@ -241,3 +241,24 @@ def test_a_question_that_names_something_is_no_follow_up(text):
 )
 def test_overviews_and_orders_of_events_have_an_intent(question, intent):
     assert intent_of(question) == intent
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tell me the peanut stories",
+        "Tell me something about Anna",
+        "Give me a few facts about the landlord",
+        "Write a poem for Anna",
+        "Erzähl mir die Geschichte von Opa",
+        "Erzähl mir was Neues von Anna",
+        "Расскажи что-нибудь про Анну",
+        "Расскажи историю про дедушку",
+        "Dime algo interesante sobre Ana",
+        "Raconte-moi quelque chose sur Anna",
+        "Raccontami qualcosa su Anna",
+        "Me conta algo sobre a Ana",
+    ],
+)
+def test_a_request_that_names_something_is_no_small_talk(text):
+    assert asked_in(text) == text

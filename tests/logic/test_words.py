@@ -38,6 +38,15 @@ def test_function_words_leave_a_question_by_its_language(question: str, terms: l
     assert question_terms(question) == terms
 
 
+def test_an_article_written_onto_a_word_leaves_the_word_findable() -> None:
+    told = index_terms("L'allergie de l'enfant n'est pas à l'école, c'est aujourd'hui")
+    for noun in ("une allergie", "cet enfant", "une école"):
+        assert set(index_terms(noun)) & set(told) - {"un", "une", "cet"}, noun
+    assert not [
+        term for text in ("Wie geht's dir denn heute?", "l'heure d'été") for term in index_terms(text) if "'" in term
+    ]
+
+
 def test_a_name_is_one_name_however_it_is_written() -> None:
     assert name_key("José  Álvarez") == name_key("jose alvarez")
     assert name_key("Саша") == name_key("Сашу")

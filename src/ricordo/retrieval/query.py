@@ -265,6 +265,7 @@ class _Talk:
     phrases: re.Pattern[str]
     fillers: frozenset[str]
     idle: re.Pattern[str]
+    has_capital_nouns: bool
     follow_ups: frozenset[str]
     referring: frozenset[str]
 
@@ -276,6 +277,7 @@ def _talks() -> tuple[_Talk, ...]:
             phrases=re.compile(rf"(?:{'|'.join(talk.phrases)})(?= |\Z)"),
             fillers=frozenset(talk.fillers),
             idle=re.compile(rf"(?:{'|'.join(talk.idle)})\Z"),
+            has_capital_nouns=language.letters.has_capital_nouns,
             follow_ups=frozenset(talk.follow_ups),
             referring=frozenset(talk.referring),
         )
@@ -312,10 +314,14 @@ def _asks_nothing(clause: str, text: str) -> bool:
 
 
 def _is_talk(words: Sequence[str], talk: _Talk, *, is_question: bool) -> bool:
-    """Return whether a clause is small talk. A name may stand beside a greeting: "Hello Anna"."""
+    """Return whether a clause is small talk.
+
+    A name may stand beside a greeting ("Hello Anna"); elsewhere it is what the clause asks for ("Write a poem for Anna").
+    """
     lower = [word.lower() for word in words]
     said = " ".join(lower)
-    if talk.idle.match(said):
+    names_something = not talk.has_capital_nouns and any(len(word) > 1 and word.istitle() for word in words[1:])
+    if not names_something and talk.idle.match(said):
         return True
     begins = [0, *(1 + at for at, char in enumerate(said) if char == " ")]
     left = {0: 0 if is_question else 1}  # how many names may follow from a place on

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -89,6 +90,7 @@ class Asking:
     Attributes:
         read: asks the store, when the caches it needs are loaded.
         warm: begins to load the vectors of memories.
+        missing: waits for what is computed from memories in the background; returns what is still missing.
         exemplars: returns questions of known intent and the key of their model; they are embedded at the first call.
         shown, told: note the keys that a search showed, and the hits that a context showed.
         floor: returns what chance reaches by a model's key, or by words alone (0).
@@ -101,6 +103,7 @@ class Asking:
     zone: ZoneInfo
     read: Read
     embed: Embed
+    missing: Callable[[], Awaitable[tuple[str, ...]]]
     warm: Callable[[], None]
     exemplars: Callable[[], Awaitable[tuple[int, Exemplars] | None]]
     shown: Callable[[Sequence[int]], None]
@@ -298,7 +301,7 @@ async def _floor(asking: Asking, query: Query, question: Question) -> Floor:
 
 
 async def _embedded(asking: Asking, query: Query, *, refresh: bool = False) -> Question:
-    """Return the question's vectors. If an embedder hangs, the search loses its vectors, not its answer."""
+    """Return the question's vectors once memories have theirs. If an embedder hangs, the search goes on without them."""
     if query.words_only or not query.text.strip():
         return Question()
     until = asyncio.get_running_loop().time() + asking.deadline_s
@@ -307,6 +310,10 @@ async def _embedded(asking: Asking, query: Query, *, refresh: bool = False) -> Q
             question = await asking.embed(query.text, refresh=refresh)
     except TimeoutError:
         return Question(degraded=(f"embedding: no answer within {asking.deadline_s:g} s",))
+    with contextlib.suppress(TimeoutError):  # a busy store cannot even say what is missing
+        # After the embedder is loaded: otherwise the first question of a process would spend this wait on loading.
+        async with asyncio.timeout_at(until):
+            question = replace(question, degraded=(*question.degraded, *await asking.missing()))
     if not question.vectors or not _hides_its_intent(query.text):
         return question
     try:

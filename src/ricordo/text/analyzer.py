@@ -38,6 +38,8 @@ _PARTS = ByWord(_PLAIN_WORD.findall)
 _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003fa1f]+")
 _POSSESSIVE = re.compile(r"['’ʼ]s?\Z|['’ʼ]s(?=['’ʼ])")
 _APOSTROPHES = re.compile(r"['’ʼ]")
+# French and Italian write short words onto the next one: l'heure, qu'elle.
+_ELISION = re.compile(r"^[^\W\d_]{1,2}['’ʼ](?=[^\W\d_]{2})")
 
 # Scripts without a language file; a file's own stemmer goes first.
 _STEMMERS = {"GREEK": "greek", "ARABIC": "arabic", "ARMENIAN": "armenian", "DEVANAGARI": "hindi", "TAMIL": "tamil"}
@@ -103,6 +105,9 @@ def _terms_by_language(word: str, algorithms: tuple[tuple[str, str], ...]) -> tu
         return tuple(terms)
     script = _script(word) or "LATIN"
     bare = unicodedata.normalize("NFKC", word[:MAX_WORD_CHARS]).casefold()
+    if (noun := _ELISION.sub("", bare)) != bare:
+        terms.append(_TERMS[noun])
+    bare = _APOSTROPHES.sub("", noun)
     # Snowball's algorithms know the accents of their language; the stem is folded as all terms are.
     stems = (_without_accents(_stem(each, bare), script) for of, each in algorithms if of == script)
     return tuple(dict.fromkeys([*terms, *filter(None, stems)]))

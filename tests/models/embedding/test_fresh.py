@@ -56,7 +56,7 @@ async def test_a_search_that_waited_in_vain_says_so_and_answers_from_words():
         await memory.add("I'm allergic to peanuts")
         results = await memory.search("who is allergic?")
         assert [hit.content for hit in results.hits] == ["I'm allergic to peanuts"]
-        assert any("wait for their vector" in said for said in results.degraded)
+        assert any("waits for its vector" in said for said in results.degraded)
 
 
 async def test_an_embedder_that_takes_all_of_the_deadline_leaves_time_to_look():
