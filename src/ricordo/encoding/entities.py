@@ -300,7 +300,7 @@ class EntityResolver:
         self._altered[relation.id] = replace(relation, target=target.id, evidence=said_by)
 
     def learn_relations(self, node: Node, *, owner: str) -> list[Entity]:
-        """Learn the relations that a node states outright, of the owner or a known speaker, and return the people in them."""
+        """Learn the relations that a node states of the owner or a known speaker; return the people in them."""
         # An agent notes a fact for the user: "my wife" in it is the user's.
         is_noted = node.type != "episodic" and node.origin == "agent" and node.speaker is None
         if not is_noted and not is_persons_word(node.role, node.origin):

@@ -316,7 +316,7 @@ def _asks_nothing(clause: str, text: str) -> bool:
 def _is_talk(words: Sequence[str], talk: _Talk, *, is_question: bool) -> bool:
     """Return whether a clause is small talk.
 
-    A name may stand beside a greeting ("Hello Anna"); elsewhere it is what the clause asks for ("Write a poem for Anna").
+    A name may stand beside a greeting ("Hello Anna"); elsewhere it is what is asked for ("Write a poem for Anna").
     """
     lower = [word.lower() for word in words]
     said = " ".join(lower)

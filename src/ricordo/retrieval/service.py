@@ -301,7 +301,7 @@ async def _floor(asking: Asking, query: Query, question: Question) -> Floor:
 
 
 async def _embedded(asking: Asking, query: Query, *, refresh: bool = False) -> Question:
-    """Return the question's vectors once memories have theirs. If an embedder hangs, the search goes on without them."""
+    """Return the question's vectors once memories have theirs. If an embedder hangs, words answer alone."""
     if query.words_only or not query.text.strip():
         return Question()
     until = asyncio.get_running_loop().time() + asking.deadline_s

@@ -33,6 +33,7 @@ from ricordo.storage.candidates import (
     stretches,
 )
 from ricordo.text import index_terms, name_key, name_terms
+from ricordo.text.analyzer import speaks_of_themselves
 from ricordo.text.languages import LanguageSet, cached, languages_of
 from ricordo.text.passages import ASKS, ASSISTANT, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
 
@@ -430,7 +431,9 @@ def assistant(pool: Pool, plan: Plan) -> Floats | None:
     said = _holds(pool, ASSISTANT)
     if not said.any() or _of_both(languages).search(text):
         return None
-    return said if _of_assistant(languages).search(text) else np.float32(is_message(plan) - 1) * said
+    if _of_assistant(languages).search(text):
+        return said
+    return np.float32(is_message(plan) - 1) * said if speaks_of_themselves(text) else None
 
 
 @cached()
