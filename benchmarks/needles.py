@@ -1,10 +1,11 @@
-"""Measure whether a sentence in the middle of a very long message is found: is the message first, and is it the excerpt?
+"""Measure whether a sentence in the middle of a very long message is found and shown.
 
     python benchmarks/needles.py beam.jsonl [--embedder default|none|...] [--out benchmarks/results/needles.json]
 
-benchmarks/data/needles.jsonl has 50 sentences in three languages with a question each, written without sight of Ricordo's
-rules. Each sentence is put into the middle of a text of 35,000 characters, which is put together from the messages of
-an assistant in the file (in the form that benchmarks/quality.py describes). All 50 texts are in one store.
+benchmarks/data/needles.jsonl has 50 sentences in three languages with a question each, written without sight of
+Ricordo's rules. Each sentence is put into the middle of a text of 35,000 characters, which is put together from long
+messages of the file (in the form that benchmarks/quality.py describes). All 50 texts are in one store. A needle is found
+if its text is the first hit, and shown if it is in the excerpt.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from quality import machine
-
 from ricordo import Memory, Message, Settings
 
 NEEDLES = Path(__file__).parent / "data" / "needles.jsonl"
