@@ -4,7 +4,7 @@
 
 benchmarks/data/needles.jsonl has 50 sentences in three languages with a question each, written without sight of
 Ricordo's rules. Each sentence is put into the middle of a text of 35,000 characters, which is put together from long
-messages of the file (in the form that benchmarks/quality.py describes). All 50 texts are in one store. A needle is found
+messages of the file (in the form that benchmarks/quality.py describes). All 50 are in one store. A needle is found
 if its text is the first hit, and shown if it is in the excerpt.
 """
 
