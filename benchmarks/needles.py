@@ -60,7 +60,7 @@ async def run(needles: Sequence[dict[str, str]], hay: Iterator[tuple[str, str]],
         added = await memory.add_many([Message(text=text) for text in texts])
         await memory.settle(3_600)
         seconds = time.perf_counter() - began
-        found = [await place_of(memory, needle, node.id) for needle, node in zip(needles, added, strict=True)]
+        found = [await place_of(memory, needle, id) for needle, id in zip(needles, added, strict=True)]
     return {
         "embedder": embedder,
         "machine": machine(),
