@@ -28,10 +28,9 @@ from ricordo.ports import Clock, Embedder, LanguageModel, Progress, Reranker
 from ricordo.retrieval.calibration import Floors
 from ricordo.retrieval.hits import ContextLog, UsageLog
 from ricordo.retrieval.query import DEFAULT_SHELVES, Weighing
-from ricordo.retrieval.service import Asking, Question, Reranking
+from ricordo.retrieval.service import Asking, Prefetch, Question, Reranking
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store, values
-from ricordo.storage.prefetch import Prefetch
 from ricordo.storage.registry import open_store
 from ricordo.text import lifetimes
 from ricordo.text.dates import parse_expiry, parse_instant, stated_expiry
@@ -191,7 +190,7 @@ class Engine:
             scope=scope,
             now=self.now(),
             zone=self.zone,
-            read=partial(self._read, scope),
+            read=partial(self._prefetch.read, scope),
             embed=self.embed_question,
             missing=self._missing,
             warm=lambda: self._prefetch.asked(scope, by_vector=self.embedder is not None),
@@ -225,10 +224,6 @@ class Engine:
             deadline_s=self.settings.reranker_deadline_ms / 1_000,
             on_request=is_language,
         )
-
-    async def _read(self, scope: Scope, ask: Callable[[Snapshot], T]) -> T:
-        await self._prefetch.wait(scope)
-        return await self.store.read(ask)
 
     def _shown(self, scope: Scope, keys: Sequence[int]) -> None:
         self._usage.note(keys, now=self.now())

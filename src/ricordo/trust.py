@@ -31,6 +31,9 @@ _BY_ROLE: Mapping[Role, Trust] = {"user": "user", "assistant": "agent", "system"
 _ORIGIN_OF: Mapping[Trust, Origin] = {"agent": "agent", "import": "import", "tool": "tool_result", "web": "web"}
 _ROLE_OF: Mapping[Trust, Role] = {"agent": "assistant", "import": "tool", "tool": "tool", "web": "tool"}
 
+UNAPPROVED: frozenset[Trust] = frozenset(("tool", "web"))
+"""The tiers whose knowledge is quarantined until it is approved. An import is an action of the user."""
+
 _LABELS: Mapping[Trust, str] = {
     "user": "",
     "agent": "from the assistant",
@@ -58,13 +61,6 @@ def lower(one: Trust, other: Trust) -> Trust:
 def is_untrusted(tier: Trust) -> bool:
     """Return whether a tier is below that of an agent: imports, tools and web pages."""
     return _RANK[tier] < _RANK["agent"]
-
-
-def awaits_a_word(tier: Trust) -> bool:
-    """Return whether knowledge of this tier is quarantined until it is approved: what tools and web pages say. An
-    import is an action of the user.
-    """
-    return _RANK[tier] < _RANK["import"]
 
 
 def may_override(new: Trust, old: Trust) -> bool:

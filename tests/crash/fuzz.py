@@ -22,7 +22,7 @@ from ricordo.errors import RicordoError, StoreError
 from ricordo.memory import Memory
 from ricordo.settings import Settings
 from ricordo.text import statement_line
-from ricordo.text.dates.resolution import DATES
+from ricordo.text.dates import DATES
 from tests.crash.kills import ROOT, machine
 from tests.logic.strange import huge_text, strange_text
 

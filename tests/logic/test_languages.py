@@ -15,7 +15,6 @@ from ricordo.retrieval.query import intent_of
 from ricordo.text import index_terms, question_terms
 from ricordo.text.analyzer import speaks_of_themselves
 from ricordo.text.dates import find_interval, parse_expiry, parse_instant
-from ricordo.text.kinship import predicate_of
 from ricordo.text.languages import (
     all_languages,
     analyzer_version,
@@ -26,6 +25,7 @@ from ricordo.text.languages import (
     unregister,
 )
 from ricordo.text.languages.schema import read_language
+from ricordo.text.names import predicate_of
 from ricordo.text.prompt_text import reasons
 from ricordo.text.sentences import telling_words
 from ricordo.text.statement import compare

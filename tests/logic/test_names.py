@@ -8,8 +8,16 @@ from hypothesis import strategies as st
 
 from ricordo.encoding.relations import is_owners_word, plain_subjects, stated_relations
 from ricordo.text import same_name_key
-from ricordo.text.kinship import predicate_of, relation_named, relations_in
-from ricordo.text.names import likeness, look_up_keys, nominatives, runs_in, sound_keys
+from ricordo.text.names import (
+    likeness,
+    look_up_keys,
+    nominatives,
+    predicate_of,
+    relation_named,
+    relations_in,
+    runs_in,
+    sound_keys,
+)
 
 ONE_NAME = [
     "Йонас Jonas Yonas",

@@ -10,7 +10,7 @@ import pytest
 from ricordo.errors import DeniedError
 from ricordo.model import Origin, Role, Trust
 from ricordo.trust import (
-    awaits_a_word,
+    UNAPPROVED,
     capped,
     check_may_alter,
     is_untrusted,
@@ -56,7 +56,7 @@ def test_derived_trust_is_that_of_the_least_trusted_source() -> None:
 
 def test_only_the_user_decides_and_only_trusted_callers_change() -> None:
     assert [tier for tier in TIERS if may_decide(tier)] == ["user"]
-    assert [tier for tier in TIERS if awaits_a_word(tier)] == ["tool", "web"]
+    assert [tier for tier in TIERS if tier in UNAPPROVED] == ["tool", "web"]
     for tier in ("import", "tool", "web"):
         with pytest.raises(DeniedError):
             check_may_alter(tier)

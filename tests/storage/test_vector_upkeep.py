@@ -18,7 +18,6 @@ from ricordo.storage import faults
 from ricordo.storage.database import embeddings
 from ricordo.storage.database.embeddings import VectorShelves
 from ricordo.storage.database.history import Ledger
-from ricordo.storage.database.upkeep import pack_full_shelves, put_vectors
 from ricordo.storage.values import NewVectors
 
 DIMENSION = 8
@@ -70,12 +69,12 @@ class World:
 
         def work(tx):
             lacking = tx.rows("lacking", {"model": self.model.key, "after": 0, "most": 1_000})
-            put_vectors(tx, self.model.key, DIMENSION, [new(key, text, turn) for key, text, _ in lacking])
+            tx.vectors.put(self.model.key, DIMENSION, [new(key, text, turn) for key, text, _ in lacking])
 
         await self.store.derive(work)
 
     async def pack(self):
-        while await self.store.derive(pack_full_shelves):
+        while await self.store.derive(lambda tx: tx.vectors.compact()):
             pass
 
     async def tidy(self):
@@ -212,7 +211,7 @@ def test_a_vector_for_outdated_text_is_not_stored(tmp_path):
         (node,) = await world.add(1)
         key = await world.key(node)
         await commit(world.store, put=(replace(node, content="other words"),))
-        await world.store.derive(lambda tx: put_vectors(tx, world.model.key, DIMENSION, [new(key, node.content)]))
+        await world.store.derive(lambda tx: tx.vectors.put(world.model.key, DIMENSION, [new(key, node.content)]))
         assert await world.held(VectorShelves()) == {}
 
     story(tmp_path / "m.db", tell)

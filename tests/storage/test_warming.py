@@ -8,9 +8,9 @@ import pytest
 from tests.storage.making import ME, commit, said
 
 from ricordo.model import Scope
-from ricordo.storage import prefetch
+from ricordo.retrieval import service
+from ricordo.retrieval.service import Prefetch
 from ricordo.storage.database import turns
-from ricordo.storage.prefetch import Prefetch
 
 OTHER = Scope(owner="somebody else")
 
@@ -23,7 +23,7 @@ def tasks():
 @pytest.fixture
 async def reading(store, tasks, monkeypatch):
     """A prefetcher for two callers of nine turns each, with a short delay."""
-    monkeypatch.setattr(prefetch, "_QUIET_S", 0.001)
+    monkeypatch.setattr(service, "_QUIET_S", 0.001)
     for who in (ME, OTHER):
         await commit(store, who, add=tuple(said("the lake", minutes=n, owner=who.owner) for n in range(9)))
 
@@ -99,19 +99,23 @@ async def test_more_turns_than_the_cache_holds_are_not_prefetched(store, reading
 
 
 async def test_a_question_waits_only_briefly_for_the_prefetch(reading, tasks, monkeypatch):
-    monkeypatch.setattr(prefetch, "_PATIENCE_S", 0.001)
+    monkeypatch.setattr(service, "_PATIENCE_S", 0.001)
     begin = asyncio.Event()
 
+    def question(tx):
+        return None
+
     async def slow(ask):
-        await begin.wait()
+        if ask is not question:
+            await begin.wait()
         return True
 
     monkeypatch.setattr(reading._store, "read", slow)
-    await reading.wait(ME)
+    await reading.read(ME, question)
     reading.load_turns(ME)
-    await reading.wait(ME)
+    await reading.read(ME, question)
     assert not tasks[0].done()
-    monkeypatch.setattr(prefetch, "_PATIENCE_S", 60)
+    monkeypatch.setattr(service, "_PATIENCE_S", 60)
     asyncio.get_running_loop().call_later(0.01, begin.set)
-    await reading.wait(ME)
+    await reading.read(ME, question)
     assert tasks[0].done()

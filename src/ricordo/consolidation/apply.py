@@ -41,7 +41,7 @@ from ricordo.model import (
 )
 from ricordo.storage import Snapshot
 from ricordo.text import name_key
-from ricordo.text.kinship import SINGLE, predicate_of, relation_named
+from ricordo.text.names import SINGLE, predicate_of, relation_named
 from ricordo.trust import capped, least_of, role_of_derived, trust_of
 
 AddEntities = Callable[..., Change]

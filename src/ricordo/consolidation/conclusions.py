@@ -46,7 +46,7 @@ from ricordo.model import Category, Change, Edge, Node, NodeType, Run, RunItem, 
 from ricordo.storage import Snapshot
 from ricordo.text import name_terms
 from ricordo.text.canonical import is_much_the_same
-from ricordo.trust import awaits_a_word, capped, role_of_derived, trust_of
+from ricordo.trust import UNAPPROVED, capped, role_of_derived, trust_of
 
 MAX_CHARS = 500
 """The most characters in a conclusion."""
@@ -132,7 +132,7 @@ def evidence_edges(node: Node, evidence: Iterable[Node], *, sure: float = 1.0) -
 
 def may_conclude_from(node: Node) -> bool:
     """Return whether conclusions may rest on a memory: not on what tools and pages say."""
-    return not awaits_a_word(trust_of(node.origin, node.role))
+    return trust_of(node.origin, node.role) not in UNAPPROVED
 
 
 def unchanged(snapshot: Snapshot, context: ConsolidationContext, shown: Iterable[Node]) -> dict[str, Node]:

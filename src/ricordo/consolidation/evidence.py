@@ -16,8 +16,8 @@ from ricordo.model import Node
 from ricordo.text import function_words, index_terms, name_terms, raw_words
 from ricordo.text.canonical import is_owner
 from ricordo.text.dates import mentions_time
-from ricordo.text.kinship import folded, predicate_of, relation_words
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
+from ricordo.text.names import folded_relation, predicate_of, relation_words
 from ricordo.text.sentences import plain_sentences
 
 ADDS = "adds something to its evidence"
@@ -72,7 +72,7 @@ def new_values(statement: str, shown: Sequence[str]) -> list[str]:
 
 def states_relation(predicate: str, evidence: Sequence[Node]) -> bool:
     """Return whether a message has a word for a relation, in any language and form."""
-    said = " ".join(folded(own_words(node)) for node in evidence)
+    said = " ".join(folded_relation(own_words(node)) for node in evidence)
     if any(re.search(rf"(?<!\w){re.escape(form)}(?!\w)", said) for form in _forms_of(predicate)):
         return True
     terms = set(index_terms(predicate))
@@ -83,15 +83,15 @@ def is_plain_relation(predicate: str, name: str, evidence: Sequence[Node]) -> bo
     """Return whether the owner says outright that somebody is something to them: "my wife Olga", "Olga is my wife"."""
     forms = "|".join(map(re.escape, _forms_of(predicate)))
     mine = "|".join(all_languages().in_order(lambda each: each.kinship.possessives))
-    whose, who = rf"(?<!\w)(?:{mine})\s+(?:\w+\s+)?(?:{forms})(?!\w)", re.escape(folded(name))
+    whose, who = rf"(?<!\w)(?:{mine})\s+(?:\w+\s+)?(?:{forms})(?!\w)", re.escape(folded_relation(name))
     pattern = rf"{whose}\W+(?:\w+\s+){{0,2}}{who}|(?<!\w){who}\W+(?:\w+\s+)?{whose}"
-    said = [folded(own_words(node)) for node in evidence if _is_owners(node)]
+    said = [folded_relation(own_words(node)) for node in evidence if _is_owners(node)]
     return any(re.search(pattern, text) and not text.rstrip().endswith("?") for text in said)
 
 
 def _forms_of(predicate: str) -> list[str]:
     label = predicate_of(predicate)
-    return [form for form, name in relation_words().items() if name == label] or [folded(predicate)]
+    return [form for form, name in relation_words().items() if name == label] or [folded_relation(predicate)]
 
 
 def _has_new_word(statement: str, evidence: Sequence[Node]) -> bool:

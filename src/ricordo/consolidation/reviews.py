@@ -19,7 +19,7 @@ from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundErr
 from ricordo.model import Change, Decision, Node, Review, ReviewKind, Run, Scope, Trust
 from ricordo.storage import Snapshot
 from ricordo.text.prompt_text import hides_text, reasons
-from ricordo.trust import awaits_a_word, is_untrusted, may_decide, trust_of
+from ricordo.trust import UNAPPROVED, is_untrusted, may_decide, trust_of
 
 _DECISIONS: tuple[Decision, ...] = get_args(Decision)
 _OF_ONE: tuple[Decision, ...] = ("approve", "refuse")
@@ -130,7 +130,7 @@ def reasons_to_hold(node: Node, *, holds_untrusted: bool) -> tuple[str, ...]:
     if tier == "user":
         return ("hidden text",) if hides_text(node.content) else ()
     found = reasons("\n".join((node.content, *node.tags, *node.about)), is_foreign=is_untrusted(tier))
-    return (UNCONFIRMED, *found) if holds_untrusted and awaits_a_word(tier) else found
+    return (UNCONFIRMED, *found) if holds_untrusted and tier in UNAPPROVED else found
 
 
 def check_words(content: str, *, tier: Trust) -> None:
@@ -139,7 +139,7 @@ def check_words(content: str, *, tier: Trust) -> None:
     Raises:
         DeniedError: they come from a tool or a page, or read like an instruction and are not the user's.
     """
-    if awaits_a_word(tier):
+    if tier in UNAPPROVED:
         raise DeniedError(f"what comes from a {tier} corrects nothing", hint="`remember` keeps it until it is approved")
     if tier != "user" and (found := reasons(content, is_foreign=is_untrusted(tier))):
         raise DeniedError(

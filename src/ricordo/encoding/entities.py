@@ -32,8 +32,16 @@ from ricordo.model import (
 from ricordo.storage import Snapshot
 from ricordo.text import name_key
 from ricordo.text.entity_recognition import plainly_named
-from ricordo.text.kinship import SINGLE, may_name_relation, predicate_of, relation_named
-from ricordo.text.names import folded_name, likeness, looks_nominative, name_words
+from ricordo.text.names import (
+    SINGLE,
+    folded_name,
+    likeness,
+    looks_nominative,
+    may_name_relation,
+    name_words,
+    predicate_of,
+    relation_named,
+)
 
 _ENTITY_TYPES: frozenset[str] = frozenset(get_args(EntityType))
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from ricordo.encoding.relations import is_owners_word
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import LinkText, RelationHolder
-from ricordo.text.kinship import relations_in, stems_of
-from ricordo.text.names import MAX_CHARS, NameIndex, candidates, meant, runs_in
+from ricordo.text.names import MAX_CHARS, NameIndex, candidates, meant, relations_in, runs_in, stems_of
 
 _BATCH = 500
 _MAX_NODES = 100_000

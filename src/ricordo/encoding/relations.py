@@ -14,9 +14,9 @@ from typing import NamedTuple
 from ricordo.model import Origin, Role
 from ricordo.text.canonical import is_owner
 from ricordo.text.entity_recognition import folded_words
-from ricordo.text.kinship import NOT_PEOPLE, known_relation, may_name_relation, relation_pattern
 from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, fold_letters, languages_of
 from ricordo.text.languages.schema import Endings
+from ricordo.text.names import NOT_PEOPLE, known_relation, may_name_relation, relation_pattern
 from ricordo.trust import trust_of
 
 MAX_CHARS = 5_000

@@ -27,7 +27,7 @@ from ricordo.model import (
     Scope,
     Version,
 )
-from ricordo.text.dates.resolution import with_dates
+from ricordo.text.dates import with_dates
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory

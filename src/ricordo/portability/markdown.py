@@ -31,8 +31,8 @@ from ricordo.portability.records import (
 )
 from ricordo.portability.sources import Source
 from ricordo.text import name_key
-from ricordo.text.kinship import known_relation
 from ricordo.text.languages import LanguageSet, all_languages, cached
+from ricordo.text.names import known_relation
 
 _HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*#*\s*\Z")
 _BULLET = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])\s+(?P<text>\S.*)\Z")

@@ -35,7 +35,7 @@ from ricordo.portability.sources import Source
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot
 from ricordo.text import name_key
-from ricordo.text.kinship import SINGLE, predicate_of
+from ricordo.text.names import SINGLE, predicate_of
 
 T = TypeVar("T", ImportedPerson, ImportedRelation, ImportedLink, Node)
 M = TypeVar("M", ImportedMessage, ImportedFact)

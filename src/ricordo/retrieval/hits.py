@@ -15,8 +15,7 @@ from ricordo.model import Hit, Node, Scope, Share
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import Usage
 from ricordo.text import raw_words
-from ricordo.text.dates import format_times
-from ricordo.text.dates.resolution import with_dates
+from ricordo.text.dates import format_times, with_dates
 from ricordo.text.passages import passages_of
 from ricordo.text.prompt_text import INVISIBLE, cited, reasons
 from ricordo.trust import is_untrusted, label, trust_of

@@ -23,9 +23,8 @@ from ricordo.storage.values import Filter, Floor
 from ricordo.text import index_terms, question_terms
 from ricordo.text.analyzer import QUESTION_MARKS
 from ricordo.text.dates import Interval, parse_instant
-from ricordo.text.kinship import relations_in, stems_of
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
-from ricordo.text.names import meant, runs_in
+from ricordo.text.names import meant, relations_in, runs_in, stems_of
 from ricordo.text.prompt_text import without_recalled
 
 if TYPE_CHECKING:
@@ -506,7 +505,7 @@ class Plan:
             categories=query.categories,
             entity=entity,
             tags=query.tags,
-            where=query.where,
+            where=query.where or None,
             session=query.session,
             after=query.after,
             before=query.before,

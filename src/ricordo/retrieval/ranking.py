@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ricordo.model import Fusion, Share
 from ricordo.retrieval.signals import Pool
 from ricordo.storage.values import Weights
-from ricordo.trust import awaits_a_word
+from ricordo.trust import UNAPPROVED
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
@@ -242,7 +242,7 @@ def factors_of(known: Weights, *, now: int) -> tuple[float, float, float, float]
     return (
         known.confidence,
         exp(known.score * 0.2),
-        _UNVOUCHED if awaits_a_word(known.trust) else 1.0,
+        _UNVOUCHED if known.trust in UNAPPROVED else 1.0,
         1 - _RECENCY_PART + _RECENCY_PART / (1 + days * 0.01),
     )
 

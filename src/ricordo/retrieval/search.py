@@ -56,9 +56,10 @@ from ricordo.storage.candidates import (
     Shortlist,
     inverse_frequency,
 )
+from ricordo.storage.values import Filter
 from ricordo.text import index_terms
 from ricordo.text.change import by_meaning, succession
-from ricordo.trust import awaits_a_word
+from ricordo.trust import UNAPPROVED
 
 # So many times the limit, and at least so many, are read and weighed: expired and merged ones are dropped then.
 _WEIGHED = 2
@@ -208,10 +209,10 @@ def _weighed(snapshot: Snapshot, short: Sequence[Ranked], known: Shortlist, plan
     """Return the best that are in force, by their score and what is known of each memory, best first."""
     alive = [each for each in short if each.key in known.weights]
     weights = [known.weights[each.key] for each in alive]
-    if any(awaits_a_word(each.trust) for each in weights):
+    if any(each.trust in UNAPPROVED for each in weights):
         weights = [
             weight._replace(reads_like_an_order=True)
-            if awaits_a_word(weight.trust) and each.key in known.nodes and warnings_of(known.nodes[each.key])
+            if weight.trust in UNAPPROVED and each.key in known.nodes and warnings_of(known.nodes[each.key])
             else weight
             for each, weight in zip(alive, weights, strict=True)
         ]
@@ -221,7 +222,8 @@ def _weighed(snapshot: Snapshot, short: Sequence[Ranked], known: Shortlist, plan
     links = [*known.versions, *_outdated(snapshot, weighed[:_COMPARED], known, plan)]
     if links or known.successors:
         # What was asked for by its very words is not pushed aside by what does not hold them.
-        newer = () if plan.query.words_only or plan.filter(None).narrows else known.newer
+        is_narrowed = plan.filter(None) != Filter(shelves=plan.shelves)
+        newer = () if plan.query.words_only or is_narrowed else known.newer
         weighed = in_succession(weighed, links=links, successors=known.successors, newer=newer)
     present = {each.key for each in weighed}
     said = {key: (f"{about}|{line}", since) for key, (about, line, since) in known.statements.items() if key in present}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ricordo.model import Node, Scope
 from ricordo.storage.values import Filter, Weights
-from ricordo.text.passages import ASSISTANT, MARK_LENGTH, MARKS_BELOW, term_code
+from ricordo.text.passages import ASSISTANT, MARK_LENGTH, MARKS_BELOW, TERM_CODES
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
@@ -122,7 +122,7 @@ class Turns:
         names: names of speakers as written, each once; the first is None, for memories without a speaker.
         flags: uint32[n], as in `ricordo.text.analyzer`.
         lengths: float32[n], in characters.
-        codes: uint32[m], `term_code` of words; those of a passage are `codes[start : start + size]`, repeats included.
+        codes: uint32[m], `TERM_CODES` of words; those of a passage are `codes[start : start + size]`, repeats included.
             It may hold those of other memories, too.
         starts: int64[n], where the words of each passage begin in `codes`.
         sizes: intp[n], how many words each passage has.
@@ -241,7 +241,7 @@ def _nearby(
 
 def codes_of(terms: Sequence[str]) -> NDArray[np.uint32]:
     """Return the codes of index terms, uint32[n]."""
-    return np.array([term_code(term) for term in terms], np.uint32)
+    return np.frombuffer(b"".join(map(TERM_CODES.__getitem__, terms)), "<u4")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

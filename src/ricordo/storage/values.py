@@ -171,20 +171,6 @@ class Filter:
     before: int | None = None
     archived: bool = False
 
-    @property
-    def narrows(self) -> bool:
-        """Whether more is asked than the indexes already divide by (space, shelf, live or archived)."""
-        return bool(
-            self.types
-            or self.categories
-            or self.entity is not None
-            or self.tags
-            or self.where
-            or self.session is not None
-            or self.after is not None
-            or self.before is not None
-        )
-
 
 class Weights(NamedTuple):
     """What is known of a memory beside its words. Instants are Unix milliseconds; `since` is when it was last confirmed

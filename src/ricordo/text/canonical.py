@@ -14,9 +14,8 @@ from dataclasses import dataclass
 
 from ricordo.text.analyzer import index_terms
 from ricordo.text.change import topics
-from ricordo.text.kinship import relation_named, relation_words
 from ricordo.text.languages import LanguageSet, all_languages, cached, fold_letters, is_ordinary, languages_of
-from ricordo.text.names import folded_name, same_name_key
+from ricordo.text.names import folded_name, relation_named, relation_words, same_name_key
 from ricordo.text.sentences import in_first_person, telling_words
 from ricordo.text.statement import Verdict, compare, holds_several, statement, statement_line
 

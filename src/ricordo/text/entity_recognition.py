@@ -17,7 +17,6 @@ from typing import Literal, NamedTuple
 
 from ricordo.model import EntityType
 from ricordo.text.analyzer import index_terms
-from ricordo.text.kinship import NOT_PEOPLE, relation_words
 from ricordo.text.languages import (
     NEVER,
     Language,
@@ -29,7 +28,7 @@ from ricordo.text.languages import (
     languages_of,
 )
 from ricordo.text.languages.schema import Endings, Entities
-from ricordo.text.names import folded_name, is_inflected, looks_nominative, nominatives
+from ricordo.text.names import NOT_PEOPLE, folded_name, is_inflected, looks_nominative, nominatives, relation_words
 from ricordo.text.people import people_named
 from ricordo.text.sentences import plain_sentences
 

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 
 from ricordo.clock import from_ms, to_ms
 from ricordo.model import EndsBy, Json, Node
-from ricordo.text.dates import local_time, midnight
-from ricordo.text.dates.resolution import DATES, DatedPhrase, dated_phrases, resolved_dates, speaks_of_past
+from ricordo.text.dates import DATES, local_time, midnight
+from ricordo.text.dates.resolution import DatedPhrase, dated_phrases, resolved_dates, speaks_of_past
 from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, languages_of
 
 PASSING_DAYS = 30

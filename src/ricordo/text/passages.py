@@ -133,16 +133,16 @@ def traits_of(
 
 
 def _codes(terms: Sequence[str]) -> bytes:
-    return b"".join(map(_CODES.__getitem__, terms))
+    return b"".join(map(TERM_CODES.__getitem__, terms))
 
 
-def term_code(term: str) -> int:
-    """Return the number of an index term, from `MARKS_BELOW` to 2**32 - 1. Two terms hardly ever share one."""
+def _code(term: str) -> bytes:
     code = crc32(term.encode("utf-8", "ignore"))
-    return code if code >= MARKS_BELOW else code + MARKS_BELOW
+    return (code if code >= MARKS_BELOW else code + MARKS_BELOW).to_bytes(4, "little")
 
 
-_CODES = ByWord(lambda term: term_code(term).to_bytes(4, "little"))
+TERM_CODES = ByWord(_code)
+"""The code of an index term: four bytes, a number from `MARKS_BELOW` to 2**32 - 1. Two terms hardly ever share one."""
 
 
 def _flags(text: str, words: Sequence[str], languages: LanguageSet) -> int:

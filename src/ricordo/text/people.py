@@ -11,10 +11,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ricordo.text.kinship import NOT_PEOPLE, folded, forms_of, relation_words
 from ricordo.text.languages import NEVER, LanguageSet, cached, fold_letters, is_ordinary, languages_of
 from ricordo.text.languages.schema import Endings
-from ricordo.text.names import folded_name, is_inflected, looks_nominative
+from ricordo.text.names import (
+    NOT_PEOPLE,
+    folded_name,
+    folded_relation,
+    is_inflected,
+    looks_nominative,
+    relation_forms,
+    relation_words,
+)
 from ricordo.text.sentences import plain_sentences
 
 _NAME = r"[A-ZÀ-ÖØ-Þ\u0410-\u042f\u0401][^\W\d_]+(?:[-’'](?!s\b)[^\W\d_]+)*"
@@ -53,10 +60,10 @@ class _Forms:
 @cached()
 def _forms(languages: LanguageSet) -> _Forms:
     bases = {
-        folded(form): folded(word)
+        folded_relation(form): folded_relation(word)
         for each in languages
         for word in (*each.entities.roles, *each.people.roles, *(w for ws in each.kinship.words.values() for w in ws))
-        for form in forms_of(word, each.kinship)
+        for form in relation_forms(word, each.kinship)
     }
     animals = {word for word, relation in relation_words(languages).items() if relation in NOT_PEOPLE}
     roles = bases.keys() - animals
@@ -129,7 +136,7 @@ def _is_unreal(sentence: str, forms: _Forms) -> bool:
 
 
 def _in_sentence(sentence: str, forms: _Forms) -> Iterator[Person]:
-    words = {folded(word) for word in _WORD.findall(sentence)}
+    words = {folded_relation(word) for word in _WORD.findall(sentence)}
     words |= {word.removesuffix("s") for word in words}
     # Every language has hundreds of roles: most sentences hold none of them.
     has_role = not forms.role_words.isdisjoint(words) or forms.compound.search(sentence)
@@ -162,14 +169,14 @@ def _name(written: str, said: str, sentence: str, forms: _Forms, *, is_sure: boo
 
 
 def _is_no_name(word: str, sentence: str, forms: _Forms, *, is_sure: bool) -> bool:
-    folded = fold_letters(word.lower())
-    if folded in forms.no_names or (word.isupper() and len(word) > 1):
+    folded_relation = fold_letters(word.lower())
+    if folded_relation in forms.no_names or (word.isupper() and len(word) > 1):
         return True
     if is_sure:
         return False
-    is_common = any(is_ordinary(folded, language) for language in forms.languages)
+    is_common = any(is_ordinary(folded_relation, language) for language in forms.languages)
     places = forms.languages.words(lambda each: each.entities.places)
-    return is_common or folded in places or re.search(rf"\b{re.escape(word.lower())}\b", sentence) is not None
+    return is_common or folded_relation in places or re.search(rf"\b{re.escape(word.lower())}\b", sentence) is not None
 
 
 def _in_nominative(words: list[str], said: str, forms: _Forms) -> str:

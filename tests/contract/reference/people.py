@@ -10,8 +10,17 @@ from ricordo.clock import from_ms
 from ricordo.model import EdgeType, Entity, Related, Relation, Scope
 from ricordo.storage.values import Kinds, LinkText, Named, Near, RelationHolder, Sketch, Step, SubjectUse, Usage
 from ricordo.text import index_terms, statement_line
-from ricordo.text.kinship import known_relation, relation_named
-from ricordo.text.names import Bearer, Likeness, NameIndex, candidates, likeness, look_up_keys, sound_keys
+from ricordo.text.names import (
+    Bearer,
+    Likeness,
+    NameIndex,
+    candidates,
+    known_relation,
+    likeness,
+    look_up_keys,
+    relation_named,
+    sound_keys,
+)
 from ricordo.text.statement import MAX_STATEMENT_CHARS
 from tests.contract.reference.apply import visible
 from tests.contract.reference.memories import Nodes

@@ -17,7 +17,7 @@ from ricordo.clock import handle_of
 from ricordo.interfaces.cli.options import CommandContext, view
 from ricordo.interfaces.cli.terminal import dim, minute, one_line, safe, short_id, table
 from ricordo.model import Explanation, Node, Page, Review, Version, Weak
-from ricordo.text.dates.resolution import with_dates
+from ricordo.text.dates import with_dates
 from ricordo.trust import label, trust_of
 
 _BAR = 10

@@ -24,7 +24,7 @@ from ricordo.storage.database.schema import migrations, prepare
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import sql
 from ricordo.storage.database.store import Options
-from ricordo.storage.database.upkeep import space_postings
+from ricordo.storage.database.word_index import space_postings
 from ricordo.storage.folder.index import FolderIndex
 from ricordo.storage.jsonl.layout import FILES, PEOPLE
 from ricordo.storage.registry import is_folder

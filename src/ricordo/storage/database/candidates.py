@@ -49,6 +49,7 @@ from ricordo.storage.database.statements import Statements, Unchanged
 from ricordo.storage.database.suppression import Suppression
 from ricordo.storage.database.turns import KEYS_BELOW, Holders, TurnTable
 from ricordo.storage.database.vector_math import runs_of
+from ricordo.storage.values import Filter
 
 Floats = NDArray[np.float32]
 Keys = NDArray[np.int64]
@@ -196,7 +197,9 @@ class _Search:
 def candidates(snapshot: SearchReader, query: CandidateQuery) -> CandidateSet:
     """Answer a query from one snapshot."""
     filter_, scope = query.filter, query.scope
-    allowed = snapshot.nodes.matching(scope, filter_) if filter_.narrows or filter_.archived else None
+    # The indexes already divide by space and shelf.
+    is_plain = filter_ == Filter(shelves=filter_.shelves)
+    allowed = None if is_plain else snapshot.nodes.matching(scope, filter_)
     if query.vectors:
         snapshot.vector_shelves.keep_only({model.key for model in snapshot.models.known() if model.state != "retiring"})
     search = _Search(snapshot, query, snapshot.visible(scope), allowed)
@@ -483,7 +486,7 @@ def load_vectors(snapshot: SearchReader, scope: Scope, shelves: Sequence[str]) -
             )
 
 
-def load_turns(snapshot: SearchReader, scope: Scope, *, ahead: bool) -> bool:
+def load_turns(snapshot: SearchReader, scope: Scope, *, ahead: bool = False) -> bool:
     """Read all turns of a caller into memory, their order and which words they hold; nothing if they are too many.
 
     Args:

@@ -25,11 +25,20 @@ from ricordo.storage.database.statements import (
     rows_as,
     sql,
 )
-from ricordo.storage.database.upkeep import space_postings
+from ricordo.storage.database.word_index import space_postings
 from ricordo.storage.values import Kinds, LinkText, Named, Near, RelationHolder, Sketch, Step, SubjectUse, Usage
 from ricordo.text import index_terms
-from ricordo.text.kinship import known_relation, relation_named
-from ricordo.text.names import Bearer, Likeness, NameIndex, candidates, likeness, look_up_keys, sound_keys
+from ricordo.text.names import (
+    Bearer,
+    Likeness,
+    NameIndex,
+    candidates,
+    known_relation,
+    likeness,
+    look_up_keys,
+    relation_named,
+    sound_keys,
+)
 from ricordo.text.statement import MAX_STATEMENT_CHARS
 
 # How many of an entity's latest memories a profile looks at. Those of others than it asks for are walked past.

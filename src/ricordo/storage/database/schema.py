@@ -14,7 +14,7 @@ import apsw
 from ricordo.errors import StoreError
 from ricordo.storage import faults
 from ricordo.storage.database.connection import APPLICATION_ID
-from ricordo.storage.database.upkeep import analyze_again
+from ricordo.storage.database.word_index import analyze_again
 from ricordo.storage.sql import read_snapshot, transaction, translated, use_wal
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql\Z")

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
 from ricordo.errors import InvalidError
-from ricordo.model import Scope
-from ricordo.storage.candidates import CandidateQuery, CandidateSet, Shortlist
-from ricordo.storage.database import candidates
+from ricordo.storage.database import candidates as search
+from ricordo.storage.database.embeddings import Vectors
 from ricordo.storage.database.entities import Entities, Mentions
 from ricordo.storage.database.erase import Erasure
 from ricordo.storage.database.history import History
 from ricordo.storage.database.nodes import Export, Lifecycle
 from ricordo.storage.database.runs import Evidence, Leases, Proposals, Reviews, Runs, Sessions
-from ricordo.storage.database.upkeep import Upkeep, Vectors
+from ricordo.storage.database.word_index import Upkeep
 from ricordo.storage.protocol import Snapshot
 
 
-class DatabaseSnapshot(candidates.SearchReader):
+class DatabaseSnapshot(search.SearchReader):
     """One moment of a store. Lives inside one transaction of one thread. `Snapshot` describes the methods."""
 
     entities = cached_property(Entities)
@@ -36,20 +34,13 @@ class DatabaseSnapshot(candidates.SearchReader):
     proposals = cached_property(Proposals)
     erasure = cached_property(Erasure)
 
-    def candidates(self, query: CandidateQuery) -> CandidateSet:
-        return candidates.candidates(self, query)
-
-    def shortlist(self, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
-        return candidates.shortlist(self, scope, keys, archived=archived, now=now)
-
-    def load_vectors(self, scope: Scope, shelves: Sequence[str]) -> None:
-        candidates.load_vectors(self, scope, shelves)
+    candidates = search.candidates
+    shortlist = search.shortlist
+    load_vectors = search.load_vectors
+    load_turns = search.load_turns
 
     def load_more_vectors(self) -> bool:
         return self.vector_shelves.read_on(self)
-
-    def load_turns(self, scope: Scope, *, ahead: bool = False) -> bool:
-        return candidates.load_turns(self, scope, ahead=ahead)
 
 
 def database_of(snapshot: Snapshot) -> DatabaseSnapshot:

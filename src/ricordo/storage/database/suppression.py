@@ -15,7 +15,7 @@ from typing import Any
 from ricordo.model import Node
 from ricordo.storage.database.integrity import fingerprint_key
 from ricordo.storage.database.statements import Group, asks, flag, nothing, sql
-from ricordo.storage.database.upkeep import space_postings
+from ricordo.storage.database.word_index import space_postings
 from ricordo.storage.values import MIN_GLOBAL_WORDS, Match, Withhold, of_text, without
 from ricordo.text.sentences import Sentence, sentences
 

@@ -8,11 +8,11 @@ or the next one when the sentence speaks of the future.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
@@ -21,6 +21,7 @@ from ricordo.text.dates.grammar import find_days, mentions_time, tokenize, vocab
 from ricordo.text.languages import NEVER, LanguageSet, all_languages, any_of, cached, default_languages, languages_of
 
 __all__ = [
+    "DATES",
     "Interval",
     "Times",
     "find_interval",
@@ -29,7 +30,11 @@ __all__ = [
     "parse_expiry",
     "parse_instant",
     "stated_expiry",
+    "with_dates",
 ]
+
+DATES = "dates"
+"""The attribute of a fact with the dates that its relative phrases mean."""
 
 # A question says when within its first words; a pasted page must not cost more than a question.
 _SCANNED_CHARS = 2_000
@@ -154,6 +159,39 @@ def _relative(there: datetime, here: datetime, *, elapsed_ms: int) -> str:
 def _phrase(count: int, unit: str, *, is_past: bool) -> str:
     span = f"{count} {unit}{'' if count == 1 else 's'}"
     return f"{span} ago" if is_past else f"in {span}"
+
+
+def with_dates(content: str, attributes: Mapping[str, Any]) -> str:
+    """Return a text with the dates of its attribute `dates` behind the phrases that mean them."""
+    known = attributes.get(DATES)
+    if not isinstance(known, Mapping) or not known:
+        return content
+    languages = languages_of(content)
+    folded = content.lower()
+    places = [
+        (place + len(phrase), written)
+        for phrase, value in known.items()
+        if (place := folded.find(str(phrase).lower())) >= 0 and (written := _in_words(str(value), languages))
+    ]
+    for place, written in sorted(places, reverse=True):
+        content = f"{content[:place]} ({written}){content[place:]}"
+    return content
+
+
+def _in_words(value: str, languages: LanguageSet) -> str:
+    """Return ISO 8601 as the language of the text writes dates; as it is where the language has no form."""
+    form = next((each.dates for each in reversed(languages) if each.dates.written and each.dates.months), None)
+    if form is None or value.isdigit():
+        return value
+    try:
+        if len(value) == len("2026-12"):
+            year, month = map(int, value.split("-"))
+            return f"{(form.months_alone or form.months)[month - 1]} {year}"
+        days = [date.fromisoformat(part) for part in value.split("/")]
+        named = [(day.day, form.months[day.month - 1], day.year) for day in days]
+        return " – ".join(form.written.format(day=day, month=month, year=year) for day, month, year in named)
+    except (ValueError, IndexError, KeyError):  # the attribute is the caller's own
+        return ""
 
 
 def _instant(value: str | date | datetime, *, now: int, zone: ZoneInfo, field: str, end: bool) -> int:

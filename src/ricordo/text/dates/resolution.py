@@ -7,16 +7,12 @@ answers show them in parentheses behind the phrase.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ricordo.text.dates.calendar import Precision
 from ricordo.text.dates.grammar import RELATIVE_KINDS, find_all_days
 from ricordo.text.languages import LanguageSet, cached, languages_of
-
-DATES = "dates"
-"""The attribute of a fact with the dates that its relative phrases mean."""
 
 _MOST_CHARS = 2_000
 
@@ -95,36 +91,3 @@ def _iso(phrase: DatedPhrase) -> str:
         case "month":
             return first[:7]
     return first if first == last else f"{first}/{last}"
-
-
-def with_dates(content: str, attributes: Mapping[str, Any]) -> str:
-    """Return a text with the dates of its attribute `dates` behind the phrases that mean them."""
-    known = attributes.get(DATES)
-    if not isinstance(known, Mapping) or not known:
-        return content
-    languages = languages_of(content)
-    folded = content.lower()
-    places = [
-        (place + len(phrase), written)
-        for phrase, value in known.items()
-        if (place := folded.find(str(phrase).lower())) >= 0 and (written := _written(str(value), languages))
-    ]
-    for place, written in sorted(places, reverse=True):
-        content = f"{content[:place]} ({written}){content[place:]}"
-    return content
-
-
-def _written(value: str, languages: LanguageSet) -> str:
-    """Return ISO 8601 as the language of the text writes dates; as it is where the language has no form."""
-    form = next((each.dates for each in reversed(languages) if each.dates.written and each.dates.months), None)
-    if form is None or value.isdigit():
-        return value
-    try:
-        if len(value) == len("2026-12"):
-            year, month = map(int, value.split("-"))
-            return f"{(form.months_alone or form.months)[month - 1]} {year}"
-        days = [date.fromisoformat(part) for part in value.split("/")]
-        named = [(day.day, form.months[day.month - 1], day.year) for day in days]
-        return " – ".join(form.written.format(day=day, month=month, year=year) for day, month, year in named)
-    except (ValueError, IndexError, KeyError):  # the attribute is the caller's own
-        return ""

@@ -1,0 +1,76 @@
+"""The word index of the database: who holds a term, its upkeep, and its renewal for another analyzer."""
+
+from __future__ import annotations
+
+import apsw
+
+from ricordo.storage.database.statements import Group, Statements
+from ricordo.storage.database.statements import sql as statement
+from ricordo.storage.sql import transaction
+from ricordo.text.languages import analyzer_version
+
+_ANALYZER_KEY = "analyzer"
+"""The version of the analyzer that made a store's index terms, features and statement lines."""
+
+_ANALYZE_AGAIN = (
+    "text_live_clear",
+    "text_live_fill",
+    "text_archive_clear",
+    "text_archive_fill",
+    "features_refill",
+    "slots_clear",
+    "slots_fill",
+    "turns_changed",
+)
+
+# Segments are merged when the largest holds less than this share: a word is then written about four times in all.
+_LARGEST_SHARE = 0.75
+# Fewer pages are searched quickly anyway.
+_LEAST_PAGES = 64
+# Pages merged per step: some milliseconds, in which nothing else can be written.
+_PAGES_PER_STEP = 64
+
+
+def space_postings(sql: Statements, space: int, term: str, *, most: int) -> list[int]:
+    """Return the nodes of one space that hold an index term, closed ones too; at most `most` of either."""
+    match = " OR ".join(f'"{term}·{space}{shelf}"' for shelf in "kec")
+    lists = (sql.value(name, {"match": match, "most": most}) for name in ("live_postings", "archive_postings"))
+    return [int(key) for text in lists if text for key in text.split(",")]
+
+
+def analyze_again(connection: apsw.Connection) -> None:
+    """Rebuild the index terms, features and statement lines of a store if another analyzer made them.
+
+    Takes some seconds for 100,000 memories, in one transaction: other processes wait or see the former index.
+    """
+    version = analyzer_version()
+    if _stored_version(connection) == version:
+        return
+    with transaction(connection):
+        if _stored_version(connection) == version:  # another process was first
+            return
+        for name in _ANALYZE_AGAIN:
+            connection.execute(statement(name))
+        connection.execute(statement("meta_put"), {"name": _ANALYZER_KEY, "value": version})
+
+
+def _stored_version(connection: apsw.Connection) -> str | None:
+    found: str | None = connection.execute(statement("meta_get"), {"name": _ANALYZER_KEY}).get
+    return found
+
+
+class Upkeep(Group):
+    """Private upkeep of the backend's word index, in short steps, so that other writers wait only milliseconds."""
+
+    def is_due(self, *, least: int = _LEAST_PAGES) -> bool:
+        """Return whether merging the segments pays. Each write adds one, each search reads all; SQLite merges some of
+        equal size and stops at about a dozen. An index of fewer than `least` pages is left as it is.
+        """
+        pages = self._sql.rows_of_store("word_parts")[0]
+        return bool(pages[1] >= least and pages[0] < _LARGEST_SHARE * pages[1])
+
+    def step(self) -> bool:
+        """Merge the segments a little further. Return False when only one is left."""
+        before = self._sql.connection.total_changes()
+        self._sql.rows("word_parts_join", {"pages": -_PAGES_PER_STEP})
+        return self._sql.connection.total_changes() - before > 1  # the command itself counts as one

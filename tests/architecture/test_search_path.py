@@ -1,0 +1,46 @@
+"""A reader who follows a search reads few files."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+
+import ricordo
+from ricordo import Memory
+
+ROOT = str(Path(ricordo.__file__).parent)
+MOST = 30
+EMBEDDER = "models/embedding/"
+
+
+async def test_a_warm_search_passes_through_few_files():
+    """A warm search passes through at most 30 files, besides those of the embedder."""
+    entered: set[str] = set()
+    is_watched = False
+
+    def watch(frame, event, arg):
+        if is_watched and event == "call" and frame.f_code.co_filename.startswith(ROOT):
+            entered.add(frame.f_code.co_filename[len(ROOT) + 1 :])
+
+    before = sys.getprofile(), threading.getprofile()
+    threading.setprofile(watch)  # for the threads that are started from here on
+    sys.setprofile(watch)
+    try:
+        async with Memory.open(":memory:", embedder="hashing") as memory:
+            for number in range(20):
+                await memory.add(f"Anna told of day {number} of her trip to Rome", session="s", speaker="Anna")
+            await memory.remember("My wife is Sarah")
+            await memory.remember("Sarah likes sushi")
+            await memory.settle()
+            for _ in range(3):
+                await memory.search("What does my wife like to eat?")
+            is_watched = True
+            results = await memory.search("What does my wife like to eat?")
+            is_watched = False
+    finally:
+        sys.setprofile(before[0])
+        threading.setprofile(before[1])
+    files = {each.replace("\\", "/") for each in entered}
+    assert results.hits and "retrieval/search.py" in files and "storage/database/candidates.py" in files
+    assert len([each for each in files if not each.startswith(EMBEDDER)]) <= MOST, sorted(files)
