@@ -13,7 +13,16 @@ from ricordo.model import Context, ContextLine, ContextName, ContextSection, Ent
 from ricordo.ports import TokenCounter
 from ricordo.retrieval.hits import as_shown, hit_of, mark, may_be_quoted, visible
 from ricordo.retrieval.inspection import known_people, profile
-from ricordo.retrieval.query import ALL_EPISODES, Request, asked_in, complexity_of, follows_up, namings, query_of
+from ricordo.retrieval.query import (
+    ALL_EPISODES,
+    KNOWLEDGE,
+    Request,
+    asked_in,
+    complexity_of,
+    follows_up,
+    namings,
+    query_of,
+)
 from ricordo.retrieval.service import Asking, AsOf, answer
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
@@ -190,7 +199,8 @@ async def brief(asking: Asking, prompt: str, *, budget: int | None, session: str
     results = await answer(asking, query, traced=as_of is not None, as_of=as_of)
     found = list(results.hits)
     if len(found) == query.limit and sum(hit.type != "episodic" for hit in found) < _FACTS_LEAST:
-        facts = await answer(asking, replace(query, type="knowledge"), traced=as_of is not None, as_of=as_of)
+        known = replace(query, filter=Filter(shelves=(KNOWLEDGE,)))
+        facts = await answer(asking, known, traced=as_of is not None, as_of=as_of)
         found += [hit for hit in facts.hits if hit.id not in results.ids]
     hits = without_echoes([hit for hit in found if may_be_quoted(hit) and (session is None or hit.session != session)])
     extras = Extras()

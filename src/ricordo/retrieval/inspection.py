@@ -25,7 +25,7 @@ from ricordo.model import (
 )
 from ricordo.retrieval import service
 from ricordo.retrieval.hits import as_shown
-from ricordo.retrieval.query import Plan, Request, entity_key, entity_meant, query_of
+from ricordo.retrieval.query import Request, entity_meant, filter_of, query_of
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot, values
 from ricordo.text.lifetimes import ends_by
@@ -38,17 +38,12 @@ async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
         InvalidError: an argument does not fit.
     """
     query = query_of(replace(request, type=request.type or "any"), now=asking.now, zone=asking.zone)
-    plan = Plan(query=query, now=asking.now, terms=(), ignored=(), interval=None)
     before = _position(cursor)
 
     def read(snapshot: Snapshot) -> Page:
-        entity = None if query.entity is None else entity_key(snapshot, asking.scope, query.entity)
+        wanted = filter_of(snapshot, asking.scope, query)
         nodes = snapshot.nodes.page(
-            asking.scope,
-            plan.filter(entity),
-            now=snapshot.current(asking.now),
-            before_key=before,
-            limit=query.limit + 1,
+            asking.scope, wanted, now=snapshot.current(asking.now), before_key=before, limit=query.limit + 1
         )
         more = len(nodes) > query.limit
         return Page(nodes=tuple(nodes[: query.limit]), cursor=str(nodes[query.limit - 1].key) if more else None)
@@ -160,13 +155,10 @@ async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:
         NotFoundError: nobody is known by the name given as `entity`.
     """
     query = query_of(replace(request, type="any"), now=asking.now, zone=asking.zone)
-    plan = Plan(query=query, now=asking.now, terms=(), ignored=(), interval=None)
 
     def read(snapshot: Snapshot) -> tuple[Node, ...]:
-        entity = None if query.entity is None else entity_key(snapshot, asking.scope, query.entity)
-        found = snapshot.nodes.latest(
-            asking.scope, plan.filter(entity), now=snapshot.current(asking.now), limit=query.limit
-        )
+        wanted = filter_of(snapshot, asking.scope, query)
+        found = snapshot.nodes.latest(asking.scope, wanted, now=snapshot.current(asking.now), limit=query.limit)
         return tuple(as_shown(snapshot, {node.key: node for node in reversed(found)}).values())
 
     return await service.read(asking, read, request.as_of)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, get_args
@@ -36,6 +36,19 @@ MAX_LIMIT = 1_000
 
 _TYPES: frozenset[str] = frozenset(get_args(NodeType)) | {"any"}
 _CATEGORIES: frozenset[str] = frozenset(get_args(Category))
+
+
+KNOWLEDGE, WAITING, CONSOLIDATED = "k", "e", "c"
+
+DEFAULT_SHELVES = (KNOWLEDGE, WAITING)
+ALL_EPISODES = (WAITING, CONSOLIDATED)
+
+_SHELVES: Mapping[str | None, tuple[str, ...]] = {
+    None: DEFAULT_SHELVES,
+    "episodic": ALL_EPISODES,
+    "any": (KNOWLEDGE, WAITING, CONSOLIDATED),
+    "knowledge": (KNOWLEDGE,),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,18 +88,23 @@ def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
     before = _instant("before", request.before, now=now, zone=zone)
     if after is not None and before is not None and after > before:
         raise InvalidError(f"after: {request.after} is later than before: {request.before}", hint="swap the two")
+    session = _text("session", request.session)
+    is_of_session = request.type is None and session is not None
     return Query(
         # A question with half a character is still a question; what was recalled before asks for nothing.
         text=without_recalled(request.text.encode("utf-8", "replace").decode(), " "),
-        type=request.type,
-        categories=_categories(request.category),
+        filter=Filter(
+            types=() if request.type in _SHELVES else (request.type,),  # type: ignore[arg-type]  # checked above
+            shelves=_SHELVES.get("any" if is_of_session else request.type, (KNOWLEDGE,)),
+            categories=_categories(request.category),
+            tags=_several(request.tag, name="tag"),
+            where=_where(request.where),
+            session=session,
+            after=after,
+            before=before,
+            archived=bool(request.archived),
+        ),
         entity=_text("entity", request.entity),
-        tags=_several(request.tag, name="tag"),
-        where=_where(request.where),
-        session=_text("session", request.session),
-        after=after,
-        before=before,
-        archived=bool(request.archived),
         limit=checked_limit(request.limit),
         words_only=request.words_only,
         only_relevant=bool(request.only_relevant),
@@ -365,6 +383,12 @@ def entity_key(snapshot: Snapshot, scope: Scope, name: str) -> int:
     return entity_meant(snapshot, scope, name).key
 
 
+def filter_of(snapshot: Snapshot, scope: Scope, query: Query) -> Filter:
+    """Return all conditions of a query. Raises like `entity_key`."""
+    entity = None if query.entity is None else entity_key(snapshot, scope, query.entity)
+    return replace(query.filter, entity=entity)
+
+
 def entity_meant(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
     """Return the entity a name means. Raises like `entity_key`."""
     found = snapshot.entities.named(scope, name)
@@ -404,37 +428,20 @@ def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ..
 
 # the plan
 
-KNOWLEDGE, WAITING, CONSOLIDATED = "k", "e", "c"
-
-DEFAULT_SHELVES = (KNOWLEDGE, WAITING)
-ALL_EPISODES = (WAITING, CONSOLIDATED)
-
-_SHELVES: Mapping[str | None, tuple[str, ...]] = {
-    None: DEFAULT_SHELVES,
-    "episodic": ALL_EPISODES,
-    "any": (KNOWLEDGE, WAITING, CONSOLIDATED),
-    "knowledge": (KNOWLEDGE,),
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A question with its conditions. Instants are Unix milliseconds.
+    """A question with its conditions.
 
+    `filter` has all conditions but the entity, whose key only a snapshot knows. Without a type it looks at knowledge
+    and unconsolidated episodes, and within one session at all that was said in it.
     `with_leading`: if anything is relevant, the hits that rank first are returned with it. `rerank`: whether the
     reranker takes part; by default if there is one, a language model only on request.
     """
 
     text: str
-    type: str | None = None
-    categories: tuple[Category, ...] = ()
+    filter: Filter = Filter(shelves=DEFAULT_SHELVES)
     entity: str | None = None
-    tags: tuple[str, ...] = ()
-    where: Json | None = None
-    session: str | None = None
-    after: int | None = None
-    before: int | None = None
-    archived: bool = False
     limit: int = 10
     words_only: bool = False
     only_relevant: bool = False
@@ -475,15 +482,6 @@ class Plan:
     ratings: Mapping[int, float] = field(default_factory=dict)
 
     @property
-    def shelves(self) -> tuple[str, ...]:
-        """Return which parts of the memory may answer: by default knowledge and unconsolidated episodes, and within one
-        session all that was said in it.
-        """
-        if self.query.type is None and self.query.session is not None:
-            return _SHELVES["any"]
-        return _SHELVES.get(self.query.type, (KNOWLEDGE,))
-
-    @property
     def question_vectors(self) -> dict[int, Vector]:
         """Return the question's vector by model, the active model first."""
         return {model: each.vector for model, each in self.vectors.items() if each.vector is not None}
@@ -492,25 +490,6 @@ class Plan:
     def worded(self) -> tuple[int, Embedded | None]:
         """Return the first model that gives vectors of words, and the question as it embeds it; 0 and None if none."""
         return next(((model, each) for model, each in self.vectors.items() if each.words is not None), (0, None))
-
-    def filter(self, entity: int | None) -> Filter:
-        """Return the conditions as a filter of the store."""
-        query = self.query
-        types: tuple[NodeType, ...] = ()
-        if query.type not in _SHELVES:
-            types = (query.type,)  # type: ignore[assignment]  # checked where it came in
-        return Filter(
-            types=types,
-            shelves=self.shelves,
-            categories=query.categories,
-            entity=entity,
-            tags=query.tags,
-            where=query.where or None,
-            session=query.session,
-            after=query.after,
-            before=query.before,
-            archived=query.archived,
-        )
 
 
 def make_plan(

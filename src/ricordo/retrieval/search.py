@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ricordo.clock import to_ms
 from ricordo.model import Absence, Hit, Node, Results, Scope, Share, Trace
 from ricordo.retrieval.hits import hit_of, warnings_of, without_withheld
-from ricordo.retrieval.query import Plan, entity_key, namings
+from ricordo.retrieval.query import Plan, filter_of, namings
 from ricordo.retrieval.ranking import (
     Ranked,
     Ranking,
@@ -101,7 +101,7 @@ def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo, until:
         NotFoundError: the question is limited to an entity that does not exist.
     """
     query, degraded = plan.query, list[str]()
-    entity = None if query.entity is None else entity_key(snapshot, scope, query.entity)
+    filter_ = filter_of(snapshot, scope, query)
     missing = None if query.why_not is None else snapshot.nodes.get(scope, query.why_not)
     started = time.perf_counter()
     try:
@@ -111,12 +111,12 @@ def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo, until:
         degraded.append("names: no time left")
     timings_ms = {"names": (time.perf_counter() - started) * 1_000}
     probe = None if missing is None else missing.key
-    found = snapshot.candidates(_candidate_query(plan, scope, entity=entity, named=named, until=until, probe=probe))
+    found = snapshot.candidates(_candidate_query(plan, scope, filter_=filter_, named=named, until=until, probe=probe))
     degraded += found.degraded
     started = time.perf_counter()
     pool = pool_of(found, plan, named)
     short, ranking = _ranked(found, pool, plan)
-    known = snapshot.shortlist(scope, [each.key for each in short], archived=query.archived, now=plan.now)
+    known = snapshot.shortlist(scope, [each.key for each in short], archived=filter_.archived, now=plan.now)
     weighed = _weighed(snapshot, short, known, plan)
     judged = None
     if query.only_relevant:
@@ -147,7 +147,7 @@ def measured(snapshot: Snapshot, plan: Plan, *, scope: Scope) -> NDArray[np.floa
     """Return the measures of relevance of all candidates, float32[measures, candidates]; at least one column."""
     until = time.monotonic() + _PATIENCE_S
     named = namings(snapshot, scope, plan.query.text)
-    query = _candidate_query(plan, scope, named=named, until=until, strategies=FINDERS)
+    query = _candidate_query(plan, scope, filter_=plan.query.filter, named=named, until=until, strategies=FINDERS)
     pool = pool_of(snapshot.candidates(query), plan, named)
     return np.zeros((len(MEASURES), 1), np.float32) if pool is None else evidence_of(pool, plan).values
 
@@ -156,16 +156,16 @@ def _candidate_query(
     plan: Plan,
     scope: Scope,
     *,
+    filter_: Filter,
     named: tuple[Naming, ...],
     until: float,
-    entity: int | None = None,
     probe: int | None = None,
     strategies: tuple[str, ...] = FINDERS + FOLLOWERS,
 ) -> CandidateQuery:
     word_model, worded = plan.worded
     return CandidateQuery(
         scope=scope,
-        filter=plan.filter(entity),
+        filter=filter_,
         terms=plan.terms,
         vectors=plan.question_vectors,
         word_model=word_model,
@@ -217,12 +217,12 @@ def _weighed(snapshot: Snapshot, short: Sequence[Ranked], known: Shortlist, plan
             for each, weight in zip(alive, weights, strict=True)
         ]
     weighed = weigh(alive, weights, now=plan.now)
-    if plan.query.archived:
+    if plan.query.filter.archived:
         return weighed
     links = [*known.versions, *_outdated(snapshot, weighed[:_COMPARED], known, plan)]
     if links or known.successors:
         # What was asked for by its very words is not pushed aside by what does not hold them.
-        is_narrowed = plan.filter(None) != Filter(shelves=plan.shelves)
+        is_narrowed = plan.query.filter != Filter(shelves=plan.query.filter.shelves)
         newer = () if plan.query.words_only or is_narrowed else known.newer
         weighed = in_succession(weighed, links=links, successors=known.successors, newer=newer)
     present = {each.key for each in weighed}
@@ -371,17 +371,17 @@ def absence_of(
 
 def _left_out(snapshot: Snapshot, plan: Plan, node: Node, *, matches: bool) -> str:
     """Return why the search could not return it, whatever its words."""
-    query = plan.query
-    if not node.is_live and not query.archived:
+    asked = plan.query.filter
+    if not node.is_live and not asked.archived:
         return f"it is closed ({node.closed_reason}); --archived searches closed memories"
-    if node.is_live and query.archived:
+    if node.is_live and asked.archived:
         return "it is alive, and only the archive was searched"
     if node.expires_at is not None and plan.now >= node.expires_at.timestamp() * 1_000:
         return "it has expired"
     if not matches:
         return "a condition of the question leaves it out (type, category, entity, tag, session, time or attributes)"
     shelf = snapshot.nodes.shelf(node.key)
-    if shelf not in plan.shelves:
+    if shelf not in asked.shelves:
         return "it is a turn whose conversation has become knowledge; type=any searches such turns"
     return ""
 
@@ -449,13 +449,13 @@ def find_past(snapshot: PastSnapshot, plan: Plan, *, scope: Scope, zone: ZoneInf
         NotFoundError: the question is limited to an entity that was not known then.
     """
     started = time.perf_counter()
-    entity = None if plan.query.entity is None else entity_key(snapshot, scope, plan.query.entity)
-    allowed = snapshot.nodes.matching(scope, plan.filter(entity))
+    asked = filter_of(snapshot, scope, plan.query)
+    allowed = snapshot.nodes.matching(scope, asked)
     within = set(allowed.tolist())
     work: dict[str, Callable[[], dict[int, float]]] = {
         "words": lambda: _share_of_words(snapshot, scope, plan, within),
         "meaning": lambda: snapshot.similar(
-            scope, plan.question_vectors, among=allowed, shelves=plan.shelves, most=_NEAREST
+            scope, plan.question_vectors, among=allowed, shelves=asked.shelves, most=_NEAREST
         ),
         "date": lambda: _within_period(snapshot, scope, plan, within),
     }
@@ -491,7 +491,7 @@ def _within_period(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: se
     if plan.interval is None:
         return {}
     start, end = plan.interval.start, plan.interval.end
-    within = snapshot.nodes.within(scope, plan.filter(None), after=start, before=end, most=_IN_TIME)
+    within = snapshot.nodes.within(scope, plan.query.filter, after=start, before=end, most=_IN_TIME)
     return dict.fromkeys(set(within.tolist()) & allowed, 1.0)
 
 
@@ -555,4 +555,4 @@ def _past_absence(
 
 def _has_expired(node: Node, snapshot: PastSnapshot, plan: Plan) -> bool:
     """Return whether it had expired by then."""
-    return node.expires_at is not None and to_ms(node.expires_at) <= snapshot.at and not plan.query.archived
+    return node.expires_at is not None and to_ms(node.expires_at) <= snapshot.at and not plan.query.filter.archived

@@ -376,7 +376,7 @@ async def _found(
 async def _floor(asking: Asking, query: Query, question: Question) -> Floor:
     """Return the floor for the embedder that answers, or for words alone, as in the archive."""
     answering = (model for model, embedded in question.vectors.items() if embedded.vector is not None)
-    return await asking.floor(0 if query.archived else next(answering, 0))
+    return await asking.floor(0 if query.filter.archived else next(answering, 0))
 
 
 async def _embedded(asking: Asking, query: Query, *, refresh: bool = False) -> Question:
