@@ -29,7 +29,7 @@ from ricordo import Memory
 from ricordo.consolidation.plain_rules import Kind, Plain, plainly_said
 from ricordo.model import Node, Run
 from ricordo.settings import load
-from ricordo.text import function_words, index_terms
+from ricordo.text.analyzer import function_words, index_terms
 from ricordo.text.entity_recognition import plainly_named
 from ricordo.text.names import folded_name
 

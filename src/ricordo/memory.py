@@ -75,7 +75,6 @@ from ricordo.retrieval import inspection, service
 from ricordo.retrieval.query import Request, checked_limit, checked_name, checked_position
 from ricordo.settings import Settings
 from ricordo.storage import Snapshot
-from ricordo.storage.backup import back_up, restore_backup, verify_backup
 from ricordo.trust import capped, check_may_alter, trust_of
 
 if TYPE_CHECKING:
@@ -1335,6 +1334,8 @@ class Memory:
         Raises:
             InvalidError: the path exists, or a single file cannot become a folder.
         """
+        from ricordo.storage.backup import back_up
+
         return await asyncio.to_thread(back_up, self._opened.store, path, now=self._at)
 
     @staticmethod
@@ -1345,6 +1346,8 @@ class Memory:
         Raises:
             NotFoundError: there is no backup at the path.
         """
+        from ricordo.storage.backup import verify_backup
+
         return await asyncio.to_thread(verify_backup, path)
 
     @staticmethod
@@ -1360,6 +1363,8 @@ class Memory:
             InvalidError: the location exists, and `replace` is not given.
             UnavailableError: another process has the file open that would be replaced.
         """
+        from ricordo.storage.backup import restore_backup
+
         now = from_ms(SystemClock().now())
         return await asyncio.to_thread(restore_backup, path, location, replace=replace, now=now)
 
@@ -1386,10 +1391,9 @@ class Memory:
         Raises:
             InvalidError: it cannot be read, or its format is unknown.
         """
-        from ricordo.portability.pipeline import ImportContext, StoreAccess, import_path
+        from ricordo.portability.pipeline import ImportContext, import_path
 
         engine = self._opened
-        store = engine.store
         report = await import_path(
             Path(path),
             format=format,
@@ -1400,9 +1404,8 @@ class Memory:
                 rules=engine.rules,
                 holds_untrusted=engine.settings.untrusted_knowledge == "hold",
             ),
-            store=StoreAccess(
-                write=partial(self._noted, "import"), read=store.read, derive=store.derive, path=store.path
-            ),
+            store=engine.store,
+            write=partial(self._noted, "import"),
             progress=progress,
             dry_run=dry_run,
         )

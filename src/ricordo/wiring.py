@@ -25,7 +25,7 @@ from ricordo.retrieval.query import Request
 from ricordo.retrieval.service import Asking
 from ricordo.settings import Settings
 from ricordo.storage import Store
-from ricordo.text import name_key
+from ricordo.text.analyzer import name_key
 from ricordo.text.lifetimes import timed
 from ricordo.text.prompt_text import reasons
 from ricordo.text.secrets import redact

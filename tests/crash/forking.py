@@ -22,7 +22,7 @@ FORKED.set_forkserver_preload(
         "ricordo.retrieval.search",
         "ricordo.storage.folder.store",
         "ricordo.storage.conversion",
-        "ricordo.storage.backup.restore",
+        "ricordo.storage.backup",
         "ricordo.storage.database.runs",
         "ricordo.consolidation.run",
         "ricordo.models.language",

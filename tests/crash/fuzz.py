@@ -21,8 +21,8 @@ from ricordo.encoding.validation import TextRules, storable
 from ricordo.errors import RicordoError, StoreError
 from ricordo.memory import Memory
 from ricordo.settings import Settings
-from ricordo.text import statement_line
 from ricordo.text.dates import DATES
+from ricordo.text.statement import statement_line
 from tests.crash.kills import ROOT, machine
 from tests.logic.strange import huge_text, strange_text
 

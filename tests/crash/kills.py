@@ -28,9 +28,9 @@ from pathlib import Path
 import apsw
 
 from ricordo.memory import Memory
-from ricordo.storage.faults import POINTS
 from tests.crash import workload
 from tests.crash.forking import FORKED
+from tests.crash.points import POINTS
 from tests.crash.verify import Acknowledged, Verdict, verify, verify_upgrade
 from tests.storage.folders import without_index
 

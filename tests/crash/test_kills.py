@@ -9,10 +9,10 @@ import time
 import pytest
 
 from ricordo.memory import Memory
-from ricordo.storage.faults import POINTS
 from tests.crash.embedders import Letters
 from tests.crash.forking import run_forked
 from tests.crash.kills import ELSEWHERE, kill_once
+from tests.crash.points import POINTS
 from tests.crash.verify import Acknowledged
 from tests.storage.making import rows
 

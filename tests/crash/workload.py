@@ -26,6 +26,7 @@ from ricordo.storage.database import embeddings
 from ricordo.storage.database.schema import Migration, migrations
 from ricordo.storage.registry import open_store
 from tests.crash.embedders import Letters
+from tests.crash.points import POINTS
 
 CALLERS = 4
 WORDS = ("tea", "coffee", "Anna", "Berta", "garden", "Lisbon", "likes", "never", "every", "morning", "train", "blue")
@@ -293,7 +294,7 @@ def main(arguments=None):
     options.add_argument("path")
     options.add_argument("--seed", type=int, required=True)
     options.add_argument("--rounds", type=int, default=1_000)
-    options.add_argument("--point", choices=faults.POINTS)
+    options.add_argument("--point", choices=POINTS)
     options.add_argument("--passes", type=int, default=1)
     given = options.parse_args(arguments)
     embeddings.PACK_ROWS = 16  # to cover the behaviour at 16,384 vectors and 2,000 removals

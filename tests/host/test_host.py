@@ -354,10 +354,10 @@ async def test_a_failing_model_keeps_the_message(tmp_path, memory, clock):
 
 def test_models_are_chosen_by_configuration() -> None:
     chat, other = ScriptedModel([]), ScriptedModel([])
-    assert not Models(Settings()).is_for_chat and Models(Settings()).chat() is None
+    assert Models(Settings()).chat() is None
     assert Models(Settings(), consolidation=other).chat() is other
     assert Models(Settings(), chat=chat, consolidation=other).chat() is chat
     configured = Models(Settings(model="ollama:big", chat_model="ollama:small"))
     assert (configured.consolidation, configured.chat().name) == ("ollama:big", "ollama:small")
     assert Models(Settings(model="ollama:big")).chat().name == "ollama:big"
-    assert not Models(Settings(model="none")).is_for_chat
+    assert Models(Settings(model="none")).chat() is None

@@ -12,8 +12,7 @@ from ricordo import Memory, Settings
 from ricordo.encoding.relations import stated_relations
 from ricordo.errors import InvalidError
 from ricordo.retrieval.query import intent_of
-from ricordo.text import index_terms, question_terms
-from ricordo.text.analyzer import speaks_of_themselves
+from ricordo.text.analyzer import index_terms, question_terms, speaks_of_themselves
 from ricordo.text.dates import find_interval, parse_expiry, parse_instant
 from ricordo.text.languages import (
     all_languages,

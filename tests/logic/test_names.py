@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.encoding.relations import is_owners_word, plain_subjects, stated_relations
-from ricordo.text import same_name_key
 from ricordo.text.names import (
     likeness,
     look_up_keys,
@@ -16,6 +15,7 @@ from ricordo.text.names import (
     relation_named,
     relations_in,
     runs_in,
+    same_name_key,
     sound_keys,
 )
 

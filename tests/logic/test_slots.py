@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.text import statement_line
-from ricordo.text.statement import compare
+from ricordo.text.statement import compare, statement_line
 
 FIXTURES = Path(__file__).parents[1] / "fixtures/evolution"
 

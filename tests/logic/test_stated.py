@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ricordo.retrieval.answerability import EVERYTHING, asked_for, asks_of_themselves, features, parts_of, stated
-from ricordo.text import index_terms
+from ricordo.text.analyzer import index_terms
 from ricordo.text.names import nominatives
 
 

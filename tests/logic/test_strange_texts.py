@@ -12,9 +12,9 @@ from ricordo.encoding.validation import TextRules, storable
 from ricordo.errors import InvalidError
 from ricordo.retrieval.hits import excerpt_of
 from ricordo.storage.database.connection import all_terms, stored_terms
-from ricordo.text import index_terms, name_key, question_terms, same_name_key
+from ricordo.text.analyzer import index_terms, name_key, question_terms
 from ricordo.text.dates import find_interval
-from ricordo.text.names import runs_in
+from ricordo.text.names import runs_in, same_name_key
 from ricordo.text.secrets import redact
 
 DICE = random.Random(20)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.retrieval.signals import asks_for_a_list
-from ricordo.text import raw_words
+from ricordo.text.analyzer import raw_words
 from ricordo.text.passages import FIRST_PERSON, NAME, NUMBER, TIME, traits_of
 
 

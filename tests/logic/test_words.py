@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ricordo.text import index_terms, name_key, question_terms
+from ricordo.text.analyzer import index_terms, name_key, question_terms
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from ricordo.storage.database import turns
 from ricordo.storage.database.candidates import read_all_turns
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.turns import TurnTable, live_turns
-from ricordo.text import index_terms
+from ricordo.text.analyzer import index_terms
 
 SEEDS = range(6)
 

@@ -139,7 +139,7 @@ async def test_a_removed_name_links_nothing(tmp_path, memory):
     from tests.storage.making import NOON, WHY
 
     from ricordo.model import Change, RowId, RowState
-    from ricordo.text import same_name_key
+    from ricordo.text.names import same_name_key
 
     await memory.add_entity("Katharina")
     node = await memory.remember("Kathi is late, Katharina said")

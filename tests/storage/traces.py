@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ricordo.text import index_terms
+from ricordo.text.analyzer import index_terms
 
 _LETTERS = {"latin": ("bcdfghklmnprstvz", "aeiou"), "cyrillic": ("бвгдзклмнпрстф", "аеиоу")}
 

@@ -40,7 +40,7 @@ from ricordo.model import (
     Trust,
 )
 from ricordo.storage import Snapshot
-from ricordo.text import name_key
+from ricordo.text.analyzer import name_key
 from ricordo.text.names import SINGLE, predicate_of, relation_named
 from ricordo.trust import capped, least_of, role_of_derived, trust_of
 

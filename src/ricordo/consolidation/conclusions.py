@@ -44,7 +44,7 @@ from ricordo.consolidation.resolve import is_withheld
 from ricordo.errors import RicordoError
 from ricordo.model import Category, Change, Edge, Node, NodeType, Run, RunItem, RunKind
 from ricordo.storage import Snapshot
-from ricordo.text import name_terms
+from ricordo.text.analyzer import name_terms
 from ricordo.text.canonical import is_much_the_same
 from ricordo.trust import UNAPPROVED, capped, role_of_derived, trust_of
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from ricordo.consolidation.prompts import own_words, speaker_label
 from ricordo.model import Node
-from ricordo.text import function_words, index_terms, name_terms, raw_words
+from ricordo.text.analyzer import function_words, index_terms, name_terms, raw_words
 from ricordo.text.canonical import is_owner
-from ricordo.text.dates import mentions_time
+from ricordo.text.dates.grammar import mentions_time
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 from ricordo.text.names import folded_relation, predicate_of, relation_words
 from ricordo.text.sentences import plain_sentences

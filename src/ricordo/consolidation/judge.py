@@ -17,10 +17,11 @@ from ricordo.consolidation.evidence import doubt, states_relation
 from ricordo.consolidation.prompts import Page, own_words
 from ricordo.decay import STATED
 from ricordo.model import Assertion, Category, EntityType, Introduction, Node, NodeType
-from ricordo.text import index_terms, name_terms, question_terms, statement_line
+from ricordo.text.analyzer import index_terms, name_terms, question_terms
 from ricordo.text.canonical import slot_named
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 from ricordo.text.sentences import infer_category
+from ricordo.text.statement import statement_line
 
 _TYPES: Mapping[str, NodeType] = {
     "fact": "semantic",

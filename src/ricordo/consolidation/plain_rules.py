@@ -18,7 +18,7 @@ from ricordo.consolidation.judge import MAX_ITEMS, Proposal, ProposedEntity, Pro
 from ricordo.consolidation.prompts import Page, own_words
 from ricordo.model import Category
 from ricordo.text.change import topics
-from ricordo.text.dates import mentions_time
+from ricordo.text.dates.grammar import mentions_time
 from ricordo.text.entity_recognition import plainly_named
 from ricordo.text.languages import LanguageSet, cached, languages_of
 from ricordo.text.sentences import infer_category, plain_sentences

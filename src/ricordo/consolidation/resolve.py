@@ -15,10 +15,9 @@ from ricordo.clock import from_ms, new_id, to_ms
 from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.model import Change, Edge, Node, Outdated, Review, ReviewKind, Scope
 from ricordo.storage import Snapshot
-from ricordo.text import statement_line
 from ricordo.text.canonical import Canonical, canonical, is_much_the_same, slot_words
 from ricordo.text.change import Said, likelihood, outdated, topics
-from ricordo.text.statement import Verdict, compare
+from ricordo.text.statement import Verdict, compare, statement_line
 from ricordo.trust import lower, may_override, trust_of
 
 K = TypeVar("K")

@@ -37,7 +37,7 @@ from ricordo.model import Assertion, Change, Closing, Introduction, Node, Run, R
 from ricordo.models.language import AnswerError
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Waiting
-from ricordo.text import name_key
+from ricordo.text.analyzer import name_key
 from ricordo.text.canonical import MUCH, likeness
 
 _MAX_SUMMARY_CHARS = 2_000

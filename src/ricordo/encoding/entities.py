@@ -30,7 +30,7 @@ from ricordo.model import (
     Scope,
 )
 from ricordo.storage import Snapshot
-from ricordo.text import name_key
+from ricordo.text.analyzer import name_key
 from ricordo.text.entity_recognition import plainly_named
 from ricordo.text.names import (
     SINGLE,

@@ -213,11 +213,6 @@ class Models:
         self._made: ChatModel | None = None
 
     @property
-    def is_for_chat(self) -> bool:
-        """Whether there is a model for chats."""
-        return self._chat is not None
-
-    @property
     def consolidation(self) -> str | LanguageModel | None:
         """For `Memory.open(model=...)`."""
         return self._consolidation

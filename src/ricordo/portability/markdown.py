@@ -30,7 +30,7 @@ from ricordo.portability.records import (
     texts_of,
 )
 from ricordo.portability.sources import Source
-from ricordo.text import name_key
+from ricordo.text.analyzer import name_key
 from ricordo.text.languages import LanguageSet, all_languages, cached
 from ricordo.text.names import known_relation
 

@@ -33,8 +33,8 @@ from ricordo.portability.records import (
 )
 from ricordo.portability.sources import Source
 from ricordo.ports import Progress
-from ricordo.storage import Snapshot
-from ricordo.text import name_key
+from ricordo.storage import Snapshot, Store
+from ricordo.text.analyzer import name_key
 from ricordo.text.names import SINGLE, predicate_of
 
 T = TypeVar("T", ImportedPerson, ImportedRelation, ImportedLink, Node)
@@ -90,14 +90,8 @@ class _Counts:
         self.refused += outcome.refused
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreAccess:
-    """What an import may do to the store: see `Store`. `path` is the store's own file, which must not be imported."""
-
-    write: Callable[[Decide], Awaitable[Outcome]]
-    read: Callable[[Callable[[Snapshot], Outcome]], Awaitable[Outcome]]
-    derive: Callable[[Callable[[Snapshot], ImportReport]], Awaitable[ImportReport]]
-    path: Path
+Write = Callable[[Decide], Awaitable[Outcome]]
+"""Writes a batch as one commit of the import."""
 
 
 async def import_path(
@@ -105,7 +99,8 @@ async def import_path(
     *,
     format: str | None,
     context: ImportContext,
-    store: StoreAccess,
+    store: Store,
+    write: Write,
     progress: Progress | None,
     dry_run: bool,
 ) -> ImportReport:
@@ -125,18 +120,18 @@ async def import_path(
             records = await asyncio.to_thread(complete.records_of, export, destination)
         else:
             records = await asyncio.to_thread(parse, source, chosen, destination)
-        return await _store(records, context, store=store, progress=progress, dry_run=dry_run)
+        return await _store(records, context, store=store, write=write, progress=progress, dry_run=dry_run)
 
 
 async def _store(
-    records: Records, context: ImportContext, *, store: StoreAccess, progress: Progress | None, dry_run: bool
+    records: Records, context: ImportContext, *, store: Store, write: Write, progress: Progress | None, dry_run: bool
 ) -> ImportReport:
     counts = _Counts()
     steps = await asyncio.to_thread(_steps, records, context, counts)
     total, done = sum(size for _, size, _ in steps), 0
     for kind, size, decide in steps:
         if not dry_run:
-            counts.add(kind, await store.write(decide))
+            counts.add(kind, await write(decide))
         elif kind not in ("relations", "links"):  # a dry run has not stored their ends
             counts.add(kind, await store.read(partial(_outcome_of, decide)))
         done += size

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from ricordo.retrieval.query import Plan
 from ricordo.retrieval.signals import FITTED, Pool
 from ricordo.storage.candidates import inverse_frequency
-from ricordo.text import index_terms, question_terms
-from ricordo.text.analyzer import begins_with_oneself, is_latin, speaks_of_themselves
+from ricordo.text.analyzer import begins_with_oneself, index_terms, is_latin, question_terms, speaks_of_themselves
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 
 if TYPE_CHECKING:

@@ -26,8 +26,7 @@ from ricordo.retrieval.query import (
 from ricordo.retrieval.service import Asking, AsOf, answer
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
-from ricordo.text import question_terms
-from ricordo.text.analyzer import QUESTION_MARKS
+from ricordo.text.analyzer import QUESTION_MARKS, question_terms
 from ricordo.text.dates import format_times
 from ricordo.text.names import folded_name
 from ricordo.text.prompt_text import BEGIN, END, NOTE, TAG

@@ -14,7 +14,7 @@ from ricordo.errors import RicordoError
 from ricordo.model import Hit, Node, Scope, Share
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import Usage
-from ricordo.text import raw_words
+from ricordo.text.analyzer import raw_words
 from ricordo.text.dates import format_times, with_dates
 from ricordo.text.passages import passages_of
 from ricordo.text.prompt_text import INVISIBLE, cited, reasons

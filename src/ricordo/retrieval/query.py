@@ -20,8 +20,7 @@ from ricordo.model import Category, Entity, Fusion, Json, NodeType, Scope
 from ricordo.models.embedding import Embedded
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter, Floor
-from ricordo.text import index_terms, question_terms
-from ricordo.text.analyzer import QUESTION_MARKS
+from ricordo.text.analyzer import QUESTION_MARKS, index_terms, question_terms
 from ricordo.text.dates import Interval, parse_instant
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 from ricordo.text.names import meant, relations_in, runs_in, stems_of

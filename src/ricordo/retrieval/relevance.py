@@ -20,8 +20,14 @@ from ricordo.retrieval.query import Plan, Query
 from ricordo.retrieval.ranking import Ranked
 from ricordo.retrieval.signals import FITTED, Pool, around, met_in_context
 from ricordo.storage.values import Floor
-from ricordo.text import index_terms, raw_words
-from ricordo.text.analyzer import begins_with_oneself, function_terms, language_of_function_words, speaks_of_themselves
+from ricordo.text.analyzer import (
+    begins_with_oneself,
+    function_terms,
+    index_terms,
+    language_of_function_words,
+    raw_words,
+    speaks_of_themselves,
+)
 from ricordo.text.languages import languages_of
 
 if TYPE_CHECKING:

@@ -57,7 +57,7 @@ from ricordo.storage.candidates import (
     inverse_frequency,
 )
 from ricordo.storage.values import Filter
-from ricordo.text import index_terms
+from ricordo.text.analyzer import index_terms
 from ricordo.text.change import by_meaning, succession
 from ricordo.trust import UNAPPROVED
 

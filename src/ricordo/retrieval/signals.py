@@ -32,8 +32,7 @@ from ricordo.storage.candidates import (
     inverse_frequency,
     stretches,
 )
-from ricordo.text import index_terms, name_key, name_terms
-from ricordo.text.analyzer import speaks_of_themselves
+from ricordo.text.analyzer import index_terms, name_key, name_terms, speaks_of_themselves
 from ricordo.text.languages import LanguageSet, cached, languages_of
 from ricordo.text.passages import ASKS, ASSISTANT, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
 

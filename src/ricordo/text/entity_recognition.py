@@ -17,17 +17,8 @@ from typing import Literal, NamedTuple
 
 from ricordo.model import EntityType
 from ricordo.text.analyzer import index_terms
-from ricordo.text.languages import (
-    NEVER,
-    Language,
-    LanguageSet,
-    bases_of,
-    cached,
-    fold_letters,
-    is_ordinary,
-    languages_of,
-)
-from ricordo.text.languages.schema import Endings, Entities
+from ricordo.text.languages import NEVER, LanguageSet, bases_of, cached, fold_letters, is_ordinary, languages_of
+from ricordo.text.languages.schema import Endings, Entities, Language
 from ricordo.text.names import NOT_PEOPLE, folded_name, is_inflected, looks_nominative, nominatives, relation_words
 from ricordo.text.people import people_named
 from ricordo.text.sentences import plain_sentences

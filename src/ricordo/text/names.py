@@ -290,28 +290,10 @@ def _ambiguous(languages: LanguageSet) -> frozenset[str]:
 
 # ---- relations: "my wife", "моей жене"; the store names a relation by its English word
 
-SINGLE = frozenset(
-    (
-        "wife",
-        "husband",
-        "spouse",
-        "girlfriend",
-        "boyfriend",
-        "fiancée",
-        "fiancé",
-        "partner",
-        "mother",
-        "father",
-        "mother-in-law",
-        "father-in-law",
-        "boss",
-        "landlord",
-        "landlady",
-        "ex-wife",
-        "ex-husband",
-        "best friend",
-    )
-)
+_SINGLE = """wife, husband, spouse, girlfriend, boyfriend, fiancée, fiancé, partner, mother, father, mother-in-law,
+father-in-law, boss, landlord, landlady, ex-wife, ex-husband, best friend"""
+
+SINGLE = frozenset(each.strip() for each in _SINGLE.split(","))
 """Relations with one holder at a time: a new wife ends the relation with the one before."""
 
 NOT_PEOPLE = frozenset(("dog", "cat"))

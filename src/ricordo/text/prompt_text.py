@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ricordo.text.languages import Language, all_languages, cached
+from ricordo.text.languages import all_languages, cached
+from ricordo.text.languages.schema import Language
 
 Reason = Literal[
     "override",  # "ignore previous instructions", another persona

@@ -11,7 +11,8 @@ from typing import Any
 from ricordo.clock import to_ms
 from ricordo.errors import NotFoundError
 from ricordo.model import Change, Edge, Entity, Node, Reason, Relation, Review, RowState, Run, Scope
-from ricordo.text import name_key, same_name_key
+from ricordo.text.analyzer import name_key
+from ricordo.text.names import same_name_key
 from tests.contract.reference.suppression import Suppression
 from tests.contract.reference.tables import TRUTH, Key, Row, State, drop_derived, key_of
 

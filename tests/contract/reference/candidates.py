@@ -38,7 +38,7 @@ from ricordo.storage.candidates import (
     inverse_frequency,
     live_newer,
 )
-from ricordo.text import index_terms
+from ricordo.text.analyzer import index_terms
 from ricordo.text.passages import HEADER, traits_of
 from tests.contract.reference.tables import Row
 from tests.contract.reference.terms import besides, terms_of

@@ -13,7 +13,7 @@ from ricordo.decay import STATED, Vital
 from ricordo.errors import NotFoundError
 from ricordo.model import Edge, Node, Scope
 from ricordo.storage.values import ClosedFact, Filter, LearntFact, Weights
-from ricordo.text import statement_line
+from ricordo.text.statement import statement_line
 from ricordo.trust import trust_of
 from tests.contract.reference.apply import visible
 from tests.contract.reference.rows import (

@@ -9,7 +9,7 @@ from datetime import datetime
 from ricordo.clock import from_ms
 from ricordo.model import EdgeType, Entity, Related, Relation, Scope
 from ricordo.storage.values import Kinds, LinkText, Named, Near, RelationHolder, Sketch, Step, SubjectUse, Usage
-from ricordo.text import index_terms, statement_line
+from ricordo.text.analyzer import index_terms
 from ricordo.text.names import (
     Bearer,
     Likeness,
@@ -21,7 +21,7 @@ from ricordo.text.names import (
     relation_named,
     sound_keys,
 )
-from ricordo.text.statement import MAX_STATEMENT_CHARS
+from ricordo.text.statement import MAX_STATEMENT_CHARS, statement_line
 from tests.contract.reference.apply import visible
 from tests.contract.reference.memories import Nodes
 from tests.contract.reference.rows import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ricordo.text import index_terms
+from ricordo.text.analyzer import index_terms
 from tests.contract.reference.tables import Row
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ricordo.interfaces.cli.terminal import dim, fields, one_line, safe
 from ricordo.model import Hit, Results, Share, SignalName, Trace
-from ricordo.text import index_terms
+from ricordo.text.analyzer import index_terms
 from ricordo.trust import is_untrusted, label
 
 _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")

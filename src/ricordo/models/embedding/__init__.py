@@ -13,7 +13,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import DeniedError, InvalidError, UnavailableError
-from ricordo.text import function_words
+from ricordo.text.analyzer import function_words
 
 if TYPE_CHECKING:
     from ricordo.ports import Embedder, Kind, Vector

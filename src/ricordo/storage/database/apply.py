@@ -34,8 +34,9 @@ from ricordo.storage.database.statements import (
     shelf_of,
     sql,
 )
-from ricordo.text import index_terms, raw_words, statement_line
+from ricordo.text.analyzer import index_terms, raw_words
 from ricordo.text.passages import traits_of
+from ricordo.text.statement import statement_line
 
 # The share of the remaining way to 1 that the strength of an association grows by each time.
 _ASSOCIATED = 0.3

@@ -27,7 +27,7 @@ from ricordo.storage.database.vector_math import decode
 from ricordo.storage.protocol import Links
 from ricordo.storage.sql import read_snapshot, translated
 from ricordo.storage.values import FormerText, Image, When
-from ricordo.text import index_terms
+from ricordo.text.analyzer import index_terms
 from ricordo.text.names import stems_of
 
 Keys = NDArray[np.int64]

@@ -15,8 +15,9 @@ from ricordo.errors import UnavailableError
 from ricordo.model import Durability
 from ricordo.storage.database.hashes import former_hash, row_sum
 from ricordo.storage.sql import patient, translated
-from ricordo.text import index_terms, statement_line
+from ricordo.text.analyzer import index_terms
 from ricordo.text.passages import traits_of
+from ricordo.text.statement import statement_line
 
 APPLICATION_ID = 0x52434F52
 """`RCOR`: marks a SQLite file as a Ricordo store."""

@@ -27,7 +27,7 @@ from ricordo.storage.database.statements import (
 )
 from ricordo.storage.database.word_index import space_postings
 from ricordo.storage.values import Kinds, LinkText, Named, Near, RelationHolder, Sketch, Step, SubjectUse, Usage
-from ricordo.text import index_terms
+from ricordo.text.analyzer import index_terms
 from ricordo.text.names import (
     Bearer,
     Likeness,

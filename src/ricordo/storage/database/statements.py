@@ -15,7 +15,8 @@ from ricordo.clock import from_ms, to_ms
 from ricordo.model import Commit, Edge, Entity, Node, Relation, Review, Run, RunItem, Scope, Session
 from ricordo.storage.database.hashes import seal, sealed
 from ricordo.storage.sql import named_statements
-from ricordo.text import name_key, same_name_key
+from ricordo.text.analyzer import name_key
+from ricordo.text.names import same_name_key
 
 T = TypeVar("T")
 

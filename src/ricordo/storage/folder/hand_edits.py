@@ -18,7 +18,8 @@ from ricordo.storage.jsonl.lines import Findings, HandLine, Line, LineError, Unu
 from ricordo.storage.jsonl.loader import KnownKeys, names_row
 from ricordo.storage.jsonl.shapes import Shape, Shapes
 from ricordo.storage.values import Image, content
-from ricordo.text import name_key, same_name_key
+from ricordo.text.analyzer import name_key
+from ricordo.text.names import same_name_key
 from ricordo.text.sentences import plural
 
 _CATEGORIES = frozenset(get_args(Category))

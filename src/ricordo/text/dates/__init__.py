@@ -20,19 +20,6 @@ from ricordo.text.dates.calendar import UNITS, Days, Precision, around, one_day,
 from ricordo.text.dates.grammar import find_days, mentions_time, tokenize, vocabulary
 from ricordo.text.languages import NEVER, LanguageSet, all_languages, any_of, cached, default_languages, languages_of
 
-__all__ = [
-    "DATES",
-    "Interval",
-    "Times",
-    "find_interval",
-    "format_times",
-    "mentions_time",
-    "parse_expiry",
-    "parse_instant",
-    "stated_expiry",
-    "with_dates",
-]
-
 DATES = "dates"
 """The attribute of a fact with the dates that its relative phrases mean."""
 

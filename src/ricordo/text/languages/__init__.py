@@ -18,22 +18,6 @@ from zlib import crc32
 
 from ricordo.text.languages.schema import Endings, Language, read_language
 
-__all__ = [
-    "ByWord",
-    "Language",
-    "LanguageSet",
-    "all_languages",
-    "analyzer_version",
-    "any_of",
-    "cached",
-    "default_language",
-    "default_languages",
-    "fold_letters",
-    "languages_of",
-    "register",
-    "unregister",
-]
-
 T = TypeVar("T")
 P = ParamSpec("P")
 
