@@ -12,11 +12,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from typer.main import get_command
-
 from ricordo import errors
 from ricordo.interfaces.catalog import CATALOG, INSTRUCTIONS, NOT_SHOWN, Capability, tools
-from ricordo.interfaces.cli.app import app
+from ricordo.interfaces.cli.app import program
 from ricordo.interfaces.cli.options import COMMON_PANEL
 from ricordo.interfaces.schema import Parameter, parameters
 from ricordo.memory import Memory
@@ -89,7 +87,7 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 def cli_page() -> str:
     """Return the page of commands, with arguments and options, from the program itself."""
-    group: Any = get_command(app)
+    group: Any = program()
     sections = [part for name, command in group.commands.items() for part in _command(name, command)]
     return _page(
         "The command line",

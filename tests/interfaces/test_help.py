@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.interfaces.conftest import Cli
-from typer.main import get_command
 
 from ricordo import Memory
-from ricordo.interfaces.cli.app import app
+from ricordo.interfaces.cli.app import program
 from ricordo.interfaces.cli.options import FUNCTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +26,7 @@ def test_the_help_is_the_golden_one_and_ricordo_alone_shows_it(cli: Cli) -> None
 
 
 def test_every_verb_explains_itself(cli: Cli) -> None:
-    verbs = list(get_command(app).commands)  # type: ignore[attr-defined]
+    verbs = list(program().commands)
     assert {"remember", "search", "import", "demo"} < set(verbs)
     for verb in verbs:
         shown = cli(verb, "--help").out
@@ -48,7 +47,7 @@ TEXTS = tomllib.loads((files("ricordo.interfaces.cli") / "commands.toml").read_t
 def test_commands_toml_describes_every_verb_and_nothing_else() -> None:
     verbs = [verb for panel in TEXTS["panels"].values() for verb in panel]
     assert set(TEXTS) == {"panels", "common", "shared", *verbs}
-    assert list(get_command(app).commands) == verbs  # type: ignore[attr-defined]
+    assert list(program().commands) == verbs
     assert set(TEXTS["shared"]) <= {name for verb in verbs for name in TEXTS[verb].get("takes", ())}
     described = {
         verb: {name for name, each in TEXTS[verb].items() if isinstance(each, dict) and "help" in each}

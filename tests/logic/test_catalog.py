@@ -6,11 +6,10 @@ import inspect
 
 import pytest
 from tests.interfaces.conftest import ROUTED_BY_OTHER_VERBS
-from typer.main import get_command
 
 from ricordo import InvalidError, Memory
 from ricordo.interfaces.catalog import BOUND, CATALOG, INSTRUCTIONS, NOT_SHOWN, Capability, instructions, routes, tools
-from ricordo.interfaces.cli.app import app
+from ricordo.interfaces.cli.app import program
 from ricordo.interfaces.schema import check_arguments, function_of, input_schema, output_schema, parameters
 
 PUBLIC = {name for name, _ in inspect.getmembers(Memory, inspect.isroutine) if not name.startswith("_")}
@@ -31,7 +30,7 @@ def test_a_method_has_one_route_and_a_tool_one_entry() -> None:
 
 
 def test_the_command_line_has_every_capability() -> None:
-    verbs = set(get_command(app).commands)  # type: ignore[attr-defined]
+    verbs = set(program().commands)
     named = {each.method: each.method.strip("_").replace("_", "-") for each in CATALOG}
     missing = {method for method, verb in named.items() if verb not in verbs} - set(ROUTED_BY_OTHER_VERBS)
     assert missing == set()

@@ -13,7 +13,6 @@ from ricordo.errors import InvalidError
 from ricordo.model import Json, Node, SecretsPolicy
 from ricordo.storage import Snapshot, values
 from ricordo.text.prompt_text import PLACE, without_recalled
-from ricordo.text.secrets import redact
 
 MAX_NAME_CHARS = 500
 
@@ -62,6 +61,8 @@ def without_secrets(text: str, *, name: str, rules: TextRules) -> str:
     """Return a text as the policy for credentials wants it. Raises InvalidError if it refuses them."""
     if rules.secrets == "keep":
         return text
+    from ricordo.text.secrets import redact  # compiles its patterns, for which a search should not wait
+
     redacted = redact(text)
     if redacted.findings and rules.secrets == "refuse":
         kinds = ", ".join(sorted({finding.kind for finding in redacted.findings}))

@@ -11,13 +11,13 @@ from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import DeniedError, RicordoError
-from ricordo.interfaces.catalog import Access, Capability
 from ricordo.interfaces.serialize import SHORT_ID_CHARS, RecentIds, resolve_id, withhold
 from ricordo.model import Origin, Scope, Trust
 from ricordo.settings import Settings
 from ricordo.trust import capped
 
 if TYPE_CHECKING:
+    from ricordo.interfaces.catalog import Access, Capability
     from ricordo.memory import Memory
     from ricordo.ports import Progress
 

@@ -32,8 +32,7 @@ from ricordo.retrieval.query import (
 from ricordo.storage import Links, PastSnapshot, Snapshot, Store, When
 from ricordo.storage.values import EmbeddingModel, Floor
 from ricordo.text.analyzer import QUESTION_MARKS
-from ricordo.text.dates import find_interval, parse_instant
-from ricordo.text.secrets import redact
+from ricordo.text.dates import Interval, find_interval, parse_instant
 
 if TYPE_CHECKING:
     from ricordo.retrieval.calibration import Exemplars
@@ -64,12 +63,14 @@ class Question:
         degraded: what could not take part.
         models: those the store had when it was embedded; None where it does not depend on them.
         intent: by the question's meaning; None where its words tell it, or it is unknown.
+        interval: the time it names.
     """
 
     vectors: Mapping[int, Embedded] = field(default_factory=dict)
     degraded: tuple[str, ...] = ()
     models: Sequence[EmbeddingModel] | None = None
     intent: Intent | None = None
+    interval: Interval | None = None
 
     def fits(self, snapshot: Snapshot) -> bool:
         """Return whether the store still has the models this question was embedded for."""
@@ -260,24 +261,26 @@ async def answer(asking: Asking, query: Query, *, traced: bool, as_of: AsOf) -> 
     """Raises NotFoundError where the question is limited to an entity nobody knows."""
     if query.rerank and asking.reranking is None:
         raise InvalidError("rerank: this memory has no reranker", hint="name one in the setting `reranker`")
-    # numpy takes a tenth of a second to import: the first search pays for it, not `import ricordo`.
-    from ricordo.retrieval.search import NOTHING, results_of
-
     if query.only_relevant and query.text.strip():
         query = replace(query, text=asked_in(query.text))
         if not query.text or follows_up(query.text):  # what it goes on about is not known here
-            plan = make_plan(query, now=asking.now, interval=None, vectors={})
-            return results_of(NOTHING, plan, embedding_ms=0.0, degraded=(), traced=traced)
+            return _silent(query, now=asking.now, traced=traced)
     if not query.words_only:
         asking.warm()
     started = time.monotonic()
-    question = await _embedded(asking, query, refresh=as_of is not None)
+    embedding = asyncio.create_task(_embedded(asking, query, refresh=as_of is not None))
+    await asyncio.sleep(0)  # the embedder, which may have to load, works in its thread meanwhile
+    # numpy takes a tenth of a second to import: the first search pays for it, not `import ricordo`.
+    from ricordo.retrieval.search import results_of
+
+    interval = find_interval(query.text, now=asking.now, zone=asking.zone)
+    question = replace(await embedding, interval=interval)
     embedding_ms = (time.monotonic() - started) * 1_000
     until = started + asking.deadline_s
     opinion = await _opinion(asking, query, question, until=until, as_of=as_of)
     got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of, ratings=opinion.ratings)
     if got is None:  # another process has just changed the embedder of the store
-        question = replace(await _embedded(asking, query, refresh=True), models=None)
+        question = replace(await _embedded(asking, query, refresh=True), models=None, interval=interval)
         got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
         assert got is not None
     found, plan = got
@@ -289,6 +292,13 @@ async def answer(asking: Asking, query: Query, *, traced: bool, as_of: AsOf) -> 
     return results_of(found, plan, embedding_ms=embedding_ms, degraded=degraded, traced=traced)
 
 
+def _silent(query: Query, *, now: int, traced: bool) -> Results:
+    from ricordo.retrieval.search import NOTHING, results_of
+
+    plan = make_plan(query, now=now, interval=None, vectors={})
+    return results_of(NOTHING, plan, embedding_ms=0.0, degraded=(), traced=traced)
+
+
 async def _opinion(asking: Asking, query: Query, question: Question, *, until: float, as_of: AsOf) -> Opinion:
     """Ask the reranker, if it takes part, about the best memories. Whatever it does, the search answers in time."""
     reranking = asking.reranking
@@ -298,11 +308,16 @@ async def _opinion(asking: Asking, query: Query, question: Question, *, until: f
     if as_of is not None:
         return Opinion(degraded=("reranker: it does not read the past",))
     from ricordo.models.reranker import rate
+    from ricordo.text.secrets import redact  # compiles its patterns, for which other searches should not wait
 
     best = replace(query, limit=reranking.candidates, why_not=None)
     got = await _found(asking, best, question, until=until, traced=False, as_of=None)
     hits = {} if got is None else dict(zip(got[0].shown, got[0].best, strict=True))
-    texts = {key: _passage(hit, reranking.chars) for key, hit in hits.items() if may_be_quoted(hit)}
+    texts = {
+        key: redact(_passage(hit, reranking.chars)).text[: reranking.chars]
+        for key, hit in hits.items()
+        if may_be_quoted(hit)
+    }
     started = time.monotonic()
     left_s = min(reranking.deadline_s, until - started)
     if left_s <= 0:
@@ -320,9 +335,9 @@ async def _opinion(asking: Asking, query: Query, question: Question, *, until: f
 
 
 def _passage(hit: Hit, chars: int) -> str:
-    """Return what a reranker reads of a memory: its text, or the excerpt of a long one, without credentials."""
+    """Return what a reranker reads of a memory: its text, or the excerpt of a long one."""
     text = hit.content if len(hit.content) <= chars else hit.excerpt
-    return redact(f"{hit.speaker}: {text}" if hit.speaker else text).text[:chars]
+    return f"{hit.speaker}: {text}" if hit.speaker else text
 
 
 async def _found(
@@ -338,11 +353,10 @@ async def _found(
     """Return what a snapshot found for a question, and its plan; None if the question was embedded for other models."""
     from ricordo.retrieval.search import find, find_past
 
-    interval = find_interval(query.text, now=asking.now, zone=asking.zone)
     plan = make_plan(
         query,
         now=asking.now,
-        interval=interval,
+        interval=question.interval,
         vectors=question.vectors,
         intent=question.intent,
         weighing=asking.weighing,

@@ -365,6 +365,9 @@ def relation_named(name: str) -> str | None:
     ('wife', None)
     """
     languages = all_languages()
+    words = folded_relation(name).split()
+    if len(words) < 2 or words[-1] not in _last_words(languages):  # spares most names the long pattern
+        return None
     found = _phrase(languages).fullmatch(name.strip())
     return None if found is None else relation_words(languages)[folded_relation(found.group(1))]
 
@@ -379,6 +382,11 @@ def _after_possessive(languages: LanguageSet) -> re.Pattern[str]:
 @cached()
 def _first_words(languages: LanguageSet) -> frozenset[str]:
     return frozenset(word.split()[0] for word in relation_words(languages))
+
+
+@cached()
+def _last_words(languages: LanguageSet) -> frozenset[str]:
+    return frozenset(word.split()[-1] for word in relation_words(languages))
 
 
 @cached()

