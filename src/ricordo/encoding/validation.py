@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ricordo.clock import to_ms
@@ -99,8 +100,13 @@ def short_name(text: str | None, *, name: str, rules: TextRules = SCREENED) -> s
         return None
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_NAME_CHARS:
         raise InvalidError(f"{name} must be 1 to {MAX_NAME_CHARS} characters of text")
+    return _label(text.strip(), name, rules)
+
+
+@lru_cache(maxsize=1_024)  # a conversation repeats its speakers and its session in every message
+def _label(text: str, name: str, rules: TextRules) -> str:
     check_encodable(text, name=name)
-    return without_secrets(text.strip(), name=name, rules=rules)
+    return without_secrets(text, name=name, rules=rules)
 
 
 _MAX_CHARS = 100_000

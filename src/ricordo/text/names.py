@@ -384,6 +384,9 @@ def _first_words(languages: LanguageSet) -> frozenset[str]:
     return frozenset(word.split()[0] for word in relation_words(languages))
 
 
+_WORDS = re.compile(r"[\w-]+")
+
+
 @cached()
 def _last_words(languages: LanguageSet) -> frozenset[str]:
     return frozenset(word.split()[-1] for word in relation_words(languages))
@@ -397,10 +400,12 @@ def _owner_behind(languages: LanguageSet) -> re.Pattern[str]:
 def may_name_relation(text: str) -> bool:
     """Return whether a text may speak of a relation of the speaker's: quick, and true a little too often."""
     lowered = text.lower()
+    if _first_words(all_languages()).isdisjoint(_WORDS.findall(fold_letters(lowered))):  # most of them, by far
+        return False
     languages = languages_of(text)
     first_words = _first_words(languages)
     if _owner_behind(languages).search(text):
-        return not first_words.isdisjoint(map(folded_relation, re.findall(r"[\w-]+", text)))
+        return not first_words.isdisjoint(map(folded_relation, _WORDS.findall(text)))
     if not any(beginning in lowered for each in languages for beginning in each.kinship.beginnings):
         return False
     return any(folded_relation(found.group(1)) in first_words for found in _after_possessive(languages).finditer(text))

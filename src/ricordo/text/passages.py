@@ -150,7 +150,7 @@ def _flags(text: str, words: Sequence[str], languages: LanguageSet) -> int:
     for each in set(map(_flags_by_word(languages).__getitem__, words)):
         of_words |= each
     flags = of_words & ~_DIGITS
-    if any(mark in text for mark in QUESTION_MARKS):
+    if "?" in text or (not text.isascii() and any(mark in text for mark in QUESTION_MARKS)):
         flags |= ASKS | (ENDS_ASKING if text.rstrip().endswith(QUESTION_MARKS) else 0)
     if not text.islower() and _NAME.search(text) is not None:
         flags |= NAME

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cache
+from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
 import apsw
@@ -246,7 +247,8 @@ _DECODE: dict[str, Callable[[Any], Any]] = {
 }
 _ENCODE: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(_INSTANTS, lambda at: None if at is None else to_ms(at)),
-    **dict.fromkeys((*_LISTS, "attributes"), _encode),
+    **dict.fromkeys(_LISTS, lambda values: _encode(values) if values else "[]"),
+    "attributes": lambda values: _encode(values) if values else "{}",
     **dict.fromkeys(("confidence", "decay_rate", "score", "weight"), float),
     "protected": int,
 }
@@ -268,15 +270,21 @@ def reading(cls: type[T], columns: str = "") -> Callable[[Row], T]:
 
 def _writing(columns: str) -> Callable[..., Row]:
     """Return a function that makes a sealed row of a dataclass; what a row has besides is given by name."""
-    encoders = [(name, _ENCODE.get(name)) for name in columns.split()]
+    names = columns.split()
+
+    @cache
+    def plan(given: tuple[str, ...]) -> tuple[Callable[[object], Row], list[tuple[int, Callable[[Any], Any]]], Any]:
+        """Return what reads the other columns, the encoders by place, and what puts all of them in order."""
+        read = [name for name in names if name not in given]
+        encoders = [(place, _ENCODE[name]) for place, name in enumerate(read) if name in _ENCODE]
+        return attrgetter(*read), encoders, itemgetter(*map([*read, *given].index, names))
 
     def write(item: object, **given: Any) -> Row:
-        return sealed(
-            tuple(
-                given[name] if name in given else encode(getattr(item, name)) if encode else getattr(item, name)
-                for name, encode in encoders
-            )
-        )
+        read, encoders, in_order = plan(tuple(given))
+        values = [*read(item), *given.values()]
+        for place, encode in encoders:
+            values[place] = encode(values[place])
+        return sealed(in_order(values))
 
     return write
 

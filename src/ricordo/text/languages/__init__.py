@@ -223,6 +223,7 @@ _ANALYZER = "4"
 
 _LOOKED_AT = 2_000
 _LETTERS = re.compile(r"[^\W\d_]+")
+_APART = bytes(ord(chr(code).lower()) if chr(code).isalpha() else 32 for code in range(128)) * 2  # the same in ASCII
 _PATTERN_WORD = re.compile(r"(?<![\\\w])[^\W\d_]{3,}(?![\w\[*+?{])")
 # What a word that only some languages have counts for: a function word, and any other.
 _FUNCTION_WORD, _OTHER_WORD = 3, 1
@@ -245,9 +246,9 @@ def languages_of(text: str) -> LanguageSet:
     >>> [[each.code for each in languages_of(text)] for text in ("Anna lives in Rome", "Анна живёт в Риме")]
     [['en'], ['en', 'ru']]
     """
-    words = _LETTERS.findall(text[:_LOOKED_AT].lower())
     if text.isascii():
-        return _of_words(words)
+        return _of_words(text[:_LOOKED_AT].encode().translate(_APART).decode().split())
+    words = _LETTERS.findall(text[:_LOOKED_AT].lower())
     others = [word for word in words if _script_of(word[0]) != "LATIN"]
     found = _of_words(words) if len(others) * 2 < len(words) else _defaults()
     languages = [
@@ -258,11 +259,11 @@ def languages_of(text: str) -> LanguageSet:
 
 def _of_words(words: list[str]) -> LanguageSet:
     """Return the Latin languages of some words in lower case."""
-    distinct = set(words)
     default = default_language("LATIN")
-    evidence = {word: found for word in distinct if (found := _EVIDENCE[word])}
-    if default is None or all(language is default for found in evidence.values() for language in found):
+    if default is None or not any(map(_IS_OF_ANOTHER.__getitem__, words)):
         return _defaults()
+    distinct = set(words)
+    evidence = {word: found for word in distinct if (found := _EVIDENCE[word])}
     scores: dict[Language, int] = {}
     for found in evidence.values():
         for language, weight in found.items():
@@ -299,8 +300,7 @@ def _evidence(word: str) -> dict[Language, int]:
     """
     if len(word) < 2:
         return {}
-    latin = [language for language in all_languages() if language.script == "LATIN"]
-    found = {language: weight for language in latin if (weight := _weight(word, language))}
+    found = {language: weight for language in _latin() if (weight := _weight(word, language))}
     default = default_language("LATIN")
     if default in found and len(found) > 1:
         if found[default] == _FUNCTION_WORD:
@@ -309,19 +309,25 @@ def _evidence(word: str) -> dict[Language, int]:
     return found
 
 
+@cached()
+def _latin() -> tuple[Language, ...]:
+    return tuple(language for language in all_languages() if language.script == "LATIN")
+
+
 def _weight(word: str, language: Language) -> int:
     if word in _particles(language):
         return 0
     if word in function_words_of(language):
         return _FUNCTION_WORD
-    if word in _telling_words(language):
+    if word in _telling_words(language) or word in _ordinary(language):
         return _OTHER_WORD
     # A form of a short word is more often a word of another language.
-    is_word = is_ordinary(word, language) if len(word) > _SHORT_FORM else word in _ordinary(language)
-    return _OTHER_WORD if is_word else 0
+    is_form = len(word) > _SHORT_FORM and language.entities.word_forms and is_ordinary(word, language)
+    return _OTHER_WORD if is_form else 0
 
 
 _EVIDENCE = ByWord(_evidence)
+_IS_OF_ANOTHER = ByWord(lambda word: any(language is not default_language("LATIN") for language in _EVIDENCE[word]))
 
 
 @cached()
@@ -362,7 +368,7 @@ def _ordinary(language: Language) -> frozenset[str]:
 
 def bases_of(word: str, endings: Endings) -> list[str]:
     """Return what a word may be a form of, by a table of endings."""
-    found = []
+    found: list[str] = []
     for ending, others in endings:
         stem = word.removesuffix(ending)
         if stem != word and len(stem) > 1:

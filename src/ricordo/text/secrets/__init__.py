@@ -157,6 +157,8 @@ def find_secrets(text: str) -> tuple[Finding, ...]:
     found: list[Finding] = []
     gaps = list(_between(0, len(text), (m.span() for m in _MARKER.finditer(text))))
     for round_number in range(_MAX_ROUNDS):
+        if not gaps:
+            break
         gaps = [gap for gap in gaps for gap in _scan_gap(text, gap, found, is_last=round_number == _MAX_ROUNDS - 1)]
     return tuple(sorted(found, key=lambda f: f.start))
 
