@@ -249,14 +249,14 @@ def view(*verbs: str) -> Callable[[W], W]:
 def add_commands(app: typer.Typer, argv: Sequence[str]) -> None:
     """Add the verb that is typed to the program; if there is none, every verb of `commands.toml`, in their order."""
     typed = _typed_verb(argv)
-    listed = {verb: panel for panel, verbs in _VERBS["panels"].items() for verb in verbs}
+    listed: dict[str, str] = {verb: panel for panel, verbs in _VERBS["panels"].items() for verb in verbs}
     for verb in [typed] if typed in listed else listed:
         taken = [parameter(name, _words(verb, name)) for name in _VERBS[verb].get("takes", ())]
         app.command(verb, rich_help_panel=listed[verb])(with_common_options(_runner(verb), taken))
 
 
-def _typed_verb(argv: Sequence[str]) -> str | None:
-    """Return the first argument that is neither a common option nor the value of one."""
+def _typed_verb(argv: Sequence[str]) -> str:
+    """Return the first argument that is neither a common option nor the value of one; "" if there is none."""
     flags = {words["name"] for words in map(_full, _VERBS["common"].values()) if words.get("type") == "flag"}
     given = iter(argv)
     for each in given:
@@ -264,7 +264,7 @@ def _typed_verb(argv: Sequence[str]) -> str | None:
             return each
         if each not in flags and "=" not in each:
             next(given, None)
-    return None
+    return ""
 
 
 def _words(verb: str, name: str) -> dict[str, Any]:
