@@ -129,13 +129,18 @@ def due(vital: Vital, *, now: int, closes: DecayCloses) -> ClosedReason | None:
     return "decayed" if is_faded and fate(vital, closes) == "closes" else None
 
 
+def belief(confidence: float, score: float) -> float:
+    """Return how much a memory is believed and was useful: `confidence × exp(0.2 × score)`."""
+    return confidence * exp(_SCORE_WEIGHT * score)
+
+
 def standing(vital: Vital, *, now: int) -> float:
     """Return the value of a memory for ranking without a question: `exp(0.2 × score) × 1 / (1 + 0.01 × days)`.
 
     Source: FEATURES R6.8, with the weights of R4.7.
     """
     days = max(0.0, (now - vital.proved_at) / DAY_MS)
-    return exp(_SCORE_WEIGHT * vital.score) / (1 + _RECENCY_A_DAY * days)
+    return belief(1.0, vital.score) / (1 + _RECENCY_A_DAY * days)
 
 
 def worth(vital: Vital, *, now: int) -> float:

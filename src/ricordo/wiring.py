@@ -18,7 +18,7 @@ from ricordo.consolidation.judge import Rules
 from ricordo.consolidation.operations import Operations
 from ricordo.encoding.entities import add_entities
 from ricordo.forgetting.upkeep import Concluded, Conclusion
-from ricordo.model import Hit, Node, Scope
+from ricordo.model import Node, Scope
 from ricordo.retrieval import service
 from ricordo.retrieval.context import EstimatedTokens
 from ricordo.retrieval.query import Request
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 _SIMILAR = 5
 _DAY_MS = 86_400_000
 _MOST_RUNS = 1_000
-_MIN_SHARE = {"words": 0.45, "meaning": 0.4}
-"""What a strategy must have measured for a memory to be worth showing to a model."""
 
 
 def consolidation_context(
@@ -142,10 +140,6 @@ async def _similar(store: Store, asking: Asking, text: str, kind: str, about: Se
         Request(text=text, type=kind, limit=_SIMILAR, trace=True, rerank=False),
     )
     names = {name_key(name) for name in about}
-    near = [hit.id for hit in results.hits if _is_near(hit) or not names.isdisjoint(map(name_key, hit.about))]
+    near = [hit.id for hit in results.hits if service.is_telling(hit) or not names.isdisjoint(map(name_key, hit.about))]
     found = await store.read(lambda tx: [tx.nodes.get(asking.scope, each) for each in near])
     return [node for node in found if node is not None and node.is_live]
-
-
-def _is_near(hit: Hit) -> bool:
-    return any(share.raw >= _MIN_SHARE.get(share.strategy, float("inf")) for share in hit.why)

@@ -27,10 +27,12 @@ from ricordo.consolidation.resolve import (
 from ricordo.consolidation.reviews import quarantined, reasons_to_hold, with_quarantine_reviews
 from ricordo.model import (
     Assertion,
+    Category,
     Change,
     Edge,
     Introduction,
     Node,
+    NodeType,
     Review,
     Run,
     RunItem,
@@ -228,24 +230,50 @@ def with_summary(change: Change, text: str, told: Sequence[Node], *, node_id: st
     """Return the change with the summary of a conversation as a memory, which rests on the messages: it is found by its
     words and its time, and is gone when one of them is forgotten.
     """
-    last, tier = max(told, key=lambda node: (node.event_time, node.key)), tier_of(told)
-    node = Node(
+    last = max(told, key=lambda node: (node.event_time, node.key))
+    place = last.owner, last.chat
+    node = conclusion(text, told, place=place, node_id=node_id, at=at, type="semantic", category="summary")
+    node = replace(node, session=last.session)
+    return replace(change, add=(*change.add, node), link=(*change.link, *evidence_edges(node, told)))
+
+
+def conclusion(
+    text: str,
+    evidence: Sequence[Node],
+    *,
+    place: tuple[str, str],
+    node_id: str,
+    at: datetime,
+    type: NodeType,
+    category: Category,
+    sure: float | None = None,
+    about: tuple[str, ...] = (),
+) -> Node:
+    """Return a conclusion as a memory: uncertain, and no more trusted than the least trusted of its evidence."""
+    tier, last = tier_of(evidence), max(node.event_time for node in evidence)
+    return Node(
         id=node_id,
-        type="semantic",
-        category="summary",
+        type=type,
+        category=category,
         content=text,
-        owner=last.owner,
-        chat=last.chat,
-        session=last.session,
+        owner=place[0],
+        chat=place[1],
+        about=about,
         role=role_of_derived([tier]),
         origin=capped("consolidation", "user", caller=tier),
-        event_time=last.event_time,
+        attributes={} if sure is None else {SURE: sure},
+        event_time=last,
         created_at=at,
-        valid_from=last.event_time,
+        valid_from=last,
         confidence=CONCLUDED,
     )
-    links = tuple(Edge(source=node_id, target=each.id, type="derived_from") for each in told)
-    return replace(change, add=(*change.add, node), link=(*change.link, *links))
+
+
+def evidence_edges(node: Node, evidence: Iterable[Node], *, sure: float = 1.0) -> tuple[Edge, ...]:
+    """Return the edges from a conclusion to its evidence."""
+    return tuple(
+        Edge(source=node.id, target=each.id, type="derived_from", confidence=min(1.0, sure)) for each in evidence
+    )
 
 
 def _change(learning: _Learning, sound: Collection[str]) -> Change:

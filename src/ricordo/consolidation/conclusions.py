@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from ricordo.clock import from_ms, new_id
-from ricordo.consolidation.apply import SURE, add_items, causal_edge, tier_of
+from ricordo.consolidation.apply import add_items, causal_edge, conclusion, evidence_edges
 from ricordo.consolidation.context import (
     ConsolidationContext,
     Spent,
@@ -29,7 +28,6 @@ from ricordo.consolidation.context import (
 )
 from ricordo.consolidation.evidence import NEW_VALUE, new_values
 from ricordo.consolidation.judge import (
-    CONCLUDED,
     Causes,
     ProposedReflection,
     Reflections,
@@ -42,11 +40,11 @@ from ricordo.consolidation.judge import (
 from ricordo.consolidation.prompts import causation, one_line, own_words, reflection, speaker_label
 from ricordo.consolidation.resolve import is_withheld
 from ricordo.errors import RicordoError
-from ricordo.model import Category, Change, Edge, Node, NodeType, Run, RunItem, RunKind
+from ricordo.model import Change, Edge, Node, Run, RunItem, RunKind
 from ricordo.storage import Snapshot
 from ricordo.text.analyzer import name_terms
 from ricordo.text.canonical import is_much_the_same
-from ricordo.trust import UNAPPROVED, capped, role_of_derived, trust_of
+from ricordo.trust import UNAPPROVED, trust_of
 
 MAX_CHARS = 500
 """The most characters in a conclusion."""
@@ -88,46 +86,6 @@ async def _run_and_keep(context: ConsolidationContext, run: Run, work: Work, spe
     decide = await work(spent)
     reason = context.reason(_VERBS[run.kind], run.id)
     return await context.store.write(decide, scope=context.scope, reason=reason, at=from_ms(context.now()))
-
-
-def conclusion(
-    context: ConsolidationContext,
-    text: str,
-    evidence: Sequence[Node],
-    *,
-    node_id: str,
-    type: NodeType,
-    category: Category,
-    sure: float,
-    about: tuple[str, ...] = (),
-) -> Node:
-    """Return a conclusion as a memory: uncertain, and no more trusted than the least trusted of its evidence."""
-    owner, chat = context.place
-    at, tier = from_ms(context.now()), tier_of(evidence)
-    last: datetime = max(node.event_time for node in evidence)
-    return Node(
-        id=node_id,
-        type=type,
-        category=category,
-        content=text,
-        owner=owner,
-        chat=chat,
-        about=about,
-        role=role_of_derived([tier]),
-        origin=capped("consolidation", "user", caller=tier),
-        attributes={SURE: sure},
-        event_time=last,
-        created_at=at,
-        valid_from=last,
-        confidence=CONCLUDED,
-    )
-
-
-def evidence_edges(node: Node, evidence: Iterable[Node], *, sure: float = 1.0) -> tuple[Edge, ...]:
-    """Return the edges from a conclusion to its evidence."""
-    return tuple(
-        Edge(source=node.id, target=each.id, type="derived_from", confidence=min(1.0, sure)) for each in evidence
-    )
 
 
 def may_conclude_from(node: Node) -> bool:
@@ -262,10 +220,11 @@ def _reflection_change(
             continue
         evidence = tuple(node.id for node in each.evidence)
         node = conclusion(
-            context,
             each.text,
             each.evidence,
+            place=context.place,
             node_id=new_id(context.now()),
+            at=from_ms(context.now()),
             type="opinion",
             category="reflection",
             sure=each.sure,

@@ -8,20 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp
 
 from ricordo.clock import from_ms, new_id
-from ricordo.consolidation.apply import add_items
-from ricordo.consolidation.conclusions import (
-    MAX_CHARS,
-    Decide,
-    conclusion,
-    evidence_edges,
-    last_looked,
-    may_conclude_from,
-    run_alone,
-    unchanged,
-)
+from ricordo.consolidation.apply import add_items, conclusion, evidence_edges
+from ricordo.consolidation.conclusions import MAX_CHARS, Decide, last_looked, may_conclude_from, run_alone, unchanged
 from ricordo.consolidation.context import (
     ConsolidationContext,
     Spent,
@@ -38,6 +28,7 @@ from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.consolidation.judge import CONCLUDED, ProposedSummary, Refused, Summaries, clean_handle, handed, rejection
 from ricordo.consolidation.prompts import enrichment, one_line, own_words, speaker_label
 from ricordo.consolidation.resolve import is_withheld
+from ricordo.decay import belief
 from ricordo.model import SUMMARY_MEMORY, Change, Entity, Node, Run, RunItem
 from ricordo.storage import Snapshot
 
@@ -123,7 +114,7 @@ def _memories_of(snapshot: Snapshot, context: ConsolidationContext, entity: Enti
     now = context.now()
     about = snapshot.entities.latest(entity.key, "subject", now=now, most=_FACTS)
     named = snapshot.entities.latest(entity.key, "mention", now=now, most=_MENTIONS)
-    best = sorted(about, key=lambda each: each.confidence * exp(0.2 * each.score), reverse=True)
+    best = sorted(about, key=lambda each: belief(each.confidence, each.score), reverse=True)
     nodes = snapshot.nodes.by_key(context.scope, [each.key for each in (*best, *named)])
     chosen = [nodes[each.key] for each in (*best, *named) if each.key in nodes and may_rest_on(nodes[each.key])]
     shown = as_shown(snapshot, chosen)[:_LINES]
@@ -237,10 +228,11 @@ def summary_change(snapshot: Snapshot, context: ConsolidationContext, summary: E
     if len(there) < len(summary.evidence):
         return None
     node = conclusion(
-        context,
         summary.text,
         summary.evidence,
+        place=context.place,
         node_id=new_id(context.now()),
+        at=from_ms(context.now()),
         type="semantic",
         category="summary",
         sure=CONCLUDED,

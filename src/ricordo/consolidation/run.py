@@ -98,14 +98,9 @@ def _waiting(snapshot: Snapshot, scope: Scope, session: str | None, *, finished_
     return [
         each
         for each in waiting
-        if (each.owner, each.chat, each.session) not in given_up and _is_finished(each, finished_before)
+        if (each.owner, each.chat, each.session) not in given_up
+        and (finished_before is None or each.is_over(quiet_since=from_ms(finished_before)))
     ]
-
-
-def _is_finished(waiting: Waiting, before: int | None) -> bool:
-    if before is None or waiting.ended_at is not None:
-        return True
-    return max(waiting.last_added_at, waiting.last_said_at) < from_ms(before)
 
 
 async def _consolidate_one(

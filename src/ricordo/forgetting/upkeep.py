@@ -14,7 +14,6 @@ from ricordo.decay import Vital
 from ricordo.model import ArchiveReport, Change, ClosedReason, DecayCloses, Leaving, Node, Reason, Run, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store
-from ricordo.storage.values import Waiting
 
 T = TypeVar("T")
 
@@ -91,11 +90,7 @@ class Upkeep:
     async def waiting(self, scope: Scope) -> int:
         """Return how many conversations of a scope are over and wait for consolidation."""
         quiet = from_ms(self.now - QUIET_MS)
-
-        def is_over(each: Waiting) -> bool:
-            return each.ended_at is not None or max(each.last_added_at, each.last_said_at) < quiet
-
-        return await self.store.read(lambda tx: sum(map(is_over, tx.runs.waiting(scope))))
+        return await self.store.read(lambda tx: sum(each.is_over(quiet_since=quiet) for each in tx.runs.waiting(scope)))
 
     async def vitals(self, scope: Scope) -> list[Vital]:
         """Return the vitals of all live knowledge of a scope, by ascending key."""

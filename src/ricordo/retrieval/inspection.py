@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import exp
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import from_ms
-from ricordo.decay import Vital, fades_at, fate, left
+from ricordo.decay import Vital, belief, fades_at, fate, left
 from ricordo.errors import InvalidError
 from ricordo.model import (
     SUMMARY_MEMORY,
@@ -27,7 +26,7 @@ from ricordo.retrieval import service
 from ricordo.retrieval.hits import as_shown
 from ricordo.retrieval.query import Request, entity_meant, filter_of, query_of
 from ricordo.retrieval.service import Asking
-from ricordo.storage import Snapshot, values
+from ricordo.storage import Snapshot
 from ricordo.text.lifetimes import ends_by
 
 
@@ -100,7 +99,9 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
     about = snapshot.entities.latest(entity.key, "subject", now=now, most=_FACTS_READ)
     named = snapshot.entities.latest(entity.key, "mention", now=now, most=_MENTIONS_READ)
     summary = _summary(snapshot, scope, entity)
-    best = [sketch.key for sketch in sorted(about, key=_worth, reverse=True)[:limit]]
+    # Sorting is stable: of equals, the latest comes first.
+    believed = sorted(about, key=lambda each: belief(each.confidence, each.score), reverse=True)
+    best = [sketch.key for sketch in believed[:limit]]
     rest = [sketch.key for sketch in sorted(named, key=lambda each: each.type != "episodic", reverse=True)[:limit]]
     nodes = as_shown(snapshot, snapshot.nodes.by_key(scope, [*best, *rest]))
     both = [sketch.key for sketch in (*about, *named)]
@@ -135,11 +136,6 @@ def _summary(snapshot: Snapshot, scope: Scope, entity: Entity) -> str | None:
     if node is None or (node.id == made and snapshot.nodes.lost_a_source(node.key)):
         return None
     return node.content
-
-
-def _worth(fact: values.Sketch) -> float:
-    """Return how much a fact is believed and was useful. Sorting is stable: the latest of equals comes first."""
-    return fact.confidence * exp(0.2 * fact.score)
 
 
 def known_people(snapshot: Snapshot, scope: Scope, *, most: int) -> tuple[Entity, ...]:

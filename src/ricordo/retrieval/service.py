@@ -81,7 +81,7 @@ class Prefetch:
     """Loads vectors and turns into memory in the background, so that later searches are faster.
 
     The first answer reads no more than it needs. The rest is read when a caller has been quiet for a moment after it,
-    or asks again (docs/decisions/0005-what-ranking-reads.md). Belongs to the event loop it is used in.
+    or asks again (docs/decisions/0005-ranking-features.md). Belongs to the event loop it is used in.
     """
 
     def __init__(
@@ -366,7 +366,7 @@ async def _found(
         found = await read_past(
             asking, lambda snapshot: find_past(snapshot, plan, scope=asking.scope, zone=asking.zone), as_of
         )
-        return (replace(found, best=tuple(filter(_is_telling, found.best))) if query.only_relevant else found), plan
+        return (replace(found, best=tuple(filter(is_telling, found.best))) if query.only_relevant else found), plan
 
     if query.only_relevant:
         plan = replace(plan, floor=await _floor(asking, query, question))
@@ -434,6 +434,6 @@ async def _intent_by_meaning(asking: Asking, vectors: Mapping[int, Embedded]) ->
     return known[1].intent_of(question.vector)
 
 
-def _is_telling(hit: Hit) -> bool:
-    """Return whether a hit of the past, which has no floor, shares words with the question or is near in meaning."""
+def is_telling(hit: Hit) -> bool:
+    """Return whether a hit shares words with the question or is near in meaning; the past has no better floor."""
     return any(share.raw >= _TELLING.get(share.strategy, inf) for share in hit.why)

@@ -52,6 +52,10 @@ class Waiting:
     last_added_at: datetime
     ended_at: datetime | None
 
+    def is_over(self, *, quiet_since: datetime) -> bool:
+        """Return whether it was ended, or nothing was said in it or added to it since."""
+        return self.ended_at is not None or max(self.last_added_at, self.last_said_at) < quiet_since
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
