@@ -12,10 +12,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import click
+
 from ricordo import errors
 from ricordo.interfaces.catalog import CATALOG, INSTRUCTIONS, NOT_SHOWN, Capability, tools
 from ricordo.interfaces.cli.app import program
-from ricordo.interfaces.cli.options import COMMON_PANEL
+from ricordo.interfaces.cli.options import is_common
 from ricordo.interfaces.schema import Parameter, parameters
 from ricordo.memory import Memory
 from ricordo.settings import PREFIX, Settings
@@ -88,7 +90,9 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 def cli_page() -> str:
     """Return the page of commands, with arguments and options, from the program itself."""
     group: Any = program()
-    sections = [part for name, command in group.commands.items() for part in _command(name, command)]
+    context = click.Context(group)
+    verbs = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    sections = [part for name, command in verbs.items() for part in _command(name, command)]
     return _page(
         "The command line",
         f"{group.help} `ricordo [OPTIONS] COMMAND ...`",
@@ -96,20 +100,16 @@ def cli_page() -> str:
         _ABOUT_STORES,
         "## Options of every command",
         "They may stand before or after the command.",
-        _options([each for each in group.params if _is_common(each)]),
+        _options([each for each in group.params if is_common(each)]),
         "## Exit status",
         _exit_statuses(),
         *sections,
     )
 
 
-def _is_common(parameter: Any) -> bool:
-    return getattr(parameter, "rich_help_panel", None) == COMMON_PANEL
-
-
 def _command(name: str, command: Any) -> list[str]:
     arguments = [each for each in command.params if each.param_type_name == "argument"]
-    options = [each for each in command.params if each.param_type_name == "option" and not _is_common(each)]
+    options = [each for each in command.params if each.param_type_name == "option" and not is_common(each)]
     usage = " ".join(["ricordo", name, *(_argument_name(each) for each in arguments)])
     parts = [f"## {name}", f"`{usage}{' [OPTIONS]' if options else ''}`", inspect.cleandoc(command.help)]
     if arguments:
@@ -130,7 +130,7 @@ def _options(options: list[Any]) -> str:
 
 def _option(option: Any) -> tuple[str, str]:
     names = ", ".join(option.opts) + (f" {option.metavar}" if option.metavar else "")
-    default = f" Default: {option.default}." if option.default not in (None, False, ()) else ""
+    default = f" Default: {option.default}." if type(option.default) in (str, int, float) else ""
     return f"`{names}`", f"{option.help}{default}"
 
 

@@ -143,7 +143,7 @@ def test_the_thin_client_over_a_socket_and_over_http(server: Served) -> None:
 def test_the_thin_client_imports_no_heavy_modules() -> None:
     code = "import sys, ricordo.interfaces.sandbox_client; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert set(loaded) & {"numpy", "apsw", "pydantic", "typer", "rich", "mcp", "starlette", "ricordo.memory"} == set()
+    assert set(loaded) & {"numpy", "apsw", "pydantic", "click", "rich", "mcp", "starlette", "ricordo.memory"} == set()
 
 
 def test_shutdown_finishes_running_requests_and_cleans_up(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+import click
 import pytest
 from tests.interfaces.conftest import ROUTED_BY_OTHER_VERBS
 
@@ -30,7 +31,7 @@ def test_a_method_has_one_route_and_a_tool_one_entry() -> None:
 
 
 def test_the_command_line_has_every_capability() -> None:
-    verbs = set(program().commands)
+    verbs = set(program().list_commands(click.Context(program())))
     named = {each.method: each.method.strip("_").replace("_", "-") for each in CATALOG}
     missing = {method for method, verb in named.items() if verb not in verbs} - set(ROUTED_BY_OTHER_VERBS)
     assert missing == set()

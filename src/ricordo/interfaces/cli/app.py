@@ -7,15 +7,13 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-import typer
+import click
 from rich.text import Text
-from typer.exceptions import TyperException
-from typer.main import get_command
 
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.interfaces import demo
 from ricordo.interfaces.cli import chat, knowledge, read, serve, storage, write
-from ricordo.interfaces.cli.options import CommonOptions, add_commands, parameter, with_common_options
+from ricordo.interfaces.cli.options import Program, common_options, common_parameters
 from ricordo.interfaces.cli.terminal import notices_console, replace_unprintable, safe
 from ricordo.interfaces.serialize import json_text
 
@@ -24,37 +22,40 @@ __all__ = ["INTERRUPTED", "chat", "demo", "knowledge", "main", "program", "read"
 INTERRUPTED = 130
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
         from importlib import metadata
 
-        typer.echo(f"ricordo {metadata.version('ricordo')}")
-        raise typer.Exit
+        click.echo(f"ricordo {metadata.version('ricordo')}")
+        ctx.exit()
 
 
-def _top_level(ctx: typer.Context, common: CommonOptions, version: bool = False) -> None:
-    ctx.obj = common
+@click.pass_context
+def _top_level(ctx: click.Context, /, **given: Any) -> None:
+    ctx.obj = common_options(given)
     if ctx.invoked_subcommand is None:
-        if common.as_json:
+        if ctx.obj.as_json:
             raise InvalidError("no command is given", hint="`ricordo --help` lists the commands")
-        typer.echo(ctx.get_help())
+        click.echo(ctx.get_help())
 
 
-_version = parameter("version", {"type": "flag", "help": "Print the version."}, callback=_print_version, is_eager=True)
-
-
-def program(argv: Sequence[str] = ()) -> Any:
-    """Return the program that runs these arguments: building one command takes 1 ms, all of them 35 ms."""
-    app = typer.Typer(
-        name="ricordo",
-        help="A long-term memory for AI agents and people: store what was said, and find it by meaning.",
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode="markdown",
+def program() -> Program:
+    """Return the program; importing the modules above has registered the functions of its verbs."""
+    version = click.Option(
+        ["--version"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_print_version,
+        help="Print the version.",
     )
-    app.callback(invoke_without_command=True)(with_common_options(_top_level, [_version]))
-    add_commands(app, argv)  # importing the modules above has registered their functions
-    return get_command(app)
+    return Program(
+        "ricordo",
+        callback=_top_level,
+        params=[version, *common_parameters()],
+        help="A long-term memory for AI agents and people: store what was said, and find it by meaning.",
+        invoke_without_command=True,
+    )
 
 
 def main(argv: Sequence[str]) -> int:
@@ -66,14 +67,14 @@ def main(argv: Sequence[str]) -> int:
     replace_unprintable()
     as_json = "--json" in argv
     try:
-        status = program(argv).main(list(argv), prog_name="ricordo", standalone_mode=False)
+        status = program().main(list(argv), prog_name="ricordo", standalone_mode=False)
         return status if isinstance(status, int) else 0
     except RicordoError as error:
         _print_error(error.message, code=error.code, hint=error.hint, as_json=as_json)
         return error.exit_status
-    except TyperException as error:
+    except click.ClickException as error:
         return _print_usage_error(error, as_json=as_json)
-    except (typer.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001  # a defect of ours: a reader of JSON gets a document all the same
         traceback.print_exc(file=sys.stderr)
@@ -81,18 +82,17 @@ def main(argv: Sequence[str]) -> int:
         return RicordoError.exit_status
 
 
-def _print_usage_error(error: TyperException, *, as_json: bool) -> int:
+def _print_usage_error(error: click.ClickException, *, as_json: bool) -> int:
     """Report an unknown command or option, or an option without its value."""
     context = getattr(error, "ctx", None)
     hint = f"see `{context.command_path} --help`" if context is not None else ""
-    message = error.format_message().replace("Value error, ", "")  # pydantic's prefix
-    _print_error(message, code=InvalidError.code, hint=hint, as_json=as_json)
+    _print_error(error.format_message(), code=InvalidError.code, hint=hint, as_json=as_json)
     return InvalidError.exit_status
 
 
 def _print_error(message: str, *, code: str, hint: str, as_json: bool) -> None:
     if as_json:
-        typer.echo(json_text({"error": {"code": code, "message": message, "hint": hint}}).encode())
+        click.echo(json_text({"error": {"code": code, "message": message, "hint": hint}}).encode())
         return
     text = Text.assemble(("ricordo: ", "bold red"), safe(message))
     if hint:

@@ -11,13 +11,12 @@ import tomllib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from zoneinfo import ZoneInfo
 
-import typer
+import click
 from rich.console import Console
 from rich.table import Table
 
@@ -29,6 +28,7 @@ from ricordo.interfaces.cli.terminal import (
     dim,
     discard_stdout,
     fields,
+    help_page,
     notices_console,
     progress_bar,
     progress_bar_if_needed,
@@ -246,25 +246,68 @@ def view(*verbs: str) -> Callable[[W], W]:
     return register
 
 
-def add_commands(app: typer.Typer, argv: Sequence[str]) -> None:
-    """Add the verb that is typed to the program; if there is none, every verb of `commands.toml`, in their order."""
-    typed = _typed_verb(argv)
-    listed: dict[str, str] = {verb: panel for panel, verbs in _VERBS["panels"].items() for verb in verbs}
-    for verb in [typed] if typed in listed else listed:
+class Program(click.Group):
+    """The program. A verb is built when it is asked for: one takes 1 ms, all of them 35."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_panels())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        for verb in (
+            [cmd_name] if cmd_name in _panels() else _panels()
+        ):  # all of them, to suggest one to a misspelt verb
+            if verb not in self.commands:
+                self.commands[verb] = _Verb(verb)
+        return self.commands.get(cmd_name)
+
+    def get_help(self, ctx: click.Context) -> str:
+        panels: dict[str, list[tuple[str, ...]]] = {}
+        for verb, panel in _panels().items():
+            panels.setdefault(panel, []).append((verb, _VERBS[verb]["summary"].partition("\n\n")[0]))
+        return help_page(ctx, _parameters_by_panel(ctx) | panels)
+
+
+class _Verb(click.Command):
+    def __init__(self, verb: str) -> None:
         taken = [parameter(name, _words(verb, name)) for name in _VERBS[verb].get("takes", ())]
-        app.command(verb, rich_help_panel=listed[verb])(with_common_options(_runner(verb), taken))
+        summary = inspect.cleandoc(_VERBS[verb]["summary"])
+        super().__init__(verb, callback=_runner(verb), params=[*taken, *common_parameters()], help=summary)
+
+    def get_help(self, ctx: click.Context) -> str:
+        return help_page(ctx, _parameters_by_panel(ctx))
 
 
-def _typed_verb(argv: Sequence[str]) -> str:
-    """Return the first argument that is neither a common option nor the value of one; "" if there is none."""
-    flags = {words["name"] for words in map(_full, _VERBS["common"].values()) if words.get("type") == "flag"}
-    given = iter(argv)
-    for each in given:
-        if not each.startswith("-"):
-            return each
-        if each not in flags and "=" not in each:
-            next(given, None)
-    return ""
+def _panels() -> dict[str, str]:
+    """Return the verbs in the order of the help, each with the panel it is listed in."""
+    return {verb: panel for panel, verbs in _VERBS["panels"].items() for verb in verbs}
+
+
+def common_parameters() -> list[click.Parameter]:
+    """Return the options of every command. They may stand before or after it."""
+    return [parameter(name, _full(words)) for name, words in _VERBS["common"].items()]
+
+
+def is_common(each: click.Parameter) -> bool:
+    """Return whether a parameter is one of every command."""
+    return each.name in _VERBS["common"]
+
+
+def _parameters_by_panel(ctx: click.Context) -> dict[str, list[tuple[str, ...]]]:
+    panels: dict[str, list[tuple[str, ...]]] = {"Arguments": [], "Options": [], COMMON_PANEL: []}
+    for each in ctx.command.get_params(ctx):
+        panel = "Arguments" if isinstance(each, click.Argument) else COMMON_PANEL if is_common(each) else "Options"
+        panels[panel].append(_described(each))
+    return panels
+
+
+def _described(each: click.Parameter) -> tuple[str, ...]:
+    """Return a parameter's names, the name of its value, and its help."""
+    is_told = isinstance(each.default, str | int | float) and not isinstance(each.default, bool)
+    default = f" [default: {each.default}]" if is_told else ""
+    needed = " [required]" if each.required and isinstance(each, click.Option) else ""
+    if isinstance(each, click.Argument):
+        return each.make_metavar(click.Context(click.Command(None))), f"{each.help}{default}"
+    return "/".join(each.opts + each.secondary_opts), each.metavar or "", f"{each.help}{default}{needed}"
 
 
 def _words(verb: str, name: str) -> dict[str, Any]:
@@ -280,11 +323,13 @@ def _full(words: Any) -> dict[str, Any]:
 def _runner(verb: str) -> Callable[..., int]:
     """Return the function that runs a verb with what was typed."""
 
-    def run(ctx: typer.Context, common: CommonOptions, **typed: Any) -> int:
-        context = CommandContext(common.over(ctx.obj), verb)
+    @click.pass_context
+    def run(ctx: click.Context, /, **given: Any) -> int:
+        context = CommandContext(common_options(given).over(ctx.obj), verb)
         if context.spec.get("must_exist"):
             context.require_store()
-        typed = {name: _read_stdin(verb, name, value) for name, value in typed.items() if value not in (None, [])}
+        given = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+        typed = {name: _read_stdin(verb, name, value) for name, value in given.items() if value not in (None, [])}
         work = FUNCTIONS.get(verb)
         if work is None or "memory" in inspect.signature(work).parameters:
             done: Any = _run_opened(context, work, typed)
@@ -292,8 +337,12 @@ def _runner(verb: str) -> Callable[..., int]:
             done = work(context, **typed)
         return _print(asyncio.run(done) if inspect.iscoroutine(done) else done, context, typed)
 
-    run.__doc__ = _VERBS[verb]["summary"]
     return run
+
+
+def common_options(given: dict[str, Any]) -> CommonOptions:
+    """Take the options of every command out of what was typed."""
+    return CommonOptions(**{name: given.pop(name) for name in _VERBS["common"]})
 
 
 def _read_stdin(verb: str, name: str, value: Any) -> Any:
@@ -365,52 +414,40 @@ def _attributes(given: Sequence[str]) -> Mapping[str, Any]:
     return found
 
 
-def with_common_options(work: Callable[..., Any], own: Sequence[inspect.Parameter]) -> Callable[..., Any]:
-    """Return a function that Typer can call: its signature has these parameters and the common options.
-
-    `work` gets Typer's context and a `CommonOptions`, then its own parameters by name.
-    """
-
-    def function(ctx: typer.Context, **arguments: Any) -> Any:
-        common = CommonOptions(**{each.name: arguments.pop(each.name) for each in _common_options()})
-        return work(ctx, common, **arguments)
-
-    context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    shown = [context, *own, *_common_options()]
-    function.__doc__ = work.__doc__
-    function.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
-    function.__annotations__ = {each.name: each.annotation for each in shown}
-    return function
+_TYPES: Mapping[str, click.ParamType[Any]] = {
+    "int": click.INT,
+    "float": click.FLOAT,
+    "bool": click.BOOL,
+    "Path": click.Path(path_type=Path),
+}
 
 
-@cache
-def _common_options() -> tuple[inspect.Parameter, ...]:
-    listed = _VERBS["common"].items()
-    return tuple(parameter(name, _full(words), rich_help_panel=COMMON_PANEL) for name, words in listed)
-
-
-_KINDS: Mapping[str, Any] = {"int": int, "float": float, "flag": bool, "bool": bool, "Path": Path, "pairs": list[str]}
-
-
-def parameter(name: str, words: Mapping[str, Any], **more: Any) -> inspect.Parameter:
-    """Return a parameter that Typer can read: an argument, or an option."""
+def parameter(name: str, words: Mapping[str, Any]) -> click.Parameter:
+    """Return a parameter of a command: an argument, or an option."""
     written = words.get("type", "str" if "default" in words else "str?")
     kind, mark = written.rstrip("?*+"), written[-1:]
-    of_kind = Literal[tuple(words["choices"])] if kind == "choice" else _KINDS.get(kind, getattr(model, kind, str))
-    annotation: Any = list[of_kind] if mark in ("*", "+") else of_kind  # type: ignore[valid-type]
-    names = [words["name"]] if "name" in words else []
-    default = words.get("default", inspect.Parameter.empty)
-    if mark in ("?", "*"):
-        annotation, default = annotation | None, None
-    if kind == "flag":  # no value, and no option that denies it
-        names, words, default = names or [f"--{name.replace('_', '-')}"], {**words, "metavar": ""}, False
-    is_argument = words.get("argument", default is inspect.Parameter.empty)
-    texts = {each: words[each] for each in ("metavar", "min", "help") if each in words}
-    make: Any = typer.Argument if is_argument else typer.Option
-    info = make(*names, **texts, **more)
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info]
-    )
+    is_required = not (mark in ("?", "*") or "default" in words or kind in ("flag", "pairs"))
+    is_list = mark in ("*", "+") or kind == "pairs"
+    given: dict[str, Any] = {"help": words.get("help"), "required": is_required}
+    given |= {"default": words["default"]} if "default" in words else {}
+    if words.get("argument", is_required):
+        metavar = words.get("metavar", name.upper())
+        return click.Argument([name], nargs=-1 if is_list else 1, type=_type(kind, words), metavar=metavar, **given)
+    option = words.get("name", f"--{name.replace('_', '-')}")
+    if kind == "flag":
+        return click.Option([option, name], is_flag=True, help=words["help"])
+    if kind == "bool":
+        return click.Option([f"{option}/--no-{option[2:]}", name], default=None, **given)
+    metavar = words.get("metavar", kind.upper())
+    return click.Option([option, name], type=_type(kind, words), multiple=is_list, metavar=metavar, **given)
+
+
+def _type(kind: str, words: Mapping[str, Any]) -> click.ParamType[Any]:
+    """Return the type of a value: of a name in `_TYPES`, of some choices, or a text."""
+    if "min" in words:
+        return click.IntRange(min=words["min"]) if kind == "int" else click.FloatRange(min=words["min"])
+    choices = words["choices"] if kind == "choice" else get_args(getattr(model, kind, None))
+    return click.Choice(choices) if choices else _TYPES.get(kind, click.STRING)
 
 
 # output
@@ -422,7 +459,7 @@ def _print(answer: Any, context: CommandContext, typed: Mapping[str, Any]) -> in
     try:
         if context.options.as_json:
             # As bytes: JSON is UTF-8, whatever the terminal's encoding.
-            typer.echo(json_text(output.data).encode())
+            click.echo(json_text(output.data).encode())
         elif output.show is not None:
             output.show(context.out)
         elif context.verb in _VIEWS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 from rich.console import Console
 
 from ricordo.interfaces.cli import hits, nodes
@@ -55,7 +55,7 @@ async def context(ctx: CommandContext, memory: Memory, prompt: str, **given: Any
         if parts.text is None:
             ctx.notice("Nothing in the memory is relevant to this.")
         else:
-            typer.echo(safe(parts.text))
+            click.echo(safe(parts.text))
             ctx.hint(f"About {parts.tokens} of at most {parts.budget} tokens.")
 
     shown = {name: getattr(parts, name) for name in ("tokens", "budget", "complexity", "sections")}

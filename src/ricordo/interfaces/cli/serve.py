@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, cast
 
-import typer
+import click
 from rich.console import Console
 from rich.text import Text
 
@@ -187,7 +187,7 @@ def _install(ctx: CommandContext, plan: Plan, *, yes: bool, dry_run: bool) -> Ou
 def _confirm(ctx: CommandContext) -> bool:
     if not sys.stdin.isatty() or ctx.options.as_json:
         raise InvalidError("this needs a confirmation, and there is no terminal", hint="use --yes, or --dry-run")
-    return typer.confirm("Write it?", err=True)
+    return click.confirm("Write it?", err=True)
 
 
 # the files of MCP clients

@@ -14,7 +14,9 @@ from string import Formatter
 from typing import TYPE_CHECKING, Any, TextIO
 from zoneinfo import ZoneInfo
 
+import click
 from rich.console import Console
+from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
@@ -105,6 +107,26 @@ def minute(at: datetime | None, zone: ZoneInfo) -> str:
 
 def short_id(id: str) -> Text:
     return dim(one_line(handle_of(id)))
+
+
+def help_page(ctx: click.Context, panels: Mapping[str, Sequence[tuple[str, ...]]]) -> str:
+    """Return the help of a command: how it is used, what it does, and panels of rows."""
+    console = results_console()
+    with console.capture() as page:
+        console.print(f"\nUsage: {ctx.command_path} {' '.join(ctx.command.collect_usage_pieces(ctx))}\n", style="bold")
+        console.print(f"{ctx.command.help}\n")
+        for title, rows in panels.items():
+            if rows:
+                console.print(Panel(_help_rows(rows), title=title, title_align="left", border_style="dim"))
+    return page.get()
+
+
+def _help_rows(rows: Sequence[tuple[str, ...]]) -> Table:
+    lines = Table.grid(padding=(0, 2))
+    lines.add_column(style="cyan", no_wrap=True)
+    for row in rows:
+        lines.add_row(*row)
+    return lines
 
 
 # templates

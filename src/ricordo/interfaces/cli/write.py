@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-import typer
+import click
 from rich.console import Console
 from rich.text import Text
 
@@ -132,12 +132,12 @@ async def erase(
 def _confirm_erasure(ctx: CommandContext, report: ErasureReport) -> None:
     """Raises:
     InvalidError: Standard input is not a terminal, so that no one can confirm.
-    typer.Abort: The answer is no.
+    click.Abort: The answer is no.
     """
     if ctx.options.as_json or not (sys.stdin.isatty() and ctx.err.is_terminal):
         raise InvalidError("erase needs a confirmation", hint="use --yes, or --dry-run to see what would be erased")
     _print_erasure(ctx.err, report)
-    typer.confirm("Erase this permanently?", abort=True, err=True)
+    click.confirm("Erase this permanently?", abort=True, err=True)
 
 
 @view("erase")
