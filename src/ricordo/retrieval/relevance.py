@@ -284,11 +284,14 @@ def judge(
         for each, is_other in zip(best, others, strict=True)
         if is_other
     }
-    if not (np.maximum(weighed.relevance, weighed.as_turns)[~others] >= 0).any():
+    low, behind = under_floor(weighed), behind_best(weighed)
+    clears = weighed.relevance >= 0
+    if query.with_leading and not evidence.names_stranger:  # a miss costs a context more than a line too many
+        clears |= (weighed.as_turns >= 0) & ~low
+    if not clears[~others].any():
         nothing = "nothing in the memory stands out from chance for this question"
         return Judged(kept=(), relevance=relevance, reasons={each.key: nothing for each in best} | reasons)
     kept: list[Ranked] = []
-    low, behind = under_floor(weighed), behind_best(weighed)
     met = np.zeros(len(evidence.worth), np.float32)
     for place, each in enumerate(best):
         mine = evidence.met[:, each.place]
@@ -363,7 +366,7 @@ def weigh_up(
         )
         odds = stated(found, is_named=evidence.is_named, asks_all=evidence.asks_all)
         odds = odds - TUNING.fact_above - TUNING.fact_of_stranger * evidence.names_stranger
-        relevance = as_turns = np.where(is_fact, odds, as_turns)
+        relevance = np.where(is_fact, odds, as_turns)
     told = np.where(evidence.in_period[places], EVERYTHING, -np.inf)
     return Weighed(
         relevance=np.maximum(relevance, told),
