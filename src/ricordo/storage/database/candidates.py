@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
 from math import exp
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
 import numpy as np
@@ -436,16 +436,11 @@ def _cosines(search: _Search, turns: Turns) -> Floats:
     """The cosine of each passage; a memory with one passage has one vector. Nobody means nothing."""
     cosines = np.zeros(len(turns), np.float32)
     for model, vector in search.query.vectors.items():
-        asked = search.snapshot, turns.keys[:-1], vector
-        found = search.snapshot.vector_shelves.cosines(
-            *asked, model=model, spaces=search.spaces, shelves=search.shelves
-        )
+        among: dict[str, Any] = {"model": model, "spaces": search.spaces, "shelves": search.shelves}
+        found = search.snapshot.vector_shelves.cosines(search.snapshot, turns.keys[:-1], vector, **among)
         several = turns.several.nonzero()[0]
         if len(several):
-            mean = centre(
-                search.snapshot, model=model, dimension=len(vector), spaces=search.spaces, shelves=search.shelves
-            )
-            found[several] = passage_cosines(search.snapshot, model, turns, several, vector, mean=mean)
+            found[several] = passage_cosines(search.snapshot, turns, several, vector, **among)
         cosines[:-1] = np.where((cosines[:-1] == 0) & ~np.isnan(found), found, cosines[:-1])
     return cosines
 

@@ -28,9 +28,10 @@ from ricordo.storage.database.vector_index import SKETCH_FROM, Room, VectorIndex
 from ricordo.storage.database.vector_math import (
     Centre,
     centred_cosines,
+    columns_of,
     decode,
-    decode_rows,
     encode,
+    exact_centred_cosines,
     pack_segment,
     sketch_segment,
     stretches,
@@ -360,27 +361,31 @@ def _by_passage(
 
 def passage_cosines(
     snapshot: Statements,
-    model: int,
     turns: Turns,
     places: NDArray[np.intp],
     vector: NDArray[np.float32],
     *,
-    mean: NDArray[np.float32],
+    model: int,
+    spaces: Sequence[int],
+    shelves: Sequence[str],
 ) -> Scores:
     """Return the centred cosines of some passages of memories that have several, float32[n]; NaN without a vector."""
-    nodes = np.unique(turns.keys.take(places)).tolist()
-    rows = snapshot.rows("passage_vectors_of", {"model": model, "nodes": json.dumps(nodes)})
-    segments = {node: decode_rows(vectors, len(vector)) for node, vectors in rows}
-    found = np.full((len(places), len(vector)), np.nan, np.float32)
-    for row, (node, number) in enumerate(
-        zip(turns.keys.take(places).tolist(), turns.passages.take(places).tolist(), strict=True)
-    ):
-        if node in segments and number < len(segments[node]):
-            found[row] = segments[node][number]
-    found -= mean
-    asked = vector - mean
-    norms = np.linalg.norm(found, axis=1) * np.linalg.norm(asked)
-    return np.asarray(found @ asked / np.maximum(norms, 1e-9), np.float32)
+    width, of_place = len(vector), turns.keys.take(places)
+    nodes = np.unique(of_place)
+    rows = snapshot.rows("passage_vectors_of", {"model": model, "nodes": json.dumps(nodes.tolist())})
+    codes, scales = columns_of(b"".join(encoded for _, encoded in rows), width)
+    centre = _centre(snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves)
+    cosines = exact_centred_cosines(codes, scales, vector, centre)
+    # The vectors of a memory stand one after the other, in the order of the rows.
+    here = nodes.searchsorted(np.array([node for node, _ in rows], np.int64))
+    sizes = np.array([len(encoded) // (4 + width) for _, encoded in rows], np.intp)
+    starts, counts = np.zeros(len(nodes), np.intp), np.zeros(len(nodes), np.intp)
+    starts[here], counts[here] = sizes.cumsum() - sizes, sizes
+    of_node, numbers = nodes.searchsorted(of_place), turns.passages.take(places)
+    has_vector = numbers < counts.take(of_node)
+    found = np.full(len(places), np.nan, np.float32)
+    found[has_vector] = cosines.take((starts.take(of_node) + numbers)[has_vector])
+    return found
 
 
 def centre(

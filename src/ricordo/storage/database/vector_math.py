@@ -73,11 +73,17 @@ def decode(encoded: bytes) -> NDArray[np.float32]:
     return np.frombuffer(encoded, np.int8, offset=4).astype(np.float32) * np.float32(scale)
 
 
+def columns_of(encoded: bytes, dimension: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """The vectors that were encoded one after the other, as int8[n, dimension] and their scales, float32[n]."""
+    rows = np.frombuffer(encoded, np.uint8).reshape(-1, 4 + dimension)
+    scales = np.ascontiguousarray(rows[:, :4]).view("<f4")[:, 0]
+    return np.ascontiguousarray(rows[:, 4:]).view(np.int8), scales.astype(np.float32, copy=False)
+
+
 def decode_rows(encoded: bytes, dimension: int) -> NDArray[np.float32]:
     """The vectors that were encoded one after the other, float32[n, dimension]."""
-    rows = np.frombuffer(encoded, np.uint8).reshape(-1, 4 + dimension)
-    scales = np.ascontiguousarray(rows[:, :4]).view("<f4")
-    return np.asarray(rows[:, 4:].view(np.int8) * scales, np.float32)
+    codes, scales = columns_of(encoded, dimension)
+    return codes * scales[:, np.newaxis]
 
 
 def pack_segment(keys: Iterable[int], rows: Iterable[bytes]) -> bytes:
@@ -407,7 +413,34 @@ def centred_cosines(codes: NDArray[np.int8], scales: Floats, vector: Floats, cen
     """
     asked = vector - centre.mean
     asked_codes, asked_scale = quantise(asked, len(asked), field="vector")
-    along = fastest(codes, asked_codes) * scales * asked_scale - centre.mean @ asked
-    about = fastest(codes, centre.codes) * scales * centre.scale
-    lengths = np.sqrt(np.maximum(squares(codes) * (scales * scales) - 2 * about + centre.square, 0))
-    return np.asarray(along / np.maximum(lengths * np.sqrt(asked @ asked), 1e-9), np.float32)
+    along = fastest(codes, asked_codes) * asked_scale
+    about = fastest(codes, centre.codes) * centre.scale
+    return _cosines_about(codes, scales, along, about, asked=asked, centre=centre)
+
+
+def exact_centred_cosines(codes: NDArray[np.int8], scales: Floats, vector: Floats, centre: Centre) -> Floats:
+    """The same without what rounding the vector and the mean costs: for some thousand rows."""
+    asked = vector - centre.mean
+    along, about = _dots(codes, asked), _dots(codes, centre.mean)
+    return _cosines_about(codes, scales, along, about, asked=asked, centre=centre)
+
+
+def _dots(codes: NDArray[np.int8], vector: Floats) -> Floats:
+    """The products of int8[n, d] with float32[d], to a few millionths: as int8, and what that leaves as int8 again.
+
+    A product of float32 would take the time of the other core, and ten times as long where that is busy.
+    """
+    first, scale = quantise(vector, len(vector), field="vector")
+    second, fine = quantise(vector - first * scale, len(vector), field="vector")
+    return np.asarray(fastest(codes, first) * scale + fastest(codes, second) * fine, np.float32)
+
+
+def _cosines_about(
+    codes: NDArray[np.int8], scales: Floats, along: Floats, about: Floats, *, asked: Floats, centre: Centre
+) -> Floats:
+    """Args:
+    along, about: the products of the codes with what is asked and with the mean, without their scales.
+    """
+    squared = squares(codes) * (scales * scales) - 2 * about * scales + centre.square
+    lengths = np.sqrt(np.maximum(squared, 0)) * np.sqrt(asked @ asked)
+    return np.asarray((along * scales - centre.mean @ asked) / np.maximum(lengths, 1e-9), np.float32)
