@@ -2,10 +2,11 @@
 
     python tools/fit_change.py [--write] [--show]
 
-Pairs: benchmarks/data/knowledge/pairs*.jsonl; an update or an ending is a change, every other class is not. Each pair
-is put among statements of other people from the same file, none of which it changes: for the comparison of words in
-stores of several sizes, for that of meaning in an answer to its question. Figures are of ten folds: no pair is judged
-by coefficients that saw it.
+Pairs: benchmarks/data/knowledge/pairs*.jsonl; an update or an ending is a change, every other class is not, and where
+the older statement answers the question, the newer one stands aside. Each pair is put among statements of other people
+from the same file, none of which it changes: for the comparison of words in stores of several sizes, for that of
+meaning in an answer to its question. The sentences of descriptions.jsonl change nothing. Figures are of ten folds: no
+pair is judged by coefficients that saw it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import argparse
 import asyncio
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.models.embedding.default import embedder
-from ricordo.text.change import BY_MEANING, BY_WORDS, by_meaning, by_words, features, topics
+from ricordo.text.change import BY_MEANING, BY_WORDS, DOUBTS, by_meaning, by_words, features, topics
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "src/ricordo/text/change.json"
-LEAST = {"words": 0.35, "meaning": 0.37, "certain": 0.98}
-"""The likelihood from which a pair is listed, the newer one ranks first, and the older one is closed."""
+LEAST = {"words": 0.35, "meaning": 0.3, "aside": 0.5, "certain": 0.98}
+"""The likelihood from which a pair is listed, the newer one ranks first, the older one does, and it is closed."""
 STORES = (0, 0, 0, 8, 30, 100, 180)
 """The other facts of a store. Most people have few: pairs alone count three times."""
 ANSWERS = (0, 24)
@@ -35,19 +37,21 @@ COMPARED = 6  # of the facts nearest to the question
 LATEST = 8  # facts for each word
 PENALTY = 2.0  # of the squares of standardised coefficients
 STRANGER_WEIGHT = 0.3
+NEVER_FOR = frozenset((*DOUBTS, "denied", "only repeats", "long", "world", "world apart", "world plain"))
+"""Features that may only speak against a change."""
 
 Floats = NDArray[np.float64]
 Row = Mapping[str, Any]
 
 
 class Example(NamedTuple):
-    """A pair as it is judged: whether both are of one row, and whether the newer one is to win."""
+    """A pair as it is judged: whether both are of one row, and which is to stand first, if either."""
 
     row: Row
     fold: int
     others: int
     is_own: bool
-    is_change: bool
+    first: str
     old: str
     values: Mapping[str, float]
 
@@ -57,17 +61,24 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--show", action="store_true", help="print the pairs that are judged wrongly")
     options = parser.parse_args()
-    files = sorted((ROOT / "benchmarks/data/knowledge").glob("pairs*.jsonl"))
-    rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    vectors = asyncio.run(embed(sorted({row[name] for row in rows for name in ("first", "second", "question")})))
-    written: dict[str, dict[str, float]] = {"least": LEAST}
-    for kind, names, examples in (
-        ("words", BY_WORDS, list(stored(rows))),
-        ("meaning", BY_MEANING, list(answered(rows, vectors))),
-    ):
-        written[kind] = fit(kind, names, examples, show=options.show)
+    rows, described = _lines("pairs*.jsonl"), _lines("descriptions.jsonl")
+    texts = {row[name] for row in rows for name in ("first", "second", "question")}
+    vectors = asyncio.run(embed(sorted(texts.union(*(each["sentences"] for each in described)))))
+    told = list(descriptions(described, vectors))
+    by_word, by_sense = [*stored(rows), *told], [*answered(rows, vectors), *told]
+    written = {
+        "least": LEAST,
+        "words": fit(by_word, BY_WORDS, "second", show=options.show),
+        "meaning": fit(by_sense, BY_MEANING, "second", show=options.show),
+        "aside": fit(by_sense, BY_MEANING, "first", show=options.show),
+    }
     if options.write:
         TARGET.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+
+
+def _lines(pattern: str) -> list[Row]:
+    files = sorted((ROOT / "benchmarks/data/knowledge").glob(pattern))
+    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 async def embed(texts: Sequence[str]) -> dict[str, Floats]:
@@ -87,7 +98,8 @@ def stored(rows: Sequence[Row]) -> Iterator[Example]:
                 values = features(old, row["second"]) | context
                 is_own = old == row["first"]
                 if values["share"]:
-                    yield Example(row, number % 10, size, is_own, is_own and row["old"] == "closed", old, values)
+                    first = "second" if is_own and row["old"] == "closed" else ""
+                    yield Example(row, number % 10, size, is_own, first, old, values)
 
 
 def _strangers(row: Row, rows: Sequence[Row], count: int, chance: random.Random) -> list[str]:
@@ -111,52 +123,89 @@ def answered(rows: Sequence[Row], vectors: Mapping[str, Floats]) -> Iterator[Exa
             half = len(strangers) // 2
             order = [*strangers[:half], row["first"], row["second"], *strangers[half:]]
             asked = vectors[row["question"]]
-            best = sorted(set(order), key=lambda text: -float(asked @ vectors[text]))[:COMPARED]
             wanted = row.get(row["answer"])
-            for old in best:
-                for new in best:
-                    is_own = (old, new) == (row["first"], row["second"])
-                    if order.index(old) < order.index(new) and wanted and (is_own or old == wanted):
-                        others = [float(vectors[old] @ vectors[each]) for each in best if each not in (old, new)]
-                        context = by_meaning(float(vectors[old] @ vectors[new]), others)
-                        is_change = is_own and row["answer"] == "second"
-                        yield Example(row, number % 10, size, is_own, is_change, old, features(old, new) | context)
+            for old, new, values in _compared(order, asked, vectors):
+                is_own = (old, new) == (row["first"], row["second"])
+                if wanted and (is_own or old == wanted):
+                    yield Example(row, number % 10, size, is_own, row["answer"] if is_own else "", old, values)
 
 
-def fit(kind: str, names: Sequence[str], examples: Sequence[Example], *, show: bool) -> dict[str, float]:
-    """Return the coefficients, and print what they would have done to pairs they did not see."""
+def _compared(
+    order: Sequence[str], asked: Floats, vectors: Mapping[str, Floats]
+) -> Iterator[tuple[str, str, dict[str, float]]]:
+    """Return (older, newer, features) of the facts that answer a question best."""
+    best = sorted(set(order), key=lambda text: -float(asked @ vectors[text]))[:COMPARED]
+    for old, new in combinations(sorted(best, key=order.index), 2):
+        others = [float(vectors[old] @ vectors[each]) for each in best if each not in (old, new)]
+        yield old, new, features(old, new) | by_meaning(float(vectors[old] @ vectors[new]), others)
+
+
+def descriptions(described: Sequence[Row], vectors: Mapping[str, Floats]) -> Iterator[Example]:
+    """Compare sentences that describe and narrate with those most like them, of the same text and of others."""
+    for language in sorted({each["language"] for each in described}):
+        texts = [each for each in described if each["language"] == language]
+        order = [sentence for each in texts for sentence in each["sentences"]]
+        for number, text in enumerate(texts):
+            for sentence in text["sentences"]:
+                for old, new, values in _compared(order, vectors[sentence], vectors):
+                    contexts = by_words({each: each for each in _sharing(order, new)} | {old: old}, new)
+                    row = {"class": "described", "second": new}
+                    yield Example(row, number % 10, len(order), False, "", old, values | contexts[old])
+
+
+def fit(examples: Sequence[Example], names: Sequence[str], wanted: str, *, show: bool) -> dict[str, float]:
+    """Return the coefficients, and print what they would have done to pairs they did not see.
+
+    Args:
+        wanted: "second" for how likely the newer statement stands first, "first" for the older one.
+    """
     x = np.array([[each.values[name] for name in names] for each in examples])
-    y = np.array([float(each.is_change) for each in examples])
-    weight = np.where([each.is_own for each in examples], 1.0, STRANGER_WEIGHT if kind == "words" else 1.0)
+    y = np.array([float(each.first == wanted) for each in examples])
+    never = {place for place, name in enumerate(names) if wanted == "second" and name in NEVER_FOR}
+    weight = np.where([each.is_own for each in examples], 1.0, STRANGER_WEIGHT if names is BY_WORDS else 1.0)
     folds = np.array([each.fold for each in examples])
     judged = np.zeros(len(examples))
     for fold in range(10):
-        w, bias = _regress(x[folds != fold], y[folds != fold], weight[folds != fold])
+        w, bias = _regress(x[folds != fold], y[folds != fold], weight[folds != fold], never=never)
         judged[folds == fold] = _sigmoid(x[folds == fold] @ w + bias)
-    print(f"{kind}: share from .2, .3 … on, by class, in stores with so many other facts")
+    print(f"{wanted} by {names[-1]}: share from .2, .3 … on, by class, among so many other facts")
     for size in dict.fromkeys(each.others for each in examples):
-        for group in ("update", "ending", "live", "strangers"):
+        for group in dict.fromkeys(map(_group, examples)):
             found = np.array([each.others == size and _group(each) == group for each in examples])
             if found.any():
                 shares = [round(float((judged[found] > least / 10).mean()), 3) for least in range(2, 10)]
-                print(f"{size:4} {group:10} {found.sum():5} {shares}")
+                print(f"{size:4} {group:13} {found.sum():5} {shares}")
     if show:
         for place in np.argsort(-np.abs(judged - y))[:60]:
             each = examples[place]
             on = {name: round(each.values[name], 2) for name in names if each.values[name]}
             print(f"{judged[place]:.2f} {_group(each)} {each.others}: {each.old} | {each.row['second']} {on}")
-    w, bias = _regress(x, y, weight)
+    w, bias = _regress(x, y, weight, never=never)
     return {"bias": round(bias, 4)} | {name: round(float(value), 4) for name, value in zip(names, w, strict=True)}
 
 
 def _group(example: Example) -> str:
-    if not example.is_own:
-        return "strangers"
-    return str(example.row["class"]) if example.is_change else "live"
+    return str(example.row["class"]) if example.is_own or "language" not in example.row else "strangers"
 
 
-def _regress(x: Floats, y: Floats, weight: Floats) -> tuple[Floats, float]:
-    """Return the coefficients and the bias of a logistic regression by Newton's method."""
+def _regress(x: Floats, y: Floats, weight: Floats, *, never: Set[int]) -> tuple[Floats, float]:
+    """Return the coefficients and the bias of a logistic regression by Newton's method.
+
+    Args:
+        never: columns whose coefficients must not be positive; those that would be are left out.
+    """
+    kept = list(range(x.shape[1]))
+    while True:
+        w, bias = _newton(x[:, kept], y, weight)
+        wrong = {column for column, value in zip(kept, w, strict=True) if column in never and value > 0}
+        if not wrong:
+            whole = np.zeros(x.shape[1])
+            whole[kept] = w
+            return whole, bias
+        kept = [column for column in kept if column not in wrong]
+
+
+def _newton(x: Floats, y: Floats, weight: Floats) -> tuple[Floats, float]:
     mean, scale = x.mean(0), x.std(0) + 1e-6
     z = np.c_[(x - mean) / scale, np.ones(len(x))]
     w = np.zeros(z.shape[1])

@@ -58,7 +58,7 @@ from ricordo.storage.candidates import (
 )
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import index_terms
-from ricordo.text.change import by_meaning, succession
+from ricordo.text.change import asks_for, by_meaning, succession
 from ricordo.trust import UNAPPROVED
 
 # So many times the limit, and at least so many, are read and weighed: expired and merged ones are dropped then.
@@ -231,7 +231,8 @@ def _weighed(snapshot: Snapshot, short: Sequence[Ranked], known: Shortlist, plan
 
 
 def _outdated(snapshot: Snapshot, best: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[tuple[int, int]]:
-    """Return pairs (newer, older) of the best facts of which the newer one may well make the older one out of date.
+    """Return pairs of the best facts of which the first stands before the second: mostly a newer one that may well make
+    an older one out of date, and an older one where the newer one is only a wish, a quotation or about someone else.
 
     `remember` has compared their words; here their meaning is known, too. What the user decided about stays so.
     """
@@ -242,6 +243,7 @@ def _outdated(snapshot: Snapshot, best: Sequence[Ranked], known: Shortlist, plan
     vectors = snapshot.vectors.of(next(iter(plan.vectors)), [node.key for node in facts])
     facts = [fact for fact in facts if fact.key in vectors]
     likeliest = dict[int, tuple[float, int]]()
+    aside = list[tuple[int, int]]()
     for older, newer in combinations(facts, 2):
         if (older.owner, older.chat, older.type) != (newer.owner, newer.chat, newer.type):
             continue
@@ -249,9 +251,13 @@ def _outdated(snapshot: Snapshot, best: Sequence[Ranked], known: Shortlist, plan
         others = [float(mine @ vectors[each.key]) for each in facts if each not in (older, newer)]
         context = by_meaning(float(mine @ vectors[newer.key]), others)
         change = succession((older.content, older.speaker), (newer.content, newer.speaker), context)
-        if change and older.key not in snapshot.reviews.decided_with(newer.key):
+        if not change or older.key in snapshot.reviews.decided_with(newer.key):
+            continue
+        if not change.stands_aside:
             likeliest[older.key] = max(likeliest.get(older.key, (0.0, 0)), (change.likelihood, newer.key))
-    return [(newer_key, older_key) for older_key, (_, newer_key) in likeliest.items()]
+        elif not asks_for(plan.query.text, newer.content, older.content):
+            aside.append((older.key, newer.key))
+    return [*((newer_key, older_key) for older_key, (_, newer_key) in likeliest.items()), *aside]
 
 
 def _judged(pool: Pool | None, weighed: list[Ranked], known: Shortlist, plan: Plan) -> Judged:

@@ -53,6 +53,8 @@ _CLAUSE_END = re.compile(r"(?<=[.!?;…,])\s+|\s+[–—-]\s+|(?<=\w): ")
 _HEAD = 2  # content words that name what a statement is about
 _BEGINNING = 5  # words in which the subject of a statement is looked for
 _BEFORE = 3  # words in which the owner of a thing is looked for
+_DENIED_WITHIN = 3  # words before a change
+_DENIABLE: frozenset[Cue] = frozenset(("ended", "replaced"))
 _SAME_BEGINNING = 6  # letters that two forms of a word share, where their stems differ
 _COMMON, _NUMBER, _NAME = 0.25, 0.5, 2.0  # what a word counts; any other counts 1
 
@@ -82,8 +84,8 @@ class Topics:
         stems: those of each telling word, to look for statements about the same; `all_stems` of all its words.
         beginnings: the first letters of its longer words.
         numbers: words with a digit, as written.
-        is_own: it speaks of its speaker: I, my, we.
-        is_of_others: it is about someone or something of the world by name: "Frank Zappa", "the capital of France".
+        is_own: it speaks of its speaker outside quotations: I, my, we.
+        length: how many words it has.
         others: stems of who else it begins with: people by role (my cousin) and owners (Emil's).
         has_theirs: it says that something is his, hers or theirs.
     """
@@ -91,7 +93,7 @@ class Topics:
     words: tuple[TopicWord, ...]
     numbers: frozenset[str]
     is_own: bool
-    is_of_others: bool
+    length: int
     others: frozenset[str]
     has_theirs: bool
     stems: frozenset[tuple[str, ...]]
@@ -115,8 +117,6 @@ class _Words:
     own: frozenset[str]
     same: Mapping[str, str]
     kin: frozenset[str]
-    articles: frozenset[str]
-    of: frozenset[str]
     owner_before: frozenset[str]
     owner_endings: tuple[str, ...]
     theirs: frozenset[str]
@@ -148,8 +148,6 @@ def _words(languages: LanguageSet) -> _Words:
         same={word: name for name, words in _same(languages).items() for word in words},
         kin=languages.words(lambda each: each.change.kin)
         | frozenset(form for language in languages for forms in language.kinship.words.values() for form in forms),
-        articles=languages.words(lambda each: each.statements.articles),
-        of=languages.words(lambda each: each.statements.of),
         owner_before=languages.words(lambda each: each.change.owner_before),
         owner_endings=tuple(filter(None, (language.change.owner_ending for language in languages))),
         theirs=languages.words(lambda each: each.change.theirs),
@@ -199,14 +197,16 @@ def topics(text: str) -> Topics:
     languages = languages_of(text)
     known = _words(languages)
     words = list[TopicWord]()
-    numbers, others, is_own = set[str](), set[str](), _begins_own(languages).match(text.lower()) is not None
+    numbers, others, is_own = set[str](), set[str](), _leaves_out_its_subject(text, languages)
+    quoted = [each.span() for each in _QUOTED.finditer(text)]
     whose, has_theirs = list[int](), False
     before = ""
     for place, found in enumerate(_WORD.finditer(text)):
         written = found.group()
         low = written.lower()
         word = _word(low, languages)
-        is_own, has_theirs = is_own or word.is_own, has_theirs or word.is_theirs
+        has_theirs = has_theirs or word.is_theirs
+        is_own = is_own or (word.is_own and not any(start < found.start() < end for start, end in quoted))
         is_owner = place < _BEGINNING and (
             (before in known.owner_before and not word.is_own)
             or (written[0].isupper() and low.endswith(known.owner_endings) and before not in known.silent)
@@ -217,6 +217,7 @@ def topics(text: str) -> Topics:
             continue
         if word.has_digit:
             numbers.add(low.rstrip("."))
+        is_own = is_own or (place < _BEGINNING and word.is_kin and -1 not in whose)
         if is_owner or (place < _BEGINNING and word.is_kin):
             others.update(word.stems)
         is_name = written[0].isupper() and found.start() > 0 and known.capitals_are_names
@@ -232,15 +233,20 @@ def topics(text: str) -> Topics:
         ),
         numbers=frozenset(numbers),
         is_own=is_own,
-        is_of_others=not is_own and _is_of_others(text, known),
+        length=len(whose),
         others=frozenset(others),
         has_theirs=has_theirs,
     )
 
 
+def _leaves_out_its_subject(text: str, languages: LanguageSet) -> bool:
+    """Return whether a statement begins like one of its speaker that leaves out I: "Sold the car", "Живу в Перми"."""
+    begun = _own_beginnings(languages).match(text.lower())
+    return begun is not None and begun.group().strip() not in _words(languages).silent
+
+
 @cached()
-def _begins_own(languages: LanguageSet) -> re.Pattern[str]:
-    """Return the pattern of how a statement begins that leaves out its subject: "Sold the car", "Живу в Перми"."""
+def _own_beginnings(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.change.own_beginnings, r"\W*(?:{})(?!\w)")
 
 
@@ -261,15 +267,6 @@ def _same_stems(languages: LanguageSet) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _is_of_others(text: str, known: _Words) -> bool:
-    first = text.split()[:_BEGINNING]
-    if len(first) > 1 and first[0][0].isupper() and first[1][0].isupper():
-        return True
-    return (
-        bool(first) and first[0].lower() in known.articles and not known.of.isdisjoint(word.lower() for word in first)
-    )
-
-
 @cached()
 def _cue_patterns(languages: LanguageSet) -> dict[Cue, re.Pattern[str]]:
     def pattern(cue: Cue) -> re.Pattern[str]:
@@ -286,11 +283,22 @@ def _state(languages: LanguageSet) -> re.Pattern[str]:
 
 @cached(maxsize=4_096)
 def cues(text: str, languages: LanguageSet) -> frozenset[Cue]:
-    """Return how a sentence speaks of change."""
+    """Return how a sentence speaks of change. A change that is denied says that nothing changed: "never resigned"."""
     said = _NAME_WITHIN.sub("_", text) if _words(languages).capitals_are_names else text  # New Delhi is not new
     low = _state(languages).sub(" ", said.lower())
-    found: set[Cue] = {cue for cue, pattern in _cue_patterns(languages).items() if pattern.search(low)}
+    patterns = _cue_patterns(languages)
+    found: set[Cue] = {cue for cue, pattern in patterns.items() if pattern.search(low)}
+    if "no_longer" not in found:
+        for cue in found & _DENIABLE:
+            if all(_is_denied(low[: each.start()], languages) for each in patterns[cue].finditer(low)):
+                found = found - {cue} | {"unchanged"}
     return frozenset(found | {"asks"} if text.rstrip().endswith("?") else found)
+
+
+def _is_denied(before: str, languages: LanguageSet) -> bool:
+    """Return whether one of the last words before a change denies it, in the same clause."""
+    clause = _CLAUSE_END.split(before)[-1]
+    return _denies(" ".join(clause.split()[-_DENIED_WITHIN:]), languages)
 
 
 CHANGES: frozenset[str] = frozenset(("no_longer", "ended", "replaced", "now", "corrected"))
@@ -300,7 +308,17 @@ FEATURES = (
     "telling",
     "share",
     "novel",
+    "long",
+    "head",
+    "world",
+    "world share",
+    "world apart",
+    "world plain",
+    "own before",
+    "own after",
     "changes",
+    "says so",
+    "share changes",
     "only repeats",
     "another's",
     "possessed",
@@ -321,15 +339,27 @@ BY_MEANING = (*FEATURES, "rivals", "meaning", "contrast")
 ALONE = 0.3
 """The contrast of a pair that is compared with nothing else: about that of a pair that changes."""
 
-_MOST_NOVEL, _MOST_RIVALS, _MANY = 6.0, 48.0, 8.0
+_MOST_NOVEL, _MOST_RIVALS, _MANY = 2.0, 48.0, 8.0
+_SHORT, _LONG = 10, 22  # words of a statement of one state, and of one that tells more
 _AGAINST: tuple[Cue, ...] = ("added", "unchanged", "unsure", "reported", "past", "future", "asks")
+DOUBTS = (*_AGAINST, "quoted", "another's", "possessed")
+"""Features that speak against a change; with one of them, a newer statement may stand aside."""
 
 
 def features(old: str, new: str) -> dict[str, float]:
     """Return the features of two texts, each from 0 to 1."""
     before, after = topics(old), topics(new)
     shared = [word for word in after.words if before.likeness(word.stems)]
-    return _of_topics(before, after) | _of_cues(before, after, new, shared)
+    return _together(_of_topics(before, after), _of_cues(before, after, new, shared))
+
+
+def _together(of_topics: Mapping[str, float], of_cues: Mapping[str, float]) -> dict[str, float]:
+    return {
+        **of_topics,
+        **of_cues,
+        "share changes": of_topics["share"] * of_cues["changes"],
+        "world plain": of_topics["world"] * (1 - of_cues["changes"]),
+    }
 
 
 def _of_topics(before: Topics, after: Topics) -> dict[str, float]:
@@ -338,10 +368,18 @@ def _of_topics(before: Topics, after: Topics) -> dict[str, float]:
     total, shared = sum(worth for worth, _ in met), sum(likeness for _, likeness in met)
     novel = sum(word.worth for word in after.words if not before.likeness(word.stems))
     whose = {word.whose for word in after.words if before.likeness(word.stems)}
+    share, is_of_world = shared / total if total else 0.0, float(not (before.is_own or after.is_own))
     return {
         "telling": float(any(likeness > _COMMON for _, likeness in met)),
-        "share": shared / total if total else 0.0,
+        "share": share,
         "novel": min(novel / _MOST_NOVEL, 1.0),
+        "long": min(max(before.length - _SHORT, 0) / (_LONG - _SHORT), 1.0),
+        "head": float(_share_a_head(before, after)),
+        "world": is_of_world,
+        "world share": is_of_world * share,
+        "world apart": is_of_world * (not _share_a_head(before, after)),
+        "own before": float(before.is_own),
+        "own after": float(after.is_own),
         "another's": float(_names_others(before, after)),
         "possessed": float(-1 in whose and 1 not in whose and not before.has_theirs),
     }
@@ -409,10 +447,15 @@ Said: TypeAlias = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Succession:
-    """How likely a new statement makes an older one out of date, from 0 to 1, and whether it does so beyond doubt."""
+    """How likely a new statement makes an older one out of date, from 0 to 1, and whether it does so beyond doubt.
+
+    Where it `stands_aside`, this is how likely the older one answers before it: the new one is a quotation, a wish, or
+    about someone else.
+    """
 
     likelihood: float
     is_certain: bool = False
+    stands_aside: bool = False
 
 
 def outdated(facts: Mapping[K, Said], new: Said) -> dict[K, Succession]:
@@ -452,10 +495,10 @@ def _rivals(count: int) -> float:
 
 
 def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession | None:
-    """Return how likely a new statement makes an older one out of date; None if it does not, or is another matter.
+    """Return what a new statement is to an older one about the same; None if it is another matter.
 
-    One that says nothing of a change must be of the speaker's own life. Only one that says so, with nothing that
-    speaks against it, is certain.
+    One that is not of the speaker's own life must say that something changed, and name what the older one is about.
+    Only one that says so, with nothing that speaks against it, is certain.
 
     Args:
         context: the features that are not of the two texts; with "meaning", that of their vectors counts, too.
@@ -463,23 +506,42 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     before, after = topics(old[0]), topics(new[0])
     if _of_different_people(old, new):
         return None
-    is_of_others = before.is_of_others or after.is_of_others
-    if is_of_others and not _share_a_head(before, after):
-        return None
     kind = "meaning" if "meaning" in context else "words"
     weights, least = _coefficients()[kind], _coefficients()["least"]
     shared = [word for word in after.words if before.likeness(word.stems)]
     known = {**context, **_of_topics(before, after)}
-    if (kind == "words" and not shared) or _likelihood({**known, "changes": 1.0}, weights) < least[kind]:
+    is_of_world = bool(known["world"])
+    if kind == "words" and (
+        not shared
+        or (is_of_world and not known["head"])
+        or _likelihood(known | {"changes": 1.0, "share changes": known["share"]}, weights) < least[kind]
+    ):
         return None
-    found = known | _of_cues(before, after, new[0], shared)
+    found = _together(known, _of_cues(before, after, new[0], shared))
     likely = _likelihood(found, weights)
-    is_of_speaker = before.is_own or after.is_own
-    if likely < least[kind] or (not found["changes"] and (is_of_others or not is_of_speaker)):
+    is_doubted = any(found[name] for name in DOUBTS)
+    if kind == "meaning" and is_doubted:
+        aside = _likelihood(found, _coefficients()["aside"])
+        if aside >= max(likely, least["aside"]):
+            return Succession(likelihood=aside, stands_aside=True)
+    if likely < least[kind] or (kind == "words" and is_of_world and not found["changes"]):
         return None
-    is_doubted = any(found[name] for name in (*_AGAINST, "quoted", "denies", "another's", "possessed"))
-    return Succession(
-        likelihood=likely, is_certain=likely >= least["certain"] and bool(found["says so"]) and not is_doubted
+    is_certain = likely >= least["certain"] and bool(found["says so"]) and not (is_doubted or found["denies"])
+    return Succession(likelihood=likely, is_certain=is_certain)
+
+
+def asks_for(question: str, new: str, old: str) -> bool:
+    """Return whether a question asks for a newer statement that stands aside: in its words, or about such statements.
+
+    >>> asks_for("What did I dream?", "I dreamt that I was a pilot", "I am a nurse")
+    True
+    >>> asks_for("What is my job?", "I dreamt that I was a pilot", "I am a nurse")
+    False
+    """
+    before, after, asked = topics(old), topics(new), topics(question)
+    said = cues(question, languages_of(question)) - {"asks"}
+    return not said.isdisjoint(_AGAINST) or any(
+        word.worth > _COMMON and after.likeness(word.stems) and not before.likeness(word.stems) for word in asked.words
     )
 
 
