@@ -28,11 +28,14 @@ from ricordo.text.change import BY_MEANING, BY_WORDS, DOUBTS, by_meaning, by_wor
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "src/ricordo/text/change.json"
-LEAST = {"words": 0.35, "meaning": 0.3, "aside": 0.5, "certain": 0.98}
-"""The likelihood from which a pair is listed, the newer one ranks first, the older one does, and it is closed."""
+LEAST = {"words": 0.27, "meaning": 0.28, "aside": 0.5, "unsure": 0.8, "certain": 0.98}
+"""The likelihood from which a pair is listed, the newer one ranks first, the older one does, and it is closed.
+
+A wish or a condition that says nothing of a change is no new value below "unsure".
+"""
 STORES = (0, 0, 0, 8, 30, 100, 180)
 """The other facts of a store. Most people have few: pairs alone count three times."""
-ANSWERS = (0, 24)
+ANSWERS = (0, 1, 4, 24)
 COMPARED = 6  # of the facts nearest to the question
 LATEST = 8  # facts for each word
 PENALTY = 2.0  # of the squares of standardised coefficients
@@ -128,6 +131,9 @@ def answered(rows: Sequence[Row], vectors: Mapping[str, Floats]) -> Iterator[Exa
                 is_own = (old, new) == (row["first"], row["second"])
                 if wanted and (is_own or old == wanted):
                     yield Example(row, number % 10, size, is_own, row["answer"] if is_own else "", old, values)
+        for stranger in _strangers(row, rows, 1, chance):
+            for old, new, values in _compared([row["first"], stranger], vectors[row["question"]], vectors):
+                yield Example({**row, "second": new}, number % 10, 0, False, "", old, values)
 
 
 def _compared(

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ricordo import Memory, Scope
-from ricordo.text.change import outdated
+from ricordo.text.change import cues, outdated
+from ricordo.text.languages import languages_of
 
 CHANGES = [
     ("I work at Acme", "I no longer work at Acme, I work at Globex now", "where do I work"),
@@ -132,3 +133,65 @@ def test_a_pair_is_less_likely_to_change_the_more_facts_share_its_words() -> Non
     new = ("Sold the car and bought a van", None)
     assert outdated(alone, new)[0].likelihood > 0.5
     assert 0 not in outdated(crowd, new) or outdated(crowd, new)[0].likelihood < outdated(alone, new)[0].likelihood
+
+
+DESCRIBED = [
+    ("The lighthouse at Skarn was built in 1822 and is 31 metres high.", "How high is the lighthouse at Skarn?"),
+    ("In 1904 the lamp of the Skarn lighthouse was replaced by an electric one.", "What became electric in 1904?"),
+    ("The keeper of Skarn left the island in 1961 and moved to Holmby.", "Where did the keeper move?"),
+    ("Skarn has 140 inhabitants, most of whom live from fishing.", "What do the inhabitants of Skarn live from?"),
+    ("Seals had left the bay by 1930, but some 200 have returned since.", "How many seals have returned to the bay?"),
+    ("Башня в Скарне построена в 1822 году и имеет высоту 31 метр.", "Какой высоты башня в Скарне?"),
+    ("В 1904 году лампу башни заменили электрической.", "Чем заменили лампу башни?"),
+    ("Сторож башни уехал с острова и переехал в Хольмбю.", "Куда переехал сторож башни?"),
+    ("Der Turm von Skarn wurde 1822 gebaut und ist 31 Meter hoch.", "Wie hoch ist der Turm von Skarn?"),
+    ("Der Turmwärter verließ die Insel 1961 und zog nach Holmby.", "Wohin zog der Turmwärter?"),
+]
+ASIDE = [
+    ("I am a nurse", "I dreamt that I was a pilot and flew to the moon", "What is my job?"),
+    ("Ich arbeite als Bäcker", "Im Film sagt der Held: „Ich arbeite jetzt als Spion.“", "Was arbeite ich?"),
+    ("Я работаю медсестрой", "Приснилось, что я работаю пилотом", "Кем я работаю?"),
+    ("We heat the house with gas", "If we won the lottery we would heat the house with the sun", "How do we heat the house?"),
+]
+
+
+async def test_sentences_that_describe_or_narrate_are_no_new_values_of_each_other() -> None:
+    async with Memory.open(":memory:") as memory:
+        ids = [(await memory.remember(text)).id for text, _ in DESCRIBED]
+        await memory.settle()
+        first = [(await memory.search(question)).ids[0] for _, question in DESCRIBED]
+        assert first == ids
+        assert not await memory.review()
+
+
+@pytest.mark.parametrize(("older", "newer", "question"), ASIDE)
+async def test_a_dream_a_wish_or_a_quotation_stands_behind_what_was_stated(
+    older: str, newer: str, question: str
+) -> None:
+    async with Memory.open(":memory:") as memory:
+        stated, aside = await memory.remember(older), await memory.remember(newer)
+        await memory.settle()
+        assert (await memory.search(question)).ids[:1] == [stated.id]
+        assert (await memory.search(newer)).ids[:1] == [aside.id]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I work at Acme", "I have never left Acme, whatever they say"),
+        ("We live in Leeds", "We did not sell the house in Leeds"),
+        ("Ich wohne bei meiner Mutter", "Ich bin nicht von meiner Mutter weggezogen"),
+        ("Я работаю на заводе", "Я не уволился с завода"),
+    ],
+)
+def test_a_denied_change_is_no_change(older: str, newer: str) -> None:
+    assert not any(each.is_certain for each in outdated({0: (older, None)}, (newer, None)).values())
+    assert "unchanged" in cues(newer, languages_of(newer))
+
+
+async def test_two_facts_about_different_matters_keep_their_order() -> None:
+    async with Memory.open(":memory:") as memory:
+        allergy = await memory.remember("I'm allergic to peanuts")
+        await memory.remember("I live in Rome")
+        await memory.settle()
+        assert (await memory.search("what must I not eat?")).ids[:1] == [allergy.id]

@@ -53,7 +53,7 @@ _CLAUSE_END = re.compile(r"(?<=[.!?;…,])\s+|\s+[–—-]\s+|(?<=\w): ")
 _HEAD = 2  # content words that name what a statement is about
 _BEGINNING = 5  # words in which the subject of a statement is looked for
 _BEFORE = 3  # words in which the owner of a thing is looked for
-_DENIED_WITHIN = 3  # words before a change
+_DENIED_WITHIN = 4  # words before a change
 _DENIABLE: frozenset[Cue] = frozenset(("ended", "replaced"))
 _SAME_BEGINNING = 6  # letters that two forms of a word share, where their stems differ
 _COMMON, _NUMBER, _NAME = 0.25, 0.5, 2.0  # what a word counts; any other counts 1
@@ -336,12 +336,13 @@ BY_WORDS = (*FEATURES, "rivals", "rarity")
 BY_MEANING = (*FEATURES, "rivals", "meaning", "contrast")
 """What is weighed when a fact is stored, and when an answer is ranked."""
 
-ALONE = 0.3
-"""The contrast of a pair that is compared with nothing else: about that of a pair that changes."""
+USUAL = 0.08
+"""The cosine of two facts of different people with the default embedder: a pair alone is compared with it."""
 
 _MOST_NOVEL, _MOST_RIVALS, _MANY = 2.0, 48.0, 8.0
 _SHORT, _LONG = 10, 22  # words of a statement of one state, and of one that tells more
 _AGAINST: tuple[Cue, ...] = ("added", "unchanged", "unsure", "reported", "past", "future", "asks")
+_IDLE: tuple[str, ...] = ("reported", "asks", "quoted")
 DOUBTS = (*_AGAINST, "quoted", "another's", "possessed")
 """Features that speak against a change; with one of them, a newer statement may stand aside."""
 
@@ -392,6 +393,8 @@ def _of_cues(before: Topics, after: Topics, new: str, shared: Sequence[TopicWord
     """
     text = new[:MAX_CHARS].replace("’", "'")
     languages = languages_of(text)
+    is_quoted = _QUOTED.search(text) is not None
+    text = _QUOTED.sub(lambda each: " " * len(each.group()), text)
     sentences = [
         (cues(said, languages), _holds_any(shared, start, said)) for start, said in _parts(_SENTENCE_END, text)
     ]
@@ -410,7 +413,7 @@ def _of_cues(before: Topics, after: Topics, new: str, shared: Sequence[TopicWord
         "only repeats": float(repeats and said.isdisjoint(("ended", "no_longer"))),
         "denied": float(any(denials)),
         "denies": float(bool(denials)),
-        "quoted": float(_QUOTED.search(text) is not None),
+        "quoted": float(is_quoted),
     } | {cue: float(cue in (said if cue == "reported" else doubts)) for cue in _AGAINST}
 
 
@@ -486,7 +489,7 @@ def by_meaning(cosine: float, others: Sequence[float]) -> dict[str, float]:
         cosine: of their vectors.
         others: those of the older fact and each other fact of the answer: a pair stands out from them.
     """
-    contrast = cosine - sum(others) / len(others) if others else ALONE
+    contrast = cosine - (sum(others) / len(others) if others else USUAL)
     return {"rivals": _rivals(len(others)), "meaning": cosine, "contrast": contrast}
 
 
@@ -520,11 +523,14 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     found = _together(known, _of_cues(before, after, new[0], shared))
     likely = _likelihood(found, weights)
     is_doubted = any(found[name] for name in DOUBTS)
+    is_idle = not found["changes"] and (
+        any(found[name] for name in _IDLE) or (bool(found["unsure"]) and likely < least["unsure"])
+    )
     if kind == "meaning" and is_doubted:
         aside = _likelihood(found, _coefficients()["aside"])
-        if aside >= max(likely, least["aside"]):
+        if aside >= max(likely, least["aside"]) or (is_idle and aside + likely >= least["aside"]):
             return Succession(likelihood=aside, stands_aside=True)
-    if likely < least[kind] or (kind == "words" and is_of_world and not found["changes"]):
+    if likely < least[kind] or (kind == "words" and (is_idle or (is_of_world and not found["changes"]))):
         return None
     is_certain = likely >= least["certain"] and bool(found["says so"]) and not (is_doubted or found["denies"])
     return Succession(likelihood=likely, is_certain=is_certain)
