@@ -151,7 +151,7 @@ ASIDE = [
     ("I am a nurse", "I dreamt that I was a pilot and flew to the moon", "What is my job?"),
     ("Ich arbeite als Bäcker", "Im Film sagt der Held: „Ich arbeite jetzt als Spion.“", "Was arbeite ich?"),
     ("Я работаю медсестрой", "Приснилось, что я работаю пилотом", "Кем я работаю?"),
-    ("We heat the house with gas", "If we won the lottery we would heat the house with the sun", "How do we heat the house?"),
+    ("We heat the house with gas", "If we won a lottery we would heat the house by sunlight", "How do we heat it?"),
 ]
 
 
