@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 from ricordo.clock import SystemClock, from_ms, new_id
 from ricordo.consolidation import evolution, resolve, reviews
 from ricordo.encoding import entities, entity_merge, episodes, facts
-from ricordo.encoding.validation import (
-    TextRules,
-    check_choice,
-    check_encodable,
-    checked_attributes,
-    checked_tags,
-    storable,
-)
+from ricordo.encoding.validation import TextRules, check_choice, checked_attributes, checked_tags, storable
 from ricordo.engine import Engine, StoreView
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.forgetting import erase as erasure
@@ -75,6 +68,7 @@ from ricordo.retrieval import inspection, service
 from ricordo.retrieval.query import Request, checked_limit, checked_name, checked_position
 from ricordo.settings import Settings
 from ricordo.storage import Snapshot
+from ricordo.storage.values import check_encodable
 from ricordo.trust import capped, check_may_alter, trust_of
 
 if TYPE_CHECKING:
@@ -624,13 +618,7 @@ class Memory:
         asked = erasure.Asked(id=id, session=session, entity=entity, owner=owner)
         engine = self._opened
         return await erasure.erase(
-            engine.store,
-            asked,
-            scope=self._scope,
-            now=engine.now(),
-            sought=entities.find_entity,
-            dry_run=dry_run,
-            progress=progress,
+            engine.store, asked, scope=self._scope, now=engine.now(), dry_run=dry_run, progress=progress
         )
 
     async def add_entity(

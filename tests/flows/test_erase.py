@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ricordo.errors import NotFoundError
+from ricordo.errors import InvalidError, NotFoundError
 
 
 async def test_a_dry_run_reports_exactly_what_the_erasure_does(memory):
@@ -53,3 +53,12 @@ async def test_erasing_a_memory_erases_older_versions_and_keeps_its_successor(me
     assert [version.content for version in await memory.history(green.id)] == ["favourite colour is green"]
     assert (await memory.search("favourite colour", archived=True)).hits == ()
     assert (await memory.search("favourite colour")).ids == [green.id]
+
+
+@pytest.mark.parametrize("what", ["id", "session", "entity"])
+async def test_what_to_erase_is_text(memory, what):
+    for given in ("half of a pair \ud800", 5, ""):
+        with pytest.raises(InvalidError, match=f"^{what}"):
+            await memory.erase(**{what: given}, dry_run=True)
+    with pytest.raises(NotFoundError, match="nobody"):
+        await memory.erase(**{what: "nobody"}, dry_run=True)

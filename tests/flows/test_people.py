@@ -155,7 +155,7 @@ async def test_several_brothers_are_ambiguous(memory: Any) -> None:
     await memory.add_many([Message(text="My brother is Tom"), Message(text="My brother is Max")])
     for name in ("Tom", "Max"):
         assert (await memory.entity(name)).relation == "brother"
-    with pytest.raises(InvalidError, match="Tom, Max"):
+    with pytest.raises(InvalidError, match=r"Tom \(.*, Max \("):
         await memory.entity("my brother")
     with pytest.raises(InvalidError, match=r"Tom \(.*, Max \("):
         await memory.remember("He moved to Oslo", about=["my brother"])

@@ -15,7 +15,7 @@ from typing import get_args
 from ricordo.clock import from_ms, new_id, to_ms
 from ricordo.encoding.relations import is_owners_word, is_persons_word, plain_subjects, self_words, stated_relations
 from ricordo.encoding.validation import AS_GIVEN, SCREENED, TextRules, check_choice, short_name
-from ricordo.errors import ConflictError, InvalidError, NotFoundError
+from ricordo.errors import ConflictError, InvalidError
 from ricordo.model import (
     GUESSED_TYPE,
     Assertion,
@@ -29,7 +29,7 @@ from ricordo.model import (
     Relation,
     Scope,
 )
-from ricordo.storage import Snapshot
+from ricordo.storage import Snapshot, entity_meant
 from ricordo.text.analyzer import name_key
 from ricordo.text.entity_recognition import plainly_named
 from ricordo.text.names import (
@@ -514,17 +514,8 @@ def add_relation(
 
 
 def find_entity(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
-    """Return the entity of a name or an id. Raises NotFoundError, or InvalidError if it may be one of several."""
-    found = snapshot.entities.by_id(scope, name) if isinstance(name, str) else None
-    if found is not None:
-        return found
-    named = snapshot.entities.named(scope, short_name(name, name="name", rules=AS_GIVEN) or "")
-    if not named.entities:
-        raise NotFoundError(f"entity: nobody and nothing is known as {name!r}")
-    if named.by != "same" and not named.is_clear:
-        several = ", ".join(f"{entity.name} ({entity.id})" for entity in named.entities)
-        raise InvalidError(f"entity: {name!r} may be any of {several}", hint="give the name or the id")
-    return named.entities[0]
+    """Return the entity of a name or an id as the caller gives it. Raises like `entity_meant`."""
+    return entity_meant(snapshot, scope, short_name(name, name="name", rules=AS_GIVEN) or "")
 
 
 def add_entities(

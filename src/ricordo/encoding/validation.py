@@ -13,6 +13,7 @@ from ricordo.encoding.relations import is_persons_word
 from ricordo.errors import InvalidError
 from ricordo.model import Json, Node, SecretsPolicy
 from ricordo.storage import Snapshot, values
+from ricordo.storage.values import check_encodable
 from ricordo.text.prompt_text import PLACE, without_recalled
 
 MAX_NAME_CHARS = 500
@@ -75,17 +76,6 @@ def check_choice(value: object, allowed: Collection[str], *, name: str) -> None:
     """Raise InvalidError if the value is not one of those allowed."""
     if not isinstance(value, str) or value not in allowed:
         raise InvalidError(f"{name}: {value!r} is unknown", hint=f"choose one of {', '.join(sorted(allowed))}")
-
-
-def check_encodable(text: str, *, name: str) -> None:
-    """Raise InvalidError if the text has an unpaired surrogate, which no database and no JSON can hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidError(
-            f"{name} has an unpaired surrogate at character {error.start}",
-            hint="decode the bytes it came from with errors='replace'",
-        ) from error
 
 
 def short_name(text: str | None, *, name: str, rules: TextRules = SCREENED) -> str | None:

@@ -12,11 +12,8 @@ from pathlib import Path
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, UnavailableError
 from ricordo.model import Entity, Erased, ErasureReport, KeptBack, Scope
 from ricordo.ports import Progress
-from ricordo.storage import Snapshot, Store, faults
-from ricordo.storage.values import Cleaned, ErasureTargets, OpenErasure, of_text
-
-Sought = Callable[[Snapshot, Scope, str], Entity]
-"""Returns the entity of a name or an id, or raises."""
+from ricordo.storage import Snapshot, Store, entity_meant, faults
+from ricordo.storage.values import Cleaned, ErasureTargets, OpenErasure, check_encodable, of_text
 
 # A memory the user stated stays, even when what it was derived from is erased.
 _OWN_WORD = frozenset(("remember", "correct"))
@@ -60,7 +57,7 @@ class Plan:
 
 
 async def erase(
-    store: Store, asked: Asked, *, scope: Scope, now: int, sought: Sought, dry_run: bool, progress: Progress | None
+    store: Store, asked: Asked, *, scope: Scope, now: int, dry_run: bool, progress: Progress | None
 ) -> ErasureReport:
     """Erase, or with `dry_run` only report what would be erased.
 
@@ -75,11 +72,11 @@ async def erase(
     """
     _check(asked, scope)
     if dry_run:
-        plan = await store.read(lambda tx: planned(tx, asked, scope, sought=sought, path=store.path))
+        plan = await store.read(lambda tx: planned(tx, asked, scope, path=store.path))
         return replace(plan.report, dry_run=True)
 
     def start(snapshot: Snapshot) -> tuple[Plan, OpenErasure]:
-        plan = planned(snapshot, asked, scope, sought=sought, path=store.path)
+        plan = planned(snapshot, asked, scope, path=store.path)
         _withhold(snapshot, plan.targets, scope, at=now)
         number = snapshot.erasure.begin(plan.targets, at=now)
         begun = OpenErasure(number, plan.targets.space, plan.targets.kind, now, "rows")
@@ -129,6 +126,7 @@ def _check(asked: Asked, scope: Scope) -> None:
     for name, value in given.items():
         if not isinstance(value, str) or not value:
             raise InvalidError(f"{name}: {value!r} is not a name or an id")
+        check_encodable(value, name=name)
     if asked.owner is not None and asked.owner != scope.owner:
         raise DeniedError("owner: callers can erase only their own memory", hint="use that owner's scope")
 
@@ -172,7 +170,7 @@ async def _clean(store: Store, *, patience_s: float | None) -> Cleaned:
 # what is to go
 
 
-def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, sought: Sought, path: Path) -> Plan:
+def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, path: Path) -> Plan:
     """Return what an erasure removes. Changes nothing."""
     if asked.owner is not None:
         space = snapshot.space(asked.owner, "")
@@ -182,7 +180,7 @@ def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, sought: Sought, p
     elif asked.session is not None:
         targets = _of_session(snapshot, scope, asked.session)
     elif asked.entity is not None:
-        targets = _of_entity(snapshot, sought(snapshot, scope, asked.entity))
+        targets = _of_entity(snapshot, entity_meant(snapshot, scope, asked.entity))
     else:
         targets = _of_memory(snapshot, scope, asked.id or "")
     report = ErasureReport(

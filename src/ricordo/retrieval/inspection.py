@@ -24,9 +24,9 @@ from ricordo.model import (
 )
 from ricordo.retrieval import service
 from ricordo.retrieval.hits import as_shown
-from ricordo.retrieval.query import Request, entity_meant, filter_of, query_of
+from ricordo.retrieval.query import Request, filter_of, query_of
 from ricordo.retrieval.service import Asking
-from ricordo.storage import Snapshot
+from ricordo.storage import Snapshot, entity_meant
 from ricordo.text.lifetimes import ends_by
 
 

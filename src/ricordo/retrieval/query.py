@@ -15,11 +15,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal, get_args
 from zoneinfo import ZoneInfo
 
-from ricordo.errors import InvalidError, NotFoundError
-from ricordo.model import Category, Entity, Fusion, Json, NodeType, Scope
+from ricordo.errors import InvalidError
+from ricordo.model import Category, Fusion, Json, NodeType, Scope
 from ricordo.models.embedding import Embedded
-from ricordo.storage import Snapshot
-from ricordo.storage.values import Filter, Floor
+from ricordo.storage import Snapshot, entity_meant
+from ricordo.storage.values import Filter, Floor, check_encodable
 from ricordo.text.analyzer import QUESTION_MARKS, index_terms, question_terms
 from ricordo.text.dates import Interval, parse_instant
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
@@ -172,10 +172,7 @@ def _text(name: str, value: str | None) -> str | None:
         return None
     if not isinstance(value, str) or not value.strip():
         raise InvalidError(f"{name} must be text that is not blank")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidError(f"{name} has an unpaired surrogate at character {error.start}") from error
+    check_encodable(value, name=name)
     return value
 
 
@@ -372,34 +369,10 @@ def follows_up(text: str) -> bool:
 _ENTITIES = 8
 
 
-def entity_key(snapshot: Snapshot, scope: Scope, name: str) -> int:
-    """Return the key of the entity a name means: a name or alias in any script, a case of it, "my wife", or an id.
-
-    Raises:
-        NotFoundError: no entity has that name.
-        InvalidError: several do.
-    """
-    return entity_meant(snapshot, scope, name).key
-
-
 def filter_of(snapshot: Snapshot, scope: Scope, query: Query) -> Filter:
-    """Return all conditions of a query. Raises like `entity_key`."""
-    entity = None if query.entity is None else entity_key(snapshot, scope, query.entity)
+    """Return all conditions of a query. Raises like `entity_meant`."""
+    entity = None if query.entity is None else entity_meant(snapshot, scope, query.entity).key
     return replace(query.filter, entity=entity)
-
-
-def entity_meant(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
-    """Return the entity a name means. Raises like `entity_key`."""
-    found = snapshot.entities.named(scope, name)
-    if not found.entities:
-        entity = snapshot.entities.by_id(scope, name)
-        if entity is None:
-            raise NotFoundError(f"entity: nobody and nothing is known as {name!r}")
-        return entity
-    if found.by != "same" and not found.is_clear:
-        several = ", ".join(entity.name for entity in found.entities)
-        raise InvalidError(f"entity: {name!r} may be any of {several}", hint="give the name")
-    return found.entities[0]
 
 
 def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ...]:

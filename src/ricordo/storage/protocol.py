@@ -11,7 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from ricordo.model import BackupFile, Change, Reason, Report, Scope
+from ricordo.errors import InvalidError, NotFoundError
+from ricordo.model import BackupFile, Change, Entity, Reason, Report, Scope
 from ricordo.ports import Progress
 from ricordo.storage.groups import (
     EmbeddingModels,
@@ -309,6 +310,24 @@ _POLL_S = 0.1
 """How often to look for new commits. The store is asked, so that no process has to know of another."""
 
 _AT_ONCE = 500
+
+
+def entity_meant(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
+    """Return the entity of an id or of a name: any name or alias in any script, a case of it, or "my wife".
+
+    Raises:
+        NotFoundError: no entity has that name.
+        InvalidError: it may be one of several.
+    """
+    if (entity := snapshot.entities.by_id(scope, name)) is not None:
+        return entity
+    named = snapshot.entities.named(scope, name)
+    if not named.entities:
+        raise NotFoundError(f"entity: nobody and nothing is known as {name!r}")
+    if named.by != "same" and not named.is_clear:
+        several = ", ".join(f"{entity.name} ({entity.id})" for entity in named.entities)
+        raise InvalidError(f"entity: {name!r} may be any of {several}", hint="give the name or the id")
+    return named.entities[0]
 
 
 async def changes(store: Store, *, after: int) -> AsyncIterator[ChangeEvent]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from ricordo.errors import InvalidError
 from ricordo.model import Category, EdgeType, Entity, Json, Node, NodeType, Origin, Role, Trust
 from ricordo.text.names import Likeness
 from ricordo.text.sentences import Sentence, sentences
@@ -399,6 +400,17 @@ class Withhold(NamedTuple):
     is_erased: bool
     is_shared: bool
     spans: tuple[tuple[int, int, int], ...] = ()
+
+
+def check_encodable(text: str, *, name: str) -> None:
+    """Raise InvalidError if the text has an unpaired surrogate, which no database and no JSON can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidError(
+            f"{name} has an unpaired surrogate at character {error.start}",
+            hint="decode the bytes it came from with errors='replace'",
+        ) from error
 
 
 def of_text(node: Node, *, is_erased: bool, spans: bool) -> list[Withhold]:
