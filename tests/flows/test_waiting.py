@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ricordo import Memory, Settings
+from ricordo import Memory, Message, Settings
 
 
 class Held:
@@ -57,6 +57,16 @@ async def test_a_search_that_stops_waiting_says_so(tmp_path: Path) -> None:
             held.let.release()
         await memory.settle(20)
         assert (await memory.search("When does the ship leave?")).degraded == ()
+
+
+async def test_a_search_does_not_wait_for_the_links_of_a_bulk_import() -> None:
+    async with Memory.open(":memory:", embedder=None, settings=Settings(fresh_wait_ms=60_000)) as memory:
+        await memory.add("My brother is Tom", speaker="Anna")
+        await memory.add_many([Message(text=f"Anna met Tom on day {day}", speaker="Anna") for day in range(5_000)])
+        found = await memory.search("What did Anna do on day 7?")
+        assert "links: names in recent memories are not linked" in found.degraded
+        await memory.settle()
+        assert (await memory.search("What did Anna do on day 7?")).degraded == ()
 
 
 @pytest.mark.parametrize("place", ["me.db", "notes/"])

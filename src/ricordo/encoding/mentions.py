@@ -57,15 +57,14 @@ def _links_in(snapshot: Snapshot, space: int, texts: Sequence[LinkText]) -> list
     return find_mentions(texts, known, holders=holders, owner=owner)
 
 
-def has_unlinked(snapshot: Snapshot) -> bool:
-    """Return whether `Linker.step` has anything to do."""
-    found = snapshot.mentions
-    return bool(
-        any(found.unlinked(space, 1) for space in found.spaces_with_names())
-        or found.spaces_to_link()
-        or found.new_names()
-        or found.new_relations()
-    )
+def count_unlinked(snapshot: Snapshot, most: int = 1) -> int:
+    """Return how many memories were never searched for names, up to `most`; 1 if `Linker.step` only has other work."""
+    found, count = snapshot.mentions, 0
+    for space in found.spaces_with_names():
+        count += len(found.unlinked(space, most - count))
+        if count >= most:
+            return count
+    return count or int(bool(found.spaces_to_link() or found.new_names() or found.new_relations()))
 
 
 class Linker:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from ricordo.encoding.mentions import Linker, has_unlinked
+from ricordo.encoding.mentions import Linker, count_unlinked
 from ricordo.errors import RicordoError, UnavailableError
 from ricordo.models.embedding import embed_passages
 from ricordo.ports import Embedder
@@ -101,16 +101,16 @@ class BackgroundWorker:
         """Wait until every memory there is now has its vector and its links, also those of other processes.
 
         Args:
-            most: if more vectors are missing, as after a bulk import, do not wait.
+            most: if more vectors or links are missing, as after a bulk import, do not wait.
 
         Returns:
             How many vectors are missing, at most `most` + 1, and whether links are missing.
         """
-        lacking, is_unlinked = await self._store.read(lambda snapshot: self._not_ready(snapshot, most + 1))
-        if self._closing or len(lacking) > most or not (lacking or is_unlinked):
-            return len(lacking), is_unlinked
+        lacking, unlinked = await self._store.read(lambda snapshot: self._not_ready(snapshot, most + 1))
+        if self._closing or max(len(lacking), unlinked) > most or not (lacking or unlinked):
+            return len(lacking), unlinked > 0
         keys, deadline = {row.key for row in lacking}, time.monotonic() + timeout_s
-        while (keys or is_unlinked) and not self._closing:
+        while (keys or unlinked) and not self._closing:
             left_s = deadline - time.monotonic()
             if left_s <= 0 or self._is_stuck:
                 break
@@ -118,19 +118,19 @@ class BackgroundWorker:
             with contextlib.suppress(TimeoutError):  # another process may be at work
                 async with asyncio.timeout(min(left_s, _POLL_S[0])), self._step:
                     await self._step.wait()
-            lacking, is_unlinked = await self._store.read(lambda snapshot: self._not_ready(snapshot, most + 1))
+            lacking, unlinked = await self._store.read(lambda snapshot: self._not_ready(snapshot, most + 1))
             keys &= {row.key for row in lacking}
-        return len(keys), is_unlinked
+        return len(keys), unlinked > 0
 
-    def _not_ready(self, snapshot: Snapshot, most: int) -> tuple[list[Unembedded], bool]:
-        """Return the first memories without a vector, and whether any lacks its links.
+    def _not_ready(self, snapshot: Snapshot, most: int) -> tuple[list[Unembedded], int]:
+        """Return the first memories without a vector, and how many lack their links, up to `most`.
 
         Links are looked for until this process has seen that none are missing.
         """
         lacking: list[Unembedded] = []
         if self._serves(snapshot):
             lacking = snapshot.vectors.lacking(self._key, after=self._start(snapshot).after, most=most)
-        return lacking, not self.is_settled and has_unlinked(snapshot)
+        return lacking, 0 if self.is_settled else count_unlinked(snapshot, most)
 
     async def settle(self, timeout_s: float | None) -> None:
         """Wait until nothing is left to do in the whole store.
@@ -159,7 +159,7 @@ class BackgroundWorker:
         return True
 
     def _is_left(self, snapshot: Snapshot) -> bool:
-        return bool(self._lacking(snapshot, 1)) or has_unlinked(snapshot)
+        return bool(self._lacking(snapshot, 1)) or count_unlinked(snapshot) > 0
 
     async def close(self) -> None:
         """Stop after the current batch. The rest is found at the next opening."""
