@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -32,6 +32,14 @@ async def listed(memory: Memory, **conditions: Any) -> AsyncIterator[Node]:
             yield node
         if (cursor := page.cursor) is None:
             return
+
+
+def text_of(message: object) -> str:
+    """Return the text of a message as chat models take it, or its text parts; "" for the call of a tool."""
+    content = message.get("content") if isinstance(message, Mapping) else None
+    if isinstance(content, list):
+        content = "\n".join(str(part["text"]) for part in content if isinstance(part, Mapping) and part.get("text"))
+    return content if isinstance(content, str) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

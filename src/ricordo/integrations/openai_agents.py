@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agents import FunctionTool
 from agents.run import CallModelData, ModelInputData
 
-from ricordo.integrations.items import listed
+from ricordo.integrations.items import listed, text_of
 from ricordo.interfaces.tools import Tool, agent_instructions, agent_tools, write_tools
 from ricordo.model import Message, Node, Role
 
@@ -64,7 +64,7 @@ def memory_filter(memory: Memory, profile: str = "core") -> Callable[[CallModelD
 
     async def known(data: CallModelData[Any]) -> ModelInputData:
         given = data.model_data
-        said = next((_text(each) for each in reversed(given.input) if _role(each) == "user"), "")
+        said = next((text_of(each).strip() for each in reversed(given.input) if _role(each) == "user"), "")
         parts = [given.instructions, await agent_instructions(memory, said, profile)]
         return ModelInputData(input=given.input, instructions="\n\n".join(part for part in parts if part))
 
@@ -92,7 +92,7 @@ class RicordoSession:
         await self._memory.add_many(
             [
                 Message(
-                    text=_text(each) or json.dumps(each, ensure_ascii=False),
+                    text=text_of(each).strip() or json.dumps(each, ensure_ascii=False),
                     role=_role(each),
                     session=self.session_id,
                     attributes={"kind": _KIND, "item": each},
@@ -128,11 +128,3 @@ class RicordoSession:
 def _role(item: Any) -> Role:
     role = item.get("role") if isinstance(item, dict) else None
     return role if role in ("user", "assistant") else "system" if role in ("system", "developer") else "tool"
-
-
-def _text(item: Any) -> str:
-    """Return the text of an item; "" for a tool call."""
-    content = item.get("content") if isinstance(item, dict) else None
-    if isinstance(content, list):
-        content = "\n".join(str(part["text"]) for part in content if isinstance(part, dict) and part.get("text"))
-    return content.strip() if isinstance(content, str) else ""

@@ -203,9 +203,6 @@ class Entities(Protocol):
     def open_relations(self, scope: Scope, predicate: str) -> list[Relation]:
         """Return the owner's relations of a kind that hold now, newest first."""
 
-    def home(self, scope: Scope) -> int | None:
-        """Return the space of a caller's own knowledge: the owner's, or the chat's if there is no owner."""
-
     def by_key(self, scope: Scope, keys: Sequence[int] | set[int]) -> tuple[Entity, ...]:
         """Return entities by key, oldest first, without those the caller may not see."""
 
@@ -455,9 +452,6 @@ class Lifecycle(Protocol):
 
     def note_decay(self, scope: Scope, *, at: int) -> None:
         """Record when a caller's memories were last checked for fading, in Unix milliseconds. Only inside `derive`."""
-
-    def last_decay(self, scope: Scope) -> int | None:
-        """Return when that last was, in Unix milliseconds."""
 
 
 class Mentions(Protocol):

@@ -13,6 +13,7 @@ from datetime import date, datetime
 from typing import Any
 
 from ricordo.consolidation.plain_rules import Plain, plainly_said
+from ricordo.integrations.items import text_of
 from ricordo.model import Category, Fact, Json, Message, Node, Role, Version
 from ricordo.text.sentences import infer_category
 
@@ -81,14 +82,6 @@ def spoken(messages: object) -> list[Mapping[str, Any]]:
         for each in messages
         if isinstance(each, Mapping) and each.get("role") not in (None, "system", "developer") and text_of(each).strip()
     ]
-
-
-def text_of(message: Mapping[str, Any]) -> str:
-    """Return the text of a message, or its text parts."""
-    content = message.get("content")
-    if isinstance(content, list):
-        content = "\n".join(str(part["text"]) for part in content if isinstance(part, Mapping) and part.get("text"))
-    return content if isinstance(content, str) else ""
 
 
 def recorded(message: Mapping[str, Any], *, session: str, payload: Json) -> Message:

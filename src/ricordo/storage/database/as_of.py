@@ -24,6 +24,7 @@ from ricordo.storage.database.history import Table, marks, named, truth_of
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import column, sql
 from ricordo.storage.database.vector_math import decode
+from ricordo.storage.database.word_index import matching
 from ricordo.storage.protocol import Links
 from ricordo.storage.sql import read_snapshot, translated
 from ricordo.storage.values import FormerText, Image, When
@@ -58,7 +59,7 @@ class DatabasePastSnapshot(DatabaseSnapshot):
 
     def holders(self, scope: Scope, term: str) -> set[int]:
         spaces = self.visible(scope)
-        match = " OR ".join(f'"{term}·{space}{shelf}"' for space in spaces for shelf in "kec")
+        match = matching([term], spaces)
         if not match:
             return set()
         held = {key for key in self._indexed(match) if key not in self.altered}
@@ -114,7 +115,7 @@ class DatabasePastSnapshot(DatabaseSnapshot):
         terms = index_terms(name)
         if not terms:
             return []
-        lists = [set(self._indexed(" OR ".join(f'"{term}·{space}{shelf}"' for shelf in "kec"))) for term in terms]
+        lists = [set(self._indexed(matching([term], [space]))) for term in terms]
         return sorted(lists[0].intersection(*lists[1:]) - self.altered.keys())
 
 

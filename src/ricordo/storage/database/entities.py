@@ -74,14 +74,11 @@ class Entities(Group):
         return self.by_key(scope, keys)
 
     def open_relations(self, scope: Scope, predicate: str) -> list[Relation]:
-        space = self.home(scope)
+        space = self._sql.space(scope.owner, "") if scope.owner else self._sql.space("", scope.chat or "")
         if space is None:
             return []
         rows = self._sql.rows("relations_of_owner", {"space": space, "predicate": predicate})
         return [relation for relation in map(relation_of, rows) if relation.valid_until is None]
-
-    def home(self, scope: Scope) -> int | None:
-        return self._sql.space(scope.owner, "") if scope.owner else self._sql.space("", scope.chat or "")
 
     def by_key(self, scope: Scope, keys: Sequence[int] | set[int]) -> tuple[Entity, ...]:
         rows = self._sql.rows("entities_by_key", self._sql.scoped(scope, keys=json.dumps(sorted(keys))))

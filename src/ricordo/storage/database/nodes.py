@@ -19,6 +19,7 @@ from ricordo.storage.database.embeddings import EmbeddingModels
 from ricordo.storage.database.entities import Entities
 from ricordo.storage.database.integrity import FINGERPRINT_KEY, id_fingerprint
 from ricordo.storage.database.statements import Group, Row, asks, asserted_edge, column, first, flag, node_of, rows_as
+from ricordo.storage.database.word_index import matching
 from ricordo.storage.values import Everything, Filter, Floor, Holdings, Weights
 from ricordo.trust import trust_of
 
@@ -170,7 +171,7 @@ class Nodes(Group):
         found: dict[int, tuple[str, str | None]] = {}
         if space is not None:
             for terms in words:
-                values = {"match": " OR ".join(f'"{term}·{space}k"' for term in terms), "most": most}
+                values = {"match": matching(terms, [space], "k"), "most": most}
                 found.update((key, (content, who)) for key, content, who in self._sql.rows("facts_with", values))
         return found
 

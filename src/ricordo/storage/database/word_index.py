@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import apsw
 
 from ricordo.storage.database.statements import Group, Statements
@@ -31,10 +33,15 @@ _LEAST_PAGES = 64
 _PAGES_PER_STEP = 64
 
 
+def matching(terms: Iterable[str], spaces: Iterable[int], shelves: str = "kec") -> str:
+    """Return the full-text query for nodes that hold any of some index terms, in some spaces and on some shelves."""
+    return " OR ".join(f'"{term}·{space}{shelf}"' for term in terms for space in spaces for shelf in shelves)
+
+
 def space_postings(sql: Statements, space: int, term: str, *, most: int) -> list[int]:
     """Return the nodes of one space that hold an index term, closed ones too; at most `most` of either."""
-    match = " OR ".join(f'"{term}·{space}{shelf}"' for shelf in "kec")
-    lists = (sql.value(name, {"match": match, "most": most}) for name in ("live_postings", "archive_postings"))
+    values = {"match": matching([term], [space]), "most": most}
+    lists = (sql.value(name, values) for name in ("live_postings", "archive_postings"))
     return [int(key) for text in lists if text for key in text.split(",")]
 
 
