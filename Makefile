@@ -46,6 +46,7 @@ format: $(READY)
 # minutes more): make bench LINES_OF_FOLDER="100000 1000000".
 bench: $(READY)
 	@$(BIN)/python benchmarks/speed.py
+	@$(BIN)/python benchmarks/startup.py
 	@$(BIN)/python benchmarks/background.py
 	@$(BIN)/python benchmarks/vectors.py
 	@$(BIN)/python benchmarks/folder.py --lines $(or $(LINES_OF_FOLDER),100000)

@@ -110,6 +110,9 @@ def main() -> None:
             if options.against:
                 pairs = [a["s"] / b["s"] for a, b in zip(runs["this"], runs["other"], strict=True)]
                 report[name]["this / other"] = round(statistics.median(pairs), 3)
+    if options.against:
+        commit = ["git", "-C", str(options.against), "rev-parse", "--short", "HEAD"]
+        report["other"] = subprocess.run(commit, capture_output=True, text=True, check=True).stdout.strip()
     report["load_average"] = [round(each, 1) for each in os.getloadavg()]
     options.out.write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps(report, indent=1))
