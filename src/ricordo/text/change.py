@@ -366,19 +366,23 @@ def _together(of_topics: Mapping[str, float], of_cues: Mapping[str, float]) -> d
 def _of_topics(before: Topics, after: Topics) -> dict[str, float]:
     """Return what two statements share, and whose it is."""
     met = [(word.worth, word.worth * after.likeness(word.stems)) for word in before.words]
+    known = [before.likeness(word.stems) for word in after.words]
     total, shared = sum(worth for worth, _ in met), sum(likeness for _, likeness in met)
-    novel = sum(word.worth for word in after.words if not before.likeness(word.stems))
-    whose = {word.whose for word in after.words if before.likeness(word.stems)}
+    novel = sum(word.worth for word, likeness in zip(after.words, known, strict=True) if not likeness)
+    whose = {word.whose for word, likeness in zip(after.words, known, strict=True) if likeness}
     share, is_of_world = shared / total if total else 0.0, float(not (before.is_own or after.is_own))
+    # Two statements about other people or things are seldom about the same one if neither names what the other begins
+    # with: "Amy died in London", "Frank died in Berlin".
+    head = float(any(likeness for _, likeness in met[:_HEAD]) or any(known[:_HEAD]))
     return {
         "telling": float(any(likeness > _COMMON for _, likeness in met)),
         "share": share,
         "novel": min(novel / _MOST_NOVEL, 1.0),
         "long": min(max(before.length - _SHORT, 0) / (_LONG - _SHORT), 1.0),
-        "head": float(_share_a_head(before, after)),
+        "head": head,
         "world": is_of_world,
         "world share": is_of_world * share,
-        "world apart": is_of_world * (not _share_a_head(before, after)),
+        "world apart": is_of_world * (1 - head),
         "own before": float(before.is_own),
         "own after": float(after.is_own),
         "another's": float(_names_others(before, after)),
@@ -444,6 +448,12 @@ def _coefficients() -> dict[str, dict[str, float]]:
     return loaded
 
 
+@cache
+def _at_best() -> dict[str, float]:
+    """Return the features of a pair for which all that two texts can say speaks."""
+    return {name: 1.0 for name in FEATURES if _coefficients()["words"][name] > 0}
+
+
 Said: TypeAlias = tuple[str, str | None]
 """A statement and who said it; None is the owner."""
 
@@ -506,11 +516,13 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     Args:
         context: the features that are not of the two texts; with "meaning", that of their vectors counts, too.
     """
+    kind = "meaning" if "meaning" in context else "words"
+    weights, least = _coefficients()[kind], _coefficients()["least"]
+    if kind == "words" and _likelihood(_at_best() | context, weights) < least[kind]:
+        return None  # among so many facts with the same words, whatever it says
     before, after = topics(old[0]), topics(new[0])
     if _of_different_people(old, new):
         return None
-    kind = "meaning" if "meaning" in context else "words"
-    weights, least = _coefficients()[kind], _coefficients()["least"]
     shared = [word for word in after.words if before.likeness(word.stems)]
     known = {**context, **_of_topics(before, after)}
     is_of_world = bool(known["world"])
@@ -566,17 +578,6 @@ def likelihood(old: str, new: str) -> float:
 def _likelihood(found: Mapping[str, float], weights: Mapping[str, float]) -> float:
     total = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in found.items())
     return 1 / (1 + exp(-total))
-
-
-def _share_a_head(before: Topics, after: Topics) -> bool:
-    """Return whether one of two statements names what the other one begins with.
-
-    Two statements about other people or things are seldom about the same one if neither does: "Amy died in London",
-    "Frank died in Berlin".
-    """
-    return any(after.likeness(word.stems) for word in before.words[:_HEAD]) or any(
-        before.likeness(word.stems) for word in after.words[:_HEAD]
-    )
 
 
 def _of_different_people(old: Said, new: Said) -> bool:
