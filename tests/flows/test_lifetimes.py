@@ -36,8 +36,20 @@ Zurzeit wohne ich bei meinen Eltern
 Rechnungen muss man zehn Jahre aufheben
 Gestern bin ich nach Leipzig gezogen
 Ab 1. März arbeite ich bei Globex
+My back hurts if I sit too long
+I can't sleep without earplugs
+Der Ersatzschlüssel hängt hinter dem Boiler
+Today Marlow Ferry has about 31,000 inhabitants and is the third largest town of the county.
+Сегодня в городе живёт около 310 тысяч человек, и он занимает третье место в области.
 """.strip().splitlines()
 PASSING = """
+I twisted my ankle and can hardly walk
+There's scaffolding in front of my window
+The kids have nits again
+Die Batterie der Fernbedienung ist leer
+Der Klempner ist gerade im Keller
+Я подвернул ногу и еле хожу
+В ванной перегорела лампочка
 so tired today
 I'm waiting for the plumber
 Got a nasty cold

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from ricordo.clock import from_ms, to_ms
 from ricordo.model import EndsBy, Json, Node
+from ricordo.text.analyzer import speaks_of_themselves
 from ricordo.text.dates import DATES, local_time, midnight
 from ricordo.text.dates.resolution import DatedPhrase, dated_phrases, resolved_dates, speaks_of_past
 from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, languages_of
@@ -22,6 +23,7 @@ PASSING_DAYS = 30
 
 _LONGEST_AFTER_DAYS = 90
 _MOST_CHARS, _SHORT_CHARS = 400, 100
+_BRIEF_CHARS = 70  # of what is said of today; a longer sentence about others means nowadays
 _BEGINNINGS = (3, 4, 5)
 _LATIN = re.compile("[a-zA-Z]")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -98,13 +100,15 @@ def lifetime(text: str, *, said_at: int, zone: ZoneInfo) -> int | None:
     today = local_time(said_at, zone).date()
     passes = cues.passes(text) or (len(text) <= _SHORT_CHARS and _cues(_elsewhere(languages)).passes(text))
     is_past = not passes and speaks_of_past(text)
-    coming = [] if is_past else [each for each in dated_phrases(text, today=today) if _is_ahead(each, today)]
+    is_of_today = len(text) <= _BRIEF_CHARS or speaks_of_themselves(text)
+    phrases = [] if is_past else dated_phrases(text, today=today)
+    coming = [each for each in phrases if _is_ahead(each, today) and (is_of_today or passes or each.last > today)]
     last = max((each.last for each in coming if passes or _is_occasion(each)), default=None)
     if last is not None:
         lasts = cues.lasting.search(text) or (not passes and cues.begins.search(text))
         after = min(max((last - today).days, PASSING_DAYS), _LONGEST_AFTER_DAYS)
         return None if lasts else _midnight_after(last, after, zone)
-    if passes or (not is_past and cues.now.search(text) and not cues.lasting.search(text)):
+    if passes or (is_of_today and not is_past and cues.now.search(text) and not cues.lasting.search(text)):
         return _midnight_after(today, PASSING_DAYS, zone)
     return None
 
