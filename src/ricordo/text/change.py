@@ -518,7 +518,7 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     """
     kind = "meaning" if "meaning" in context else "words"
     weights, least = _coefficients()[kind], _coefficients()["least"]
-    if kind == "words" and _likelihood(_at_best() | context, weights) < least[kind]:
+    if kind == "words" and _likelihood({**_at_best(), **context}, weights) < least[kind]:
         return None  # among so many facts with the same words, whatever it says
     before, after = topics(old[0]), topics(new[0])
     if _of_different_people(old, new):
