@@ -228,3 +228,9 @@ async def test_turns_without_the_named_person_lose_score() -> None:
     assert counted["I paint lakes on Sundays"] == 1
     assert counted["You paint so well"] == counted["Anna would paint all night"] == counted["Does she paint?"] == -1
     assert counted["I paint houses all week"] == counted["To paint is hard"] == -3
+
+
+async def test_a_correction_does_not_rest_on_itself(memory: Any) -> None:
+    red = await memory.remember("My favourite colour is red")
+    blue = await memory.correct(red.id, "My favourite colour is blue")
+    assert blue.id not in [each.id for each in (await memory.explain(blue.id)).sources]
