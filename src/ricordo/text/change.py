@@ -538,7 +538,7 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     is_idle = not found["changes"] and (
         any(found[name] for name in _IDLE) or (bool(found["unsure"]) and likely < least["unsure"])
     )
-    if kind == "meaning" and is_doubted:
+    if kind == "meaning" and is_doubted and not is_of_world:
         aside = _likelihood(found, _coefficients()["aside"])
         if aside >= max(likely, least["aside"]) or (is_idle and aside + likely >= least["aside"]):
             return Succession(likelihood=aside, stands_aside=True)
