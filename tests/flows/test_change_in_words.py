@@ -198,3 +198,18 @@ async def test_two_facts_about_different_matters_keep_their_order() -> None:
         await memory.remember("I live in Rome")
         await memory.settle()
         assert (await memory.search("what must I not eat?")).ids[:1] == [allergy.id]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Vera's cat is called Mila", "Vera's dog is called Bruno and barks at the cat"),
+        ("Vera's dog is called Bruno and barks at the cat", "The cat sitter of Vera costs 12 euros a day"),
+        ("Unser Team nimmt jetzt PostgreSQL", "Das Passwort des Servers wird am Monatsersten geändert"),
+        ("Наша команда решила использовать PostgreSQL вместо MongoDB", "Пароль от сервера меняют первого числа"),
+    ],
+)
+async def test_things_of_two_owners_do_not_replace_each_other(older, newer):
+    async with Memory.open(":memory:", embedder=None) as memory:
+        await memory.remember(older)
+        assert (await memory.remember(newer)).outdates == ()

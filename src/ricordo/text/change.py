@@ -117,6 +117,7 @@ class _Words:
     own: frozenset[str]
     same: Mapping[str, str]
     kin: frozenset[str]
+    of: frozenset[str]
     owner_before: frozenset[str]
     owner_endings: tuple[str, ...]
     theirs: frozenset[str]
@@ -148,6 +149,7 @@ def _words(languages: LanguageSet) -> _Words:
         same={word: name for name, words in _same(languages).items() for word in words},
         kin=languages.words(lambda each: each.change.kin)
         | frozenset(form for language in languages for forms in language.kinship.words.values() for form in forms),
+        of=languages.words(lambda each: each.statements.of),
         owner_before=languages.words(lambda each: each.change.owner_before),
         owner_endings=tuple(filter(None, (language.change.owner_ending for language in languages))),
         theirs=languages.words(lambda each: each.change.theirs),
@@ -200,6 +202,7 @@ def topics(text: str) -> Topics:
     numbers, others, is_own = set[str](), set[str](), _leaves_out_its_subject(text, languages)
     quoted = [each.span() for each in _QUOTED.finditer(text)]
     whose, has_theirs = list[int](), False
+    is_of_kin = is_of_somebody = False
     before = ""
     for place, found in enumerate(_WORD.finditer(text)):
         written = found.group()
@@ -209,6 +212,7 @@ def topics(text: str) -> Topics:
         is_own = is_own or (word.is_own and not any(start < found.start() < end for start, end in quoted))
         is_owner = place < _BEGINNING and (
             (before in known.owner_before and not word.is_own)
+            or (before in known.of and written[0].isupper() and known.capitals_are_names)
             or (written[0].isupper() and low.endswith(known.owner_endings) and before not in known.silent)
         )
         before = low
@@ -217,7 +221,8 @@ def topics(text: str) -> Topics:
             continue
         if word.has_digit:
             numbers.add(low.rstrip("."))
-        is_own = is_own or (place < _BEGINNING and word.is_kin and -1 not in whose)
+        is_of_kin = is_of_kin or (place < _BEGINNING and word.is_kin and -1 not in whose)
+        is_of_somebody = is_of_somebody or is_owner
         if is_owner or (place < _BEGINNING and word.is_kin):
             others.update(word.stems)
         is_name = written[0].isupper() and found.start() > 0 and known.capitals_are_names
@@ -232,7 +237,7 @@ def topics(text: str) -> Topics:
             word.stems[0][:_SAME_BEGINNING] for word in words if len(word.stems[0]) >= _SAME_BEGINNING
         ),
         numbers=frozenset(numbers),
-        is_own=is_own,
+        is_own=is_own or (is_of_kin and not is_of_somebody),  # the cat is ours, Vera's cat is not
         length=len(whose),
         others=frozenset(others),
         has_theirs=has_theirs,
@@ -521,9 +526,9 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     if kind == "words" and _likelihood({**_at_best(), **context}, weights) < least[kind]:
         return None  # among so many facts with the same words, whatever it says
     before, after = topics(old[0]), topics(new[0])
-    if _of_different_people(old, new):
-        return None
     shared = [word for word in after.words if before.likeness(word.stems)]
+    if _of_different_people(old, new) or (not shared and before.is_own != after.is_own):
+        return None
     known = {**context, **_of_topics(before, after)}
     is_of_world = bool(known["world"])
     if kind == "words" and (
