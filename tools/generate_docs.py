@@ -20,6 +20,7 @@ from ricordo.interfaces.cli.app import program
 from ricordo.interfaces.cli.options import is_common
 from ricordo.interfaces.schema import Parameter, parameters
 from ricordo.memory import Memory
+from ricordo.rights import MOST_TRUST, RIGHTS
 from ricordo.settings import PREFIX, Settings
 
 TARGET = Path(__file__).parents[1] / "docs/reference"
@@ -41,6 +42,18 @@ _ABOUT_TOOLS = """The tools that agents can call. A client gets one profile; the
 short. The owner and the source of texts are bound to the connection; no tool takes them as an argument. The last 8
 characters of an id are enough, as shown in `[id:...]`."""
 
+_ABOUT_RIGHTS = """What a caller needs for each capability. Every method of `Memory`, tool, route, RPC call and verb of
+the command line takes its answer from this table (`ricordo/rights.py`); what it refuses raises `DeniedError` (403)
+before anything is read or changed. A method without a row can be called by the owner of the process alone.
+
+- *Permission*: what the token of a network caller must allow. With "any", each token does; with "none", no token does,
+  and no tool or route offers it. A caller in the process (Python, the command line) has every permission.
+- *Trust*: the least trust of the caller, from `web`, `tool`, `import` and `agent` to `user`
+  ([access and trust](../explanation/access-and-trust.md)). It is that of the scope or the token, but at most what the
+  interface admits (last table).
+- *Store*: "whole" is for the memory that opened the store, never for one made with `scoped`, so for no network caller.
+- *Name.argument* is needed in addition, when that argument is given or that part of an answer is asked for."""
+
 _ABOUT_SETTINGS = """In code, pass them with `Memory.open(path, settings=Settings(time_zone="Europe/Berlin"))`. The
 command line reads them from `ricordo.toml` beside the store (or `--config FILE`). Environment variables override the
 file."""
@@ -58,6 +71,7 @@ def main(arguments: list[str]) -> int:
         "errors.md": errors_page(),
         "python.md": python_page(),
         "tools.md": tools_page(),
+        "rights.md": rights_page(),
     }
     stale = [name for name, text in pages.items() if not _holds(TARGET / name, text)]
     if "--check" in arguments:
@@ -200,7 +214,11 @@ def tools_page() -> str:
 def _tool(capability: Capability) -> list[str]:
     effect = {"reads": "Reads.", "adds": "Adds.", "changes": "Changes the memory.", "removes": "Destructive."}
     facts = [effect[capability.effect], "Idempotent." if capability.is_idempotent else ""]
-    facts += [f"Method: `{capability.method}`.", f"Permission: {capability.access}."]
+    facts += [
+        f"Method: `{capability.method}`.",
+        f"Permission: {capability.right.access}.",
+        f"Trust: at least {capability.right.trust}.",
+    ]
     rows = [_parameter(each) for each in parameters(capability, as_tool=True)]
     head = [f"## {capability.tool}", capability.summary, " ".join(filter(None, facts))]
     return [*head, _table(("parameter", "default", "meaning"), rows)] if rows else head
@@ -209,6 +227,23 @@ def _tool(capability: Capability) -> list[str]:
 def _parameter(each: Parameter) -> tuple[str, str, str]:
     default = "required" if each.is_required else "" if each.default in (None, (), "") else f"`{each.default}`"
     return f"`{each.shown}`", default, each.description
+
+
+def rights_page() -> str:
+    """Return the page of rights: the table, and what each interface admits."""
+    rows = [
+        (f"`{name}`", right.access or "none", right.trust, "whole" if right.is_whole_store else "")
+        for name, right in RIGHTS.items()
+    ]
+    doors = [(f"`{door}`", trust) for door, trust in MOST_TRUST.items()]
+    return _page(
+        "Rights",
+        _ABOUT_RIGHTS,
+        _table(("capability", "permission", "trust", "store"), rows),
+        "## Trust by interface",
+        "`mcp` (over standard streams and HTTP) and `tools` (of agent frameworks) always speak for a language model.",
+        _table(("interface", "at most"), doors),
+    )
 
 
 def python_page() -> str:

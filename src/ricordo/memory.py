@@ -17,7 +17,7 @@ from ricordo.consolidation import evolution, resolve, reviews
 from ricordo.encoding import entities, entity_merge, episodes, facts
 from ricordo.encoding.validation import TextRules, check_choice, checked_attributes, checked_tags, storable
 from ricordo.engine import Engine, StoreView
-from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
+from ricordo.errors import InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.forgetting import erase as erasure
 from ricordo.forgetting import forget, gc
 from ricordo.forgetting.upkeep import Upkeep
@@ -66,10 +66,11 @@ from ricordo.ports import Clock, Embedder, LanguageModel, Progress, Reranker
 from ricordo.retrieval import context as context_
 from ricordo.retrieval import inspection, service
 from ricordo.retrieval.query import Request, checked_limit, checked_name, checked_position
+from ricordo.rights import Holder, allows, governed, narrowed, require
 from ricordo.settings import Settings
 from ricordo.storage import Snapshot
 from ricordo.storage.values import check_encodable
-from ricordo.trust import capped, check_may_alter, trust_of
+from ricordo.trust import capped, trust_of
 
 if TYPE_CHECKING:
     from ricordo.consolidation.context import ConsolidationContext
@@ -77,16 +78,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_ADDING = frozenset(("add", "remember", "end session"))
-"""What callers of any trust may do."""
 
-
+@governed(lambda memory: memory._holder)
 class Memory:
     """A long-term memory. Open it with `async with Memory.open(path) as memory`, or `memory = await Memory.open(path)`.
 
     Every method may raise `UnavailableError` (the store is closing, or another process holds it for too long) and
     `StoreError` (damaged, disk full); each docstring lists what else it raises. Cancelling an awaited write stops the
-    waiting, not the write.
+    waiting, not the write. Every method raises `DeniedError` for a caller without the right to it (`ricordo.rights`).
     """
 
     def __init__(self, start: Callable[[], object], scope: Scope) -> None:
@@ -149,8 +148,13 @@ class Memory:
         return cls(start, _checked(scope))
 
     def scoped(self, scope: Scope) -> Memory:
-        """Return the same store for another caller. Closing it closes nothing."""
-        other = Memory(self._start, _checked(scope))
+        """Return the same store for another caller, whose trust is at most this one's. Closing it closes nothing.
+
+        Raises:
+            InvalidError: the scope is invalid.
+            DeniedError: the scope is that of others, and this memory did not open the store itself.
+        """
+        other = Memory(self._start, narrowed(_checked(scope), own=self._scope, holder=self._holder))
         other._engine = self._engine
         other._owns_engine = False
         return other
@@ -376,8 +380,8 @@ class Memory:
         """Store several facts as one commit, all or none. Raises the errors of `remember`."""
         engine = self._opened
         now = engine.now()
-        if self._scope.trust != "user" and any(fact.keep_secrets for fact in facts_):
-            raise DeniedError("keep_secrets: only the owner may keep a credential", hint="leave it out")
+        if any(fact.keep_secrets for fact in facts_):
+            require("remember.keep_secrets", self._holder)
         nodes = [
             facts.new_fact(
                 fact, scope=self._scope, now=now, instant=engine.instant, timing=engine.timed, rules=engine.rules
@@ -974,7 +978,6 @@ class Memory:
         """
         from ricordo.consolidation import run as running  # brings pydantic, which takes a tenth of a second
 
-        check_may_alter(self._scope.trust)
         await self._opened.exchanges.leave(self._scope, session)
         return await self._learn(lambda context: running.consolidate(context, session, dry_run=dry_run))
 
@@ -1039,7 +1042,6 @@ class Memory:
         """
         from ricordo.consolidation import run as running
 
-        check_may_alter(self._scope.trust)
         return await running.summarise(self._opened.consolidation_context(self._scope), session)
 
     async def reflect(
@@ -1059,7 +1061,6 @@ class Memory:
         """
         from ricordo.consolidation import conclusions
 
-        check_may_alter(self._scope.trust)
         engine = self._opened
         start = engine.instant(after, "after")
         end = engine.now() + 1 if before is None else engine.instant(before, "before")
@@ -1107,7 +1108,7 @@ class Memory:
         """
         if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= 3_660:
             raise InvalidError("days must be a number from 1 to 3,660")
-        scope = self._whose(all_owners)
+        scope = None if all_owners else self._scope
         since = (date.fromisoformat(self._opened.today()) - timedelta(days=days - 1)).isoformat()
         return await self._read(lambda tx: tx.runs.model_use(scope, since=since))
 
@@ -1209,7 +1210,9 @@ class Memory:
         """Return figures of this memory. The size is that of the whole store for its opener, else that of the caller's
         texts.
         """
-        return await self._read(lambda tx: tx.statistics.summary(self._scope, whole_store=self._owns_engine))
+        return await self._read(
+            lambda tx: tx.statistics.summary(self._scope, whole_store=allows("stats.store_size", self._holder))
+        )
 
     # upkeep
 
@@ -1269,14 +1272,8 @@ class Memory:
         return await gc.maintain(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
     async def _upkeep(self, *, dry_run: bool, all_owners: bool, progress: Progress | None) -> Upkeep:
-        check_may_alter(self._scope.trust)
-        return await self._opened.upkeep(self._whose(all_owners), dry_run=dry_run, progress=progress)
-
-    def _whose(self, all_owners: bool) -> Scope | None:
-        """Return this scope, or None for those of all owners, which only the opener of the store may ask for."""
-        if all_owners and not self._owns_engine:
-            raise DeniedError("all_owners: only the opener of the store may use it", hint="leave it out")
-        return None if all_owners else self._scope
+        scope = None if all_owners else self._scope
+        return await self._opened.upkeep(scope, dry_run=dry_run, progress=progress)
 
     async def doctor(self, *, fix: bool = False) -> Report:
         """Check the store for damage: pages, schema, row hashes, the commit chain, indexes, permissions, the files of a
@@ -1431,6 +1428,10 @@ class Memory:
         return self._engine
 
     @property
+    def _holder(self) -> Holder:
+        return Holder(self._scope.trust, self._owns_engine)
+
+    @property
     def _at(self) -> datetime:
         return from_ms(self._opened.now())
 
@@ -1450,7 +1451,9 @@ class Memory:
     def store_view(self) -> StoreView:
         """Direct reads of the store for adapters of other libraries. Owners are visible only to the store's opener."""
         engine = self._opened
-        return StoreView(engine.store, self._scope, now=engine.now, sees_owners=self._owns_engine)
+        return StoreView(
+            engine.store, self._scope, now=engine.now, sees_owners=allows("store_view.owners", self._holder)
+        )
 
     def _text(self, content: str) -> str:
         return storable(content, name="content", rules=self._opened.rules)
@@ -1465,8 +1468,7 @@ class Memory:
         return result
 
     async def _learn(self, work: Callable[[ConsolidationContext], Awaitable[Run]]) -> Run:
-        """Run a step of consolidation, for callers who may alter memories."""
-        check_may_alter(self._scope.trust)
+        """Run a step of consolidation."""
         run = await work(self._opened.consolidation_context(self._scope))
         self._opened.backlog.note(len(run.items))
         return run
@@ -1479,8 +1481,6 @@ class Memory:
 
     async def _write(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]], *, said: str | None = None) -> T:
         engine = self._opened
-        if verb not in _ADDING:
-            check_may_alter(self._scope.trust)
         reason = self._reason(verb, said)
         return await engine.store.write(decide, scope=self._scope, reason=reason, at=from_ms(engine.now()))
 
@@ -1493,7 +1493,7 @@ def write_operations(memory: Memory, *, name: str) -> Operations:
     """
     from ricordo import wiring
 
-    check_may_alter(memory.scope.trust)
+    require("write_operations", memory._holder)
     return wiring.write_operations(memory._opened.consolidation_context(memory.scope), name=name)
 
 

@@ -75,7 +75,7 @@ class Memory:
         """Open the store at a path; create it if there is none."""
 
     def scoped(self, scope: Scope) -> Memory:
-        """Return the same store for another caller. Closing it closes nothing."""
+        """Return the same store for another caller, whose trust is at most this one's. Closing it closes nothing."""
 
     def close(self) -> None:
         """Write what is queued and close the store. Closing twice is fine."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from ricordo.errors import DeniedError
 from ricordo.model import Origin, Role, Trust
 
 _RANK: Mapping[Trust, int] = {"web": 0, "tool": 1, "import": 2, "agent": 3, "user": 4}
@@ -68,23 +67,6 @@ def may_override(new: Trust, old: Trust) -> bool:
     everything else may not override what is more trusted.
     """
     return not is_untrusted(new) or _RANK[new] >= _RANK[old]
-
-
-def check_may_alter(caller: Trust) -> None:
-    """Check that a caller may change memories. Callers for a tool or a page may only add.
-
-    Raises:
-        DeniedError: the caller speaks for a tool or a page.
-    """
-    if is_untrusted(caller):
-        raise DeniedError(f"a caller with trust {caller} may not change memories", hint="it may `add` and `remember`")
-
-
-def may_decide(caller: Trust) -> bool:
-    """Return whether a caller may decide on quarantined memories and undo the changes of others. An agent may not
-    approve what it read itself.
-    """
-    return caller == "user"
 
 
 def capped(origin: Origin, role: Role | None, *, caller: Trust) -> Origin:

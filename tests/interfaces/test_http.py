@@ -104,7 +104,7 @@ async def test_a_token_is_limited_to_its_permissions(at: House) -> None:
         for access, client in clients.items():
             plain = await client.post(path_of(capability), json=given)
             called = await client.post("/rpc", json=rpc(method, **given))
-            allowed = access == capability.access
+            allowed = access == capability.right.access
             assert (plain.status_code == 403) == (not allowed), (capability.method, access, plain.text)
             if method not in ("memory.add", "memory.search", "memory.list"):
                 assert (called.status_code == 403) == (not allowed), (capability.method, access, called.text)

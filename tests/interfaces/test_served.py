@@ -56,11 +56,11 @@ def test_created_files_are_private(server: Served) -> None:
 async def test_the_sdks_client_uses_every_kind_of_thing_over_http(server: Served) -> None:
     async with connected(server, server.token) as client:
         listed = [each.name for each in (await client.list_tools()).tools]
-        assert listed == [each.tool for each in tools("full") if each.access != "erase"]  # no permission
+        assert listed == [each.tool for each in tools("full") if each.right.access != "erase"]  # no permission
         kept = await client.call_tool("remember_fact", {"content": "Bob plays the cello", "about": ["Bob"]})
         found = await client.call_tool("search_memory", {"query": "who plays the cello?"})
         assert found.structured_content["hits"][0]["id"] == kept.structured_content["result"][0]["id"]
-        assert found.structured_content["hits"][0]["origin"] == "user"  # the trust of this token
+        assert found.structured_content["hits"][0]["origin"] == "agent"  # behind MCP is a model
         assert "cello" in (await client.read_resource("ricordo://entity/Bob")).contents[0].text
         assert "cello" in (await client.get_prompt("recall", {"topic": "Bob's cello"})).messages[0].content.text
 
@@ -81,7 +81,7 @@ async def test_a_token_binds_mcp_permissions_and_owner(server: Served) -> None:
         await mine.call_tool("remember_fact", {"content": "The locker code is 4711"})
         async with connected(server, reader) as client:
             offered = {each.name for each in (await client.list_tools()).tools}
-            assert offered == {each.tool for each in tools("full") if each.access == "read"}
+            assert offered == {each.tool for each in tools("full") if each.right.access == "read"}
             found = await client.call_tool("search_memory", {"query": "locker code"})
             assert found.structured_content.get("hits", []) == []
             refused = await client.call_tool("remember_fact", {"content": "x"})

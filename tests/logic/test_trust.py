@@ -5,22 +5,8 @@ from __future__ import annotations
 from itertools import product
 from typing import get_args
 
-import pytest
-
-from ricordo.errors import DeniedError
 from ricordo.model import Origin, Role, Trust
-from ricordo.trust import (
-    UNAPPROVED,
-    capped,
-    check_may_alter,
-    is_untrusted,
-    least_of,
-    lower,
-    may_decide,
-    may_override,
-    role_of_derived,
-    trust_of,
-)
+from ricordo.trust import capped, is_untrusted, least_of, lower, may_override, role_of_derived, trust_of
 
 TIERS: tuple[Trust, ...] = get_args(Trust)
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
@@ -52,12 +38,3 @@ def test_derived_trust_is_that_of_the_least_trusted_source() -> None:
     for one, other in product(TIERS, TIERS):
         derived = trust_of("extraction", role_of_derived([one, other]))
         assert lower(derived, least_of([one, other])) == derived or (derived, least_of([one, other])) == ("tool", "web")
-
-
-def test_only_the_user_decides_and_only_trusted_callers_change() -> None:
-    assert [tier for tier in TIERS if may_decide(tier)] == ["user"]
-    assert [tier for tier in TIERS if tier in UNAPPROVED] == ["tool", "web"]
-    for tier in ("import", "tool", "web"):
-        with pytest.raises(DeniedError):
-            check_may_alter(tier)
-    check_may_alter("agent")

@@ -17,9 +17,10 @@ from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.consolidation.resolve import Arrived, arrive
 from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
 from ricordo.model import Change, Decision, Node, Review, ReviewKind, Run, Scope, Trust
+from ricordo.rights import Holder, allows
 from ricordo.storage import Snapshot
 from ricordo.text.prompt_text import hides_text, reasons
-from ricordo.trust import UNAPPROVED, is_untrusted, may_decide, trust_of
+from ricordo.trust import UNAPPROVED, is_untrusted, trust_of
 
 _DECISIONS: tuple[Decision, ...] = get_args(Decision)
 _OF_ONE: tuple[Decision, ...] = ("approve", "refuse")
@@ -210,7 +211,7 @@ def decide(
     """
     if decision not in _OF_ONE:
         raise InvalidError(f"decision: {decision!r} is for two facts", hint="approve it, or refuse it")
-    if not may_decide(caller):
+    if not allows("resolve.quarantine", Holder(caller)):
         raise DeniedError("only the user decides what leaves quarantine", hint="ask them; `review` shows what waits")
     if review.decision is not None:
         raise ConflictError(f"{review.id} is decided already: {review.decision}", hint="`undo` takes a decision back")

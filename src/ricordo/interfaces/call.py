@@ -10,14 +10,15 @@ from collections.abc import AsyncIterator, Awaitable, Coroutine
 from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ricordo.errors import DeniedError, RicordoError
+from ricordo.errors import RicordoError
 from ricordo.interfaces.serialize import SHORT_ID_CHARS, RecentIds, resolve_id, withhold
 from ricordo.model import Origin, Scope, Trust
+from ricordo.rights import Access, Door, Holder, allows, at_door, require
 from ricordo.settings import Settings
 from ricordo.trust import capped
 
 if TYPE_CHECKING:
-    from ricordo.interfaces.catalog import Access, Capability
+    from ricordo.interfaces.catalog import Capability
     from ricordo.memory import Memory
     from ricordo.ports import Progress
 
@@ -53,13 +54,23 @@ class Caller:
         """The origin under which its texts are kept."""
         return capped("user", "user", caller=self.trust)
 
-    def require(self, access: Access) -> None:
+    def at(self, door: Door) -> Caller:
+        """Return this caller with no more trust than an interface admits."""
+        return replace(self, trust=at_door(door, self.trust))
+
+    def may(self, capability: str) -> bool:
+        """Return whether the caller has the right to a capability."""
+        return allows(capability, self._holder)
+
+    def require(self, capability: str) -> None:
         """Raises:
-        DeniedError: The caller does not have this permission.
+        DeniedError: The caller does not have the right to a capability.
         """
-        if access not in self.access:
-            has = ", ".join(sorted(self.access)) or "none"
-            raise DeniedError(f"this needs the permission {access!r}", hint=f"this caller has {has}")
+        require(capability, self._holder)
+
+    @property
+    def _holder(self) -> Holder:
+        return Holder(self.trust, access=self.access)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,11 +120,11 @@ class Dispatcher:
             progress: Receives the progress of long work, where the method reports any.
 
         Raises:
-            DeniedError: The caller lacks the permission.
+            DeniedError: The caller lacks the right.
             InvalidError: An argument is not valid.
             RicordoError: As the method says.
         """
-        caller.require(capability.access)
+        caller.require(capability.method)
         memory = await self.memory(caller)
         from ricordo.interfaces.schema import check_arguments, function_of  # imports the memory
 
@@ -129,7 +140,7 @@ class Dispatcher:
             arguments["progress"] = progress
         bound = {name: _bind_origin(value, capability, caller) for name, value in arguments.items()}
         answer = await work(memory, **bound)
-        if capability.method in _SHOW_HELD and (as_tool or caller.trust != "user"):
+        if capability.method in _SHOW_HELD and (as_tool or not caller.may("review.quarantined_text")):
             answer = withhold(answer)
         self._recent.note(caller.scope, answer)
         return answer

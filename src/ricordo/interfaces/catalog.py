@@ -14,8 +14,8 @@ from string import Template
 from typing import Any, Literal
 
 from ricordo.errors import InvalidError
+from ricordo.rights import Right, right_to
 
-Access = Literal["read", "write", "admin", "erase"]
 Effect = Literal["reads", "adds", "changes", "removes"]
 ProfileName = Literal["core", "full", "keywords", "connector"]
 
@@ -34,7 +34,6 @@ class Capability:
         summary: The description a model reads before it chooses.
         effect: "adds" never removes anything; "removes" takes something out of answers or off the disk.
         is_idempotent: Doing it twice has the same effect as once.
-        access: The permission a network caller needs.
         profiles: The sets of tools it belongs to, beside "full".
         shown: The parameters a tool shows, in order; None: all. Routes take all of them.
         renamed: Names of parameters in the tool, where a model expects other ones.
@@ -47,7 +46,6 @@ class Capability:
     tool: str
     summary: str
     effect: Effect
-    access: Access
     is_idempotent: bool = False
     profiles: frozenset[ProfileName] = frozenset()
     shown: tuple[str, ...] | None = None
@@ -55,6 +53,11 @@ class Capability:
     notes: Mapping[str, str] = field(default_factory=dict)
     is_tool_only: bool = False
     needs_files: bool = False
+
+    @property
+    def right(self) -> Right:
+        """What a caller needs to use it."""
+        return right_to(self.method)
 
     @property
     def title(self) -> str:

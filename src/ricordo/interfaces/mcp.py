@@ -48,8 +48,12 @@ def build(dispatcher: Dispatcher, *, profile: str, caller_of: Callable[[Context]
     Raises:
         InvalidError: There is no such profile or tool.
     """
-    toolbox = Toolbox(dispatcher, tools(profile), caller_of)
-    library = Library(dispatcher, profile, caller_of)
+
+    def model_of(ctx: Context) -> Caller:
+        return caller_of(ctx).at("mcp")
+
+    toolbox = Toolbox(dispatcher, tools(profile), model_of)
+    library = Library(dispatcher, profile, model_of)
     return Server(
         "ricordo",
         version=metadata.version("ricordo"),
@@ -81,9 +85,9 @@ class Toolbox:
         self._caller_of = caller_of
 
     async def list(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """List the tools the caller has the permission for."""
-        access = self._caller_of(ctx).access
-        return types.ListToolsResult(tools=[_tool(each) for each in self._by_name.values() if each.access in access])
+        """List the tools that the caller may use."""
+        caller = self._caller_of(ctx)
+        return types.ListToolsResult(tools=[_tool(each) for each in self._by_name.values() if caller.may(each.method)])
 
     async def call(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Call a tool. An error is part of the result, so that a model can correct its call."""

@@ -372,7 +372,7 @@ def _operation(capability: Capability, schemas: dict[str, Schema]) -> Schema:
     return {
         "operationId": capability.method.rstrip("_"),
         "summary": capability.summary,
-        "description": f"Permission: {capability.access}.",
+        "description": f"Permission: {capability.right.access}. Trust: at least {capability.right.trust}.",
         "tags": [capability.effect],
         "requestBody": {"required": bool(given.get("required")), "content": {"application/json": {"schema": given}}},
         "responses": {"200": _answer("Done.", answer)} | _errors(),
@@ -385,7 +385,7 @@ def _upload(schemas: dict[str, Schema]) -> Schema:
     return {
         "operationId": "import",
         "summary": "Import a file of conversations or memories: the file is the body.",
-        "description": "Permission: write.",
+        "description": f"Permission: {importing.right.access}. Trust: at least {importing.right.trust}.",
         "tags": ["adds"],
         "parameters": [
             {"name": "format", "in": "query", "schema": {"type": "string", "enum": [each.name for each in FORMATS]}},

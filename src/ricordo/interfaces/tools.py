@@ -78,8 +78,8 @@ def agent_tools(memory: Memory, profile: str = "core") -> tuple[Tool, ...]:
 
     def tool(capability: Capability) -> Tool:
         async def run(arguments: dict[str, Any]) -> str:
-            caller = Caller(owner=memory.scope.owner, chat=memory.scope.chat, trust="agent")
-            return as_text(await dispatcher().call(capability, arguments, caller=caller, as_tool=True))
+            caller = Caller(owner=memory.scope.owner, chat=memory.scope.chat, trust=memory.scope.trust)
+            return as_text(await dispatcher().call(capability, arguments, caller=caller.at("tools"), as_tool=True))
 
         return Tool(capability.tool, capability.summary, dict(input_schema(capability, as_tool=True)), run)
 

@@ -37,6 +37,7 @@ from ricordo.interfaces.cli.terminal import (
     table,
 )
 from ricordo.interfaces.serialize import json_text, resolve_id
+from ricordo.rights import RIGHTS, Holder, at_door, require
 from ricordo.settings import Settings, default_chat, default_embedder, default_location, default_owner, load, zone_of
 
 if TYPE_CHECKING:
@@ -89,6 +90,12 @@ class CommandContext:
         self.err: Console = notices_console()
         self.location = options.store or default_location()
         """The store's path as given, or the default one."""
+
+    @property
+    def capability(self) -> str:
+        """The row of the table of rights that the verb needs: a method of `Memory`, or the verb itself."""
+        name: str = self.spec.get("calls", self.verb.replace("-", "_"))
+        return name if name in RIGHTS else f"{name}_"
 
     @property
     def store_exists(self) -> bool:
@@ -326,6 +333,7 @@ def _runner(verb: str) -> Callable[..., int]:
     @click.pass_context
     def run(ctx: click.Context, /, **given: Any) -> int:
         context = CommandContext(common_options(given).over(ctx.obj), verb)
+        require(context.capability, Holder(at_door("cli", "user"), is_opener=True))
         if context.spec.get("must_exist"):
             context.require_store()
         given = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
@@ -358,8 +366,7 @@ async def _run_opened(context: CommandContext, work: Callable[..., Any] | None, 
         given = {**await _converted(memory, context.verb, typed), **spec.get("fixed", {})}
         with context.waiting() as progress:
             given |= {"progress": progress} if progress else {}
-            method = spec.get("calls", context.verb.replace("-", "_"))
-            answer = await (work(context, memory, **given) if work else getattr(memory, method)(**given))
+            answer = await (work(context, memory, **given) if work else getattr(memory, context.capability)(**given))
         if spec.get("settles") and not given.get("dry_run"):
             await context.settle(memory)
         return answer

@@ -127,7 +127,7 @@ class Handlers:
     async def upload(self, request: Request) -> Response:
         """Import the file in the body, so that no caller names files of this machine."""
         caller: Caller = request.scope[CALLER]
-        caller.require(_IMPORT.access)
+        caller.require(_IMPORT.method)
         unknown = set(request.query_params) - {"format", "dry_run"}
         dry_run = {"": False, "false": False, "true": True}.get(request.query_params.get("dry_run", ""))
         if unknown or dry_run is None:
@@ -159,14 +159,15 @@ class Handlers:
 
     async def health(self, request: Request) -> Response:
         """Answer whether the store can be read."""
-        memory = await self.dispatcher.memory(request.scope[CALLER])
-        await memory.log(limit=1)
+        caller: Caller = request.scope[CALLER]
+        caller.require("health")
+        await (await self.dispatcher.memory(caller)).log(limit=1)
         return json_response({"status": "ok"})
 
     async def show_metrics(self, request: Request) -> Response:
         """Return the metrics for Prometheus."""
         caller: Caller = request.scope[CALLER]
-        caller.require("admin")
+        caller.require("metrics")
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _respond(self, request: Request, work: Work) -> Response:
@@ -326,7 +327,7 @@ class Rpc:
         return await self._call("memory.search", {"text": params.query, "limit": params.limit}, caller)
 
     async def _add(self, params: _Add, caller: Caller) -> Any:
-        caller.require("write")
+        caller.require("remember")
         memory = await self._dispatcher.memory(caller)
         expires = None if params.expires_days is None else f"in {params.expires_days} days"
         # A program of the user's own may state a more exact origin; others cannot.
@@ -420,6 +421,8 @@ def _outcome(finished: asyncio.Future[Any]) -> str:
 
 
 async def _describe(request: Request) -> Response:
+    caller: Caller = request.scope[CALLER]
+    caller.require("openapi")
     return json_response(document())
 
 

@@ -11,14 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from ricordo.errors import ConflictError, InvalidError, NotFoundError, StoreError
 from ricordo.interfaces.call import Caller
 from ricordo.model import Trust
-
-if TYPE_CHECKING:
-    from ricordo.interfaces.catalog import Access
+from ricordo.rights import Access
 
 _PREFIX = "ric_"
 FIRST_ACCESS: frozenset[Access] = frozenset({"read", "write", "admin"})
@@ -173,8 +171,6 @@ def first_token(tokens: Tokens, caller: Caller) -> Path | None:
 
 def checked_access(access: Iterable[str]) -> frozenset[Access]:
     """Return the permissions. Raises InvalidError: there is no such permission, or none is given."""
-    from ricordo.interfaces.catalog import Access  # reads the catalog, which most commands do not need
-
     known: tuple[Access, ...] = get_args(Access)
     given = frozenset(access)
     if not given or not given <= set(known):

@@ -1,0 +1,271 @@
+"""The table of rights: what a caller needs for each capability. Every interface and every method takes its answer here.
+
+A capability is a public method of `Memory`, one argument or effect of it that needs more ("gc.all_owners"), or
+something that only a server or the command line offers. One without a row belongs to the owner of the process alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, Literal, TypeVar
+
+from ricordo.errors import DeniedError
+from ricordo.model import Scope, Trust
+from ricordo.trust import lower
+
+Access = Literal["read", "write", "admin", "erase"]
+Door = Literal["python", "cli", "rest", "rpc", "mcp", "tools"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """What a caller needs.
+
+    Attributes:
+        access: The permission that a network caller's token must have; "any": any token will do; None: none will.
+        trust: The least trust of the caller.
+        is_whole_store: It concerns the store as a whole, so only the memory that opened the store has it.
+    """
+
+    access: Access | Literal["any"] | None
+    trust: Trust
+    is_whole_store: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who calls.
+
+    Attributes:
+        is_opener: It is the memory that opened the store, not one scoped from it.
+        access: The permissions of a network caller; None: the call comes from this process.
+    """
+
+    trust: Trust
+    is_opener: bool = False
+    access: frozenset[Access] | None = None
+
+
+OWNER_ALONE = Right(None, "user", True)
+"""The rights to everything without a row: those of the owner of the process."""
+
+_READS = Right("read", "web")
+_ADDS = Right("write", "web")
+_CHANGES = Right("write", "agent")
+_DECIDES = Right("write", "user")
+_KEEPS = Right("admin", "agent")
+_ANYONE = Right(None, "web")
+
+RIGHTS: Mapping[str, Right] = {
+    # the memory itself
+    "open": OWNER_ALONE,
+    "close": _ANYONE,
+    "scope": _ANYONE,
+    "scoped": _ANYONE,
+    "scoped.others": Right(None, "web", True),
+    "settle": _ANYONE,
+    "warm": _ANYONE,
+    "store_view": _ANYONE,
+    "store_view.owners": Right(None, "web", True),
+    # questions
+    "search": _READS,
+    "query": _READS,
+    "context": _READS,
+    "context_parts": _READS,
+    "get": _READS,
+    "list": _READS,
+    "entity": _READS,
+    "people": _READS,
+    "timeline": _READS,
+    "history": _READS,
+    "explain": _READS,
+    "stats": _READS,
+    "stats.store_size": Right(None, "web", True),
+    "weak": _READS,
+    "archive": _READS,
+    "log": _READS,
+    "review": _READS,
+    "review.quarantined_text": Right("read", "user"),
+    "sessions": _READS,
+    "session": _READS,
+    "runs": _READS,
+    "run": _READS,
+    "spending": _READS,
+    "spending.all_owners": Right(None, "user", True),
+    # what adds, and changes nothing that is there
+    "add": _ADDS,
+    "add_many": _ADDS,
+    "add_nowait": _ADDS,
+    "remember": _ADDS,
+    "remember.keep_secrets": _DECIDES,
+    "remember_many": _ADDS,
+    "end_session": _ADDS,
+    # what changes
+    "off_record": _CHANGES,
+    "on_record": _CHANGES,
+    "add_entity": _CHANGES,
+    "update_entity": _CHANGES,
+    "relate": _CHANGES,
+    "correct": _CHANGES,
+    "update": _CHANGES,
+    "confirm": _CHANGES,
+    "reinforce": _CHANGES,
+    "demote": _CHANGES,
+    "resolve": _CHANGES,
+    "resolve.quarantine": _DECIDES,
+    "merge": _CHANGES,
+    "split": _CHANGES,
+    "forget": _CHANGES,
+    "restore": _CHANGES,
+    "undo": _CHANGES,
+    "erase": Right("erase", "agent"),
+    "erase.owner": Right("erase", "user"),
+    "consolidate": _CHANGES,
+    "extract": _CHANGES,
+    "summarise": _CHANGES,
+    "reflect": _CHANGES,
+    "enrich": _CHANGES,
+    "infer_causes": _CHANGES,
+    "replay": Right(None, "agent"),
+    "write_operations": Right(None, "agent"),
+    "import_": _CHANGES,
+    # maintenance
+    "accept": _KEEPS,
+    "gc": _KEEPS,
+    "gc.all_owners": Right(None, "user", True),
+    "prune": _KEEPS,
+    "prune.all_owners": Right(None, "user", True),
+    "maintain": _KEEPS,
+    "maintain.all_owners": Right(None, "user", True),
+    "doctor": _KEEPS,
+    "doctor.fix": OWNER_ALONE,
+    "rebuild_index": OWNER_ALONE,
+    "migrate": OWNER_ALONE,
+    "backup": OWNER_ALONE,
+    "verify_backup": OWNER_ALONE,
+    "restore_backup": OWNER_ALONE,
+    "export": Right(None, "user"),
+    # what only a server offers
+    "health": Right("any", "web"),
+    "openapi": Right("any", "web"),
+    "metrics": Right("admin", "web"),
+    # what only the command line offers
+    "quarantine": _DECIDES,
+    "mcp": OWNER_ALONE,
+    "serve": OWNER_ALONE,
+    "token": OWNER_ALONE,
+    "demo": OWNER_ALONE,
+    "chat": OWNER_ALONE,
+}
+
+MOST_TRUST: Mapping[Door, Trust] = {
+    "python": "user",
+    "cli": "user",
+    "rest": "user",
+    "rpc": "user",
+    "mcp": "agent",
+    "tools": "agent",
+}
+"""The most trust that a caller can have at an interface. Behind `mcp` and `tools` is always a model."""
+
+
+def right_to(capability: str) -> Right:
+    """Return what a capability needs."""
+    return RIGHTS.get(capability, OWNER_ALONE)
+
+
+def at_door(door: Door, trust: Trust) -> Trust:
+    """Return the trust of a caller at an interface: its own, but at most what the interface admits."""
+    return lower(trust, MOST_TRUST[door])
+
+
+def refusal(capability: str, holder: Holder) -> DeniedError | None:
+    """Return why a caller may not use a capability, or None if it may."""
+    right, has = right_to(capability), holder.access
+    if has is not None and right.access is None:
+        return DeniedError(
+            f"{capability} is not offered over a network", hint="use the command line of the store's owner"
+        )
+    if has is not None and right.access != "any" and right.access not in has:
+        listed = ", ".join(sorted(has)) or "none"
+        return DeniedError(f"this needs the permission {right.access!r}", hint=f"this caller has {listed}")
+    if lower(holder.trust, right.trust) != right.trust:
+        hint = f"it needs the trust {right.trust}; a caller of any trust may read, `add` and `remember`"
+        return DeniedError(f"a caller with trust {holder.trust} may not use {capability}", hint=hint)
+    if right.is_whole_store and not holder.is_opener:
+        return DeniedError(f"{capability}: only the opener of the store may use it", hint="leave it out")
+    return None
+
+
+def allows(capability: str, holder: Holder) -> bool:
+    """Return whether a caller may use a capability."""
+    return refusal(capability, holder) is None
+
+
+def require(capability: str, holder: Holder) -> None:
+    """Check that a caller may use a capability.
+
+    Raises:
+        DeniedError: it may not.
+    """
+    if (found := refusal(capability, holder)) is not None:
+        raise found
+
+
+def governed(holder_of: Callable[[Any], Holder]) -> Callable[[T], T]:
+    """Make every public method of a class ask the table before it does anything. A method with a row "METHOD.ARGUMENT"
+    needs that right, too, when the argument is given and not false.
+
+    Args:
+        holder_of: returns the caller behind an object of the class.
+    """
+
+    def govern(cls: T) -> T:
+        for name, member in list(vars(cls).items()):
+            if not name.startswith("_") and isinstance(member, FunctionType):
+                setattr(cls, name, _checked(name, member, holder_of))
+        return cls
+
+    return govern
+
+
+def _checked(name: str, work: Callable[..., Any], holder_of: Callable[[Any], Holder]) -> Callable[..., Any]:
+    arguments = tuple(each.partition(".")[2] for each in RIGHTS if each.startswith(f"{name}."))
+    if not arguments and allows(name, Holder("web")):
+        return work  # nothing can be refused
+
+    def check(called: Any, options: Mapping[str, Any]) -> None:
+        holder = holder_of(called)
+        require(name, holder)
+        for each in arguments:
+            if options.get(each) not in (None, False):
+                require(f"{name}.{each}", holder)
+
+    @functools.wraps(work)
+    async def later(called: Any, /, *given: Any, **options: Any) -> Any:
+        check(called, options)
+        return await work(called, *given, **options)
+
+    @functools.wraps(work)
+    def at_once(called: Any, /, *given: Any, **options: Any) -> Any:
+        check(called, options)
+        return work(called, *given, **options)
+
+    return later if inspect.iscoroutinefunction(work) else at_once
+
+
+def narrowed(wanted: Scope, *, own: Scope, holder: Holder) -> Scope:
+    """Return the scope that a caller may hand on: with no more trust than its own, and for no other owner and chat
+    unless it opened the store.
+
+    Raises:
+        DeniedError: the scope belongs to others.
+    """
+    if wanted.owner not in ("", own.owner) or wanted.chat not in (None, own.chat):
+        require("scoped.others", holder)
+    return Scope(owner=wanted.owner, chat=wanted.chat, trust=lower(wanted.trust, own.trust))
