@@ -329,6 +329,7 @@ class Memory:
         id: str | None = None,
         shared: bool = False,
         keep_secrets: bool = False,
+        at: datetime | str | None = None,
     ) -> Node:
         """Store a fact.
 
@@ -352,6 +353,8 @@ class Memory:
             shared: store it for the group of this chat instead of for the owner alone.
             keep_secrets: store the credentials in it as they are, whatever the setting `secrets` says: a door code that
                 the owner wants to keep.
+            at: when it happened or was said; relative dates in the text count from there. None: now.
+            valid_from: since when it is true; the same as `at` if None.
 
         Raises:
             InvalidError: a field is invalid, or there is no chat to share it with.
@@ -373,6 +376,7 @@ class Memory:
             id=id,
             shared=shared,
             keep_secrets=keep_secrets,
+            at=at,
         )
         return (await self.remember_many([fact]))[0]
 
@@ -1139,8 +1143,10 @@ class Memory:
         Raises:
             InvalidError: `limit` is not from 1 to 1,000, or `before` is not a whole number.
         """
-        most, below = checked_limit(limit), checked_position(before, name="before")
-        return await self._read(lambda tx: tx.history.commits(self._scope, before=below, most=most))
+        most, below, scope = checked_limit(limit), checked_position(before, name="before"), self._scope
+        return await self._read(
+            lambda tx: inspection.in_words(tx, scope, tx.history.commits(scope, before=below, most=most))
+        )
 
     async def timeline(
         self,
@@ -1181,13 +1187,14 @@ class Memory:
 
         return await service.read(self._asking, read, as_of)
 
-    async def undo(self, commit_or_run: int | str, *, with_later: bool = False) -> Commit:
+    async def undo(self, commit_or_run: int | str, *, with_later: bool = False, dry_run: bool = False) -> Commit:
         """Undo a commit or a run: everything it touched becomes what it was before. Return the commit that does so,
-        which can be undone itself.
+        which can be undone itself; its `words` say what changed.
 
         Args:
             commit_or_run: the number of a commit, as `log` shows it, or the id of a run for all its commits.
             with_later: also undo the later commits that build on it.
+            dry_run: change nothing, and return what would change as the `words` of a commit with the number 0.
 
         Raises:
             NotFoundError: there is no such commit or run.
@@ -1195,16 +1202,25 @@ class Memory:
                 touched was erased.
         """
 
-        def decide(tx: Snapshot) -> tuple[Change, int]:
-            change = forget.undo(tx, self._scope, commit_or_run, with_later=with_later)
+        scope = self._scope
+        if dry_run:
+            words = await self._read(
+                lambda tx: forget.effect(tx, forget.undo(tx, scope, commit_or_run, with_later=with_later))
+            )
+            who = scope.owner or scope.chat or ""
+            return Commit(seq=0, at=self._at, actor=who, origin="undo", reason="dry run", hash="", words=words)
+
+        def decide(tx: Snapshot) -> tuple[Change, tuple[int, str]]:
+            change = forget.undo(tx, scope, commit_or_run, with_later=with_later)
+            words = forget.effect(tx, change)
             for run in forget.undone_runs(tx, self._scope, change):
                 for session in run.sessions or (None,):
                     tx.runs.note_outcome(run, session, day=self._opened.today(), at=self._opened.now())
-            return change, tx.history.next_commit()
+            return change, (tx.history.next_commit(), words)
 
         also = " and what builds on it" if with_later else ""
-        number = await self._noted("undo", decide, said=f"undo of {str(commit_or_run)[:100]}{also}")
-        return await self._read(lambda tx: tx.history.made(number))
+        number, words = await self._noted("undo", decide, said=f"undo of {str(commit_or_run)[:100]}{also}")
+        return replace(await self._read(lambda tx: tx.history.made(number)), words=words)
 
     async def stats(self) -> Stats:
         """Return figures of this memory. The size is that of the whole store for its opener, else that of the caller's

@@ -5,10 +5,10 @@ Instants are aware `datetime`s here, Unix milliseconds in the store and ISO 8601
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 NodeType = Literal["episodic", "semantic", "procedural", "opinion"]
 Category = Literal[
@@ -131,6 +131,7 @@ class Fact:
     id: str | None = None
     shared: bool = False
     keep_secrets: bool = False
+    at: datetime | str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +147,23 @@ class Outdated:
     content: str
     is_closed: bool
     review: str
+
+
+_REPR_CHARS = 60
+
+
+def _short(text: str) -> str:
+    """Return the beginning of a text in quotes."""
+    return repr(text if len(text) <= _REPR_CHARS else f"{text[: _REPR_CHARS - 1]}…")
+
+
+def _html_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return an HTML table; a memory may hold markup, so every value is escaped."""
+    from html import escape
+
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    body = "".join("<tr>" + "".join(f"<td>{escape(each)}</td>" for each in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +211,11 @@ class Node:
     @property
     def is_live(self) -> bool:
         return self.closed_at is None
+
+    def __repr__(self) -> str:
+        """Return one line; `dataclasses.asdict` has all fields."""
+        closed = f" {self.closed_reason or 'closed'}" if self.closed_at else ""
+        return f"<Node {self.id[-8:]} {self.category or self.type}{closed} {_short(self.content)}>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -556,7 +579,9 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """A change that happened. `seq` orders everything in a store; clocks do not. `run_id` is the run it belongs to."""
+    """A change that happened. `seq` orders everything in a store; clocks do not. `run_id` is the run it belongs to.
+    `words`, in a log and in the answer of `undo`, says which memories it touched.
+    """
 
     seq: int
     at: datetime
@@ -565,6 +590,7 @@ class Commit:
     reason: str
     hash: str
     run_id: str | None = None
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -630,6 +656,7 @@ class Hit:
     """A memory that answers a question.
 
     Attributes:
+        why: the parts of its score; `search(trace=True)` explains the whole search.
         score: comparable within one search only.
         excerpt: of a long memory the passage that matched best, at most 1,000 characters.
         excerpt_at: where the excerpt begins in `content`, in characters.
@@ -662,6 +689,10 @@ class Hit:
     evidence: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     excerpt_at: int = 0
+
+    def __repr__(self) -> str:
+        """Return one line: the fields are many, and a list of hits should be readable."""
+        return f"<Hit {self.handle} {self.score:.3f} {_short(self.content)}>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -714,6 +745,48 @@ class Results:
     def ids(self) -> list[str]:
         return [hit.id for hit in self.hits]
 
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __reversed__(self) -> Iterator[Hit]:
+        return reversed(self.hits)
+
+    def __contains__(self, hit: object) -> bool:
+        return hit in self.hits
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, place: int | slice) -> Hit | tuple[Hit, ...]:
+        """Return a hit, or those of a slice."""
+        return self.hits[place]
+
+    def __repr__(self) -> str:
+        """Return one line for each hit."""
+        lines = "".join(f"\n  {hit!r}" for hit in self.hits)
+        return f"<Results, {len(self.hits)} hit{'' if len(self.hits) == 1 else 's'}{':' if lines else ''}{lines}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        return _html_table(
+            ("score", "memory", "kind", "about", "when", "id"),
+            [
+                (
+                    f"{hit.score:.3f}",
+                    f"{hit.speaker}: {hit.excerpt}" if hit.speaker else hit.excerpt,
+                    hit.category or hit.type,
+                    ", ".join(hit.about),
+                    hit.event_time_relative,
+                    hit.handle,
+                )
+                for hit in self.hits
+            ],
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
@@ -721,6 +794,25 @@ class Page:
 
     nodes: tuple[Node, ...]
     cursor: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    def __repr__(self) -> str:
+        """Return one line for each memory."""
+        lines = "".join(f"\n  {node!r}" for node in self.nodes)
+        return f"<Page, {len(self.nodes)} memor{'y' if len(self.nodes) == 1 else 'ies'}{':' if lines else ''}{lines}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        rows = [
+            (f"{node.event_time:%Y-%m-%d %H:%M}", node.content, node.category or node.type, ", ".join(node.about))
+            for node in self.nodes
+        ]
+        return _html_table(("when (UTC)", "memory", "kind", "about"), rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

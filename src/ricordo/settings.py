@@ -181,7 +181,7 @@ def _check_range(name: str, value: Any, least: float | None, most: float | None)
         return
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
         raise InvalidError(
-            f"{name}: {value!r} is not a number from {least:g} to {most:g}", hint="see the settings page"
+            f"{name}: {value!r} is not a number from {least:g} to {most:g}", hint="`ricordo config` lists the settings"
         )
 
 
@@ -210,15 +210,50 @@ def load(*, environment: Mapping[str, str] | None = None, file: Path | None = No
     """Return the settings of an entry point: `ricordo.toml`, overridden by `RICORDO_...` variables.
 
     Raises:
-        InvalidError: a value is invalid, or `file` names an unknown setting.
+        InvalidError: a value is invalid, or `file` or a variable names an unknown setting.
+    """
+    values = {name: value for name, (value, _) in given(environment=environment, file=file).items()}
+    return _coerced(values) if values else Settings()
+
+
+def given(*, environment: Mapping[str, str] | None = None, file: Path | None = None) -> dict[str, tuple[Any, str]]:
+    """Return the settings that are not left at their default: the value as written, and where it was written.
+
+    Raises:
+        InvalidError: `file` cannot be read, or it or a variable names an unknown setting.
     """
     known = {each.name for each in fields(Settings)}
-    values: dict[str, Any] = {}
+    found: dict[str, tuple[Any, str]] = {}
     if file is not None and file.exists():
-        values |= _from_file(file, known)
-    environment = os.environ if environment is None else environment
-    values |= {name: environment[PREFIX + name.upper()] for name in known if PREFIX + name.upper() in environment}
-    return _coerced(values) if values else Settings()
+        found |= {name: (value, str(file)) for name, value in _from_file(file, known).items()}
+    for variable, value in (os.environ if environment is None else environment).items():
+        name = variable.removeprefix(PREFIX).lower()
+        if variable == PREFIX + name.upper() and variable not in _OTHER_VARIABLES:
+            if name in known:
+                found[name] = value, f"${variable}"
+            elif near := _nearest(name, known):
+                hint = f"did you mean ${PREFIX}{near.upper()}?"
+                raise InvalidError(f"${variable}: there is no setting {name!r}", hint=hint)
+    return found
+
+
+_OTHER_VARIABLES = frozenset(
+    PREFIX + name for name in ("STORE", "OWNER", "CHAT", "USER_ID", "CHAT_ID", "URL", "TOKEN", "TOKEN_FILE", "SOCKET")
+) | {f"{PREFIX}EMBEDDER"}
+
+
+def _nearest(name: str, known: set[str]) -> str | None:
+    """Return the setting that a misspelt name is nearest to; None if it is like none."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, known, n=1, cutoff=0.75)), None)
+
+
+def unknown_setting(name: str, *, where: str = "") -> InvalidError:
+    """Return the error for a name that is no setting, with the one that was probably meant."""
+    near = _nearest(name, {each.name for each in fields(Settings)})
+    hint = f"did you mean {near!r}?" if near else "`ricordo config` lists the settings"
+    return InvalidError(f"{where}there is no setting {name!r}", hint=hint)
 
 
 def _from_file(file: Path, known: set[str]) -> dict[str, Any]:
@@ -229,8 +264,52 @@ def _from_file(file: Path, known: set[str]) -> dict[str, Any]:
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidError(f"{file} cannot be read: {error}", hint="it must be TOML") from error
     for name in values.keys() - known:
-        raise InvalidError(f"{file}: there is no setting {name!r}", hint="see the settings page")
+        raise unknown_setting(name, where=f"{file}: ")
     return values
+
+
+def sample() -> str:
+    """Return a settings file in which every setting is commented out, with its default and meaning."""
+    from textwrap import wrap
+
+    lines = ["# Settings of ricordo. Remove a leading # to change one; `ricordo config` shows what is in force."]
+    for each in fields(Settings):
+        meaning = wrap(each.metadata["meaning"], 110, initial_indent="# ", subsequent_indent="# ")
+        lines += ["", *meaning, f"# {each.name} = {_as_toml(each.default)}"]
+    return "\n".join(lines) + "\n"
+
+
+def change(file: Path, name: str, text: str) -> Any:
+    """Write one setting into a file; comments and other settings stay. Return the value as it is understood.
+
+    Raises:
+        InvalidError: there is no such setting, the value does not fit it, or the file cannot be read or written.
+    """
+    if name not in {each.name for each in fields(Settings)}:
+        raise unknown_setting(name)
+    before = {each: value for each, (value, _) in given(environment={}, file=file).items()}
+    value = getattr(_coerced({**before, name: text}), name)
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    fresh = f"{name} = {_as_toml(value)}"
+    places = [at for at, line in enumerate(lines) if line.lstrip("# ").partition("=")[0].strip() == name]
+    own = [at for at in places if not lines[at].lstrip().startswith("#")]
+    if own or places:
+        lines[(own or places)[0]] = fresh
+    else:
+        lines.append(fresh)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InvalidError(f"{file} cannot be written: {error.strerror}", hint="check its permissions") from error
+    return value
+
+
+def _as_toml(value: Any) -> str:
+    """Return a value as TOML writes it; a text and a truth value are written as in JSON."""
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _coerced(values: dict[str, Any]) -> Settings:
@@ -242,7 +321,7 @@ def _coerced(values: dict[str, Any]) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise InvalidError(f"{name}: {first['msg']}", hint="see the settings page") from error
+        raise InvalidError(f"{name}: {first['msg']}", hint="`ricordo config` lists the settings") from error
 
 
 def api_key(provider: str) -> str | None:

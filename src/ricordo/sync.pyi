@@ -147,6 +147,7 @@ class Memory:
         id: str | None = None,
         shared: bool = False,
         keep_secrets: bool = False,
+        at: datetime | str | None = None,
     ) -> Node:
         """Store a fact."""
 
@@ -422,9 +423,9 @@ class Memory:
         links, and when it fades.
         """
 
-    def undo(self, commit_or_run: int | str, *, with_later: bool = False) -> Commit:
+    def undo(self, commit_or_run: int | str, *, with_later: bool = False, dry_run: bool = False) -> Commit:
         """Undo a commit or a run: everything it touched becomes what it was before. Return the commit that does so,
-        which can be undone itself.
+        which can be undone itself; its `words` say what changed.
         """
 
     def stats(self) -> Stats:

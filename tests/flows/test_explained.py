@@ -234,3 +234,28 @@ async def test_a_correction_does_not_rest_on_itself(memory: Any) -> None:
     red = await memory.remember("My favourite colour is red")
     blue = await memory.correct(red.id, "My favourite colour is blue")
     assert blue.id not in [each.id for each in (await memory.explain(blue.id)).sources]
+
+
+async def test_results_are_a_sequence_with_reasons_and_short_reprs(memory: Memory) -> None:
+    for text in ("Anna likes tea", "Bob likes <b>tea</b>", "the car is red"):
+        await memory.remember(text)
+    results = await memory.search("who likes tea?", limit=2)
+    assert (len(results), results[0], results[-1:], list(results)) == (
+        2,
+        results.hits[0],
+        results.hits[1:],
+        list(results.hits),
+    )
+    assert results[0] in results
+    assert [*reversed(results)] == [*results.hits][::-1]
+    assert all(hit.why and abs(sum(share.share for share in hit.why) - hit.score) < 1e-6 for hit in results)
+    assert len(repr(results[0])) < 120
+    assert repr(results).count("\n") == 2
+    html = results._repr_html_()
+    assert html.startswith("<table>")
+    assert "<b>tea" not in html
+    page = await memory.list()
+    assert (len(page), list(page)) == (3, list(page.nodes))
+    assert "Anna likes tea" in repr(page)
+    assert "Anna likes tea" in page._repr_html_()
+    assert not await memory.search("zebra", where={"x": 1})

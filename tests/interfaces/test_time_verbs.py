@@ -14,7 +14,7 @@ def test_undo_reverts_a_change_and_shows_how_to_redo_it(cli: Cli) -> None:
     cli("forget", node)
     done = cli("undo", "2")
     assert done.status == 0
-    assert "Undone: change 2" in done.out
+    assert "Undone: brings back “Anna likes tea”" in done.out
     assert "ricordo undo 3" in done.out
     assert cli("list", "--json").json["nodes"][0]["id"] == node
     refused = cli("undo", "2", "--json")

@@ -55,6 +55,7 @@ def new_fact(
     rules = replace(rules, secrets="keep") if fact.keep_secrets else rules
     content = storable(fact.content, name="content", rules=rules)
     at = from_ms(now)
+    happened = at if fact.at is None else from_ms(instant(fact.at, "at"))
     until = None if timing or fact.expires is None else from_ms(instant(fact.expires, "expires"))
     node = Node(
         id=new_id(now) if fact.id is None else checked_id(fact.id),
@@ -69,9 +70,9 @@ def new_fact(
         about=checked_names(fact.about, rules=rules),
         tags=checked_tags(fact.tags, rules=rules),
         attributes=checked_attributes(fact.attributes, rules=rules),
-        event_time=at,
+        event_time=happened,
         created_at=at,
-        valid_from=at if fact.valid_from is None else from_ms(instant(fact.valid_from, "valid_from")),
+        valid_from=happened if fact.valid_from is None else from_ms(instant(fact.valid_from, "valid_from")),
         expires_at=until,
         confidence=float(fact.confidence),
     )

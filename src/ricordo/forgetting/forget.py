@@ -6,9 +6,10 @@ rows, their versions and their references come from the store's ledger.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.model import SUMMARY_MEMORY, Change, Closing, Node, RowId, RowState, Run, Scope, Session
@@ -21,6 +22,7 @@ _CLOSED_BY_UPKEEP = frozenset(("expired", "decayed", "pruned", "evicted"))
 _SHARED = frozenset(("sessions",))
 
 _LISTED = 20
+_BEGINNING = 100
 
 
 def forget(node: Node, *, at: datetime) -> Change:
@@ -123,6 +125,38 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
     if not states:
         raise ConflictError(f"nothing is left of {commit_or_run} to undo", hint="what was erased stays erased")
     return Change(rows=states)
+
+
+def effect(snapshot: Snapshot, change: Change) -> str:
+    """Return in words what an undo does to memories: the first few, and how many more."""
+    ledger = snapshot.history.ledger()
+    told = [
+        words
+        for each in change.rows
+        if each.row.table == "nodes" and (words := _effect(ledger.current(each.row), each.values))
+    ]
+    more = [f"and {len(told) - _LISTED:,} more"] if len(told) > _LISTED else []
+    return "; ".join(told[:_LISTED] + more)
+
+
+def _effect(now: Image | None, after: Mapping[str, Any] | None) -> str:
+    """Return what becomes of one memory; a text in quarantine is not quoted."""
+    texts = [
+        "a memory in quarantine" if image["closed_reason"] == "quarantined" else f"“{_beginning(image['content'])}”"
+        for image in (now, after)
+        if image is not None
+    ]
+    if after is None:
+        return f"removes {texts[0]}" if texts else ""
+    if now is None or (now["closed_at"] is not None and after["closed_at"] is None):
+        return f"brings back {texts[-1]}"
+    if now["closed_at"] is None and after["closed_at"] is not None:
+        return f"archives {texts[0]}"
+    return f"turns {texts[0]} into {texts[1]}" if now["content"] != after["content"] else f"resets {texts[0]}"
+
+
+def _beginning(text: str) -> str:
+    return " ".join(text.split())[:_BEGINNING]
 
 
 def undone_runs(snapshot: Snapshot, scope: Scope, change: Change) -> list[Run]:

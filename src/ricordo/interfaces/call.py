@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import RicordoError
 from ricordo.interfaces.serialize import SHORT_ID_CHARS, RecentIds, resolve_id, withhold
-from ricordo.model import Origin, Scope, Trust
+from ricordo.model import Origin, Results, Scope, Trust
 from ricordo.rights import Access, Door, Holder, allows, at_door, require
 from ricordo.settings import Settings
 from ricordo.trust import capped
@@ -143,6 +143,8 @@ class Dispatcher:
         if capability.method in _SHOW_HELD and (as_tool or not caller.may("review.quarantined_text")):
             answer = withhold(answer)
         self._recent.note(caller.scope, answer)
+        if isinstance(answer, Results) and answer.trace is None:  # a program asks for the reasons with `trace`
+            answer = replace(answer, hits=tuple(replace(hit, why=()) for hit in answer.hits))
         return answer
 
     async def _full_id(self, memory: Memory, id: str, as_of: str | int | None) -> str:

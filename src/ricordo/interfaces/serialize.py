@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -278,6 +278,7 @@ SHORT_ID_CHARS = 8
 _KEPT = 20_000
 # No index finds an id by its end, so a lookup reads the latest memories: those a table has just shown.
 _LATEST = 1_000
+_LEAST_START = 4
 _LEAVES = (str, int, float, type(None))
 
 
@@ -318,32 +319,58 @@ def _all_names(kind: Any) -> tuple[str, ...]:
 
 
 def match_end(given: str, ids: Iterable[str], *, kind: str = "id") -> str | None:
-    """Return the one id that is `given` or ends with it; None if there is none.
+    """Return the one id that is `given`, ends with it, or begins with it; None if there is none.
 
     Raises:
-        InvalidError: Several ids end like this.
+        InvalidError: Several ids end or begin like this.
     """
-    found = list(dict.fromkeys(id for id in ids if given in (id, handle_of(id))))
+    known = list(dict.fromkeys(ids))
+    if given in known:
+        return given
+    is_start = len(given) >= _LEAST_START
+    found = [id for id in known if given == handle_of(id) or (is_start and id.startswith(given))]
     if len(found) > 1:
-        raise InvalidError(f"{kind}: several ids end with {given}: {', '.join(found[:5])}", hint="give the whole id")
+        raise InvalidError(f"{kind}: several ids match {given}: {', '.join(found[:5])}", hint="give more of the id")
     return found[0] if found else None
 
 
 async def resolve_id(memory: Memory, given: str, *, as_of: str | int | None = None) -> str:
-    """Return the id of a memory given by its whole id or its short one.
+    """Return the id of a memory given by its whole id, its last 8 characters, or any unique beginning of it.
 
     Raises:
-        NotFoundError: There is no such memory; a short id is looked up among the latest 1,000.
-        InvalidError: Several ids end like this.
+        NotFoundError: There is no such memory; the end of an id is looked up among the latest 1,000.
+        InvalidError: Several ids match.
     """
     try:
         return (await memory.get(given, as_of=as_of)).id
-    except NotFoundError:
-        if len(given) != SHORT_ID_CHARS:
+    except NotFoundError as error:
+        missing = error
+        if len(given) < _LEAST_START or not given.isprintable():
             raise
-    latest = [await memory.list(limit=_LATEST, archived=archived, as_of=as_of) for archived in (False, True)]
-    found = match_end(given, (node.id for page in latest for node in page.nodes))
+    latest = [
+        await memory.list(type="any", limit=_LATEST, archived=archived, as_of=as_of) for archived in (False, True)
+    ]
+    found = match_end(given, [node.id for page in latest for node in page.nodes])
+    if found is None or given != handle_of(found):
+        older = [id async for id in _older_ids(memory, latest, given, as_of=as_of)]
+        found = match_end(given, [*([found] if found else []), *older])
+    if found is None and len(given) == SHORT_ID_CHARS:
+        hint = "a short id is its last 8 characters or any unique beginning; `search --json` shows whole ids"
+        raise NotFoundError(missing.message, hint=hint)
     if found is None:
-        hint = f"a short id is looked up among the latest {_LATEST:,} memories; `search` and `--json` show whole ids"
-        raise NotFoundError(f"there is no memory {given}", hint=hint)
+        raise missing
     return found
+
+
+async def _older_ids(
+    memory: Memory, latest: Sequence[Page], given: str, *, as_of: str | int | None
+) -> AsyncIterator[str]:
+    """Yield the ids on later pages that begin as given."""
+    for archived, page in zip((False, True), latest, strict=True):
+        cursor = page.cursor
+        while cursor is not None:
+            more = await memory.list(type="any", limit=_LATEST, archived=archived, as_of=as_of, cursor=cursor)
+            cursor = more.cursor
+            for node in more.nodes:
+                if node.id.startswith(given):
+                    yield node.id

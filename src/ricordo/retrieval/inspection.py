@@ -13,6 +13,7 @@ from ricordo.model import (
     SUMMARY_MEMORY,
     Archive,
     ClosedReason,
+    Commit,
     DecayCloses,
     Entity,
     Explanation,
@@ -28,6 +29,9 @@ from ricordo.retrieval.query import Request, filter_of, query_of
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot, entity_meant
 from ricordo.text.lifetimes import ends_by
+
+_WORDS_CHARS = 160
+_TOUCHED_MOST = 100
 
 
 async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
@@ -55,6 +59,28 @@ def archive(snapshot: Snapshot, scope: Scope, reason: ClosedReason | None, *, li
     keys = snapshot.statistics.closed_keys(scope, reason, limit=limit)
     nodes = snapshot.nodes.by_key(scope, keys)
     return Archive(nodes=tuple(nodes[key] for key in keys), counts=snapshot.statistics.closed(scope))
+
+
+def in_words(snapshot: Snapshot, scope: Scope, commits: Sequence[Commit]) -> list[Commit]:
+    """Return commits with the beginning of the memories that each one touched, as far as the caller may see them."""
+    ledger = snapshot.history.ledger()
+    keys = {
+        commit.seq: [int(row.key[0]) for row in ledger.touched(commit.seq) if row.table == "nodes"][:_TOUCHED_MOST]
+        for commit in commits
+    }
+    nodes = as_shown(snapshot, snapshot.nodes.by_key(scope, {key for found in keys.values() for key in found}))
+    return [
+        replace(commit, words=_words([nodes[key] for key in keys[commit.seq] if key in nodes])) for commit in commits
+    ]
+
+
+def _words(nodes: Sequence[Node]) -> str:
+    """Return the beginning of the newest of some memories, and how many more there are."""
+    told = sorted((node for node in nodes if node.closed_reason != "quarantined"), key=lambda node: -node.key)
+    if not told:
+        return ""
+    more = f" and {len(told) - 1:,} more" if len(told) > 1 else ""
+    return " ".join(told[0].content.split())[:_WORDS_CHARS] + more
 
 
 def _position(cursor: str | None) -> int | None:

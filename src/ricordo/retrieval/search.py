@@ -90,12 +90,15 @@ NOTHING = Found(best=(), candidates={}, timings_ms={}, degraded=())
 """What is found for a text that asks nothing."""
 
 
-def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo, until: float, traced: bool) -> Found:
+def find(
+    snapshot: Snapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo, until: float, traced: bool, reasons: bool = False
+) -> Found:
     """Answer a plan from one snapshot.
 
     Args:
         until: deadline on the clock of `time.monotonic`, seconds.
-        traced: tell why each hit was found.
+        traced: also tell what was left out.
+        reasons: tell why each hit was found.
 
     Raises:
         NotFoundError: the question is limited to an entity that does not exist.
@@ -124,7 +127,7 @@ def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo, until:
         if weighed and (pool is None or plan.floor is None):
             degraded.append("relevance: no time left")
     best = (weighed if judged is None else list(judged.kept))[: query.limit]
-    hits = _hits(best, known, ranking if traced else None, pool, plan, zone=zone)
+    hits = _hits(best, known, ranking if traced or reasons else None, pool, plan, zone=zone)
     key_of = {known.nodes[each.key].id: each.key for each in best if each.key in known.nodes}
     absence = None
     if query.why_not is not None:
@@ -307,7 +310,7 @@ def _passage(pool: Pool | None, ranked: Ranked) -> int | None:
 
 
 def results_of(found: Found, plan: Plan, *, embedding_ms: float, degraded: tuple[str, ...], traced: bool) -> Results:
-    """Return the answer for the caller, with the reasons for each hit only if asked for."""
+    """Return the answer for the caller, with a trace only if asked for."""
     results = Results(
         hits=found.best, intent=plan.intent, complexity=plan.complexity, degraded=degraded + found.degraded
     )

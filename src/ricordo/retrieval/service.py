@@ -254,10 +254,10 @@ async def search(asking: Asking, request: Request) -> Results:
     NotFoundError: the question is limited to an entity nobody knows.
     """
     query = query_of(request, now=asking.now, zone=asking.zone)
-    return await answer(asking, query, traced=request.trace, as_of=request.as_of)
+    return await answer(asking, query, traced=request.trace, as_of=request.as_of, reasons=True)
 
 
-async def answer(asking: Asking, query: Query, *, traced: bool, as_of: AsOf) -> Results:
+async def answer(asking: Asking, query: Query, *, traced: bool, as_of: AsOf, reasons: bool = False) -> Results:
     """Raises NotFoundError where the question is limited to an entity nobody knows."""
     if query.rerank and asking.reranking is None:
         raise InvalidError("rerank: this memory has no reranker", hint="name one in the setting `reranker`")
@@ -278,10 +278,11 @@ async def answer(asking: Asking, query: Query, *, traced: bool, as_of: AsOf) -> 
     embedding_ms = (time.monotonic() - started) * 1_000
     until = started + asking.deadline_s
     opinion = await _opinion(asking, query, question, until=until, as_of=as_of)
-    got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of, ratings=opinion.ratings)
+    find_by = partial(_found, asking, query, until=until, traced=traced, as_of=as_of, reasons=reasons)
+    got = await find_by(question, ratings=opinion.ratings)
     if got is None:  # another process has just changed the embedder of the store
         question = replace(await _embedded(asking, query, refresh=True), models=None, interval=interval)
-        got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
+        got = await find_by(question)
         assert got is not None
     found, plan = got
     if as_of is None:
@@ -348,6 +349,7 @@ async def _found(
     until: float,
     traced: bool,
     as_of: AsOf,
+    reasons: bool = False,
     ratings: Mapping[int, float] | None = None,
 ) -> tuple[Found, Plan] | None:
     """Return what a snapshot found for a question, and its plan; None if the question was embedded for other models."""
@@ -380,6 +382,7 @@ async def _found(
             scope=asking.scope,
             zone=asking.zone,
             traced=traced,
+            reasons=reasons,
             until=max(until, time.monotonic() + _GRACE_S),
         )
 

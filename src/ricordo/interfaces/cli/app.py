@@ -5,21 +5,27 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import click
+from rich.console import Console
 from rich.text import Text
 
-from ricordo.errors import InvalidError, RicordoError
+from ricordo import settings
+from ricordo.errors import InvalidError, RicordoError, UnavailableError
 from ricordo.interfaces import demo
 from ricordo.interfaces.cli import chat, knowledge, read, serve, storage, write
-from ricordo.interfaces.cli.options import Program, common_options, common_parameters
-from ricordo.interfaces.cli.terminal import notices_console, replace_unprintable, safe
+from ricordo.interfaces.cli.options import CommandContext, Program, command, common_options, common_parameters
+from ricordo.interfaces.cli.terminal import Output, dim, notices_console, one_line, replace_unprintable, safe, table
 from ricordo.interfaces.serialize import json_text
 
 __all__ = ["INTERRUPTED", "chat", "demo", "knowledge", "main", "program", "read", "serve", "storage", "write"]
 
 INTERRUPTED = 130
+_COMPLETION = "_RICORDO_COMPLETE"
+_SHELLS = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/ricordo.fish"}
+"""Where each shell looks for its completions when it starts."""
 
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
@@ -58,6 +64,100 @@ def program() -> Program:
     )
 
 
+# verbs about the program itself
+
+
+@command
+def help_(ctx: CommandContext, verb: str | None = None) -> Output:
+    """Print the help of the program or of one verb."""
+    here = click.get_current_context()
+    top = here.find_root()
+    page = top.get_help()
+    if verb is not None:
+        name, found, _ = top.command.resolve_command(top, [verb])  # type: ignore[attr-defined]
+        page = found.get_help(click.Context(found, info_name=name, parent=top))
+    return Output(data={"help": page}, show=lambda out: click.echo(page))
+
+
+@command
+def completion(ctx: CommandContext, shell: str) -> Output:
+    """Print the script that completes verbs and options, made by click."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None, "click knows each shell among the choices"
+    try:
+        script = kind(program(), {}, "ricordo", _COMPLETION).source()
+    except RuntimeError as error:  # an old bash
+        raise UnavailableError(str(error)) from error
+
+    def show(out: Console) -> None:
+        click.echo(script)
+        ctx.hint(f"To use it in every new {shell}: ricordo completion {shell} >> {_SHELLS[shell]}")
+
+    return Output(data={"shell": shell, "script": script}, show=show)
+
+
+@command
+def config(ctx: CommandContext, action: str = "show", name: str | None = None, value: str | None = None) -> Output:
+    """Show the settings and where each was set, change one, or print a commented sample."""
+    if action == "sample":
+        text = settings.sample()
+        return Output(data={"sample": text}, show=lambda out: click.echo(text, nl=False))
+    if action == "set":
+        return _changed_setting(ctx, name, value)
+    if value is not None:
+        raise InvalidError("`config show` takes one name", hint="to change a setting: ricordo config set NAME VALUE")
+    rows = _settings_in_force(ctx)
+    if name is not None:
+        rows = [row for row in rows if row["name"] == name]
+        if not rows:
+            raise settings.unknown_setting(name)
+
+    def show(out: Console) -> None:
+        lines = table("setting", "value", "set by", "meaning")
+        for row in rows:
+            style = "bold" if row["set_by"] != "default" else ""
+            shown = one_line(str(row["value"]), most=30)
+            lines.add_row(
+                Text(row["name"], style), Text(shown), dim(row["set_by"].rpartition("/")[2]), dim(row["meaning"])
+            )
+        out.print(lines)
+        ctx.notice(f"File: {ctx.settings_file}{'' if ctx.settings_file.exists() else ' (not there yet)'}")
+        ctx.tip("To change one: ricordo config set NAME VALUE. `ricordo config sample` prints a whole file.")
+
+    return Output(data={"file": str(ctx.settings_file), "settings": rows}, show=show)
+
+
+def _settings_in_force(ctx: CommandContext) -> list[dict[str, Any]]:
+    in_force = ctx.settings()
+    given = settings.given(file=ctx.settings_file)
+    return [
+        {
+            "name": each.name,
+            "value": getattr(in_force, each.name),
+            "default": each.default,
+            "set_by": given[each.name][1] if each.name in given else "default",
+            "meaning": each.metadata["meaning"],
+        }
+        for each in fields(settings.Settings)
+    ]
+
+
+def _changed_setting(ctx: CommandContext, name: str | None, value: str | None) -> Output:
+    if name is None or value is None:
+        raise InvalidError("the name and the value are required", hint="ricordo config set NAME VALUE")
+    file = ctx.settings_file
+    now = settings.change(file, name, value)
+    overruled = settings.given(file=file)[name][1]
+    if overruled != str(file):
+        ctx.notice(f"{overruled} is set, and overrides it.")
+    done = Text.assemble(("Set: ", "green"), f"{name} = {now!r} in {file}")
+    return Output(
+        data={"name": name, "value": now, "file": str(file)}, show=lambda out: out.print(done, soft_wrap=True)
+    )
+
+
 def main(argv: Sequence[str]) -> int:
     """Run the command in the arguments; return the exit status.
 
@@ -67,7 +167,7 @@ def main(argv: Sequence[str]) -> int:
     replace_unprintable()
     as_json = "--json" in argv
     try:
-        status = program().main(list(argv), prog_name="ricordo", standalone_mode=False)
+        status = program().main(list(argv), prog_name="ricordo", complete_var=_COMPLETION, standalone_mode=False)
         return status if isinstance(status, int) else 0
     except RicordoError as error:
         _print_error(error.message, code=error.code, hint=error.hint, as_json=as_json)

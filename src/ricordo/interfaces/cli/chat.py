@@ -24,6 +24,9 @@ from ricordo.interfaces.serialize import resolve_id
 from ricordo.text.sentences import plural
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
+
     from ricordo.host import Conversation, ConversationState, Exchange
     from ricordo.model import Hit, Results
 
@@ -47,7 +50,8 @@ def chat(ctx: CommandContext, message: str | None = None) -> Output:
     finally:
         with ctx.status("Saving…"):
             chat.close()
-    return Output(data={"model": chat.model, "turns": chat.turns}, show=lambda out: None)
+    data = {"model": chat.model, "turns": chat.turns}
+    return Output(data=data, show=lambda out: None, exit_status=chat.exit_status)
 
 
 class _Chat:
@@ -66,9 +70,12 @@ class _Chat:
         # Background errors are reported in the chat, not between its lines.
         logging.getLogger("ricordo").addHandler(logging.NullHandler())
         self._ctx = ctx
+        self._is_single = False
         self._is_live = ctx.out.is_terminal and not ctx.options.as_json
         self._listed: list[Hit] = []
         self.turns: list[dict[str, object]] = []
+        self.exit_status = 0
+        """Of the first message that failed, unless a person was there to see it."""
         self._key = ConversationKey(owner=ctx.owner, chat=ctx.chat or "", channel="terminal")
         self._conversation: Conversation | None = None
         self._answering: asyncio.Task[None] | None = None
@@ -132,6 +139,7 @@ class _Chat:
 
     def greet(self, *, is_single: bool) -> None:
         """Print what is needed to begin, and no more."""
+        self._is_single = is_single
         if self.model is None:
             self._ctx.err.print(dim(self._ctx.spec["no_model"]), soft_wrap=True)
         elif self._is_live and not is_single:
@@ -183,6 +191,8 @@ class _Chat:
             else:
                 self._say(text)
         except RicordoError as error:
+            if not (self._is_live and sys.stdin.isatty()) or self._is_single:
+                self.exit_status = self.exit_status or error.exit_status
             if self._ctx.options.as_json:
                 self.turns.append({"text": text, "error": {"code": error.code, "message": error.message}})
             message = Text.assemble((safe(error.message), "red"), dim(f"  {safe(error.hint)}"))
@@ -193,19 +203,18 @@ class _Chat:
     def _say(self, text: str) -> None:
         out, is_stopped, as_json = self._ctx.out, False, self._ctx.options.as_json
         try:
-            for piece in self._answer(text):
-                if not as_json:
-                    out.print(Text(safe(piece)), end="", soft_wrap=True)
-                    out.file.flush()
+            with contextlib.nullcontext() if as_json else _Page(out) as page:
+                for piece in self._answer(text):
+                    if page is not None:
+                        page.write(safe(piece))
         except KeyboardInterrupt:
             is_stopped = True
-        finally:
-            if not as_json:
-                out.print()
         last = self._last
         if last is not None:
             said = {"answer": last.answer, "session": last.session, "recalled": last.context, "ended": last.ended}
-            self.turns.append({"text": text, **said})
+            self.turns.append({"text": text, **said, **({"did": last.did} if last.did else {})})
+            for each in last.did:
+                self._ctx.notice(each)
             for each in last.problems:
                 self._ctx.notice(each)
         if is_stopped:
@@ -341,6 +350,62 @@ class _Chat:
         self._run(mark())
         off = "Off the record: nothing is stored from here on, until /on-the-record."
         self._ctx.notice(off if is_off else "On the record: what is said from here on is stored again.")
+
+
+class _Page:
+    """Prints an answer as it arrives: at a terminal as Markdown, wrapped between words; elsewhere as it is.
+
+    A paragraph is drawn again with each piece until it ends; only then does it scroll up.
+    """
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._text = ""
+        self._live: Live | None = None
+
+    def __enter__(self) -> _Page:
+        return self
+
+    def write(self, piece: str) -> None:
+        if not self._out.is_terminal:
+            self._out.print(Text(piece), end="", soft_wrap=True)
+            self._out.file.flush()
+            return
+        self._text += piece
+        while (end := _end_of_block(self._text)) is not None:
+            block, self._text = self._text[:end], self._text[end:].lstrip("\n")
+            self._show(block)
+            self._end()
+            self._out.print()
+        if self._text.strip():
+            self._show(self._text)
+
+    def _show(self, text: str) -> None:
+        from rich.live import Live
+        from rich.markdown import Markdown
+
+        if self._live is None:
+            self._live = Live(console=self._out, auto_refresh=False, vertical_overflow="visible")
+            self._live.start()
+        self._live.update(Markdown(text), refresh=True)
+
+    def _end(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+        if not self._out.is_terminal:
+            self._out.print()
+
+
+def _end_of_block(text: str) -> int | None:
+    """Return where the first finished paragraph ends; a blank line within a fence does not end one."""
+    end = text.find("\n\n")
+    while end >= 0 and text[:end].count("```") % 2:
+        end = text.find("\n\n", end + 2)
+    return end if end >= 0 else None
 
 
 def _next(pieces: queue.SimpleQueue[str | BaseException | None]) -> str | BaseException | None:

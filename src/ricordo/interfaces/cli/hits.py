@@ -36,8 +36,8 @@ def _texts() -> Mapping[str, Any]:
     return tomllib.loads((files("ricordo.interfaces.cli") / "signals.toml").read_text(encoding="utf-8"))
 
 
-def listing(out: Console, question: str, results: Results) -> None:
-    """Print the hits as a numbered list, or that there are none."""
+def listing(out: Console, question: str, results: Results, *, below: Collection[str] = ()) -> None:
+    """Print the hits as a numbered list, or that there are none; those `below` the relevance floor are dimmed."""
     if not results.hits:
         out.print(Text(f"Nothing in the memory answers “{one_line(question, most=100)}”."))
         return
@@ -47,9 +47,11 @@ def listing(out: Console, question: str, results: Results) -> None:
     grid.add_column(justify="right", style="dim", no_wrap=True)
     grid.add_column()
     for number, hit in enumerate(results.hits, start=1):
-        grid.add_row(str(number), content(hit, terms))
+        is_below, why = hit.id in below, reason(hit, terms, interval=interval)
+        grid.add_row(str(number), dim(content(hit, frozenset()).plain) if is_below else content(hit, terms))
         grid.add_row("", dim(_circumstances(hit)))
-        grid.add_row("", Text.assemble((reason(hit, terms, interval=interval), "cyan"), ("  " + safe(hit.id), "dim")))
+        found = (f"{why}, probably not relevant", "dim") if is_below else (why, "cyan")
+        grid.add_row("", Text.assemble(found, ("  " + safe(hit.id), "dim")))
         if number < len(results.hits):
             grid.add_row("", "")
     out.print(grid)

@@ -83,7 +83,7 @@ def archive(ctx: CommandContext, nodes: Sequence[Node], *, totals: Mapping[str, 
     ctx.out.print(lines)
     if totals:
         ctx.out.print(dim("In all: " + ", ".join(f"{count:,} {reason}" for reason, count in totals.items())))
-    ctx.hint("`ricordo restore ID` brings one back.")
+    ctx.tip("`ricordo restore ID` brings one back.")
 
 
 @view("weak")
@@ -98,7 +98,7 @@ def weak(ctx: CommandContext, found: Sequence[Weak]) -> None:
         fate = "then archived" if each.leaves_at is not None else "ranks lower" if each.fading == "sinks" else "stays"
         lines.add_row("", "", dim(f"{each.why}, {fate}"))
     ctx.out.print(lines)
-    ctx.hint("`ricordo confirm ID` keeps one permanently, `ricordo reinforce ID` for longer.")
+    ctx.tip("`ricordo confirm ID` keeps one permanently, `ricordo reinforce ID` for longer.")
 
 
 def retention_bar(part: float) -> Text:

@@ -9,7 +9,7 @@ import json
 import sys
 import tomllib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -115,7 +115,12 @@ class CommandContext:
         """
         if self.options.config is not None and not self.options.config.is_file():
             raise InvalidError(f"the file {self.options.config} does not exist", hint="check --config")
-        return load(file=self.options.config or Path(self.location).expanduser().parent / "ricordo.toml")
+        return load(file=self.settings_file)
+
+    @property
+    def settings_file(self) -> Path:
+        """The file of the settings: the given one, or `ricordo.toml` beside the store."""
+        return self.options.config or Path(self.location).expanduser().parent / "ricordo.toml"
 
     @property
     def zone(self) -> ZoneInfo:
@@ -206,6 +211,21 @@ class CommandContext:
         if self.out.is_terminal and not self.options.as_json:
             self.err.print(dim(text))
 
+    def tip(self, text: str) -> None:
+        """Print a hint the first time only: who has read it once, knows it."""
+        if not self.out.is_terminal or self.options.as_json:
+            return
+        from platformdirs import user_state_path
+
+        known = user_state_path("ricordo", appauthor=False) / "tips.txt"
+        with suppress(OSError):
+            if known.exists() and text in known.read_text(encoding="utf-8").splitlines():
+                return
+            known.parent.mkdir(parents=True, exist_ok=True)
+            with known.open("a", encoding="utf-8") as file:
+                file.write(f"{text}\n")
+        self.hint(text)
+
     @contextmanager
     def waiting(self) -> Iterator[Progress | None]:
         """Show that the verb is at work, if it takes long: a text, or a progress bar, which the method reports to."""
@@ -253,8 +273,14 @@ def view(*verbs: str) -> Callable[[W], W]:
     return register
 
 
+_HELP_NAMES: Mapping[str, Any] = {"help_option_names": ["-h", "--help"]}
+
+
 class Program(click.Group):
     """The program. A verb is built when it is asked for: one takes 1 ms, all of them 35."""
+
+    def __init__(self, name: str, **given: Any) -> None:
+        super().__init__(name, context_settings=dict(_HELP_NAMES), **given)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_panels())
@@ -271,14 +297,20 @@ class Program(click.Group):
         panels: dict[str, list[tuple[str, ...]]] = {}
         for verb, panel in _panels().items():
             panels.setdefault(panel, []).append((verb, _VERBS[verb]["summary"].partition("\n\n")[0]))
-        return help_page(ctx, _parameters_by_panel(ctx) | panels)
+        return help_page(ctx, panels | _parameters_by_panel(ctx))
 
 
 class _Verb(click.Command):
     def __init__(self, verb: str) -> None:
         taken = [parameter(name, _words(verb, name)) for name in _VERBS[verb].get("takes", ())]
         summary = inspect.cleandoc(_VERBS[verb]["summary"])
-        super().__init__(verb, callback=_runner(verb), params=[*taken, *common_parameters()], help=summary)
+        super().__init__(
+            verb,
+            callback=_runner(verb),
+            params=[*taken, *common_parameters()],
+            help=summary,
+            context_settings=dict(_HELP_NAMES),
+        )
 
     def get_help(self, ctx: click.Context) -> str:
         return help_page(ctx, _parameters_by_panel(ctx))
@@ -439,6 +471,7 @@ def parameter(name: str, words: Mapping[str, Any]) -> click.Parameter:
     given |= {"default": words["default"]} if "default" in words else {}
     if words.get("argument", is_required):
         metavar = words.get("metavar", name.upper())
+        metavar = metavar if is_required or metavar.startswith("[") else f"[{metavar}]"
         return click.Argument([name], nargs=-1 if is_list else 1, type=_type(kind, words), metavar=metavar, **given)
     option = words.get("name", f"--{name.replace('_', '-')}")
     if kind == "flag":

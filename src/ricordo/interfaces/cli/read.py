@@ -22,7 +22,11 @@ async def search(
     ctx: CommandContext, memory: Memory, text: str, trace: bool = False, why_not: str | None = None, **given: Any
 ) -> Output:
     results = await memory.search(text, trace=True, why_not=why_not, **given)
-    return _results(ctx, text, results, traced=trace or why_not is not None, whole=trace)
+    below: frozenset[str] = frozenset()
+    if ctx.out.is_terminal and not ctx.options.as_json and not given.get("only_relevant"):
+        above = await memory.search(text, **{**given, "only_relevant": True})
+        below = frozenset(results.ids) - frozenset(above.ids)
+    return _results(ctx, text, results, traced=trace or why_not is not None, whole=trace, below=below)
 
 
 @command
@@ -30,19 +34,31 @@ async def query(ctx: CommandContext, memory: Memory, keywords: str, limit: int) 
     return _results(ctx, keywords, await memory.query(keywords, limit=limit), traced=False)
 
 
-def _results(ctx: CommandContext, question: str, results: Results, *, traced: bool, whole: bool = True) -> Output:
-    """Show hits with their whole trace, or only with what happened to the memory that was expected."""
+def _results(
+    ctx: CommandContext,
+    question: str,
+    results: Results,
+    *,
+    traced: bool,
+    whole: bool = True,
+    below: frozenset[str] = frozenset(),
+) -> Output:
+    """Show hits with their whole trace, or only with what happened to the memory that was expected.
+
+    Args:
+        below: the ids of hits below the relevance floor, which are dimmed.
+    """
     for part in results.degraded:
         ctx.notice(f"Part of the search was not available: {safe(part)}")
 
     def show(out: Console) -> None:
-        hits.listing(out, question, results)
+        hits.listing(out, question, results, below=below)
         if traced and results.trace is not None:
             if whole:
                 hits.trace(out, results, results.trace)
             hits.absence(out, results, results.trace)
         elif results.trace is not None and results.hits:
-            ctx.hint("Why these? Add --trace.")
+            ctx.tip("Why these? Add --trace.")
 
     return Output(data=results if traced else replace(results, trace=None), show=show)
 

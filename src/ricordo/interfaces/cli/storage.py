@@ -64,6 +64,15 @@ def _totals(found: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in found.items())
 
 
+@view("undo")
+def _show_undo(ctx: CommandContext, commit: Commit) -> None:
+    is_done = commit.seq > 0
+    done = Text("Undone: " if is_done else "Would be undone: ", "green" if is_done else "bold")
+    ctx.out.print(done.append(safe(commit.words or "what is not the text of a memory"), ""))
+    if is_done:
+        ctx.out.print(dim(f"`ricordo undo {commit.seq}` reverses this."))
+
+
 @view("log")
 def _show_log(ctx: CommandContext, commits: Sequence[Commit]) -> None:
     if not commits:
@@ -72,7 +81,8 @@ def _show_log(ctx: CommandContext, commits: Sequence[Commit]) -> None:
     lines = table("change", "when", "by", "what")
     for commit in commits:
         reason = "" if commit.reason == commit.origin else f": {commit.reason}"
-        who, what = one_line(commit.actor, most=30), one_line(commit.origin + reason)
+        words = f"  {commit.words}" if commit.words else ""
+        who, what = one_line(commit.actor, most=30), one_line(commit.origin + reason + words)
         lines.add_row(str(commit.seq), minute(commit.at, ctx.zone), Text(who), Text(what))
     ctx.out.print(lines)
 

@@ -210,6 +210,7 @@ def fields(rows: Iterable[tuple[str, Text]]) -> Table:
 
 
 _COUNTED = {"closed": "in the archive", "people": "people and things", "commits": "changes"}
+_ONE = {"people and things": "person or thing", "in the archive": "in the archive"}
 
 
 def counts(report: object, names: Iterable[str]) -> Table:
@@ -217,7 +218,8 @@ def counts(report: object, names: Iterable[str]) -> Table:
     made = Table.grid(padding=(0, 2))
     for name in names:
         if count := getattr(report, name):
-            made.add_row(Text(f"{count:>9,}"), dim(_COUNTED.get(name, name)))
+            words = _COUNTED.get(name, name)
+            made.add_row(Text(f"{count:>9,}"), dim(_ONE.get(words, words[:-1]) if count == 1 else words))
     return made
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,7 +17,7 @@ from ricordo.errors import InvalidError, NotFoundError
 from ricordo.interfaces.cli import nodes
 from ricordo.interfaces.cli.options import CommandContext, command, view
 from ricordo.interfaces.cli.terminal import Output, dim, one_line, progress_bar, safe, short_id, table, with_article
-from ricordo.interfaces.serialize import match_end
+from ricordo.interfaces.serialize import HELD_NOTICE, match_end
 from ricordo.model import Decision, ErasureReport, Node, Outdated, Review, ReviewKind
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ async def _stored(
             done, asks = ("replaces", "can reverse this") if older.is_closed else _DOUBTED
             out.print(dim(f"It {done}: {one_line(older.content, most=100)}  (`ricordo review` {asks})"))
         if node.type != "episodic":
-            ctx.hint('To find it: ricordo search "..."')
+            ctx.tip('To find it: ricordo search "..."')
 
     return Output(data=node, show=show)
 
@@ -118,40 +119,56 @@ async def forget(ctx: CommandContext, memory: Memory, id: str, reason: str | Non
 @command
 async def erase(
     ctx: CommandContext, memory: Memory, everything: bool, dry_run: bool, yes: bool, **given: Any
-) -> ErasureReport:
+) -> Output:
     owner = memory.scope.owner if everything else None
+    report, told = None, {}
     if dry_run or not yes:
         report = await memory.erase(owner=owner, dry_run=True, **given)
-        if dry_run:
-            return report
-        _confirm_erasure(ctx, report)
-    with progress_bar(ctx.err, "Erasing") as progress:
-        return await memory.erase(owner=owner, progress=progress, **given)
+        told = await _told(memory, report)
+    if not yes and not dry_run and not _confirms_erasure(ctx, report, told):
+        data = {"erased": False}
+        return Output(data=data, show=lambda out: out.print("Nothing was erased."), exit_status=1)
+    if not dry_run:
+        with progress_bar(ctx.err, "Erasing") as progress:
+            report = await memory.erase(owner=owner, progress=progress, **given)
+    return Output(data=report, show=lambda out: _print_erasure(out, report, told if dry_run else {}))
 
 
-def _confirm_erasure(ctx: CommandContext, report: ErasureReport) -> None:
-    """Raises:
-    InvalidError: Standard input is not a terminal, so that no one can confirm.
-    click.Abort: The answer is no.
+async def _told(memory: Memory, report: ErasureReport) -> dict[str, str]:
+    """Return the first words of what would be erased, by id: an id alone says nothing to a person."""
+    ids = [id for each in report.erased for id in each.ids[:_SHOWN_IDS]]
+    told: dict[str, str] = {}
+    for id in ids:
+        with suppress(NotFoundError):  # an entity or a session
+            node = await memory.get(id)
+            told[id] = HELD_NOTICE if node.closed_reason == "quarantined" else one_line(node.content, most=100)
+    return told
+
+
+def _confirms_erasure(ctx: CommandContext, report: ErasureReport | None, told: Mapping[str, str]) -> bool:
+    """Return whether the person at the terminal agrees.
+
+    Raises:
+        InvalidError: Standard input is not a terminal, so that no one can confirm.
     """
     if ctx.options.as_json or not (sys.stdin.isatty() and ctx.err.is_terminal):
         raise InvalidError("erase needs a confirmation", hint="use --yes, or --dry-run to see what would be erased")
-    _print_erasure(ctx.err, report)
-    click.confirm("Erase this permanently?", abort=True, err=True)
+    _print_erasure(ctx.err, report, told)
+    return click.confirm("Erase this permanently?", err=True)
 
 
-@view("erase")
-def _show_erasure(ctx: CommandContext, report: ErasureReport) -> None:
-    _print_erasure(ctx.out, report)
-
-
-def _print_erasure(out: Console, report: ErasureReport) -> None:
-    if not report.erased:
+def _print_erasure(out: Console, report: ErasureReport | None, told: Mapping[str, str]) -> None:
+    if report is None or not report.erased:
         out.print("There is nothing to erase.")
         return
     lines = table("what", "how many", "which")
     for each in report.erased:
-        lines.add_row(each.kind, f"{each.count:,}", _id_list(each.ids, each.count))
+        known = [id for id in each.ids if id in told]
+        lines.add_row(each.kind, f"{each.count:,}", Text(told[known[0]]) if known else _id_list(each.ids, each.count))
+        for id in known[1:]:
+            lines.add_row("", "", Text(told[id]))
+        if known and each.count > len(known):
+            lines.add_row("", "", dim(f"and {each.count - len(known):,} more"))
     out.print(Text("Would be erased:" if report.dry_run else "Erased:", style="bold"))
     out.print(lines)
     for kept in report.kept:
@@ -224,7 +241,7 @@ def _list_quarantine(ctx: CommandContext, found: Sequence[Review]) -> None:
         because = one_line(", ".join(held.reasons), most=44)
         lines.add_row(short_id(held.id), held.newer.origin, because, Text(one_line(held.newer.content)))
     ctx.out.print(lines)
-    ctx.hint("Look at one: ricordo quarantine show ID. Decide: approve ID, or refuse ID.")
+    ctx.tip("Look at one: ricordo quarantine show ID. Decide: approve ID, or refuse ID.")
 
 
 async def _held(memory: Memory, given: str) -> Review:
