@@ -187,6 +187,8 @@ class BackgroundWorker:
             await self._tell_step()
             pause = 0 if busy else min(pause + 1, 10)
             if busy:
+                if self.fresh > noted:  # somebody is writing
+                    await self._gather()
                 continue
             self.fresh -= noted
             if self.fresh == 0:
@@ -208,6 +210,11 @@ class BackgroundWorker:
         """
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), seconds)
+            await self._gather()
+
+    async def _gather(self) -> None:
+        """Wait a little for more writes, unless a caller waits for what was written."""
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._urgent.wait(), _GATHER_S)
 
     async def _hold(self) -> bool:
