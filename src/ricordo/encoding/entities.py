@@ -30,6 +30,7 @@ from ricordo.model import (
     Scope,
 )
 from ricordo.storage import Snapshot, entity_meant
+from ricordo.storage.values import Named
 from ricordo.text.analyzer import name_key
 from ricordo.text.entity_recognition import plainly_named
 from ricordo.text.names import (
@@ -119,6 +120,7 @@ class EntityResolver:
         self._scope = scope
         self._now = now
         self._found: dict[str, Entity] = {}
+        self._stored: dict[str, Named] = {}
         self._types: dict[str, EntityType] = {}
         self._new: dict[str, Entity] = {}
         self._put: dict[str, Entity] = {}
@@ -154,14 +156,19 @@ class EntityResolver:
         """Return the one entity of exactly this name; None if there are none or several."""
         if new := [each for each in self._new.values() if likeness(name, each.name) == "same"]:
             return new[0]
-        found = self._snapshot.entities.named(self._scope, name)
+        found = self._named_in_store(name)
         return found.entities[0] if found.by == "same" and found.is_clear else None
+
+    def _named_in_store(self, name: str) -> Named:
+        if name not in self._stored:
+            self._stored[name] = self._snapshot.entities.named(self._scope, name)
+        return self._stored[name]
 
     def _known(self, name: str) -> Entity | None:
         for entity in self._new.values():
             if any(likeness(name, each) == "same" for each in (entity.name, *entity.aliases)):
                 return entity
-        found = self._snapshot.entities.named(self._scope, name)
+        found = self._named_in_store(name)
         if found.by in ("same", "relation") and not found.is_clear:
             several = ", ".join(f"{entity.name} ({entity.id})" for entity in found.entities)
             raise InvalidError(f"about: {name!r} may be any of {several}", hint="give the name or the id")

@@ -454,9 +454,11 @@ def _coefficients() -> dict[str, dict[str, float]]:
 
 
 @cache
-def _at_best() -> dict[str, float]:
-    """Return the features of a pair for which all that two texts can say speaks."""
-    return {name: 1.0 for name in FEATURES if _coefficients()["words"][name] > 0}
+def _could_tell(rivals: float, rarity: float) -> bool:
+    """Return whether words can tell of a change in this context, if all that two texts can say speaks for it."""
+    weights, least = _coefficients()["words"], _coefficients()["least"]["words"]
+    best = {name: 1.0 for name in FEATURES if weights[name] > 0}
+    return _likelihood(best | {"rivals": rivals, "rarity": rarity}, weights) >= least
 
 
 Said: TypeAlias = tuple[str, str | None]
@@ -523,7 +525,7 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     """
     kind = "meaning" if "meaning" in context else "words"
     weights, least = _coefficients()[kind], _coefficients()["least"]
-    if kind == "words" and _likelihood({**_at_best(), **context}, weights) < least[kind]:
+    if kind == "words" and not _could_tell(context["rivals"], context["rarity"]):
         return None  # among so many facts with the same words, whatever it says
     before, after = topics(old[0]), topics(new[0])
     shared = [word for word in after.words if before.likeness(word.stems)]
