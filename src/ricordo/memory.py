@@ -22,6 +22,7 @@ from ricordo.forgetting import erase as erasure
 from ricordo.forgetting import forget, gc
 from ricordo.forgetting.upkeep import Upkeep
 from ricordo.model import (
+    Answer,
     Archive,
     ArchiveReport,
     Backup,
@@ -65,6 +66,7 @@ from ricordo.model import (
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress, Reranker
 from ricordo.retrieval import context as context_
 from ricordo.retrieval import inspection, service
+from ricordo.retrieval.hits import may_be_quoted
 from ricordo.retrieval.query import Request, checked_limit, checked_name, checked_position
 from ricordo.rights import Holder, allows, governed, narrowed, require
 from ricordo.settings import Settings
@@ -118,8 +120,7 @@ class Memory:
                 store continues to answer. "stored" means the one of last time.
             model: the language model that turns conversations into knowledge: "openai:MODEL", "anthropic:MODEL",
                 "ollama:MODEL", "http://.../v1#MODEL", "file:PATH.gguf", any object of the `LanguageModel` protocol, or
-                None. It is used for nothing else, and never while a caller waits for an answer, unless it is the
-                reranker.
+                None. It also answers in `ask`, and rates hits if it is the reranker; otherwise no caller waits for it.
             reranker: rates the best memories of each search: "cohere:MODEL", "jina:MODEL", "http://.../v1#MODEL" or
                 "http://..." for a server with a /rerank route, "cross-encoder:MODEL", "llm" for the language model
                 (only in searches with `rerank=True`), or any object of the `Reranker` protocol. None means the
@@ -866,6 +867,29 @@ class Memory:
             InvalidError: an argument is invalid.
         """
         return await context_.brief(self._asking, prompt, budget=budget, session=session, as_of=as_of)
+
+    async def ask(self, question: str, *, limit: int = 12) -> Answer:
+        """Answer a question from what is remembered alone: each sentence with the memories it rests on. A sentence of
+        the language model that they do not support is left out. Nothing of the answer is stored.
+
+        Without a model, if the model fails, and for callers who speak for a tool or a page, the best passages answer
+        for themselves.
+
+        Args:
+            limit: the most memories to look at.
+
+        Raises:
+            InvalidError: an argument is invalid.
+        """
+        from ricordo.consolidation import answers
+
+        results = await self.search(question, type="any", only_relevant=True, limit=limit)
+        context = self._opened.consolidation_context(self._scope)
+        if not allows("ask.model", self._holder):
+            context = replace(context, model=None)
+        hits = [hit for hit in results.hits if may_be_quoted(hit)]
+        given = await answers.answer(replace(context, scope=self._scope), question, hits)
+        return replace(given, degraded=(*results.degraded, *given.degraded))
 
     async def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
         """Return a memory by its id, closed ones too; with `as_of` (as in `search`), as it was then.

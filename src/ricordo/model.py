@@ -35,7 +35,9 @@ ClosedReason = Literal[
 ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine", "session"]
 Decision = Literal["replace", "keep both", "keep old", "approve", "refuse"]
 Trust = Literal["user", "agent", "import", "tool", "web"]
-RunKind = Literal["consolidation", "replay", "extraction", "reflection", "enrichment", "causes", "summary", "search"]
+RunKind = Literal[
+    "consolidation", "replay", "extraction", "reflection", "enrichment", "causes", "summary", "search", "answer"
+]
 RunState = Literal["done", "failed", "proposed", "dry", "undone"]
 RunItemKind = Literal[
     "added",
@@ -1063,6 +1065,53 @@ class ContextLine:
     text: str
     id: str | None = None
     at: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSentence:
+    """A sentence of an answer.
+
+    Attributes:
+        ids: of the memories it rests on.
+        support: `stated` if a memory says just that; `drawn` if it is in other words, so that only the memories
+            themselves can tell.
+    """
+
+    text: str
+    ids: tuple[str, ...]
+    support: Literal["stated", "drawn"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradiction:
+    """Ids of two memories that contradict each other, while nobody has decided which of them holds."""
+
+    newer: str
+    older: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the memories say to a question.
+
+    Attributes:
+        text: its sentences; "" if the memories do not answer.
+        known: whether the memories answer.
+        hits: the memories that were looked at, best first.
+        contradictions: among these memories.
+        model: the language model that wrote it; None if the sentences are the best passages, word for word.
+        cut: how many sentences of the model were left out, because no memory supports them.
+        degraded: why the model did not take part, if it failed.
+    """
+
+    text: str = ""
+    known: bool = False
+    sentences: tuple[AnswerSentence, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    model: str | None = None
+    cut: int = 0
+    degraded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

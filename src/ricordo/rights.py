@@ -77,6 +77,8 @@ RIGHTS: Mapping[str, Right] = {
     "query": _READS,
     "context": _READS,
     "context_parts": _READS,
+    "ask": _READS,
+    "ask.model": Right("read", "agent"),  # it costs the owner's tokens
     "get": _READS,
     "list": _READS,
     "entity": _READS,

@@ -8,6 +8,7 @@ from types import TracebackType
 from ricordo.loop_thread import Portal
 from ricordo.memory import Memory as AsyncMemory
 from ricordo.model import (
+    Answer,
     Archive,
     ArchiveReport,
     Backup,
@@ -301,6 +302,11 @@ class Memory:
         as_of: datetime | str | int | None = None,
     ) -> Context:
         """Return the block of `context` together with its parts: facts, people, what was said, and the evidence."""
+
+    def ask(self, question: str, *, limit: int = 12) -> Answer:
+        """Answer a question from what is remembered alone: each sentence with the memories it rests on. A sentence
+        of the language model that they do not support is left out. Nothing of the answer is stored.
+        """
 
     def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
         """Return a memory by its id, closed ones too; with `as_of` (as in `search`), as it was then."""

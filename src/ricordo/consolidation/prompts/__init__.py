@@ -89,6 +89,17 @@ def reflection(memories: Sequence[tuple[str, str, str]], *, span: str) -> list[T
     return _asking("reflect.1", lines, before=f"Learnt {span}.")
 
 
+def answering(question: str, lines: Sequence[str], undecided: Sequence[str], *, day: str) -> list[Turn]:
+    """Ask a question of memories.
+
+    Args:
+        lines: one for each memory, beginning with its handle.
+        undecided: lines that say which of them contradict each other.
+        day: today, ISO 8601.
+    """
+    return _asking("answer.1", [*lines, *undecided], before=f"Today is {day}. The question: {one_line(question)}")
+
+
 def _asking(name: str, lines: Sequence[str], *, before: str = "") -> list[Turn]:
     """Return instructions, and lines of data between two marks."""
     mark = _mark(lines)

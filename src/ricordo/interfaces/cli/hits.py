@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ricordo.interfaces.cli.terminal import dim, fields, one_line, safe
-from ricordo.model import Hit, Results, Share, SignalName, Trace
+from ricordo.model import Answer, Hit, Results, Share, SignalName, Trace
 from ricordo.text.analyzer import index_terms
 from ricordo.trust import is_untrusted, label
 
@@ -55,6 +55,33 @@ def listing(out: Console, question: str, results: Results, *, below: Collection[
         if number < len(results.hits):
             grid.add_row("", "")
     out.print(grid)
+
+
+def answer(out: Console, question: str, answer: Answer) -> None:
+    """Print the sentences of an answer, and the memories they rest on by number."""
+    if not answer.known:
+        out.print(Text(f"Nothing in the memory answers “{one_line(question, most=100)}”."))
+        return
+    cited = list(dict.fromkeys(id for each in answer.sentences for id in each.ids))
+    numbers = {id: number for number, id in enumerate(cited, start=1)}
+    if answer.model is not None:
+        said = Text()
+        for each in answer.sentences:
+            said.append(safe(each.text))
+            said.append(f" [{', '.join(str(numbers[id]) for id in each.ids)}]", style="cyan")
+            said.append("" if each.support == "stated" else " (in the model's words)", style="dim").append(" ")
+        out.print(said, end="\n\n")
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(justify="right", style="cyan", no_wrap=True)
+    grid.add_column()
+    terms = frozenset(index_terms(question))
+    for hit in sorted((hit for hit in answer.hits if hit.id in numbers), key=lambda hit: numbers[hit.id]):
+        grid.add_row(str(numbers[hit.id]), content(hit, terms))
+        grid.add_row("", dim(f"{_circumstances(hit)}  {safe(hit.id)}"))
+    out.print(grid)
+    for open_pair in answer.contradictions:
+        pair = " and ".join(str(numbers.get(id, id)) for id in (open_pair.newer, open_pair.older))
+        out.print(Text(f"{pair} contradict each other; `ricordo review` decides.", style="yellow"))
 
 
 def content(hit: Hit, terms: frozenset[str]) -> Text:

@@ -79,6 +79,19 @@ async def context(ctx: CommandContext, memory: Memory, prompt: str, **given: Any
 
 
 @command
+async def ask(ctx: CommandContext, memory: Memory, question: str, limit: int) -> Output:
+    with ctx.waiting():
+        answer = await memory.ask(question, limit=limit)
+    for part in answer.degraded:
+        ctx.notice(f"Not available: {safe(part)}")
+    if answer.cut:
+        ctx.notice(f"Sentences of the model that no memory supports, left out: {answer.cut}.")
+    elif answer.known and answer.model is None:
+        ctx.notice("These passages answer best; a language model (--model) would answer in a sentence.")
+    return Output(data=answer, show=lambda out: hits.answer(out, question, answer))
+
+
+@command
 async def show(ctx: CommandContext, memory: Memory, **given: Any) -> Output:
     why = await memory.explain(**given)
     return Output(data=why.node, show=lambda out: nodes.card(ctx, why))

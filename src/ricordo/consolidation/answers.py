@@ -1,0 +1,178 @@
+"""Answers from what is remembered: a model writes them, code checks each sentence against the memories it cites.
+
+Nothing of an answer is stored. Without a model, or if it fails, the best passages answer for themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from ricordo.consolidation import prompts
+from ricordo.consolidation.context import (
+    ConsolidationContext,
+    Spent,
+    as_shown,
+    ask_model,
+    batches,
+    failure_reason,
+    new_run,
+    note_outcome,
+    prompt_room,
+    require_model,
+)
+from ricordo.consolidation.evidence import doubt, new_values
+from ricordo.errors import RicordoError
+from ricordo.model import Answer, AnswerSentence, Contradiction, Hit, Node
+from ricordo.storage import Snapshot
+from ricordo.text.analyzer import index_terms, question_terms
+from ricordo.text.languages import languages_of
+
+_PROMPT = "answer.1"
+_MAX_SENTENCES = 8
+_PASSAGES = 3
+_MOST_NEW_WORDS = 0.5
+"""A sentence with more content words than this share that no cited memory has is not taken from them."""
+
+Support = Literal["stated", "drawn", "none"]
+
+
+class ProposedSentence(BaseModel, extra="ignore"):
+    text: str
+    evidence: list[str]
+
+
+class ProposedAnswer(BaseModel, extra="ignore"):
+    """An answer from memories."""
+
+    known: bool
+    sentences: list[ProposedSentence] = Field(max_length=40)
+
+
+async def answer(context: ConsolidationContext, question: str, hits: Sequence[Hit]) -> Answer:
+    """Answer a question from the memories that a search found relevant, best first.
+
+    Args:
+        hits: without those that must not be quoted.
+    """
+    found, contradictions = await context.store.read(lambda tx: _remembered(tx, context, hits))
+    kept = tuple(hit for hit in hits if hit.id in found)
+    if not kept:
+        return Answer()
+    if context.model is None:
+        return _passages(kept, contradictions)
+    run = new_run(context, "answer", prompt=_PROMPT)
+    spent = Spent(run=run)
+    try:
+        shown = _that_fit(context, [(hit, found[hit.id]) for hit in kept])
+        turns = prompts.answering(question, _lines(shown), _undecided(shown, contradictions), day=context.day())
+        proposed = await ask_model(context, turns, ProposedAnswer, spent)
+    except RicordoError as error:
+        reason = failure_reason(error)
+        await note_outcome(context, replace(run, state="failed", reason=reason))
+        return replace(_passages(kept, contradictions), degraded=(f"model: {reason}",))
+    await note_outcome(context, run)
+    handed_out = {f"m{number}": node for number, (_, node) in enumerate(shown, 1)}
+    sentences = checked(question, proposed, handed_out)
+    written = len(proposed.sentences) if proposed.known else 0
+    return Answer(
+        text=" ".join(each.text for each in sentences),
+        known=bool(sentences),
+        sentences=sentences,
+        hits=kept,
+        contradictions=contradictions,
+        model=context.model.name,
+        cut=written - len(sentences),
+    )
+
+
+def _remembered(
+    snapshot: Snapshot, context: ConsolidationContext, hits: Sequence[Hit]
+) -> tuple[dict[str, Node], tuple[Contradiction, ...]]:
+    """Return the memories of hits as a model may be shown them, and which of them contradict each other undecided."""
+    nodes = [node for hit in hits if (node := snapshot.nodes.get(context.scope, hit.id)) is not None]
+    shown = {node.id: node for node in as_shown(snapshot, nodes) if not context.rules.has_credential(node.content)}
+    by_key = {node.key: node for node in shown.values() if node.is_live}
+    pairs = snapshot.nodes.succession(by_key)
+    found = (
+        Contradiction(newer=by_key[newer].id, older=by_key[older].id)
+        for newer, older in pairs
+        if newer in by_key and older in by_key
+    )
+    return shown, tuple(found)
+
+
+def _that_fit(context: ConsolidationContext, found: Sequence[tuple[Hit, Node]]) -> list[tuple[Hit, Node]]:
+    room = prompt_room(require_model(context), context.tokens, _PROMPT)
+    return next(batches(found, lambda each: each[0].excerpt, room=room, most=len(found), tokens=context.tokens))
+
+
+def _lines(shown: Sequence[tuple[Hit, Node]]) -> list[str]:
+    return [
+        f"m{number} ({hit.event_time_iso[:10]}) {prompts.speaker_label(node)}: {prompts.one_line(hit.excerpt)}"
+        for number, (hit, node) in enumerate(shown, 1)
+    ]
+
+
+def _undecided(shown: Sequence[tuple[Hit, Node]], contradictions: Sequence[Contradiction]) -> list[str]:
+    handles = {node.id: f"m{number}" for number, (_, node) in enumerate(shown, 1)}
+    pairs = ((handles.get(each.newer), handles.get(each.older)) for each in contradictions)
+    return [
+        f"({newer} and {older} contradict each other; nobody has decided)" for newer, older in pairs if newer and older
+    ]
+
+
+def _passages(hits: Sequence[Hit], contradictions: tuple[Contradiction, ...]) -> Answer:
+    sentences = tuple(AnswerSentence(text=hit.excerpt, ids=(hit.id,), support="stated") for hit in hits[:_PASSAGES])
+    text = "\n".join(each.text for each in sentences)
+    return Answer(text=text, known=True, sentences=sentences, hits=tuple(hits), contradictions=contradictions)
+
+
+# what a model wrote
+
+
+def checked(question: str, proposed: ProposedAnswer, shown: Mapping[str, Node]) -> tuple[AnswerSentence, ...]:
+    """Return the sentences that the memories they cite support, each with these memories.
+
+    Args:
+        shown: the memories that were handed out, by handle.
+    """
+    if not proposed.known:
+        return ()
+    found = []
+    for each in proposed.sentences[:_MAX_SENTENCES]:
+        cited = [shown[handle] for handle in dict.fromkeys(each.evidence) if handle in shown]
+        text = prompts.one_line(each.text)
+        support = support_of(text, cited, question=question)
+        if support != "none":
+            ids = tuple(node.id for node in cited if support_of(text, [node], question=question) != "none")
+            found.append(AnswerSentence(text=text, ids=ids or tuple(node.id for node in cited), support=support))
+    return tuple(found)
+
+
+def support_of(sentence: str, cited: Sequence[Node], *, question: str) -> Support:
+    """Return whether memories state a sentence, say it in other words as far as words can tell, or do not say it.
+
+    What an answer takes from the question counts as said. Where the question, whose language an answer has, and the
+    memories are in different languages, only numbers can be compared.
+    """
+    if not sentence or not cited:
+        return "none"
+    as_said = [node if node.type == "episodic" else replace(node, role="user") for node in cited]
+    if not doubt(sentence, as_said):
+        return "stated"
+    shown = [f"{prompts.speaker_label(node)} {' '.join(node.about)} {node.content}" for node in cited]
+    new_names = new_values(f"- {sentence}", [*shown, question])
+    if all(languages_of(text) != languages_of(question) for text in shown):
+        return "none" if any(char.isdigit() for name in new_names for char in name) else "drawn"
+    if new_names:
+        return "none"
+    said, asked = ({term for text in texts for term in index_terms(text)} for texts in (shown, [question]))
+    wanted = question_terms(sentence)
+    told = [term for term in wanted if term not in asked]
+    # An answer in nothing but the question's words, such as a yes, has to have them from the memories.
+    new = sum(term not in said for term in told or wanted)
+    return "none" if new > _MOST_NEW_WORDS * len(told or wanted) else "drawn"

@@ -1,0 +1,190 @@
+"""`ask`: answers from memory alone, in which each sentence rests on memories."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from ricordo import Memory, Scope, UnavailableError
+from ricordo.language import ScriptedModel
+from ricordo.ports import Turn
+
+pytestmark = pytest.mark.asyncio
+
+_PEOPLE = ("Anna", "Boris", "Clara", "David", "Elena", "Farid", "Greta", "Hugo", "Irina", "Jonas")
+_FACTS = (
+    ("Where does {} work?", "{} works at Globex as an accountant"),
+    ("Where does {} live?", "{} lives in Lisbon near the harbour"),
+    ("What is {} allergic to?", "{} is allergic to walnuts"),
+    ("What instrument does {} play?", "{} plays the cello in an orchestra"),
+    ("What pet does {} have?", "{} has a tortoise called Ferdinand"),
+    ("What does {} drink in the morning?", "{} drinks black tea in the morning"),
+    ("What car does {} drive?", "{} drives a green Volvo"),
+    ("What language is {} learning?", "{} is learning Finnish at an evening school"),
+    ("Where did {} study?", "{} studied chemistry in Vienna"),
+    ("What sport does {} do?", "{} rows in the club on Sundays"),
+)
+
+
+def _handles(turns: Sequence[Turn]) -> dict[str, str]:
+    """Return the texts of the memories that a model is shown, by handle."""
+    shown = turns[-1].text
+    return dict(re.findall(r"^(m\d+) \([^)]*\) [^:]*: (.*)$", shown, flags=re.MULTILINE))
+
+
+async def test_citations_of_a_model_that_behaves_point_at_what_supports_them() -> None:
+    wanted = {q.format(who): fact.format(who) for who in _PEOPLE for q, fact in _FACTS}
+
+    def behave(turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
+        question = re.search(r"The question: (.*)", turns[-1].text)
+        assert question is not None
+        fact = wanted[question[1]]
+        found = [handle for handle, text in _handles(turns).items() if text == fact]
+        return {"known": bool(found), "sentences": [{"text": f"{fact}.", "evidence": found}] if found else []}
+
+    async with Memory.open(":memory:", embedder=None, model=ScriptedModel(behave)) as memory:
+        ids = {fact: (await memory.remember(fact)).id for fact in wanted.values()}
+        right = 0
+        for question, fact in wanted.items():
+            answer = await memory.ask(question)
+            right += [each.ids for each in answer.sentences] == [(ids[fact],)]
+        assert right == 100
+
+
+@pytest.mark.parametrize(
+    ("memory_text", "question", "invented"),
+    [
+        ("Anna works at Globex", "Where does Anna work?", "Anna works at Initech."),
+        ("Anna works at Globex", "Where does Anna work?", "Anna has worked at Globex since 2019."),
+        ("Anna works at Globex", "Where does Anna work?", "She earns a very good salary and travels a lot."),
+        ("Anna likes tea", "Does Anna live in Oslo?", "Anna lives in Oslo."),
+        ("Анна работает в Яндексе", "Где работает Анна?", "Анна работает в Газпроме."),
+        ("Анна работает в Яндексе", "Где работает Анна?", "Она получает большую зарплату и часто ездит в отпуск."),
+        ("Anna arbeitet bei Siemens", "Wo arbeitet Anna?", "Sie bekommt 5000 Euro im Monat."),
+        ("Anna trabaja en Telefónica", "¿Dónde trabaja Anna?", "Anna gana mucho dinero y viaja con frecuencia."),
+    ],
+)
+async def test_a_sentence_without_support_is_cut(memory_text: str, question: str, invented: str) -> None:
+    model = ScriptedModel(lambda *_: {"known": True, "sentences": [{"text": invented, "evidence": ["m1"]}]})
+    async with Memory.open(":memory:", embedder=None, model=model) as memory:
+        await memory.remember(memory_text)
+        answer = await memory.ask(question)
+        assert answer.hits, "the memory is found"
+        assert (answer.known, answer.text, answer.sentences, answer.cut) == (False, "", (), 1)
+
+
+@pytest.mark.parametrize(
+    ("memory_text", "question", "written"),
+    [
+        ("I moved to Lisbon in May", "Where do I live?", "The user lives in Lisbon."),
+        ("Anna works at Globex", "Does Anna still work at Globex?", "Anna does not work at Globex."),
+        ("Анна живёт в Берлине", "Where does Anna live?", "Anna lives in Berlin."),
+    ],
+)
+async def test_a_sentence_in_other_words_is_marked(memory_text: str, question: str, written: str) -> None:
+    model = ScriptedModel(lambda *_: {"known": True, "sentences": [{"text": written, "evidence": ["m1"]}]})
+    async with Memory.open(":memory:", model=model) as memory:
+        await memory.remember(memory_text)
+        answer = await memory.ask(question)
+        assert answer.hits, "the memory is found"
+        assert [each.support for each in answer.sentences] == ["drawn"]
+
+
+async def test_what_a_memory_says_is_stated_though_the_grammar_differs() -> None:
+    model = ScriptedModel(
+        lambda *_: {"known": True, "sentences": [{"text": "The user lives in Oslo.", "evidence": ["m1", "m9"]}]}
+    )
+    async with Memory.open(":memory:", embedder=None, model=model) as memory:
+        fact = await memory.remember("I live in Oslo")
+        answer = await memory.ask("Where do I live?")
+        assert [(each.ids, each.support) for each in answer.sentences] == [((fact.id,), "stated")]
+
+
+async def test_a_sentence_that_cites_nothing_it_was_shown_is_cut() -> None:
+    model = ScriptedModel(
+        lambda *_: {"known": True, "sentences": [{"text": "The user lives in Oslo.", "evidence": ["m7"]}]}
+    )
+    async with Memory.open(":memory:", embedder=None, model=model) as memory:
+        await memory.remember("I live in Oslo")
+        assert not (await memory.ask("Where do I live?")).known
+
+
+async def test_nothing_relevant_is_not_known_and_no_model_is_asked() -> None:
+    model = ScriptedModel([])
+    async with Memory.open(":memory:", model=model) as memory:
+        await memory.remember("I live in Oslo")
+        answer = await memory.ask("What is the boiling point of mercury?")
+        assert (answer.known, answer.text, answer.hits) == (False, "", ())
+        assert model.prompts == []
+
+
+async def test_without_a_model_the_best_passages_answer() -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        fact = await memory.remember("Anna works at Globex")
+        answer = await memory.ask("Where does Anna work?")
+        assert (answer.known, answer.model, answer.text) == (True, None, "Anna works at Globex")
+        assert answer.sentences[0].ids == (fact.id,)
+
+
+async def test_a_model_that_fails_leaves_the_passages_and_says_so() -> None:
+    model = ScriptedModel(lambda *_: UnavailableError("the model's server does not answer"))
+    async with Memory.open(":memory:", embedder=None, model=model) as memory:
+        await memory.remember("Anna works at Globex")
+        answer = await memory.ask("Where does Anna work?")
+        assert answer.text == "Anna works at Globex"
+        assert answer.degraded == ("model: the model's server does not answer",)
+
+
+async def test_contradictions_are_named() -> None:
+    def both(turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
+        assert "contradict each other" in turns[-1].text
+        shown = _handles(turns)
+        return {"known": True, "sentences": [{"text": text, "evidence": [handle]} for handle, text in shown.items()]}
+
+    async with Memory.open(":memory:", embedder=None, model=ScriptedModel(both)) as memory:
+        await memory.remember("The meeting room is on floor 3", confidence=0.9)
+        newer = await memory.remember("The meeting room is on floor 5", confidence=0.2)
+        assert newer.outdates
+        answer = await memory.ask("On which floor is the meeting room?")
+        assert [each.newer for each in answer.contradictions] == [newer.id]
+        assert len(answer.sentences) == 2
+
+
+async def test_an_answer_is_not_stored_and_its_cost_is() -> None:
+    model = ScriptedModel(
+        lambda *_: {"known": True, "sentences": [{"text": "Anna works at Globex.", "evidence": ["m1"]}]}
+    )
+    async with Memory.open(":memory:", embedder=None, model=model) as memory:
+        await memory.remember("Anna works at Globex")
+        before = await memory.log(), [node.content for node in (await memory.list()).nodes]
+        await memory.ask("Where does Anna work?")
+        assert (await memory.log(), [node.content for node in (await memory.list()).nodes]) == before
+        assert sum(use.tokens_in for use in await memory.spending()) > 0
+
+
+async def test_a_page_cannot_spend_the_owners_tokens() -> None:
+    model = ScriptedModel([])
+    async with Memory.open(":memory:", embedder=None, model=model) as memory:
+        await memory.remember("Anna works at Globex")
+        answer = await memory.scoped(Scope(owner="me", trust="web")).ask("Where does Anna work?")
+        assert (answer.text, model.prompts) == ("Anna works at Globex", [])
+
+
+async def test_another_owners_memories_answer_nothing() -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        await memory.scoped(Scope(owner="ann")).remember("The alarm code is on the fridge")
+        assert not (await memory.ask("Where is the alarm code?")).known
+
+
+async def test_credentials_and_forgotten_sentences_do_not_reach_the_model() -> None:
+    model = ScriptedModel(lambda *_: {"known": False, "sentences": []})
+    async with Memory.open(":memory:", embedder=None, model=model) as memory:
+        await memory.remember(
+            "The door code of the cellar is hunter2-Xk9!vQ; password: hunter2-Xk9!vQ", keep_secrets=True
+        )
+        await memory.remember("The cellar door has a code")
+        await memory.ask("What is the code of the cellar door?")
+        assert model.prompts and all("hunter2" not in turn.text for turns in model.prompts for turn in turns)
