@@ -162,6 +162,9 @@ RIGHTS: Mapping[str, Right] = {
     "serve": OWNER_ALONE,
     "token": OWNER_ALONE,
     "demo": OWNER_ALONE,
+    "help": OWNER_ALONE,
+    "completion": OWNER_ALONE,
+    "config": OWNER_ALONE,
     "chat": OWNER_ALONE,
 }
 
