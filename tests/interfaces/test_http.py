@@ -369,3 +369,29 @@ def test_permissions_are_distinguished() -> None:
     with pytest.raises(DeniedError, match="erase"):
         Caller(access=frozenset({"read", "write"})).require("erase")
     assert BASE.endswith("7411")
+
+
+async def test_the_first_page_and_the_reference_need_no_token_and_no_network(at: House) -> None:
+    async with at.client(None) as client:
+        welcome = await client.get("/")
+        assert welcome.status_code == 200
+        assert 'href="/docs"' in welcome.text
+        page = await client.get("/docs")
+        assert page.status_code == 200
+        assert "<script" not in page.text
+        assert "http://" not in page.text
+        assert "https://" not in page.text
+        for each in routes():
+            assert f"POST {path_of(each)}<" in page.text
+        assert (await client.get("/", headers={"Host": "evil.example"})).status_code == 403
+        assert (await client.post("/docs")).status_code == 401
+
+
+async def test_a_parameter_is_known_under_its_names_at_other_doors(at: House) -> None:
+    async with at.client(at.secret("ann")) as client:
+        await call(client, "remember", text="Ann likes tea", tags="a, b")
+        for name in ("text", "query", "question"):
+            assert (await call(client, "search", **{name: "tea"}))["hits"]
+        wrong = await client.post("/v1/search", json={"words": "tea"})
+        assert wrong.status_code == 422
+        assert "/v1/search takes text, " in wrong.json()["error"]["hint"]

@@ -18,7 +18,8 @@ from tests.interfaces.conftest import clean_environment
 from ricordo import Memory, Scope
 from ricordo.interfaces.call import Caller, Dispatcher
 from ricordo.interfaces.catalog import instructions, tools
-from ricordo.interfaces.mcp import build
+from ricordo.interfaces.mcp import _tool, build
+from ricordo.interfaces.tools import agent_tools
 
 RUN = "import sys; from ricordo.interfaces.cli import run; sys.exit(run())"
 CANARY = "zyzzyva-4711"
@@ -342,3 +343,30 @@ def test_the_memory_is_not_loaded_before_the_first_answer() -> None:
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert {"ricordo.memory", "ricordo.host", "numpy"} & set(done.stdout.split()) == set()
+
+
+CHARS_A_TOKEN = 4.04
+"""Of such lists, with the tokenizer that counted 5,580 tokens in 22,538 characters of the core profile. It is not
+installed here, so the limits are checked in characters."""
+
+
+@pytest.mark.parametrize(("profile", "tokens"), [("core", 3_000), ("full", 9_000)])
+def test_a_list_of_tools_stays_short(profile: str, tokens: int) -> None:
+    listed = [_tool(each).model_dump(by_alias=True, exclude_none=True, mode="json") for each in tools(profile)]
+    written = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
+    assert len(written) / CHARS_A_TOKEN <= tokens
+    assert "forget_memory" in written
+
+
+async def test_tags_may_be_written_as_one_text_and_parameters_under_their_other_names(tmp_path: Path) -> None:
+    async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+        by_name = {each.name: each for each in agent_tools(memory, "full")}
+        await by_name["remember_fact"]({"content": "Anna likes tea", "tags": "payments, hmac"})
+        (node,) = (await memory.list()).nodes
+        assert node.tags == ("payments", "hmac")
+        for name in ("query", "text", "question"):
+            assert "Anna likes tea" in await by_name["search_memory"]({name: "tea"})
+        assert "Anna likes tea" in await by_name["get_memory"]({"memory_id": node.id})
+        assert "Error" in await by_name["search_memory"]({"query": "tea", "colour": "red"})
+        await memory.remember("Bob likes coffee", tags="a, b")
+        assert (await memory.list(tag="b")).nodes[0].tags == ("a", "b")

@@ -11,7 +11,14 @@ from tests.interfaces.conftest import ROUTED_BY_OTHER_VERBS
 from ricordo import InvalidError, Memory
 from ricordo.interfaces.catalog import BOUND, CATALOG, INSTRUCTIONS, NOT_SHOWN, Capability, instructions, routes, tools
 from ricordo.interfaces.cli.app import program
-from ricordo.interfaces.schema import check_arguments, function_of, input_schema, output_schema, parameters
+from ricordo.interfaces.schema import (
+    argument_model,
+    check_arguments,
+    function_of,
+    input_schema,
+    output_schema,
+    parameters,
+)
 
 PUBLIC = {name for name, _ in inspect.getmembers(Memory, inspect.isroutine) if not name.startswith("_")}
 
@@ -42,7 +49,7 @@ def test_the_command_line_has_every_capability() -> None:
 @pytest.mark.parametrize("as_tool", [True, False])
 def test_no_parameter_names_the_owner_or_the_caller(capability: Capability, as_tool: bool) -> None:
     schema = input_schema(capability, as_tool=as_tool)
-    assert schema["additionalProperties"] is False
+    assert argument_model(capability, as_tool=as_tool).model_config["extra"] == "forbid"
     offered = set(schema["properties"]).union(
         *(inner["properties"] for inner in schema.get("$defs", {}).values() if "properties" in inner)
     )

@@ -143,13 +143,12 @@ def _screened(value: Any, *, key: str, rules: TextRules) -> Any:
 
 
 def checked_tags(given: Iterable[str], *, rules: TextRules = SCREENED) -> tuple[str, ...]:
-    """Return distinct tags in the order given. Letter case makes no difference.
+    """Return distinct tags in the order given, a list or one text with commas. Letter case makes no difference.
 
     Raises:
-        InvalidError: a tag is blank or too long, there are more than 100, or a single text was passed.
+        InvalidError: a tag is blank or too long, or there are more than 100.
     """
-    if isinstance(given, str):
-        raise InvalidError("tags must be a list of texts, not one text", hint=f"pass [{given!r}]")
+    given = [tag for tag in given.split(",") if tag.strip()] if isinstance(given, str) else given
     checked = (short_name(tag, name="tags", rules=rules) or "" for tag in given)
     found: dict[str, str] = {}
     for tag in checked:

@@ -124,41 +124,21 @@ def _structured(answer: object) -> dict[str, Any]:
 
 
 def _tool(capability: Capability) -> types.Tool:
-    from ricordo.interfaces.schema import input_schema  # imports the memory
+    from ricordo.interfaces.schema import brief_output_schema, input_schema  # imports the memory
 
     reads = capability.effect == "reads"
     return types.Tool(
         name=capability.tool,
-        title=capability.title,
         description=capability.summary,
         input_schema=input_schema(capability, as_tool=True),
-        output_schema=_output_schema(capability),
+        output_schema=brief_output_schema(capability),
         annotations=types.ToolAnnotations(
-            title=capability.title,
             read_only_hint=reads,
             open_world_hint=False,
             destructive_hint=None if reads else capability.effect == "removes",
             idempotent_hint=None if reads else capability.is_idempotent,
         ),
     )
-
-
-def _output_schema(capability: Capability) -> dict[str, Any]:
-    """Return the schema of `_structured`: an object in which every member may be missing."""
-    from ricordo.interfaces.schema import output_schema
-
-    schema = _optional(output_schema(capability))
-    if schema.get("type") == "object" and "properties" in schema:
-        return dict(schema)
-    inner = {name: each for name, each in schema.items() if name != "$defs"}
-    outer = {"type": "object", "properties": {"result": inner}}
-    return outer | ({"$defs": schema["$defs"]} if "$defs" in schema else {})
-
-
-def _optional(schema: Any) -> Any:
-    if isinstance(schema, dict):
-        return {name: _optional(each) for name, each in schema.items() if name != "required" or isinstance(each, dict)}
-    return [_optional(each) for each in schema] if isinstance(schema, list) else schema
 
 
 # resources and prompts: what a person puts into a conversation by hand

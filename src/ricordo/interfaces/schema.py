@@ -186,7 +186,59 @@ def _documented(doc: str) -> dict[str, str]:
 @cache
 def argument_model(capability: Capability, *, as_tool: bool) -> type[BaseModel]:
     """Return the model that checks a call."""
-    return closed_model(capability.tool, {each.shown: _field(each) for each in parameters(capability, as_tool=as_tool)})
+    taken = parameters(capability, as_tool=as_tool)
+    members: Any = {each.shown: _field(each) for each in taken}
+    rename: Any = pydantic.model_validator(mode="before")(_with_synonyms({each.shown: each.name for each in taken}))
+    made: Any = create_model(
+        capability.tool,
+        __config__=ConfigDict(extra="forbid", protected_namespaces=()),
+        __validators__={"rename": rename},
+        **members,
+    )
+    return cast(type[BaseModel], made)
+
+
+_SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    "text": ("text", "query", "question"),
+    "keywords": ("keywords", "query", "text", "question"),
+    "prompt": ("prompt", "text", "query", "message"),
+    "content": ("content", "text", "fact", "memory"),
+    "id": ("id", "memory_id"),
+    "name": ("name", "entity"),
+    "entity": ("entity", "name"),
+    "tag": ("tag", "tags"),
+    "tags": ("tags", "tag"),
+    "commit_or_run": ("commit_or_run", "change", "id"),
+    "item": ("item", "review", "id"),
+    "limit": ("limit", "top_k", "max_results"),
+    "session": ("session", "session_id"),
+}
+"""What callers of another interface call a parameter, by the method's name: each is accepted at every interface."""
+
+
+def _with_synonyms(names: Mapping[str, str]) -> Callable[[Any], Any]:
+    """Return the function that gives synonyms the names of this interface, where their parameter is not given.
+
+    Args:
+        names: the method's name of each parameter, by the shown one.
+    """
+
+    def rename(given: Any) -> Any:
+        if not isinstance(given, dict) or not given.keys() - names.keys():
+            return given
+        known = dict(given)
+        for shown, name in names.items():
+            other = next((each for each in _SYNONYMS.get(name, ()) if each in known and each not in names), None)
+            if shown not in known and other is not None:
+                known[shown] = known.pop(other)
+        return known
+
+    return rename
+
+
+def _split(given: Any) -> Any:
+    """Return tags that were written as one text, separated by commas, as a list."""
+    return [each.strip() for each in given.split(",") if each.strip()] if isinstance(given, str) else given
 
 
 @cache
@@ -194,6 +246,36 @@ def input_schema(capability: Capability, *, as_tool: bool) -> Schema:
     """Return the JSON schema of a call's arguments."""
     schema = tidy(argument_model(capability, as_tool=as_tool).model_json_schema())
     return cast(Schema, _shorten(schema) if as_tool else schema)
+
+
+def brief_output_schema(capability: Capability) -> Schema:
+    """Return the schema of an answer for a model, which reads every word of a list of tools: an object and, in the core
+    profile, the names of its members and of what is in its lists. Every member may be missing.
+    """
+    if "core" not in capability.profiles:
+        return {"type": "object"}
+    whole = output_schema(capability)
+    defined = whole.get("$defs", {})
+    is_object = _resolved(whole, defined).get("type") == "object" and "properties" in _resolved(whole, defined)
+    members = _resolved(whole, defined)["properties"] if is_object else {"result": whole}
+    return {"type": "object", "properties": {name: _brief(each, defined) for name, each in members.items()}}
+
+
+def _brief(schema: Schema, defined: Schema) -> Schema:
+    found = _resolved(schema, defined)
+    kind = found.get("type")
+    if kind == "array" and "properties" in (inner := _resolved(found.get("items", {}), defined)):
+        names = {name: Schema() for name in inner["properties"]}
+        return {"type": "array", "items": {"type": "object", "properties": names}}
+    return {"type": kind} if kind in ("array", "object") else {}
+
+
+def _resolved(schema: Schema, defined: Schema) -> Schema:
+    """Return what a reference stands for; of what may be null, the other; nothing for a choice of several."""
+    if "$ref" in schema:
+        return _resolved(defined[schema["$ref"].rpartition("/")[2]], defined)
+    others = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    return (_resolved(others[0], defined) if len(others) == 1 else {}) if "anyOf" in schema else schema
 
 
 @cache
@@ -219,7 +301,9 @@ def check_arguments(capability: Capability, given: object, *, as_tool: bool) -> 
         else:
             values = model.model_validate(given)
     except ValidationError as error:
-        raise InvalidError(first_problem(error), hint=f"see the parameters of {capability.tool}") from error
+        where = capability.tool if as_tool else f"/v1/{capability.method.rstrip('_')}"
+        taken = ", ".join(each.shown for each in parameters(capability, as_tool=as_tool)) or "no parameters"
+        raise InvalidError(first_problem(error), hint=f"{where} takes {taken}") from error
     names = {each.shown: each.name for each in parameters(capability, as_tool=as_tool)}
     return {names[shown]: _plain(getattr(values, shown)) for shown in values.model_fields_set}
 
@@ -258,7 +342,8 @@ def _accepted(annotation: Any, *, name: str = "") -> Any:
     if origin in (Union, types.UnionType):
         return Union[tuple(dict.fromkeys(_accepted(each, name=name) for each in inner))]  # noqa: UP007  # made here
     if origin is not None and origin is not Literal and issubclass(origin, Sequence):
-        return list[_accepted(inner[0], name=name)]  # type: ignore[misc]
+        listed: Any = list[_accepted(inner[0], name=name)]  # type: ignore[misc]
+        return Annotated[listed, pydantic.BeforeValidator(_split)] if name == "tags" else listed
     return annotation
 
 
@@ -288,14 +373,31 @@ def _plain(value: Any) -> Any:
 # shorter schemas
 
 
+_UNTELLING: tuple[tuple[str, Any], ...] = (
+    ("default", False),
+    ("default", None),
+    ("default", []),
+    ("additionalProperties", False),
+)
+
+
 def _shorten(schema: Any) -> Any:
-    """Shorten a schema for a model, which reads every word: drop null where omitting is allowed, and huge bounds."""
+    """Shorten a schema for a model, which reads every word: drop null where omitting is allowed, huge bounds, and
+    defaults that say nothing.
+    """
     if isinstance(schema, list):
         return [_shorten(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    shorter = {name: _shorten(each) for name, each in schema.items() if each not in (_LARGEST, -_LARGEST)}
+    shorter = {
+        name: _shorten(each)
+        for name, each in schema.items()
+        if each not in (_LARGEST, -_LARGEST) and (name, each) not in _UNTELLING
+    }
     choices = [each for each in shorter.get("anyOf", ()) if each != {"type": "null"}]
+    if len(choices) > 1 and choices[1] == {"items": choices[0], "type": "array"}:  # one, or a list of the same
+        choices = [choices[0], {"type": "array"}]
+        shorter["anyOf"] = [*choices, {"type": "null"}] if {"type": "null"} in shorter["anyOf"] else choices
     if choices and len(choices) < len(shorter["anyOf"]):
         shorter = {
             name: each for name, each in shorter.items() if name != "anyOf" and (name, each) != ("default", None)

@@ -421,6 +421,8 @@ async def _converted(memory: Memory, verb: str, typed: Mapping[str, Any]) -> dic
                 value = _json_object(value)
             case "pairs?":
                 value = _attributes(value)
+        if name == "tag" and words.get("to") == "tags" and value != [""]:  # "" removes all
+            value = [tag.strip() for each in value for tag in each.split(",") if tag.strip()]
         given[words.get("to", name)] = value
     return given
 

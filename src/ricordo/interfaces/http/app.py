@@ -12,6 +12,7 @@ import json
 import logging
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,8 @@ def build(
     endpoints += [
         Route("/v1/import", handlers.upload, methods=["POST"]),
         Route("/rpc", handlers.answer_rpc, methods=["POST"]),
+        Route("/", _welcome, methods=["GET"]),
+        Route("/docs", _reference, methods=["GET"]),
         Route("/openapi.json", _describe, methods=["GET"]),
         Route("/health", handlers.health, methods=["GET"]),
         Route("/metrics", handlers.show_metrics, methods=["GET"]),
@@ -418,6 +421,76 @@ def _outcome(finished: asyncio.Future[Any]) -> str:
 
 
 # the description, and errors
+
+
+_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width"><style>body{{font:16px/1.5 system-ui,sans-serif;max-width:60rem;
+margin:2rem auto;padding:0 1rem;color:#222;background:#fff}}code,pre{{background:#f3f3f3;padding:.1em .3em}}
+pre{{padding:.6em;overflow:auto}}table{{border-collapse:collapse}}td,th{{text-align:left;vertical-align:top;
+padding:.2rem .8rem .2rem 0;border-bottom:1px solid #ddd}}</style></head><body>{body}</body></html>"""
+_PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def _page(title: str, body: str) -> Response:
+    return Response(_PAGE.format(title=title, body=body), media_type="text/html", headers=_PAGE_HEADERS)
+
+
+async def _welcome(_: Request) -> Response:
+    """Say where to go."""
+    return _page(
+        "Ricordo",
+        "<h1>Ricordo</h1><p>This server keeps a long-term memory for AI agents.</p><ul>"
+        '<li><a href="/docs">/docs</a>: the reference of all routes</li>'
+        "<li><code>/openapi.json</code>: the same for programs (with a token)</li>"
+        "<li><code>/mcp</code>: the endpoint for MCP clients; <code>/rpc</code>: JSON-RPC</li></ul>"
+        "<p>Each request needs the header <code>Authorization: Bearer TOKEN</code>. The terminal in which the server "
+        "was started names the file of the token; <code>ricordo token add NAME</code> creates another.</p>",
+    )
+
+
+async def _reference(_: Request) -> Response:
+    """Return the reference of all routes, made from the description for programs; it needs no script."""
+    described = document()
+    info = described["info"]
+    parts = [f"<h1>{escape(info['title'])} {escape(info['version'])}</h1><p>{escape(info['description'])}</p>"]
+    parts.append(
+        "<p>A parameter is also known under its names at other interfaces, such as <code>query</code>.</p><ul>"
+    )
+    paths = [(path, operation["post"]) for path, operation in described["paths"].items()]
+    parts += [f'<li><a href="#{escape(path)}">{escape(path)}</a></li>' for path, _ in paths]
+    parts.append("</ul>")
+    for path, operation in paths:
+        parts.append(f'<h2 id="{escape(path)}"><code>POST {escape(path)}</code></h2><p>{escape(operation["summary"])}')
+        parts.append(f"<br>{escape(operation['description'])}</p>")
+        body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+        parts.append(_parameters_table(body))
+    return _page("Ricordo: reference", "".join(parts))
+
+
+def _parameters_table(schema: Mapping[str, Any]) -> str:
+    needed = schema.get("required", ())
+    rows = [
+        f"<tr><td><code>{escape(name)}</code>{' (required)' if name in needed else ''}</td>"
+        f"<td>{escape(_kind(each))}</td><td>{escape(each.get('description', ''))}</td></tr>"
+        for name, each in schema.get("properties", {}).items()
+    ]
+    return f"<table><tr><th>field</th><th>type</th><th>meaning</th></tr>{''.join(rows)}</table>" if rows else ""
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    """Return the type of a field in words."""
+    if "enum" in schema:
+        return " | ".join(map(str, schema["enum"]))
+    if "anyOf" in schema:
+        return " or ".join(kind for each in schema["anyOf"] if (kind := _kind(each)) != "null")
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2])
+    if schema.get("type") == "array":
+        return f"list of {_kind(schema.get('items', {})) or 'values'}"
+    return str(schema.get("type", ""))
 
 
 async def _describe(request: Request) -> Response:

@@ -95,6 +95,10 @@ class _Bucket:
     at: float
 
 
+PUBLIC = frozenset(("/", "/docs"))
+"""Pages without a token: they say how to use the server, and hold nothing of a memory."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Guard:
     """An ASGI application around another one.
@@ -154,6 +158,8 @@ class Guard:
             caller = self._caller(headers, is_local=is_local)
         except RicordoError as error:
             return failure(error)
+        if scope["path"] in PUBLIC and scope["method"] in ("GET", "HEAD") and caller is None and self._has_room(None):
+            return None
         if not self._has_room(caller):
             return error_response(429, "unavailable", "too many requests", hint="wait a second", retry_after=1)
         if caller is None:

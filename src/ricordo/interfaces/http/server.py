@@ -89,7 +89,14 @@ async def serve(
             timeout_keep_alive=30,
         )
         notify(f"Listening on {' and '.join(urls)}")
-        notify(f"Tokens: {tokens.file}" if secret_file is None else f"A token was created for you: {secret_file}")
+        first = tokens.file.with_name(tokens.file.name.removesuffix("s.json"))
+        known = f"Your token: {first}" if first.exists() else f"Tokens: {tokens.file}"
+        notify(known if secret_file is None else f"A token was created for you: {secret_file}")
+        if address.port is not None and address.host not in ("127.0.0.1", "::1", "localhost"):
+            notify(
+                "Other machines can reach this address, and it is not encrypted (no TLS): tokens and memories can be"
+                " read on the way. Put a proxy with TLS in front of it; see the page “Serve over HTTP”."
+            )
         with _ignoring_sigterm():
             async with nightly_maintenance(config, dispatcher):
                 await uvicorn.Server(uvicorn_config).serve(sockets=sockets)
