@@ -166,9 +166,6 @@ RIGHTS: Mapping[str, Right] = {
     "completion": OWNER_ALONE,
     "config": OWNER_ALONE,
     "chat": OWNER_ALONE,
-    "help": OWNER_ALONE,
-    "config": OWNER_ALONE,
-    "completion": OWNER_ALONE,
 }
 
 MOST_TRUST: Mapping[Door, Trust] = {
