@@ -27,6 +27,7 @@ from ricordo.models.embedding import Embedded, embed_question, resolve
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress, Reranker
 from ricordo.retrieval.calibration import Floors
 from ricordo.retrieval.hits import ContextLog, UsageLog
+from ricordo.retrieval.inspection import Difference, changed_by
 from ricordo.retrieval.query import DEFAULT_SHELVES, Weighing
 from ricordo.retrieval.service import Asking, Prefetch, Question, Reranking
 from ricordo.settings import Settings, api_key, zone_of
@@ -488,12 +489,16 @@ async def _adopted(store: Store, embedder: Embedder, spec: str) -> values.Embedd
 class StoreView:
     """What one memory's scope may see, and, for the memory that opened the store, who owns what in it."""
 
-    def __init__(self, store: Store, scope: Scope, *, now: Callable[[], int], sees_owners: bool) -> None:
+    def __init__(
+        self, store: Store, scope: Scope, *, now: Callable[[], int], zone: ZoneInfo, sees_owners: bool
+    ) -> None:
         self._store = store
         self._scope = scope
         self._sees_owners = sees_owners
         self.now = now
         """Return the current time by the store's clock, in Unix milliseconds."""
+        self.zone = zone
+        """The user's time zone."""
 
     async def owners(self) -> Sequence[Scope]:
         """Return one scope for each owner and chat in the store; groups without an owner are left out.
@@ -533,6 +538,19 @@ class StoreView:
             for node in page:
                 yield node
             last = page[-1].key
+
+    async def changed_by(self, commit: int) -> Difference:
+        """Return what a commit changed, as far as the scope may see it and anything is left of it.
+
+        Raises:
+            NotFoundError: the scope sees no such commit.
+        """
+        return await self._store.read(lambda tx: changed_by(tx, self._scope, commit))
+
+    async def holdings(self) -> values.Holdings:
+        """Return the knowledge that is valid now, with all entities and the relations that hold."""
+        now = self.now()
+        return await self._store.read(lambda tx: tx.export.holdings(self._scope, now=now))
 
     def _check_owners(self) -> None:
         if not self._sees_owners:

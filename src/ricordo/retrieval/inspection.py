@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import from_ms
 from ricordo.decay import Vital, belief, fades_at, fate, left
-from ricordo.errors import InvalidError
+from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import (
     SUMMARY_MEMORY,
     Archive,
@@ -20,6 +21,7 @@ from ricordo.model import (
     Node,
     Page,
     Profile,
+    RowId,
     Scope,
     Version,
 )
@@ -28,6 +30,7 @@ from ricordo.retrieval.hits import as_shown
 from ricordo.retrieval.query import Request, filter_of, query_of
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot, entity_meant
+from ricordo.storage.groups import Ledger
 from ricordo.text.lifetimes import ends_by
 
 _WORDS_CHARS = 160
@@ -232,3 +235,56 @@ def _vital(snapshot: Snapshot, scope: Scope, node: Node, *, often: int) -> Vital
     """Return what decides how long a memory is kept. How often it was shown in the past is not known."""
     (vital,) = snapshot.lifecycle.vitals(scope, [node.key], often=often)
     return vital._replace(shown=0, last_access=None) if snapshot.is_past else vital
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What a commit changed.
+
+    Attributes:
+        nodes: each memory before and after; None before it was recorded, or after it was taken back.
+        entities: the people and things it touched, as they are now.
+        rows: how many rows of each table it touched.
+    """
+
+    commit: Commit
+    nodes: tuple[tuple[Node | None, Node | None], ...]
+    entities: tuple[Entity, ...]
+    rows: Mapping[str, int]
+
+
+def changed_by(snapshot: Snapshot, scope: Scope, seq: int) -> Difference:
+    """Return what a commit changed, as far as the scope may see it.
+
+    Raises:
+        NotFoundError: the scope sees no such commit.
+    """
+    ledger = snapshot.history.ledger()
+    commit = snapshot.history.get(seq) if ledger.visible(scope, [seq]) else None
+    if commit is None:
+        raise NotFoundError(f"there is no change {seq}", hint="`log` lists them")
+    touched = ledger.touched(seq)
+    ids = {row: _id_in(ledger, row, seq) for row in touched if row.table in ("nodes", "entities")}
+    nodes = (snapshot.nodes.get(scope, id) for row, id in ids.items() if row.table == "nodes" and id)
+    entities = (snapshot.entities.by_id(scope, id) for row, id in ids.items() if row.table == "entities" and id)
+    return Difference(
+        commit=commit,
+        nodes=tuple(_before_and_after(snapshot, node, seq) for node in nodes if node is not None),
+        entities=tuple(entity for entity in entities if entity is not None),
+        rows=Counter(row.table for row in touched),
+    )
+
+
+def _id_in(ledger: Ledger, row: RowId, seq: int) -> str | None:
+    image = ledger.state(row, seq) or ledger.state(row, seq - 1) or ledger.current(row)
+    return None if image is None else str(image["id"])
+
+
+def _before_and_after(snapshot: Snapshot, node: Node, seq: int) -> tuple[Node | None, Node | None]:
+    before = after = None
+    for version, commit in snapshot.history.versions(node):
+        if commit is not None and commit.seq < seq:
+            before = version
+        elif commit is not None and commit.seq == seq:
+            after = version
+    return before, after

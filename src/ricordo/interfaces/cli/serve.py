@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
 import tomllib
-from collections.abc import Mapping
+import urllib.request
+import webbrowser
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -87,6 +90,57 @@ async def serve(
         notify=lambda text: ctx.err.print(Text(text), soft_wrap=True),
     )
     return Output(data=None, show=lambda out: None)
+
+
+@command
+async def page(ctx: CommandContext, port: int = 7411, no_browser: bool = False) -> Output:
+    if not 0 <= port <= 65_535:
+        raise InvalidError("port must be from 0 to 65,535")
+
+    def show(link: str) -> None:
+        ctx.err.print(Text(f"The page, by a link that works once: {link}"), soft_wrap=True)
+        if not no_browser and _has_screen():
+            webbrowser.open(link)
+
+    if (link := await asyncio.to_thread(_link_of_running, ctx, port)) is not None:
+        show(link)
+        return Output(data={"link": link}, show=lambda out: None)
+    await serve_page(ctx, _config(ctx), show, port=port)
+    return Output(data=None, show=lambda out: None)
+
+
+async def serve_page(ctx: CommandContext, config: StoreConfig, show: Callable[[str], None], *, port: int) -> None:
+    """Serve the page until the process is stopped, on any free port if another program has this one."""
+    from ricordo.interfaces.http.server import AccessRules, Address, is_free, serve
+
+    await serve(
+        config,
+        caller=Caller(owner=ctx.owner, chat=ctx.chat, trust="user", name="page"),
+        address=Address(port=port if is_free(port) else 0),
+        rules=AccessRules(),
+        notify=lambda text: None,
+        open_page=show,
+    )
+
+
+def _link_of_running(ctx: CommandContext, port: int) -> str | None:
+    """Return a link of the server that runs with the owner's first token, if there is one."""
+    try:
+        secret = tokens_file(ctx.location).with_suffix("").with_suffix(".token").read_text(encoding="utf-8").strip()
+        asked = urllib.request.Request(
+            f"http://127.0.0.1:{port}/page/link", method="POST", headers={"Authorization": f"Bearer {secret}"}
+        )
+        with urllib.request.urlopen(asked, timeout=3) as answer:
+            found = json.load(answer)
+    except (OSError, ValueError, InvalidError):  # no such file, no server, another program's
+        return None
+    is_ours = isinstance(found, dict) and (found.get("owner"), found.get("chat")) == (ctx.owner, ctx.chat)
+    return f"http://127.0.0.1:{port}{found['path']}" if is_ours else None
+
+
+def _has_screen() -> bool:
+    """Return whether a browser would open in a window of its own rather than in this terminal."""
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 # tokens

@@ -69,6 +69,12 @@ def build(
         mcp = [HttpEndpoint(dispatcher, profile=profile, most_bytes=limits.body_bytes, caller_key=CALLER)]
     except ImportError:  # the extra `mcp` is not installed
         mcp = []
+    try:
+        from ricordo.interfaces.page.site import Site
+
+        page = Site(dispatcher, tokens, metrics)
+    except ImportError:  # jinja2 is not installed
+        page = None
     endpoints = [Route(path_of(each), handlers.for_capability(each), methods=["POST"]) for each in routes()]
     endpoints += [
         Route("/v1/import", handlers.upload, methods=["POST"]),
@@ -99,6 +105,7 @@ def build(
         origins=origins,
         socket_caller=socket_caller,
         known=frozenset(each.path for each in endpoints),
+        page=page,
     )
 
 

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -99,6 +99,28 @@ PUBLIC = frozenset(("/", "/docs"))
 """Pages without a token: they say how to use the server, and hold nothing of a memory."""
 
 
+class Page(Protocol):
+    """The pages for people. They are not called with a token but with a cookie, which the page itself checks.
+
+    Attributes:
+        is_closing: Streams of news end when this is true.
+    """
+
+    is_closing: Callable[[], bool]
+
+    def key(self, caller: Caller) -> str:
+        """Return the path of a one-time link for the person who started the server."""
+
+    def owns(self, path: str) -> bool:
+        """Return whether a path is one of its own."""
+
+    def visitor(self, headers: Headers) -> str:
+        """Return the name under which a visitor's requests are counted; "" without a session."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Guard:
     """An ASGI application around another one.
@@ -117,6 +139,7 @@ class Guard:
     origins: frozenset[str] = frozenset()
     socket_caller: Caller | None = None
     known: frozenset[str] = frozenset()
+    page: Page | None = None
     clock: Callable[[], float] = time.monotonic
     _buckets: dict[str, _Bucket] = field(default_factory=dict)
 
@@ -137,20 +160,35 @@ class Guard:
 
         self.metrics.in_flight += 1
         try:
-            answer = self._refusal(scope) or self.app
+            is_page = self.page is not None and self.page.owns(scope["path"])
+            answer = self._page_refusal(scope) or self.page if is_page else self._refusal(scope) or self.app
+            assert answer is not None
             await answer(scope, receive, send_and_note_status)
         finally:
             self.metrics.in_flight -= 1
-            route = scope["path"] if scope["path"] in self.known else "other"
+            route = "page" if is_page else scope["path"] if scope["path"] in self.known else "other"
             self.metrics.record(route, status, self.clock() - started)
+
+    def _host_refusal(self, headers: Headers) -> Response | None:
+        if self._is_our_host(headers.get("host", ""), self.hosts):
+            return None
+        return error_response(403, "denied", "this Host is not served", hint="allow it with --allow-host")
+
+    def _page_refusal(self, scope: Scope) -> Response | None:
+        """Return the answer to a refused request for a page. The page checks Origin and cookie itself."""
+        headers = Headers(scope=scope)
+        name = "" if self.page is None else self.page.visitor(headers)
+        if (refusal := self._host_refusal(headers)) is not None:
+            return refusal
+        return None if self._has_room(f"page {name}" if name else "") else _too_many()
 
     def _refusal(self, scope: Scope) -> Response | None:
         """Return the answer to a refused request; None sets the caller in the scope."""
         headers = Headers(scope=scope)
         name, port = scope.get("server") or ("", 0)
         is_local = port is None and str(name).startswith("/")  # a Unix socket has a path and no port
-        if not is_local and not self._is_our_host(headers.get("host", ""), self.hosts):
-            return error_response(403, "denied", "this Host is not served", hint="allow it with --allow-host")
+        if not is_local and (refusal := self._host_refusal(headers)) is not None:
+            return refusal
         origin = headers.get("origin")
         if origin is not None and not self._is_our_origin(origin):
             return error_response(403, "denied", "this Origin may not call", hint="allow it with --allow-origin")
@@ -158,10 +196,11 @@ class Guard:
             caller = self._caller(headers, is_local=is_local)
         except RicordoError as error:
             return failure(error)
-        if scope["path"] in PUBLIC and scope["method"] in ("GET", "HEAD") and caller is None and self._has_room(None):
+        name = "" if caller is None else caller.name
+        if scope["path"] in PUBLIC and scope["method"] in ("GET", "HEAD") and caller is None and self._has_room(name):
             return None
-        if not self._has_room(caller):
-            return error_response(429, "unavailable", "too many requests", hint="wait a second", retry_after=1)
+        if not self._has_room(name):
+            return _too_many()
         if caller is None:
             hint = "send the header Authorization: Bearer TOKEN"
             return error_response(401, "unauthorized", "the token is missing or wrong", hint=hint)
@@ -186,9 +225,8 @@ class Guard:
         scheme, _, host = origin.partition("://")
         return scheme in ("http", "https") and self._is_our_host(host, ())
 
-    def _has_room(self, caller: Caller | None) -> bool:
-        """Take one request from the caller's bucket. All callers without a valid token share one."""
-        name = "" if caller is None else caller.name
+    def _has_room(self, name: str) -> bool:
+        """Take one request from a caller's bucket. All callers without a valid token or cookie share one."""
         now, limits = self.clock(), self.limits
         bucket = self._buckets.setdefault(name, _Bucket(limits.burst, now))
         bucket.left = min(limits.burst, bucket.left + (now - bucket.at) * limits.rate)
@@ -197,6 +235,10 @@ class Guard:
             return False
         bucket.left -= 1
         return True
+
+
+def _too_many() -> Response:
+    return error_response(429, "unavailable", "too many requests", hint="wait a second", retry_after=1)
 
 
 def json_response(value: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:

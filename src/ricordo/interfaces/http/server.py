@@ -17,6 +17,7 @@ from ricordo.interfaces.call import Caller, Dispatcher, StoreConfig, nightly_mai
 
 DEFAULT_PORT = 7411
 _GRACE_S = 10
+_EXTRA = 'pip install "ricordo[server]"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +40,20 @@ class AccessRules:
 
 
 async def serve(
-    config: StoreConfig, *, caller: Caller, address: Address, rules: AccessRules, notify: Callable[[str], None]
+    config: StoreConfig,
+    *,
+    caller: Caller,
+    address: Address,
+    rules: AccessRules,
+    notify: Callable[[str], None],
+    open_page: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until the process is stopped.
 
     Args:
         caller: The caller behind the Unix socket; also the owner of the first token.
         notify: Receives what the person at the terminal should know, once requests are answered.
+        open_page: Receives the one-time link to the page, once the socket listens.
 
     Raises:
         UnavailableError: The extra is not installed, or an address is in use.
@@ -57,9 +65,7 @@ async def serve(
         from ricordo.interfaces.http.app import build
         from ricordo.interfaces.http.guard import Limits
     except ImportError as error:
-        raise UnavailableError(
-            "serving needs packages that are not installed", hint='pip install "ricordo[server]"'
-        ) from error
+        raise UnavailableError("serving needs packages that are not installed", hint=_EXTRA) from error
     from ricordo.interfaces.http.tokens import Tokens, first_token, tokens_file
 
     tokens = Tokens(tokens_file(config.location))
@@ -89,6 +95,8 @@ async def serve(
             timeout_keep_alive=30,
         )
         notify(f"Listening on {' and '.join(urls)}")
+        if app.page is not None and address.port is not None:
+            notify(f"Page: {urls[0]}/ (`ricordo page` opens it)")
         first = tokens.file.with_name(tokens.file.name.removesuffix("s.json"))
         known = f"Your token: {first}" if first.exists() else f"Tokens: {tokens.file}"
         notify(known if secret_file is None else f"A token was created for you: {secret_file}")
@@ -97,9 +105,16 @@ async def serve(
                 "Other machines can reach this address, and it is not encrypted (no TLS): tokens and memories can be"
                 " read on the way. Put a proxy with TLS in front of it; see the page “Serve over HTTP”."
             )
+        server = uvicorn.Server(uvicorn_config)
+        if app.page is not None:
+            app.page.is_closing = lambda: server.should_exit
+        if open_page is not None:
+            if app.page is None:
+                raise UnavailableError("the page needs a package that is not installed", hint=_EXTRA)
+            open_page(urls[0] + app.page.key(caller))
         with _ignoring_sigterm():
             async with nightly_maintenance(config, dispatcher):
-                await uvicorn.Server(uvicorn_config).serve(sockets=sockets)
+                await server.serve(sockets=sockets)
 
 
 @contextlib.contextmanager
@@ -139,6 +154,15 @@ def listening(address: Address) -> Iterator[tuple[list[socket.socket], list[str]
         if address.socket_path is not None and len(sockets) == (1 if address.port is None else 2):
             with contextlib.suppress(OSError):
                 address.socket_path.unlink()
+
+
+def is_free(port: int) -> bool:
+    """Return whether this machine can listen on a port now."""
+    try:
+        _tcp("127.0.0.1", port).close()
+    except UnavailableError:
+        return False
+    return True
 
 
 def _tcp(host: str, port: int) -> socket.socket:

@@ -54,7 +54,11 @@ class Tokens:
 
     def caller(self, secret: str) -> Caller | None:
         """Return the caller with this secret, or None."""
-        token = self._tokens().get(_digest(secret))
+        return self.of_digest(digest(secret))
+
+    def of_digest(self, digest: str) -> Caller | None:
+        """Return the caller whose secret has this digest, or None."""
+        token = self._tokens().get(digest)
         return None if token is None else token.caller
 
     def all(self) -> list[Token]:
@@ -73,7 +77,7 @@ class Tokens:
         secret = _PREFIX + secrets.token_urlsafe(32)
         fresh = Token(
             name=name,
-            digest=_digest(secret),
+            digest=digest(secret),
             owner=owner,
             chat=chat,
             trust=checked_trust(trust),
@@ -188,7 +192,8 @@ def checked_trust(trust: str) -> Trust:
     return known[known.index(trust)]
 
 
-def _digest(secret: str) -> str:
+def digest(secret: str) -> str:
+    """Return the digest under which a secret is known."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 

@@ -1,0 +1,241 @@
+"""Values as HTML: templates, texts in the reader's language, and texts of memories, which are data whatever they hold."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from difflib import SequenceMatcher
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
+from markupsafe import Markup, escape
+
+from ricordo.clock import handle_of
+from ricordo.text.analyzer import index_terms
+from ricordo.text.prompt_text import INVISIBLE, hidden_text
+
+LANGUAGES: Mapping[str, str] = {"en": "English"}
+"""The languages of the page's own texts, each by its own name."""
+
+_FOLDER = files("ricordo.interfaces.page")
+_WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
+_PART = re.compile(r"\s+|[^\W_]+|[\W_]")
+_MOST_CHARS = 20_000
+"""A longer text is cut, and the page says so."""
+_MOST_PARTS = 4_000
+"""Two texts with more words than this are shown one after the other, not as differences."""
+
+# Controls, marks of direction, line separators, private characters, half characters.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ue000-\uf8ff\ud800-\udfff]")
+_GHOSTS = re.compile(f"{_CONTROLS.pattern}|{INVISIBLE.pattern}")
+# More marks than three on one letter are no language's; they run over the lines above and below.
+_MARKS = re.compile(
+    "([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3})"
+    "([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+)"
+)
+
+
+class _Templates(BaseLoader):
+    def get_source(self, environment: Environment, template: str) -> tuple[str, str, Any]:
+        file = _FOLDER / "templates" / template
+        if not file.is_file():
+            raise TemplateNotFound(template)
+        return file.read_text(encoding="utf-8"), str(file), lambda: True
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates. Everything they print is escaped."""
+    made = Environment(
+        loader=_Templates(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters |= {"shown": shown, "short": short, "handle": handle_of, "number": number, "percent": percent}
+    made.globals |= {
+        "difference": difference,
+        "diff": difference,
+        "marked": marked,
+        "asset": asset,
+        "languages": LANGUAGES,
+    }
+    return made
+
+
+# the page's own texts
+
+
+@cache
+def texts(language: str) -> Mapping[str, str]:
+    """Return the texts of a language, by "section.name"."""
+    tables = tomllib.loads((_FOLDER / "texts" / f"{language}.toml").read_text(encoding="utf-8"))
+    return {f"{section}.{name}": text for section, table in tables.items() for name, text in table.items()}
+
+
+def language_of(accepted: str) -> str:
+    """Return the language to use for the header Accept-Language."""
+    wanted = []
+    for place, part in enumerate(accepted[:500].split(",")):
+        name, _, quality = part.partition(";q=")
+        weight = float(quality) if re.fullmatch(r"[01](\.\d{1,3})?", quality.strip()) else 1.0
+        wanted.append((-weight, place, name.strip()[:2].lower()))
+    return next((name for _, _, name in sorted(wanted) if name in LANGUAGES), "en")
+
+
+class Texts:
+    """The texts of one language, as templates call them."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        self._texts = texts(language)
+
+    def __call__(self, key: str, **values: object) -> str:
+        text = self._texts[key]
+        return text.format_map({name: str(value) for name, value in values.items()}) if values else text
+
+    def name(self, section: str, value: str | None) -> str:
+        """Return the name of a value, such as a category; the value itself if it has none."""
+        return self._texts.get(f"{section}.{value}", value or "")
+
+
+# texts of memories
+
+
+def shown(text: str | None, most: int = _MOST_CHARS) -> Markup:
+    """Return a text as HTML that hides nothing: characters that do not show are named, and nothing is markup."""
+    return Markup("").join(_safe_parts(text or "", most))
+
+
+def _safe_parts(text: str, most: int = _MOST_CHARS) -> Iterator[Markup]:
+    cut = text[:most]
+    if spelled := hidden_text(text):
+        yield Markup('<span class="ghost">U+E0000 “{}”</span>').format(spelled[:200])
+    position = 0
+    if not cut.isprintable() or not cut.isascii():
+        for found in _GHOSTS.finditer(cut):
+            yield _thinned(cut[position : found.start()])
+            yield _ghost(found.group())
+            position = found.end()
+    yield _thinned(cut[position:])
+    if len(text) > most:
+        yield Markup('<span class="cut">… +{}</span>').format(f"{len(text) - most:,}")
+
+
+def _ghost(char: str) -> Markup:
+    """Name a character that does not show. Tag characters are spelled out as a whole."""
+    if char in "\n\t":
+        return Markup(char)
+    if 0xE0020 <= ord(char) <= 0xE007E:
+        return Markup("")
+    name = unicodedata.name(char, "")
+    return Markup('<span class="ghost" title="{}">U+{}</span>').format(name, f"{ord(char):04X}")
+
+
+def _thinned(text: str) -> Markup:
+    """Escape a text; leave at most three marks on a letter."""
+    if text.isascii():
+        return escape(text)
+    position, parts = 0, []
+    for found in _MARKS.finditer(text):
+        parts += [escape(text[position : found.end(1)]), Markup('<span class="ghost">+{}</span>').format(len(found[2]))]
+        position = found.end()
+    return Markup("").join([*parts, escape(text[position:])])
+
+
+def short(text: str | None, most: int = 240) -> Markup:
+    """Return the beginning of a text on one line."""
+    joined = " ".join((text or "")[: most * 4].split())
+    return shown(joined if len(joined) <= most else joined[: most - 1].rstrip() + "…")
+
+
+def marked(text: str, terms: Collection[str], passage: tuple[int, int] | None = None) -> Markup:
+    """Return a text with the words of a question marked.
+
+    Args:
+        terms: As the search looked them up.
+        passage: Where the part that answers begins and ends, in characters; all of it if None.
+    """
+    start, end = passage or (0, len(text))
+    parts, position = [], 0
+    for found in _WORD.finditer(text[:_MOST_CHARS]):
+        if start <= found.start() < end and not set(terms).isdisjoint(index_terms(found.group())):
+            parts += [shown(text[position : found.start()]), Markup("<mark>{}</mark>").format(shown(found.group()))]
+            position = found.end()
+    return Markup("").join([*parts, shown(text[position:])])
+
+
+def difference(before: str, after: str) -> Markup:
+    """Return two versions of a text as one, with what was removed and added."""
+    one, other = _PART.findall(before[:_MOST_CHARS]), _PART.findall(after[:_MOST_CHARS])
+    if len(one) + len(other) > _MOST_PARTS:
+        return _change(before, after)
+    parts = []
+    for kind, i, j, k, m in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+        removed, added = "".join(one[i:j]), "".join(other[k:m])
+        parts.append(shown(added) if kind == "equal" else _change(removed, added))
+    return Markup("").join(parts)
+
+
+def _change(removed: str, added: str) -> Markup:
+    gone = Markup("<del>{}</del>").format(shown(removed)) if removed else Markup("")
+    return gone + (Markup("<ins>{}</ins>").format(shown(added)) if added else Markup(""))
+
+
+# figures
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """Return a number with thin spaces between thousands."""
+    return "–" if value is None else f"{value:,.{digits}f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def percent(value: float) -> str:
+    """Return a part of one as a percentage."""
+    return f"{value:.0%}"
+
+
+def time_of(at: datetime | None, zone: ZoneInfo) -> Markup:
+    """Return an instant in the user's time zone."""
+    if at is None:
+        return Markup("–")
+    local = at.astimezone(zone)
+    seconds = local.isoformat(timespec="seconds")
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(seconds, seconds, f"{local:%Y-%m-%d %H:%M}")
+
+
+def bars(values: Sequence[float]) -> list[float]:
+    """Return each value as a part of the largest, from 0 to 100."""
+    most = max(map(abs, values), default=0.0) or 1.0
+    return [round(100 * abs(value) / most, 1) for value in values]
+
+
+# files that browsers load
+
+
+@cache
+def assets() -> Mapping[str, tuple[bytes, str]]:
+    """Return every file of the page, by name, with the hash of its content."""
+    found = {}
+    for file in _walk(_FOLDER / "static"):
+        body = file[1].read_bytes()
+        found[file[0]] = body, hashlib.sha256(body).hexdigest()[:16]
+    return found
+
+
+def _walk(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
+    for each in folder.iterdir():
+        if each.is_dir():
+            yield from _walk(each, f"{prefix}{each.name}/")
+        elif each.name.endswith((".js", ".css", ".svg")):
+            yield prefix + each.name, each
+
+
+def asset(name: str) -> str:
+    """Return the address of a file, which changes with its content."""
+    return f"/page/static/{name}?{assets()[name][1]}"

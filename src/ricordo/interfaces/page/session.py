@@ -1,0 +1,128 @@
+"""Who looks at the page: one-time links, and the sessions they are exchanged for."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ricordo.interfaces.call import Caller
+from ricordo.interfaces.http.tokens import Tokens
+
+LINK_S = 600
+"""A link that nobody opens expires after 10 minutes."""
+IDLE_S = 12 * 3_600
+LONGEST_S = 7 * 24 * 3_600
+_MOST = 1_000
+"""Links and sessions at a time; the oldest go first."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """A browser that opened the page.
+
+    Attributes:
+        caller: Whose memory it sees, how far it is trusted and what it may do. It never changes.
+        digest: Of the access token it stands for; None for the person who started the server.
+        csrf: The secret every form carries.
+        as_of: The time the pages show, as text for `as_of`; None for the present.
+        language: Chosen by hand; None for that of the browser.
+        notice: Shown once on the next page, with the number of the change it can undo.
+    """
+
+    caller: Caller
+    digest: str | None
+    csrf: str
+    made_at: float
+    used_at: float
+    as_of: str | None = None
+    language: str | None = None
+    notice: tuple[str, int | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    caller: Caller
+    digest: str | None
+    is_ours: bool
+    made_at: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Sessions:
+    """The links and sessions of one server, in memory: all end with the process.
+
+    Attributes:
+        tokens: A session ends when the token it stands for is revoked.
+    """
+
+    tokens: Tokens
+    clock: Callable[[], float] = time.monotonic
+    _links: dict[str, _Link] = field(default_factory=dict)
+    _sessions: dict[str, Session] = field(default_factory=dict)
+
+    def link(self, caller: Caller, *, digest: str | None = None, is_ours: bool = False) -> str:
+        """Return the key of a new one-time link.
+
+        Args:
+            is_ours: It was made for the person at this machine's terminal, so it need not be confirmed.
+        """
+        key = secrets.token_urlsafe(32)
+        _trim(self._links)
+        self._links[_hash(key)] = _Link(caller, digest, is_ours, self.clock())
+        return key
+
+    def whose(self, key: str) -> tuple[Caller, bool] | None:
+        """Return the caller of a link, and whether it is for the person at the terminal; None if it has expired."""
+        link = self._links.get(_hash(key))
+        if link is None or self.clock() - link.made_at > LINK_S:
+            return None
+        return link.caller, link.is_ours
+
+    def exchange(self, key: str) -> str | None:
+        """Return the cookie for a link. A link works once."""
+        known = self.whose(key)
+        link = self._links.pop(_hash(key), None)
+        return None if known is None or link is None else self.begin(link.caller, digest=link.digest)
+
+    def begin(self, caller: Caller, *, digest: str | None) -> str:
+        """Begin a session; return its cookie."""
+        cookie, now = secrets.token_urlsafe(32), self.clock()
+        _trim(self._sessions)
+        self._sessions[_hash(cookie)] = Session(
+            caller=caller, digest=digest, csrf=secrets.token_urlsafe(32), made_at=now, used_at=now
+        )
+        return cookie
+
+    def of(self, cookie: str) -> Session | None:
+        """Return the session of a cookie; None if it has ended or its token was revoked or changed."""
+        session, now = self._sessions.get(_hash(cookie)), self.clock()
+        if session is None:
+            return None
+        is_over = now - session.used_at > IDLE_S or now - session.made_at > LONGEST_S
+        if is_over or (session.digest is not None and self.tokens.of_digest(session.digest) != session.caller):
+            self.end(cookie)
+            return None
+        session.used_at = now
+        return session
+
+    def end(self, cookie: str) -> None:
+        """End a session."""
+        self._sessions.pop(_hash(cookie), None)
+
+
+def is_same(one: str, other: str) -> bool:
+    """Compare two secrets in constant time."""
+    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+
+
+def _trim(known: dict[str, _Link] | dict[str, Session]) -> None:
+    while len(known) >= _MOST:
+        del known[next(iter(known))]

@@ -1,0 +1,64 @@
+// What the pages do beyond links and forms: news of other programs, keys, the slider. Without it, everything still works.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  root.classList.add("has-js");
+  const content = document.getElementById("content");
+
+  // Another program, or another window, has changed something.
+  const isBusy = () => {
+    const at = document.activeElement;
+    const typing = at && content.contains(at) && at.matches("input, textarea, select");
+    return typing || content.querySelector("details[open] textarea") || document.body.dataset.still;
+  };
+  const refresh = () => {
+    if (isBusy()) { document.getElementById("news").hidden = false; return; }
+    htmx.ajax("GET", location.href, { target: "#content", select: "#content", swap: "outerHTML" });
+  };
+  // Browsers open six connections to a server at most, so only the window in front listens.
+  let news = null;
+  const listen = () => {
+    if (news) news.close();
+    news = document.hidden ? null : new EventSource(`${document.body.dataset.live}?after=${document.body.dataset.seq}`);
+    if (news) news.addEventListener("changed", (event) => { document.body.dataset.seq = event.data; refresh(); });
+  };
+  document.addEventListener("visibilitychange", listen);
+  addEventListener("pagehide", () => news && news.close());
+  listen();
+
+  // A choice that is its own button.
+  document.querySelectorAll("[data-submit]").forEach((each) => each.addEventListener("change", () => each.form.submit()));
+
+  // The slider names a time between the first memory and now.
+  document.querySelectorAll("input[type=range][data-sets]").forEach((slider) => {
+    const from = Date.parse(slider.dataset.from), to = Date.parse(slider.dataset.to);
+    const field = document.getElementById(slider.dataset.sets);
+    if (field.value && Date.parse(field.value)) slider.value = 1000 * (Date.parse(field.value) - from) / (to - from);
+    const set = () => {
+      field.value = slider.value === slider.max ? "" : new Date(from + (to - from) * slider.value / 1000).toISOString().slice(0, 16) + "Z";
+    };
+    slider.addEventListener("input", set);
+    slider.addEventListener("change", () => { set(); slider.form.submit(); });
+  });
+
+  // Keys: / to search; in the inbox j and k to move, and the letter of each decision.
+  const reviews = () => [...document.querySelectorAll("[data-review]")];
+  const move = (step) => {
+    const all = reviews(), at = all.indexOf(document.activeElement && document.activeElement.closest("[data-review]"));
+    const next = all[Math.min(all.length - 1, Math.max(0, at + step))];
+    if (next) { next.focus(); next.scrollIntoView({ block: "nearest" }); }
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+    if (event.key === "/") {
+      const field = document.getElementById("q");
+      event.preventDefault();
+      if (field) field.focus(); else location.href = "/";
+    } else if (event.key === "j" || event.key === "k") move(event.key === "j" ? 1 : -1);
+    else {
+      const here = event.target.closest("[data-review]") || (reviews().length ? reviews()[0] : null);
+      const chosen = here && [...here.querySelectorAll("[data-key]")].find((each) => each.dataset.key === event.key);
+      if (chosen) chosen.click();
+    }
+  });
+})();

@@ -1,0 +1,144 @@
+"""A request of somebody who may look: the calls it makes, the forms it brings and the pages it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from ricordo.interfaces.call import Caller, Dispatcher
+from ricordo.interfaces.catalog import Access, Capability, routes
+from ricordo.interfaces.http.guard import Metrics
+from ricordo.interfaces.http.tokens import Tokens
+from ricordo.interfaces.page.rendering import Texts, environment, time_of
+from ricordo.interfaces.page.session import Session
+from ricordo.memory import Memory
+from ricordo.model import Commit
+
+_CALLS: Mapping[str, Capability] = {each.method: each for each in routes()}
+_SECTIONS: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
+    ("look", (("search", "/"), ("timeline", "/page/timeline"), ("people", "/page/people"), ("graph", "/page/graph"))),
+    ("decide", (("inbox", "/page/inbox"), ("conversations", "/page/conversations"), ("changes", "/page/changes"))),
+    ("keep", (("runs", "/page/runs"), ("fading", "/page/fading"), ("archive", "/page/archive"))),
+    ("machine", (("health", "/page/health"), ("access", "/page/access"))),
+)
+_ADMIN = frozenset({"health", "access"})
+
+
+@dataclass(slots=True, kw_only=True)
+class Visit:
+    """One request with its session.
+
+    Attributes:
+        memory: Scoped to the session's caller.
+        form: The fields of a posted form; empty otherwise.
+        section: The place in the navigation.
+        seq: The latest change when the page was asked for; the browser hears of later ones.
+    """
+
+    request: Request
+    session: Session
+    dispatcher: Dispatcher
+    memory: Memory
+    tokens: Tokens
+    metrics: Metrics
+    texts: Texts
+    section: str = ""
+    seq: int = 0
+    form: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def caller(self) -> Caller:
+        return self.session.caller
+
+    @property
+    def as_of(self) -> str | None:
+        return self.session.as_of
+
+    def asked(self, name: str) -> str | None:
+        """Return a field of the address; None if it is missing or empty."""
+        return self.request.query_params.get(name, "").strip() or None
+
+    def given(self, name: str) -> str | None:
+        """Return a field of the form; None if it is missing or empty."""
+        return self.form.get(name, "").strip() or None
+
+    def named(self) -> str:
+        """Return the id that the form or the address names, as it is: an id may be any text."""
+        return self.form.get("id", self.request.query_params.get("id", ""))
+
+    def may(self, access: Access) -> bool:
+        return access in self.caller.access
+
+    @property
+    def may_change(self) -> bool:
+        """Whether the page shows actions: none in the past, none without the permission."""
+        return self.may("write") and self.as_of is None
+
+    # calls
+
+    async def call(self, method: str, **given: Any) -> Any:
+        """Call a capability as the HTTP routes do. Arguments that are None are left out."""
+        arguments = {name: value for name, value in given.items() if value is not None}
+        return await self.dispatcher.call(_CALLS[method], arguments, caller=self.caller, as_tool=False)
+
+    async def latest(self) -> int:
+        """Return the number of the latest change."""
+        commits: Sequence[Commit] = await self.call("log", limit=1)
+        return commits[0].seq if commits else 0
+
+    async def act(self, done: str, method: str, **given: Any) -> Any:
+        """Call a capability that changes something, and offer to undo it on the next page.
+
+        Args:
+            done: The key of the text that says what was done.
+        """
+        before = await self.latest()
+        answer = await self.call(method, **given)
+        made = [commit.seq for commit in await self.call("log", limit=5) if commit.seq > before]
+        # With several, another program wrote at the same time: the log tells them apart.
+        self.session.notice = self.texts(f"done.{done}"), made[0] if len(made) == 1 else None
+        return answer
+
+    # answers
+
+    def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        """Return a page, or the part of one that a script asked for."""
+        zone = self.memory.store_view.zone
+        shared = {
+            "t": self.texts,
+            "visit": self,
+            "csrf": self.session.csrf,
+            "seq": self.seq,
+            "sections": self._sections(),
+            "when": lambda at: time_of(at, zone),
+            "link": link,
+            "notice": None,
+        }
+        if not template.startswith("part/"):
+            shared["notice"], self.session.notice = self.session.notice, None
+        return HTMLResponse(environment().get_template(template).render(shared | values), status_code=status)
+
+    def go(self, path: str) -> Response:
+        """Send the browser to another page after a form."""
+        return RedirectResponse(path, status_code=303)
+
+    def back(self) -> Response:
+        """Return to the page that the form names, or to the first one. Only pages of ours count."""
+        wanted = self.given("back") or "/"
+        is_ours = wanted == "/" or wanted.startswith(("/page/", "/?"))
+        return self.go(wanted if is_ours and wanted.isprintable() and "\\" not in wanted else "/")
+
+    def _sections(self) -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
+        allowed = self.may("admin")
+        kept = ((title, [each for each in entries if allowed or each[0] not in _ADMIN]) for title, entries in _SECTIONS)
+        return [(title, entries) for title, entries in kept if entries]
+
+
+def link(page: str, id: str) -> str:
+    """Return the address of the page about something; its id may be any text."""
+    return f"/page/{page}?id={quote(id, safe='')}"
