@@ -22,7 +22,7 @@ from ricordo.encoding.worker import BackgroundWorker
 from ricordo.errors import DeniedError, InvalidError, RicordoError
 from ricordo.forgetting.erase import resume
 from ricordo.forgetting.upkeep import QUIET_MS, Concluded, Conclusion, Rules, Upkeep, single_scopes
-from ricordo.model import Change, Json, Node, Origin, Reason, Run, Scope
+from ricordo.model import Change, Commit, Json, Node, Origin, Reason, Run, Scope
 from ricordo.models.embedding import Embedded, embed_question, resolve
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress, Reranker
 from ricordo.retrieval.calibration import Floors
@@ -538,6 +538,10 @@ class StoreView:
             for node in page:
                 yield node
             last = page[-1].key
+
+    async def commits(self, limit: int = 1) -> Sequence[Commit]:
+        """Return the latest commits, newest first, without the words that `log` finds for each."""
+        return await self._store.read(lambda tx: tx.history.commits(self._scope, before=None, most=limit))
 
     async def changed_by(self, commit: int) -> Difference:
         """Return what a commit changed, as far as the scope may see it and anything is left of it.

@@ -1491,13 +1491,8 @@ class Memory:
     def store_view(self) -> StoreView:
         """Direct reads of the store for adapters of other libraries. Owners are visible only to the store's opener."""
         engine = self._opened
-<<<<<<< HEAD
-        return StoreView(
-            engine.store, self._scope, now=engine.now, sees_owners=allows("store_view.owners", self._holder)
-        )
-=======
-        return StoreView(engine.store, self._scope, now=engine.now, zone=engine.zone, sees_owners=self._owns_engine)
->>>>>>> 41a4fe3 (Show a memory as a page: search, memories, inbox, changes)
+        sees = allows("store_view.owners", self._holder)
+        return StoreView(engine.store, self._scope, now=engine.now, zone=engine.zone, sees_owners=sees)
 
     def _text(self, content: str) -> str:
         return storable(content, name="content", rules=self._opened.rules)

@@ -72,6 +72,9 @@ RIGHTS: Mapping[str, Right] = {
     "warm": _ANYONE,
     "store_view": _ANYONE,
     "store_view.owners": Right(None, "web", True),
+    "store_view.commits": _READS,
+    "store_view.changed_by": _READS,
+    "store_view.holdings": _READS,
     # questions
     "search": _READS,
     "query": _READS,
@@ -156,10 +159,13 @@ RIGHTS: Mapping[str, Right] = {
     "health": Right("any", "web"),
     "openapi": Right("any", "web"),
     "metrics": Right("admin", "web"),
+    "page.replay": Right("admin", "user"),  # with the model of the server, which it may not choose
+    "page.tokens": Right("admin", "user"),
     # what only the command line offers
     "quarantine": _DECIDES,
     "mcp": OWNER_ALONE,
     "serve": OWNER_ALONE,
+    "page": OWNER_ALONE,
     "token": OWNER_ALONE,
     "demo": OWNER_ALONE,
     "help": OWNER_ALONE,

@@ -237,9 +237,12 @@ def _vital(snapshot: Snapshot, scope: Scope, node: Node, *, often: int) -> Vital
     return vital._replace(shown=0, last_access=None) if snapshot.is_past else vital
 
 
+_CHANGED_MOST = 200
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What a commit changed.
+    """What a commit changed: at most 200 memories, and as many entities.
 
     Attributes:
         nodes: each memory before and after; None before it was recorded, or after it was taken back.
@@ -264,9 +267,12 @@ def changed_by(snapshot: Snapshot, scope: Scope, seq: int) -> Difference:
     if commit is None:
         raise NotFoundError(f"there is no change {seq}", hint="`log` lists them")
     touched = ledger.touched(seq)
-    ids = {row: _id_in(ledger, row, seq) for row in touched if row.table in ("nodes", "entities")}
-    nodes = (snapshot.nodes.get(scope, id) for row, id in ids.items() if row.table == "nodes" and id)
-    entities = (snapshot.entities.by_id(scope, id) for row, id in ids.items() if row.table == "entities" and id)
+    ids = {
+        table: [_id_in(ledger, row, seq) for row in [each for each in touched if each.table == table][:_CHANGED_MOST]]
+        for table in ("nodes", "entities")
+    }
+    nodes = (snapshot.nodes.get(scope, id) for id in ids["nodes"] if id)
+    entities = (snapshot.entities.by_id(scope, id) for id in ids["entities"] if id)
     return Difference(
         commit=commit,
         nodes=tuple(_before_and_after(snapshot, node, seq) for node in nodes if node is not None),

@@ -24,7 +24,7 @@ async def show_all(visit: Visit) -> Response:
 
 async def show(visit: Visit) -> Response:
     """Show what one change did."""
-    visit.caller.require("read")
+    visit.caller.require("store_view.changed_by")
     number = visit.named()
     is_number = number.isascii() and number.isdecimal() and len(number) < 19
     difference = await visit.memory.store_view.changed_by(int(number) if is_number else 0)
@@ -38,7 +38,7 @@ async def undo(visit: Visit) -> Response:
     try:
         commit: Commit = await visit.call("undo", commit_or_run=wanted, with_later=with_later or None)
     except ConflictError as error:
-        known = {each.seq: each for each in await visit.call("log", limit=1_000)}
+        known = {each.seq: each for each in await visit.memory.store_view.commits(limit=1_000)}
         later = [known[seq] for seq in error.commits if seq in known]
         return visit.page("undo.html", status=409, wanted=wanted, later=later, error=error)
     visit.session.notice = visit.texts("done.undone"), commit.seq if commit.seq > before else None

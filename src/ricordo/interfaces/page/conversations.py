@@ -27,8 +27,8 @@ async def end(visit: Visit) -> Response:
 
 async def consolidate(visit: Visit) -> Response:
     """Turn the conversation into knowledge."""
-    run = await visit.act("consolidated", "consolidate", session=visit.named())
-    return visit.go(link("run", run.id) if run.id else "/page/runs")
+    await visit.act("consolidated", "consolidate", session=visit.named())
+    return visit.go(link("conversation", visit.named()))
 
 
 async def go_off_record(visit: Visit) -> Response:

@@ -1,4 +1,4 @@
-"""Values as HTML: templates, texts in the reader's language, and texts of memories, which are data whatever they hold."""
+"""Values as HTML: templates, texts in the reader's language, and texts of memories, which are only ever data."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ async def show_results(visit: Visit) -> Response:
 
 async def show_context(visit: Visit) -> Response:
     """Return the context an agent would get for the question."""
-    visit.caller.require("read")
+    visit.caller.require("context_parts")
     question = visit.asked("q")
     context = await visit.memory.context_parts(question, as_of=visit.as_of) if question else None
     return visit.page("part/context.html", context=context, question=question or "")

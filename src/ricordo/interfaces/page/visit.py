@@ -11,22 +11,20 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from ricordo.interfaces.call import Caller, Dispatcher
-from ricordo.interfaces.catalog import Access, Capability, routes
+from ricordo.interfaces.catalog import Capability, routes
 from ricordo.interfaces.http.guard import Metrics
 from ricordo.interfaces.http.tokens import Tokens
 from ricordo.interfaces.page.rendering import Texts, environment, time_of
 from ricordo.interfaces.page.session import Session
 from ricordo.memory import Memory
-from ricordo.model import Commit
 
 _CALLS: Mapping[str, Capability] = {each.method: each for each in routes()}
 _SECTIONS: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
-    ("look", (("search", "/"), ("timeline", "/page/timeline"), ("people", "/page/people"), ("graph", "/page/graph"))),
+    ("look", (("search", "/"), ("timeline", "/page/timeline"))),
     ("decide", (("inbox", "/page/inbox"), ("conversations", "/page/conversations"), ("changes", "/page/changes"))),
-    ("keep", (("runs", "/page/runs"), ("fading", "/page/fading"), ("archive", "/page/archive"))),
-    ("machine", (("health", "/page/health"), ("access", "/page/access"))),
+    ("keep", (("fading", "/page/fading"), ("archive", "/page/archive"))),
 )
-_ADMIN = frozenset({"health", "access"})
+_NEEDS = {"health": "doctor", "access": "page.tokens"}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,13 +69,13 @@ class Visit:
         """Return the id that the form or the address names, as it is: an id may be any text."""
         return self.form.get("id", self.request.query_params.get("id", ""))
 
-    def may(self, access: Access) -> bool:
-        return access in self.caller.access
+    def may(self, capability: str) -> bool:
+        return self.caller.may(capability)
 
     @property
     def may_change(self) -> bool:
         """Whether the page shows actions: none in the past, none without the permission."""
-        return self.may("write") and self.as_of is None
+        return self.may("correct") and self.as_of is None
 
     # calls
 
@@ -88,8 +86,8 @@ class Visit:
 
     async def latest(self) -> int:
         """Return the number of the latest change."""
-        commits: Sequence[Commit] = await self.call("log", limit=1)
-        return commits[0].seq if commits else 0
+        self.caller.require("store_view.commits")
+        return next((commit.seq for commit in await self.memory.store_view.commits()), 0)
 
     async def act(self, done: str, method: str, **given: Any) -> Any:
         """Call a capability that changes something, and offer to undo it on the next page.
@@ -99,7 +97,7 @@ class Visit:
         """
         before = await self.latest()
         answer = await self.call(method, **given)
-        made = [commit.seq for commit in await self.call("log", limit=5) if commit.seq > before]
+        made = [commit.seq for commit in await self.memory.store_view.commits(limit=5) if commit.seq > before]
         # With several, another program wrote at the same time: the log tells them apart.
         self.session.notice = self.texts(f"done.{done}"), made[0] if len(made) == 1 else None
         return answer
@@ -134,8 +132,10 @@ class Visit:
         return self.go(wanted if is_ours and wanted.isprintable() and "\\" not in wanted else "/")
 
     def _sections(self) -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
-        allowed = self.may("admin")
-        kept = ((title, [each for each in entries if allowed or each[0] not in _ADMIN]) for title, entries in _SECTIONS)
+        kept = (
+            (title, [each for each in entries if self.may(_NEEDS.get(each[0], "search"))])
+            for title, entries in _SECTIONS
+        )
         return [(title, entries) for title, entries in kept if entries]
 
 
