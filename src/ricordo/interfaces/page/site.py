@@ -172,8 +172,8 @@ class Site:
         async def endpoint(request: Request) -> Response:
             session = self.sessions.of(_cookie(request.headers))
             texts = self._texts(request)
-            if session is None:
-                return _entrance(texts, status=401)
+            if session is None:  # the address of the server itself only says where to go
+                return _entrance(texts, status=200 if request.url.path == "/" and not request.url.query else 401)
             visit = Visit(
                 request=request,
                 session=session,
