@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cache
-from itertools import chain
-
-import apsw
 
 from ricordo.clock import to_ms
 from ricordo.errors import NotFoundError
@@ -21,6 +17,7 @@ from ricordo.storage.database.integrity import put_commit, settle_digest
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import (
     Row,
+    Statements,
     alias_row,
     closed_edge_row,
     column,
@@ -32,7 +29,6 @@ from ricordo.storage.database.statements import (
     run_row,
     session_row,
     shelf_of,
-    sql,
 )
 from ricordo.text.analyzer import index_terms, raw_words
 from ricordo.text.passages import traits_of
@@ -43,9 +39,6 @@ _ASSOCIATED = 0.3
 
 # Their rows are certainly new and written once: the digest need not be read from the database.
 _PLAIN = frozenset(("session_insert", "node_insert"))
-# Imports write most rows by these. Several rows in one statement take two thirds of the time of single ones.
-_AT_ONCE = 25
-_WIDE = frozenset(("node_insert", "node_traits"))
 
 
 @dataclass(slots=True)
@@ -88,7 +81,7 @@ def apply(snapshot: DatabaseSnapshot, change: Change, *, scope: Scope, reason: R
     space = writer.home(each.space for each in restored if each.space is not None)
     commit = put_commit(snapshot, head, writer.commit, space=space, reason=reason, at=at, hashes=writer.rows.hashes)
     faults.reached("apply: after commit row")
-    write_rows(snapshot.connection, writer.rows)
+    write_rows(snapshot, writer.rows)
     put_back(snapshot, restored)
     _withhold(writer, change, at)
     if restored or not writer.rows.is_plain:
@@ -101,39 +94,25 @@ def _withhold(writer: _RowBuilder, change: Change, at: datetime) -> None:
     if change.said_anew:
         writer.snapshot.suppression.lift(change.said_anew)
     spans = [(writer.key_of(node_id), *span) for node_id, *span in change.withheld_spans]
-    writer.snapshot.connection.executemany(sql("withheld_span_put"), spans)
+    writer.snapshot.many("withheld_span_put", spans)
     for node_id in change.withhold:
         key = writer.key_of(node_id)
         writer.snapshot.suppression.withhold(writer.snapshot.nodes.by_key(writer.scope, [key])[key], at=to_ms(at))
 
 
-def write_rows(connection: apsw.Connection, given: Rows) -> None:
+def write_rows(snapshot: Statements, given: Rows) -> None:
     """Write rows and the counts that go with them, in the running transaction."""
     for statement, rows in given.by_statement.items():
-        if rows and statement in _WIDE:
-            insert_all(connection, sql(statement), rows)
-        elif rows:
-            connection.executemany(sql(statement), rows)
+        if rows:
+            snapshot.many(statement, rows)
         if statement == "node_insert":
             faults.reached("apply: after nodes")
     faults.reached("apply: before counts")
     grown = [(*shelf, *amounts) for shelf, amounts in given.grown.items()]
-    connection.executemany(sql("shelf_grew"), grown)
-
-
-def insert_all(connection: apsw.Connection, statement: str, rows: Sequence[Row]) -> None:
-    """Insert many rows by `INSERT ... VALUES (...)`. Not for full text: FTS5 writes to disk before each statement."""
-    whole = len(rows) - len(rows) % _AT_ONCE
-    if whole:
-        lots = (tuple(chain.from_iterable(rows[at : at + _AT_ONCE])) for at in range(0, whole, _AT_ONCE))
-        connection.executemany(_for_many_rows(statement), lots)
-    connection.executemany(statement, rows[whole:])
-
-
-@cache
-def _for_many_rows(statement: str) -> str:
-    head, values, row = statement.rpartition("VALUES")
-    return f"{head}{values}{','.join([row] * _AT_ONCE)}"
+    snapshot.many("shelf_grew", grown)
+    altered = [*given.by_statement["node_update"], *given.by_statement["node_index_closed"]]
+    if altered:
+        snapshot.reindex([row[0] for row in altered])
 
 
 class _RowBuilder:

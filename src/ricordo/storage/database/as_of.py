@@ -55,7 +55,7 @@ class DatabasePastSnapshot(DatabaseSnapshot):
     @cached_property
     def altered(self) -> dict[int, FormerText]:
         """The texts that today's indexes do not hold, by node: they were changed since, or are gone."""
-        return {key: FormerText(*text) for key, *text in self.connection.execute(sql("past_altered"))}
+        return {key: FormerText(*text) for key, *text in self.rows("past_altered")}
 
     def holders(self, scope: Scope, term: str) -> set[int]:
         spaces = self.visible(scope)
@@ -144,7 +144,7 @@ def past(
             with read_snapshot(connection):
                 snapshot = DatabasePastSnapshot(connection, today=today, commit=commit, at=at)
                 _shadow(snapshot)
-                _shadow_links(snapshot, links)
+                shadow_links(snapshot, links)
                 yield snapshot
     finally:
         connection.close()
@@ -179,20 +179,17 @@ def _shadow_table(connection: apsw.Connection, table: Table, former: Sequence[Im
     )
 
 
-def _shadow_links(snapshot: DatabasePastSnapshot, links: Links) -> None:
+def shadow_links(snapshot: DatabasePastSnapshot, links: Links) -> None:
     """Find mentions again where texts or names were different."""
-    connection = snapshot.connection
-    connection.execute(sql("past_links_table"))
-    connection.execute(sql("past_renamed_table"))
-    connection.execute(sql("past_renamed_fill"))
-    connection.execute(sql("past_altered_table"))
+    for statement in ("past_links_table", "past_renamed_table", "past_renamed_fill", "past_altered_table"):
+        snapshot.rows(statement)
     searched = _to_search(snapshot)
-    connection.executemany(sql("past_altered_insert"), [(key,) for keys in searched.values() for key in keys])
+    snapshot.many("past_altered_insert", [(key,) for keys in searched.values() for key in keys])
     found = {pair for space, keys in searched.items() for pair in links(snapshot, space, sorted(keys))}
     pairs = {*found, *_links_of_renamed(snapshot, links)}
-    connection.executemany(sql("past_link_insert"), sorted(pairs))
-    connection.execute(sql("past_links_view"))
-    connection.execute(sql("past_counts_view"))
+    snapshot.many("past_link_insert", sorted(pairs))
+    snapshot.rows("past_links_view")
+    snapshot.rows("past_counts_view")
 
 
 def _to_search(snapshot: DatabasePastSnapshot) -> dict[int, set[int]]:

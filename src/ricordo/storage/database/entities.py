@@ -23,7 +23,6 @@ from ricordo.storage.database.statements import (
     reading,
     relation_of,
     rows_as,
-    sql,
 )
 from ricordo.storage.database.word_index import space_postings
 from ricordo.storage.values import Kinds, LinkText, Named, Near, RelationHolder, Sketch, Step, SubjectUse, Usage
@@ -236,7 +235,7 @@ class Mentions(Group):
 
     def put_links(self, pairs: Sequence[tuple[int, int]]) -> None:
         faults.reached("linking: before storing")
-        self._sql.connection.executemany(sql("found_mention_insert"), pairs)
+        self._sql.many("found_mention_insert", pairs)
 
     mark_linked = asks("linked_through", "space through", nothing)
 
@@ -248,6 +247,6 @@ class Mentions(Group):
     look_again = asks("to_link_put", "nodes", nothing)
 
     def drop_links(self, pairs: Sequence[tuple[int, int]]) -> None:
-        self._sql.connection.executemany(sql("found_mention_delete"), pairs)
+        self._sql.many("found_mention_delete", pairs)
 
     mentions_of = asks("mentions_of_entity", "entity", rows_as(lambda row: (row[0], _spoken(*row[1:]))))

@@ -17,7 +17,7 @@ from ricordo.storage import faults
 from ricordo.storage.database.hashes import bare, digest, erased_hash, former_hash, seal, sealed
 from ricordo.storage.database.history import TABLES, Table, named, text_of_key, truth_of
 from ricordo.storage.database.integrity import fingerprint_key, id_fingerprint, put_commit, settle_digest
-from ricordo.storage.database.statements import Group, Statements, as_set, asks, column, first, rows_as, sql
+from ricordo.storage.database.statements import Group, Statements, as_set, asks, column, first, rows_as
 from ricordo.storage.values import Derived, ErasureTargets, Image, OpenErasure
 
 STEP_ROWS = 500
@@ -38,9 +38,6 @@ _GO_ALONG = {
     ("sessions", "entity"): "erase_sessions_needed",
 }
 """By (table, what is erased): which of the rows that nobody named something else refers to by now."""
-
-
-_AMONG = "IN (SELECT value FROM json_each(?))"
 
 
 class _Erasing:
@@ -94,7 +91,7 @@ class _Erasing:
     def _has_key(self, table: str) -> bool:
         if table in self._truth.tables:
             return self._truth.tables[table].key == ("key",)
-        return any(row[1] == "key" for row in self._connection.execute(f'PRAGMA table_info("{table}")'))
+        return (table, "key") in {row[:2] for row in self._snapshot.rows("schema_columns")}
 
     def _remove_children(self, table: str, keys: Sequence[int]) -> None:
         for reference in self._truth.references:
@@ -103,14 +100,14 @@ class _Erasing:
             if not self._has_key(reference.table):
                 self._remove(reference.table, reference.column, keys)
                 continue
-            statement = f'SELECT key FROM "{reference.table}" WHERE "{reference.column}" {_AMONG}'
+            statement = f'SELECT key FROM "{reference.table}" WHERE "{reference.column}" {self._snapshot.among}'
             children = column(self._connection.execute(statement, (json.dumps(keys),)).fetchall())
             children = [key for key in children if reference.table != table or key not in keys]
             if children:
                 self.purge(reference.table, children)
 
     def _remove(self, name: str, by: str, keys: Sequence[int]) -> None:
-        where, values = f'"{by}" {_AMONG}', (json.dumps(keys),)
+        where, values = f'"{by}" {self._snapshot.among}', (json.dumps(keys),)
         table = self._truth.tables.get(name)
         if table is None:
             self._connection.execute(f'DELETE FROM "{name}" WHERE {where}', values)
@@ -126,7 +123,7 @@ class _Erasing:
         """Keep the hashes of rows (commit, seal), and blank the words of their commits."""
         found = list(written)
         rows = [(made, "row", bare(seal_), None, self._erasing) for made, seal_ in found]
-        self._connection.executemany(sql("erased_put"), rows)
+        self._snapshot.many("erased_put", rows)
         values = {"seqs": json.dumps(sorted({made for made, _ in found}))}
         self._snapshot.rows("words_erase", {**values, "erasing": self._erasing})
         self._snapshot.rows("words_blank", values)
@@ -145,7 +142,7 @@ class _Erasing:
             (replaced, "former", former_hash(table.name, row, before), None, self._erasing)
             for _, row, replaced, before in images
         ]
-        self._connection.executemany(sql("erased_put"), rows)
+        self._snapshot.many("erased_put", rows)
 
     def _forget_image(self, table: Table, image: tuple[int, str, int, str]) -> None:
         _, row, replaced, _ = image
@@ -168,7 +165,7 @@ class _Erasing:
         if self._keeps_ids:
             key = fingerprint_key(self._snapshot)
             told = [(space, id_fingerprint(key, node_id), self._at) for _, node_id, space in rows]
-            self._connection.executemany(sql("erased_id_put"), told)
+            self._snapshot.many("erased_id_put", told)
             self._take_out_evidence({node_id for _, node_id, _ in rows})
 
     def _take_out_evidence(self, ids: set[str]) -> None:
@@ -176,8 +173,7 @@ class _Erasing:
         for table in self._truth.tables.values():
             if "evidence" not in table.columns:
                 continue
-            holds = f"evidence != '[]' AND EXISTS (SELECT 1 FROM json_each(evidence) WHERE value {_AMONG})"
-            for image in table.images(self._connection, holds, (json.dumps(sorted(ids)),)):
+            for image in table.images(self._connection, self._snapshot.holds_evidence, (json.dumps(sorted(ids)),)):
                 self._rewrite(table, image, {"evidence": _without(image["evidence"], ids)})
             self._rewrite_history(table, ids)
 
@@ -192,7 +188,7 @@ class _Erasing:
                 values = {"before": text, "table": table.name, "row": row, "seq": seq}
                 self._snapshot.rows("history_rewrite", values)
                 was, now = former_hash(table.name, row, before), former_hash(table.name, row, text)
-                self._connection.execute(sql("erased_put"), (seq, "former", was, now, self._erasing))
+                self._snapshot.many("erased_put", [(seq, "former", was, now, self._erasing)])
 
     def take_out(self, name: str, key: int, values: Mapping[str, Any]) -> None:
         """Blank parts of a row that has a key, with its history: a part of it is erased."""
@@ -217,7 +213,7 @@ class _Erasing:
         fresh = {**image, **values}
         fresh["seal"] = seal([fresh[name] for name in table.sealed])
         row = (image["commit_seq"], "row", bare(image["seal"]), bare(fresh["seal"]), self._erasing)
-        self._connection.execute(sql("erased_put"), row)
+        self._snapshot.many("erased_put", [row])
         return fresh
 
     def sweep_history(self) -> None:
@@ -226,13 +222,12 @@ class _Erasing:
             for reference in self._truth.parents(table.name):
                 if reference.target == table.name and reference.column == "merged_into":
                     continue
+                key = self._snapshot.former_key.format(reference.column)
                 statement = (
-                    f"SELECT made, row, seq, before FROM history AS h WHERE tbl = ?"
-                    f" AND json_extract(before, '$.{reference.column}') IS NOT NULL"
-                    f' AND NOT EXISTS (SELECT 1 FROM "{reference.target}" t'
-                    f"   WHERE t.key = json_extract(h.before, '$.{reference.column}'))"
+                    f"SELECT made, row, seq, before FROM history AS h WHERE tbl = ? AND {key} IS NOT NULL"
+                    f' AND NOT EXISTS (SELECT 1 FROM "{reference.target}" t WHERE t.key = {key.replace("before", "h.before")})'
                     f" AND NOT EXISTS (SELECT 1 FROM history p WHERE p.tbl = '{reference.target}'"
-                    f"   AND p.row = CAST(json_extract(h.before, '$.{reference.column}') AS TEXT))"
+                    f"   AND p.row = CAST({key.replace('before', 'h.before')} AS TEXT))"
                 )
                 for image in self._connection.execute(statement, (table.name,)).fetchall():
                     self._forget_image(table, image)
@@ -256,7 +251,7 @@ class Erasure(Group):
         if targets.whole_space:
             rows.append((erasing, "spaces", targets.space))
             self._unname(erasing, space=targets.space, owner=targets.owner)
-        self._sql.connection.executemany(sql("to_erase_put"), rows)
+        self._sql.many("to_erase_put", rows)
         for table, key in targets.summarised:
             work.take_out(table, key, {"summary": None})
         for row, seq in targets.former:
@@ -296,7 +291,7 @@ class Erasure(Group):
         erasure = sealed((erasing, space, kind, at, len(left), digest(left), seq))
         reason = Reason(actor=actor, origin="erase", reason="erase")
         commit = put_commit(self._sql, head, seq, space=space, reason=reason, at=from_ms(at), hashes=())
-        self._sql.connection.execute(sql("erasure_put"), erasure)
+        self._sql.many("erasure_put", [erasure])
         settle_digest(self._sql, head, commit)
         self._sql.rows("to_erase_drop", {"erasing": erasing})
         self._sql.rows("erasing_rows_gone", {"erasing": erasing})

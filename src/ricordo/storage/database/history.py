@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from importlib.resources import files
@@ -18,6 +18,7 @@ from ricordo.storage import faults
 from ricordo.storage.database.hashes import seal
 from ricordo.storage.database.statements import (
     Group,
+    Row,
     Statements,
     as_set,
     asks,
@@ -68,19 +69,19 @@ def put_back(snapshot: Statements, restored: Sequence[Restored]) -> None:
     if not restored:
         return
     # Rows refer to each other in both directions of time: what goes may be referred to by what is altered after it.
-    snapshot.connection.execute("PRAGMA defer_foreign_keys = ON")
     truth = truth_of(snapshot.connection)
     order = {name: place for place, name in enumerate(truth.tables)}
     parents_first = sorted(restored, key=lambda each: order[each.table.name])
-    for each in reversed(parents_first):
-        if each.then is None:
-            _remove(snapshot, truth, each)
-    faults.reached("undo: after removing")
-    for each in parents_first:
-        if each.then is not None:
-            _write(snapshot, each)
-    snapshot.connection.execute("PRAGMA defer_foreign_keys = OFF")
+    with snapshot.deferred_references():
+        for each in reversed(parents_first):
+            if each.then is None:
+                _remove(snapshot, truth, each)
+        faults.reached("undo: after removing")
+        for each in parents_first:
+            if each.then is not None:
+                _write(snapshot, each)
     _open_again(snapshot, restored)
+    snapshot.reindex([each.then["key"] for each in restored if each.table.name == "nodes" and each.then])
 
 
 def _remove(snapshot: Statements, truth: Truth, each: Restored) -> None:
@@ -120,13 +121,12 @@ def _open_again(snapshot: Statements, restored: Sequence[Restored]) -> None:
     back = [each.then for each in restored if each.table.name == "nodes" and each.now is None and each.then]
     if not back:
         return
-    keys = {"nodes": json.dumps([image["key"] for image in back])}
+    keys = [image["key"] for image in back]
     living = {"nodes": json.dumps([each.then["key"] for each in restored if _opens(each) and each.then])}
-    snapshot.connection.execute(sql("nodes_archive_again"), keys)
-    snapshot.connection.execute(sql("nodes_traits_again"), keys)
-    snapshot.connection.execute(sql("nodes_reopen"), living)
-    snapshot.connection.execute(sql("history_forget"), {**living, "commit": back[0]["commit_seq"]})
-    snapshot.connection.execute(sql("to_link_put"), keys)
+    snapshot.index_restored(keys)
+    snapshot.rows("nodes_reopen", living)
+    snapshot.rows("history_forget", {**living, "commit": back[0]["commit_seq"]})
+    snapshot.rows("to_link_put", {"nodes": json.dumps(keys)})
 
 
 class Ledger:
@@ -210,6 +210,9 @@ TABLES: Final[Mapping[str, Any]] = tomllib.loads((files("ricordo.storage.databas
 
 _OWN_KEY = "key"
 
+_FLOATS = frozenset(("confidence", "decay_rate", "score", "weight", "cost"))
+"""Columns of numbers with a fraction. Some backends write 0.0 as 0 in JSON, and hashes tell these apart."""
+
 
 def named(columns: Iterable[str]) -> str:
     """Return columns as SQL names them. The names come from the schema."""
@@ -276,7 +279,8 @@ class Table:
         found: dict[str, Any] = json.loads(before)
         if self.key == (_OWN_KEY,):
             found[_OWN_KEY] = int(row)
-        return {**found, "seal": bytes.fromhex(found["seal"])}
+        floats = {name: float(found[name]) for name in _FLOATS & found.keys() if found[name] is not None}
+        return {**found, **floats, "seal": bytes.fromhex(found["seal"])}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,12 +301,18 @@ class Truth:
 
 
 def truth_of(connection: apsw.Connection) -> Truth:
-    """Return what the schema says. A few lookups in memory."""
+    """Return what the schema says. A few lookups in memory; other backends read it once."""
+    known: Truth | None = getattr(connection, "truth", None)
+    return read_truth(lambda name: connection.execute(sql(name))) if known is None else known
+
+
+def read_truth(ask: Callable[[str], Iterable[Row]]) -> Truth:
+    """Return what the schema says; `ask` gives the rows of a named statement about it."""
     columns: dict[str, list[tuple[str, int]]] = {}
-    for table, name, place in connection.execute(sql("schema_columns")):
+    for table, name, place in ask("schema_columns"):
         columns.setdefault(table, []).append((name, place))
     unique: dict[tuple[str, str], list[str]] = {}
-    for table, index, name in connection.execute(sql("schema_unique")):
+    for table, index, name in ask("schema_unique"):
         unique.setdefault((table, index), []).append(name)
     tables = {
         table: Table(
@@ -316,7 +326,7 @@ def truth_of(connection: apsw.Connection) -> Truth:
     }
     references = tuple(
         Reference(table=table, column=column, target=target, outlasts=bool(outlasts))
-        for table, column, target, outlasts in connection.execute(sql("schema_references"))
+        for table, column, target, outlasts in ask("schema_references")
     )
     return Truth(tables=_parents_first(tables, references), references=references)
 

@@ -39,6 +39,8 @@ def hashes_of(connection: apsw.Connection, commit: int) -> list[bytes]:
     """Return the hashes that a commit's digest covers: the bare hashes of all rows it wrote, also of those replaced
     since, and the hashes of the former versions it replaced or removed. Nothing of the commit may be erased yet.
     """
+    if not isinstance(connection, apsw.Connection):
+        return connection.hashes_of(commit)
     return [row[0] for row in connection.execute(_one_commit(connection, migrations()[-1].version), (commit,))]
 
 
@@ -131,7 +133,7 @@ def put_commit(
     words = seal((reason.actor, reason.reason))
     values = (seq, space, to_ms(at), reason.origin, reason.run_id, bare(words), digest(hashes))
     row = (*values[:3], reason.actor, reason.origin, reason.reason, reason.run_id, words, values[-1])
-    snapshot.connection.execute(sql("commit_insert"), (*row, chain(head, values)))
+    snapshot.many("commit_insert", [(*row, chain(head, values))])
     return values
 
 
@@ -140,4 +142,4 @@ def settle_digest(snapshot: Statements, head: bytes, values: CommitValues) -> No
     settled = (*values[:-1], digest(hashes_of(snapshot.connection, values[0])))
     if settled != values:
         digests = {"seq": values[0], "digest": settled[-1], "hash": chain(head, settled)}
-        snapshot.connection.execute(sql("commit_digest"), digests)
+        snapshot.rows("commit_digest", digests)

@@ -97,8 +97,14 @@ class Nodes(Group):
 
     known_ids = asks("node_ids_known", "ids", lambda rows: {id_: (space, text) for id_, space, text in rows})
 
+    _matching = "SELECT group_concat(key) FROM (SELECT n.key FROM nodes AS n WHERE {})"
+
+    def _conditions(self, scope: Scope, filter_: Filter) -> tuple[str, dict[str, object]]:
+        """Return the WHERE clause over `nodes AS n`, and its parameters except `:spaces`."""
+        return conditions(filter_)
+
     def page(self, scope: Scope, filter_: Filter, *, now: int, before_key: int | None, limit: int) -> list[Node]:
-        clause, values = conditions(filter_)
+        clause, values = self._conditions(scope, filter_)
         # The archive holds what has expired.
         query = (
             f"SELECT n.key FROM nodes AS n WHERE {clause} AND n.key < :before_key AND (n.closed_at IS NOT NULL"
@@ -108,7 +114,7 @@ class Nodes(Group):
         return self.in_order(scope, column(self._sql.connection.execute(query, values).fetchall()))
 
     def latest(self, scope: Scope, filter_: Filter, *, now: int, limit: int) -> list[Node]:
-        clause, values = conditions(filter_)
+        clause, values = self._conditions(scope, filter_)
         query = (
             f"SELECT n.key FROM nodes AS n WHERE {clause} AND (n.expires_at IS NULL OR n.expires_at > :now)"
             " ORDER BY n.event_time DESC, n.key DESC LIMIT :limit"
@@ -119,13 +125,13 @@ class Nodes(Group):
     edges = asks("edges_of_node", "scope key", rows_as(asserted_edge))
 
     def matching(self, scope: Scope, filter_: Filter) -> Keys:
-        clause, values = conditions(filter_)
-        query = f"SELECT group_concat(key) FROM (SELECT n.key FROM nodes AS n WHERE {clause})"
+        clause, values = self._conditions(scope, filter_)
+        query = self._matching.format(clause)
         text = self._sql.connection.execute(query, values | self._sql.scoped(scope)).get
         return np.sort(np.fromstring(text, dtype=np.int64, sep=",")) if text else np.empty(0, np.int64)
 
     def within(self, scope: Scope, filter_: Filter, *, after: int, before: int, most: int) -> Keys:
-        clause, values = conditions(replace(filter_, after=None, before=None))
+        clause, values = self._conditions(scope, replace(filter_, after=None, before=None))
         query = (
             f"SELECT n.key FROM nodes AS n WHERE {clause} AND n.event_time >= :start AND n.event_time < :end"
             " ORDER BY n.event_time DESC LIMIT :most"
@@ -226,10 +232,12 @@ _FRAGMENTS: Mapping[str, str] = {
     ),
     "after": "n.event_time >= :after",
     "before": "n.event_time < :before",
+    "spaces": "n.space IN (SELECT value FROM json_each(:spaces))",
+    "shelves": "n.shelf IN (SELECT value FROM json_each(:shelves))",
 }
 
 
-def conditions(filter_: Filter) -> tuple[str, dict[str, object]]:
+def conditions(filter_: Filter, fragments: Mapping[str, str] = _FRAGMENTS) -> tuple[str, dict[str, object]]:
     """The WHERE clause over `nodes AS n`, and its parameters except `:spaces`."""
     values: dict[str, object] = {
         "types": json.dumps(filter_.types) if filter_.types else None,
@@ -243,10 +251,10 @@ def conditions(filter_: Filter) -> tuple[str, dict[str, object]]:
     }
     given = {name: value for name, value in values.items() if value is not None}
     clauses = [
-        "n.space IN (SELECT value FROM json_each(:spaces))",
-        "n.shelf IN (SELECT value FROM json_each(:shelves))",
+        fragments["spaces"],
+        fragments["shelves"],
         _ARCHIVED if filter_.archived else "n.closed_at IS NULL",
-        *(_FRAGMENTS[name] for name in given),
+        *(fragments[name] for name in given),
     ]
     return " AND ".join(clauses), {**given, "shelves": json.dumps(filter_.shelves)}
 

@@ -6,7 +6,9 @@ import json
 import re
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
+from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
@@ -28,6 +30,10 @@ Unchanged = dict[tuple[Hashable, ...], Any]
 """Answers about the whole store, or about all of a caller's memories, that hold until the next write."""
 _UNCHANGED_LIMIT = 1_000
 
+# Imports write most rows by these. Several rows in one statement take two thirds of the time of single ones.
+_WIDE = frozenset(("node_insert", "node_traits"))
+_AT_ONCE = 25
+
 
 class Statements:
     """One snapshot of the database, asked by named statements. Lives inside one transaction of one thread."""
@@ -39,6 +45,14 @@ class Statements:
         self._spaces: dict[Scope, tuple[int, ...]] = {}
 
     is_past = False
+    among = "IN (SELECT value FROM json_each(?))"
+    """The condition that a column holds one of the keys of a JSON list."""
+    holds_evidence = (
+        "evidence != '[]' AND EXISTS (SELECT 1 FROM json_each(evidence) WHERE value IN (SELECT value FROM json_each(?)))"
+    )
+    """The condition that the evidence of a row names one of the ids of a JSON list."""
+    former_key = "json_extract(before, '$.{}')"
+    """The key in a column of a former version."""
 
     def until(self, moment: float, work: Callable[[], T]) -> T:
         """Return the result of some work; raise TimeoutError at a moment of `time.monotonic`, in seconds."""
@@ -52,9 +66,36 @@ class Statements:
         finally:
             self.connection.set_progress_handler(None)
 
+    def text(self, name: str) -> str:
+        """Return the statement of a name, as this backend words it."""
+        return sql(name)
+
     def rows(self, name: str, values: Mapping[str, Any] | None = None) -> list[Row]:
         """All rows of a named statement."""
-        return self.connection.execute(sql(name), values).fetchall()
+        return self.connection.execute(self.text(name), values).fetchall()
+
+    def many(self, name: str, rows: Sequence[Row]) -> None:
+        """Run a named statement once for each of some rows of parameters."""
+        if name in _WIDE:
+            insert_all(self.connection, self.text(name), rows)
+        else:
+            self.connection.executemany(self.text(name), rows)
+
+    def reindex(self, nodes: Sequence[int]) -> None:
+        """Derive the words of altered nodes again, where triggers cannot. Only inside a write."""
+
+    def index_restored(self, nodes: Sequence[int]) -> None:
+        """Derive the words of closed nodes that came back. Only inside a write."""
+        keys = {"nodes": json.dumps(nodes)}
+        self.rows("nodes_archive_again", keys)
+        self.rows("nodes_traits_again", keys)
+
+    @contextmanager
+    def deferred_references(self) -> Iterator[None]:
+        """Check references between rows at the end of a block, not at each statement."""
+        self.connection.execute("PRAGMA defer_foreign_keys = ON")
+        yield
+        self.connection.execute("PRAGMA defer_foreign_keys = OFF")
 
     def rows_of_store(self, name: str, values: Mapping[str, Any] | None = None) -> list[Row]:
         """Return `rows` about the store as a whole or all of a caller's, asked once for as long as nobody writes."""
@@ -74,11 +115,11 @@ class Statements:
 
     def each(self, name: str, values: Mapping[str, Any]) -> Iterator[Row]:
         """The rows of a named statement, one by one: there may be more of them than memory should hold."""
-        return self.connection.execute(sql(name), values)
+        return self.connection.execute(self.text(name), values)
 
     def value(self, name: str, values: Mapping[str, Any] | None = None) -> Any:
         """The first column of the first row of a named statement, or None."""
-        return self.connection.execute(sql(name), values).get if values else self.connection.execute(sql(name)).get
+        return self.connection.execute(self.text(name), values).get
 
     def current(self, now: int) -> int:
         """The instant that counts as now to this snapshot, in Unix milliseconds."""
@@ -141,6 +182,21 @@ def sql(name: str) -> str:
 @cache
 def _takes_space(name: str) -> bool:
     return re.search(r":space\b", sql(name)) is not None
+
+
+def insert_all(connection: apsw.Connection, statement: str, rows: Sequence[Row]) -> None:
+    """Insert many rows by `INSERT ... VALUES (...)`. Not for full text: FTS5 writes to disk before each statement."""
+    whole = len(rows) - len(rows) % _AT_ONCE
+    if whole:
+        lots = (tuple(chain.from_iterable(rows[at : at + _AT_ONCE])) for at in range(0, whole, _AT_ONCE))
+        connection.executemany(_for_many_rows(statement), lots)
+    connection.executemany(statement, rows[whole:])
+
+
+@cache
+def _for_many_rows(statement: str) -> str:
+    head, values, row = statement.rpartition("VALUES")
+    return f"{head}{values}{','.join([row] * _AT_ONCE)}"
 
 
 def _parameter(value: Any) -> Any:

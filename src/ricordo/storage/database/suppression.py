@@ -14,7 +14,7 @@ from typing import Any
 
 from ricordo.model import Node
 from ricordo.storage.database.integrity import fingerprint_key
-from ricordo.storage.database.statements import Group, asks, flag, nothing, sql
+from ricordo.storage.database.statements import Group, asks, flag, nothing
 from ricordo.storage.database.word_index import space_postings
 from ricordo.storage.values import MIN_GLOBAL_WORDS, Match, Withhold, of_text, without
 from ricordo.text.sentences import Sentence, sentences
@@ -67,9 +67,9 @@ class Suppression(Group):
             number = self._sql.value("withheld_put", values)
             whole, less = _prints(key, each.words)
             rows = [(space, whole, number, 1), *((space, one, number, 0) for one in less)]
-            self._sql.connection.executemany(sql("withheld_print_put"), rows)
+            self._sql.many("withheld_print_put", rows)
             spans = [(node, start, length, number) for node, start, length in each.spans]
-            self._sql.connection.executemany(sql("withheld_span_put"), spans)
+            self._sql.many("withheld_span_put", spans)
 
     lift = asks("withheld_lift", "numbers", nothing)
     withholds = asks("withheld_any", "space", flag)

@@ -18,6 +18,7 @@ import apsw
 from ricordo.ports import Progress
 from ricordo.storage.database.apply import Rows, write_rows
 from ricordo.storage.database.connection import connect
+from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.schema import Migration, prepare
 from ricordo.storage.database.statements import Row, sql
 from ricordo.storage.jsonl.layout import (
@@ -252,7 +253,7 @@ class _Builder:
             rows.index(row, is_live=row[closed_at] is None)
             if self._has_vectors:
                 self._sources[row[id_]] = row[key], content_hash(row[content], row[speaker])
-        write_rows(self._connection, rows)
+        write_rows(DatabaseSnapshot(self._connection), rows)
 
     def _raise_sequences(self) -> None:
         for table, newest in self._newest.items():

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard, TypeVar
 
 import apsw
 
-from ricordo.storage.database.apply import insert_all
+from ricordo.storage.database.statements import insert_all
 from ricordo.storage.database.history import marks, named, text_of_key
 from ricordo.storage.database.statements import Row, sql
 from ricordo.storage.jsonl.lines import (
