@@ -18,7 +18,20 @@ from ricordo.storage.staging import check_file_name, make_folders, staging_folde
 _TEMPORARY = ":memory:"
 
 Opener = Callable[[str, Options], Store]
-_openers: dict[str, Opener] = {}
+
+
+def _open_postgres(location: str, options: Options) -> Store:
+    try:
+        from ricordo.storage.postgres.store import open_postgres  # an extra
+    except ImportError as error:
+        raise InvalidError(
+            f"location: PostgreSQL stores need a package that is not installed ({error.name})",
+            hint='pip install "ricordo[postgres]"',
+        ) from error
+    return open_postgres(location, options)
+
+
+_openers: dict[str, Opener] = {"postgresql": _open_postgres, "postgres": _open_postgres}
 
 
 def register(scheme: str, opener: Opener) -> None:

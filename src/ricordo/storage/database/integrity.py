@@ -66,7 +66,8 @@ def renew_chain(connection: apsw.Connection) -> None:
 
 def _digests(connection: apsw.Connection) -> Iterator[tuple[int, bytes]]:
     """Yield (commit, digest over the rows it wrote, erased ones included) of every commit that has rows left."""
-    rows = connection.execute(_all_commits(connection))
+    is_sqlite = isinstance(connection, apsw.Connection)
+    rows = connection.execute(_all_commits(connection)) if is_sqlite else connection.all_hashes()
     for commit, found in groupby(rows, key=lambda row: row[0]):
         hashes, replacing = [], set()
         for _, hash_, is_standing_in in found:

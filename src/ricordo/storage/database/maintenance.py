@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import apsw
@@ -33,6 +33,9 @@ _SAMPLES = ("sqlite_stat1", "sqlite_stat4")
 # A file up to this size is rewritten in memory; a larger one with SQLite's temporary files.
 _IN_MEMORY_BYTES = 128 << 20
 _RETRY_S = 0.05
+
+Check = Callable[[], tuple[str, str]]
+"""Returns what it saw, and the remedy; without a remedy all is well."""
 
 
 def clean(path: Path, *, patience_s: float) -> Cleaned:
@@ -100,30 +103,44 @@ _OLDEST_SAFE = 3_051_003
 
 def examine(snapshot: DatabaseSnapshot, path: Path, *, unawaited_failures: int) -> Report:
     """Run every check, also after another has failed."""
-    version, failed = apsw.sqlite_lib_version(), unawaited_failures
+    version = apsw.sqlite_lib_version()
     is_old = apsw.SQLITE_VERSION_NUMBER < _OLDEST_SAFE
-    checks: dict[str, Callable[[], tuple[str, str]]] = {
+    checks: dict[str, Check] = {
         "file": lambda: _pages(snapshot),
         "schema": lambda: _schema(snapshot),
         "references": lambda: _references(snapshot),
+        **truth_checks(snapshot),
+        "settings and vectors": lambda: _sums(snapshot),
+        "full text": lambda: _in_step(snapshot, "text_index_off", "memory", "memories"),
+        "slots": lambda: _in_step(snapshot, "slots_off", "fact", "facts"),
+        "permissions": lambda: _permissions(path),
+        "sqlite": lambda: (version, "pip install -U apsw" if is_old else ""),
+    }
+    return report_of(checks, unawaited_failures=unawaited_failures)
+
+
+def truth_checks(snapshot: DatabaseSnapshot) -> dict[str, Check]:
+    """Return the checks of what any database holds: rows, former versions, commits, erasures and counts."""
+    return {
         "row seals": lambda: _seals(snapshot),
         "history": lambda: _former(snapshot),
         "commit chain": lambda: _chain(snapshot),
         "commit rows": lambda: _digests(snapshot),
-        "settings and vectors": lambda: _sums(snapshot),
         "erasures": lambda: _erasures(snapshot),
-        "full text": lambda: _in_step(snapshot, "text_index_off", "memory", "memories"),
-        "slots": lambda: _in_step(snapshot, "slots_off", "fact", "facts"),
         "counts": lambda: _counts(snapshot),
         "embeddings": lambda: _embeddings(snapshot),
-        "permissions": lambda: _permissions(path),
-        "sqlite": lambda: (version, "pip install -U apsw" if is_old else ""),
-        "background writes": lambda: (f"{failed} failed", "see the log for the reason" if failed else ""),
     }
-    return Report(findings=tuple(_finding(name, check) for name, check in checks.items()))
 
 
-def _finding(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
+def report_of(checks: Mapping[str, Check], *, unawaited_failures: int) -> Report:
+    """Run every check, also after another has failed."""
+    failed = unawaited_failures
+    told = f"{failed} failed", "see the log for the reason" if failed else ""
+    everything = {**checks, "background writes": lambda: told}
+    return Report(findings=tuple(_finding(name, check) for name, check in everything.items()))
+
+
+def _finding(name: str, check: Check) -> Finding:
     """Run a check. It returns (what it saw, remedy); without a remedy all is well."""
     try:
         detail, remedy = check()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import apsw
 
@@ -76,7 +76,7 @@ class DatabaseStore:
             self.connect_reader, threads=options.reader_threads, generation=lambda: self._hook.generation
         )
         self._is_open = True
-        _open_databases.add(self)
+        keep_open(self)
 
     @property
     def generation(self) -> int:
@@ -98,11 +98,11 @@ class DatabaseStore:
 
     async def write(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> T:
         self.check_process()
-        return await outcome(self.writer.submit(_commit(decide, scope, reason, at)))
+        return await outcome(self.writer.submit(commit_work(decide, scope, reason, at)))
 
     def write_nowait(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> None:
         self.check_process()
-        self.writer.submit_unawaited(_commit(decide, scope, reason, at))
+        self.writer.submit_unawaited(commit_work(decide, scope, reason, at))
 
     async def derive(self, work: Callable[[DatabaseSnapshot], T]) -> T:
         self.check_process()
@@ -165,7 +165,7 @@ class DatabaseStore:
         if not self._is_open or os.getpid() != self._process:
             return
         self._is_open = False
-        _open_databases.discard(self)
+        let_go(self)
         self.writer.close()
         self.readers.close()
         faults.reached("close: after drain")
@@ -183,7 +183,9 @@ class DatabaseStore:
                 self.writer.connection.execute(statement)
 
 
-def _commit(decide: Decide[T], scope: Scope, reason: Reason, at: datetime) -> Callable[[DatabaseSnapshot], T]:
+def commit_work(decide: Decide[T], scope: Scope, reason: Reason, at: datetime) -> Callable[[DatabaseSnapshot], T]:
+    """Return the work that decides and applies one change."""
+
     def work(snapshot: DatabaseSnapshot) -> T:
         change, result = decide(snapshot)
         if not change.is_empty:
@@ -194,7 +196,21 @@ def _commit(decide: Decide[T], scope: Scope, reason: Reason, at: datetime) -> Ca
 
 
 # Strong references: a store that was dropped without closing still has writes to finish when the interpreter ends.
-_open_databases: set[DatabaseStore] = set()
+_open_databases: set[_Closing] = set()
+
+
+class _Closing(Protocol):
+    def close(self) -> None: ...
+
+
+def keep_open(store: _Closing) -> None:
+    """Close a store at interpreter exit, unless it was closed before."""
+    _open_databases.add(store)
+
+
+def let_go(store: _Closing) -> None:
+    """Take back `keep_open`."""
+    _open_databases.discard(store)
 
 
 @atexit.register

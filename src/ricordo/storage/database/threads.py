@@ -81,7 +81,12 @@ Outcome: TypeAlias = tuple[Work, Any, BaseException | None]
 
 
 class Writer:
-    """Owns the write connection and the thread that uses it."""
+    """Owns the write connection and the thread that uses it. What is said of SQLite's errors holds for `errors`."""
+
+    errors: tuple[type[Exception], type[Exception], type[Exception]] = (apsw.Error, apsw.BusyError, apsw.ConstraintError)
+    """Any error of the database, another process holds it, and a row that it refuses."""
+    translated = staticmethod(translated)
+    snapshot: Callable[[Any], DatabaseSnapshot] = DatabaseSnapshot
 
     def __init__(self, connection: apsw.Connection, *, limit: int, hook: CommitHook) -> None:
         """Start the thread. More than `limit` waiting works are refused."""
@@ -137,14 +142,14 @@ class Writer:
         while (batch := self._next_batch()) is not None:
             try:
                 outcomes = self._commit_together(batch)
-            except apsw.BusyError as error:
+            except self.errors[1] as error:
                 # Repeated one by one, each of them would wait as long again.
                 busy = UnavailableError("cannot write: another process holds the store", hint="try again")
                 busy.__cause__ = error
                 outcomes = [(work, None, busy) for work in batch]
             except RicordoError as error:
                 outcomes = [(work, None, error) for work in batch]
-            except apsw.Error as error:
+            except self.errors[0] as error:
                 _log.warning("a batch of %d writes is repeated one by one: %s", len(batch), error)
                 for work in batch:
                     self._commit_alone(work)
@@ -209,11 +214,11 @@ class Writer:
         """Run one work in its savepoint. Errors of the work end here; errors of SQLite end the batch."""
         self._connection.execute("SAVEPOINT work")
         try:
-            result = work.run(DatabaseSnapshot(self._connection))
-        except apsw.ConstraintError as error:
+            result = work.run(self.snapshot(self._connection))
+        except self.errors[2] as error:
             self._undo_work()
             return None, StoreError(f"the store refused the change: {error}", hint="please report this")
-        except apsw.Error:
+        except self.errors[0]:
             raise
         except BaseException as error:  # noqa: BLE001 - it belongs to the caller, not to this thread
             self._undo_work()
@@ -229,7 +234,7 @@ class Writer:
     def _commit_alone(self, work: Work) -> None:
         faults.reached("writer: replay")
         try:
-            with translated("cannot write"), self._batch():
+            with self.translated("cannot write"), self._batch():
                 result, refusal = self._run(work)
         except RicordoError as error:
             self._resolve(work, None, error)

@@ -1,0 +1,272 @@
+"""Connections to PostgreSQL, with the face that the statements of the store use: SQLite's placeholders, plain tuples.
+
+PostgreSQL holds no NUL in a text. It is stored as U+F8F0 and "0", and U+F8F0 itself as U+F8F0 and "1".
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg import errors
+from psycopg.adapt import Buffer, Loader
+from psycopg.types.numeric import Int8Dumper
+from psycopg.types.string import StrDumperUnknown
+
+from ricordo.errors import StoreError, UnavailableError
+from ricordo.storage.database.hashes import former_hash
+from ricordo.storage.database.history import Truth, read_truth
+from ricordo.storage.sql import named_statements
+
+if TYPE_CHECKING:
+    from ricordo.storage.postgres.location import Location
+
+Row = tuple[Any, ...]
+
+_ESCAPE = "\uf8f0"
+_NAMED = re.compile(r"(?<![:\w]):([a-z_]\w*)")
+_NUMBERED = re.compile(r"\?(\d+)")
+_APPLICATION = 0x52434F52
+"""The first half of the key of every advisory lock: `RCOR`."""
+
+
+class _StrDumper(StrDumperUnknown):
+    def dump(self, obj: str) -> Buffer | None:
+        if "\0" in obj or _ESCAPE in obj:
+            obj = obj.replace(_ESCAPE, f"{_ESCAPE}1").replace("\0", f"{_ESCAPE}0")
+        return obj.encode()
+
+
+class _TextLoader(Loader):
+    def load(self, data: Buffer) -> str:
+        text = bytes(data).decode()
+        return _unescaped(text, "\0") if _ESCAPE in text else text
+
+
+class _JsonLoader(Loader):
+    """JSON stays text, in which a NUL is an escape."""
+
+    def load(self, data: Buffer) -> str:
+        text = bytes(data).decode()
+        return _unescaped(text, "\\u0000") if _ESCAPE in text else text
+
+
+class _NumericLoader(Loader):
+    """Sums of integers come as NUMERIC."""
+
+    def load(self, data: Buffer) -> int | float:
+        text = bytes(data).decode()
+        return float(text) if "." in text else int(text)
+
+
+def _unescaped(text: str, nul: str) -> str:
+    return text.replace(f"{_ESCAPE}0", nul).replace(f"{_ESCAPE}1", _ESCAPE)
+
+
+def connect(location: Location, *, timeout_s: float = 10.0) -> psycopg.Connection[Row]:
+    """Open a connection. Raises psycopg.Error."""
+    raw = psycopg.connect(location.conninfo, autocommit=True, connect_timeout=max(1, round(timeout_s)))
+    configure(raw)
+    return raw
+
+
+def configure(raw: psycopg.Connection[Row]) -> None:
+    """Let a connection speak of values as the statements of the store do."""
+    raw.adapters.register_dumper(str, _StrDumper)
+    raw.adapters.register_dumper(int, Int8Dumper)
+    for name, loader in (("text", _TextLoader), ("json", _JsonLoader), ("jsonb", _JsonLoader), ("numeric", _NumericLoader)):
+        raw.adapters.register_loader(name, loader)
+
+
+class Result(list[Row]):
+    """The rows of a statement."""
+
+    @property
+    def get(self) -> Any:
+        """The first column of the first row, or None."""
+        return self[0][0] if self else None
+
+    def fetchall(self) -> list[Row]:
+        """Return all rows."""
+        return self
+
+    def fetchone(self) -> Row | None:
+        """Return the first row, or None."""
+        return self[0] if self else None
+
+
+class PostgresConnection:
+    """One connection with one store, asked by statements in the words of the shared code."""
+
+    def __init__(self, raw: psycopg.Connection[Row], location: Location, truth: Truth | None = None) -> None:
+        self.raw = raw
+        self.location = location
+        self.deadline: float | None = None
+        """A moment of `time.monotonic` after which no statement begins."""
+        self._cursor = raw.cursor()
+        self._changed = 0
+        if truth is not None:
+            self.truth = truth
+
+    @cached_property
+    def truth(self) -> Truth:
+        """What the schema says of the truth tables."""
+        return read_truth(lambda name: self.execute(self.text(name)))
+
+    def text(self, name: str) -> str:
+        """Return a named statement, for this store."""
+        return _worded(self.location, name)
+
+    def execute(self, statement: str, values: Mapping[str, Any] | Sequence[Any] | None = None) -> Result:
+        """Run a statement; return its rows."""
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            raise TimeoutError
+        text, bound = _translated(statement, values)
+        self._cursor.execute(text, bound)
+        self._changed = self._cursor.rowcount
+        return Result(self._cursor.fetchall()) if self._cursor.description else Result()
+
+    def executemany(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run a statement once for each row of parameters, in one round trip."""
+        if rows:
+            bound = [_translated(statement, row) for row in rows]
+            self._cursor.executemany(bound[0][0], [values for _, values in bound])
+
+    def changes(self) -> int:
+        """Return how many rows the last statement changed."""
+        return self._changed
+
+    def begin_reading(self, *, past: int | None = None) -> int:
+        """Begin one snapshot, of the past if a commit is given. Return how many batches were written before it."""
+        path = f'"{self.location.schema}"' if past is None else f'"{self.location.past}", "{self.location.schema}"'
+        mode = "READ ONLY" if past is None else "READ WRITE"
+        self._cursor.execute(
+            f"BEGIN ISOLATION LEVEL REPEATABLE READ {mode}; SET LOCAL search_path = {path};"
+            f" SET LOCAL ricordo.as_of = '{int(past or 0)}';"
+            f" SELECT last FROM \"{self.location.schema}\".counters WHERE tbl = 'writes'"
+        )
+        return int(self._last()[0][0])
+
+    def begin_writing(self, *, patience_s: float, is_durable: bool) -> int:
+        """Begin a transaction once no other process writes to this store. Return its number.
+
+        Raises:
+            psycopg.errors.LockNotAvailable: another process wrote for longer than the patience.
+        """
+        schema = self.location.schema
+        self._cursor.execute(
+            f'BEGIN; SET LOCAL search_path = "{schema}"; SET LOCAL lock_timeout = {max(1, round(patience_s * 1_000))};'
+            f" SET LOCAL synchronous_commit = {'on' if is_durable else 'off'};"
+            f" SELECT pg_advisory_xact_lock({_APPLICATION}, hashtext('{schema}'));"
+            " UPDATE counters SET last = last + 1 WHERE tbl = 'writes';"
+            " SELECT pg_current_xact_id()::text::bigint"
+        )
+        return int(self._last()[0][0])
+
+    def end(self, statement: str) -> None:
+        """Run COMMIT or ROLLBACK."""
+        self.deadline = None
+        self._cursor.execute(statement)
+
+    def _last(self) -> list[Row]:
+        """Return the rows of the last of several statements."""
+        while self._cursor.nextset():
+            pass
+        return self._cursor.fetchall()
+
+    # what SQLite computes in statements of its own
+
+    def hashes_of(self, commit: int) -> list[bytes]:
+        """Return the hashes that a commit's digest covers (see `integrity.hashes_of`)."""
+        parts = [f'SELECT bare(seal) FROM "{name}" WHERE commit_seq = %(seq)s' for name in self.truth.tables]
+        parts.append("SELECT bare(decode(before ->> 'seal', 'hex')) FROM history WHERE made = %(seq)s")
+        self._cursor.execute(" UNION ALL ".join(parts), {"seq": commit})
+        written = [row[0] for row in self._cursor.fetchall()]
+        self._cursor.execute("SELECT tbl, row, before FROM history WHERE seq = %(seq)s", {"seq": commit})
+        return written + [former_hash(*row) for row in self._cursor.fetchall()]
+
+    def all_hashes(self) -> Iterator[tuple[int, bytes, bool]]:
+        """Yield (commit, hash, whether it stands in for another) of every commit, in order (see `integrity`)."""
+        parts = [f'SELECT commit_seq, bare(seal), FALSE FROM "{name}"' for name in self.truth.tables]
+        parts.append("SELECT made, bare(decode(before ->> 'seal', 'hex')), FALSE FROM history")
+        parts.append("SELECT made, hash, FALSE FROM erased WHERE what != 'words'")
+        parts.append("SELECT made, now, TRUE FROM erased WHERE what != 'words' AND now IS NOT NULL")
+        found = list(self.execute(" UNION ALL ".join(parts)))
+        former = self.execute("SELECT seq, tbl, row, before FROM history")
+        found += [(seq, former_hash(*row), False) for seq, *row in former]
+        yield from sorted(found, key=lambda each: each[0])
+
+
+@cache
+def statements() -> dict[str, str]:
+    """Return every statement of the `.sql` files in `queries` by name."""
+    return named_statements("ricordo.storage.postgres", "queries")
+
+
+@cache
+def _worded(location: Location, name: str) -> str:
+    return location.worded(statements()[name])
+
+
+@cache
+def _placeholders(statement: str) -> tuple[str, str]:
+    """Return a statement with the placeholders of psycopg, and how its parameters are given."""
+    escaped = statement.replace("%", "%%")
+    if _NUMBERED.search(escaped):
+        return _NUMBERED.sub(r"%(p\1)s", escaped), "numbered"
+    if "?" in escaped:
+        return escaped.replace("?", "%s"), "in order"
+    return _NAMED.sub(r"%(\1)s", escaped), "named"
+
+
+def _translated(statement: str, values: Mapping[str, Any] | Sequence[Any] | None) -> tuple[str, Any]:
+    text, how = _placeholders(statement)
+    if how == "numbered" and values is not None and not isinstance(values, Mapping):
+        return text, {f"p{number}": value for number, value in enumerate(values, 1)}
+    return text, {} if values is None else values
+
+
+@contextmanager
+def translated(doing: str) -> Iterator[None]:
+    """Turn errors of PostgreSQL into errors of Ricordo, with a remedy.
+
+    Args:
+        doing: what failed, such as "cannot write".
+    """
+    try:
+        yield
+    except (errors.LockNotAvailable, errors.QueryCanceled) as error:
+        raise UnavailableError(f"{doing}: another process holds the store", hint="try again") from error
+    except (errors.DiskFull, errors.OutOfMemory) as error:
+        raise StoreError(f"{doing}: the server is out of space: {_said(error)}", hint="free some and repeat") from error
+    except errors.InsufficientPrivilege as error:
+        raise StoreError(f"{doing}: {_said(error)}", hint="grant the role its rights (docs/how-to/postgresql.md)") from error
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        hint = "check that the server runs and the address is right, then try again"
+        raise UnavailableError(f"{doing}: no connection to PostgreSQL: {_said(error)}", hint=hint) from error
+    except psycopg.Error as error:
+        raise StoreError(f"{doing}: {_said(error)}", hint="please report this") from error
+
+
+def _said(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def reconnected(location: Location, *, patience_s: float) -> psycopg.Connection[Row]:
+    """Open a connection, trying again for a while: a server that restarts is back in seconds. Raises psycopg.Error."""
+    until = time.monotonic() + patience_s
+    while True:
+        try:
+            return connect(location, timeout_s=max(1.0, until - time.monotonic()))
+        except psycopg.OperationalError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(random.uniform(0.05, 0.2))
+
+

@@ -1,0 +1,63 @@
+"""What `doctor` checks of a PostgreSQL store, and how erased rows leave the server's files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from ricordo.model import Report
+from ricordo.storage.database.maintenance import Check, report_of, truth_checks
+from ricordo.storage.postgres.connection import connect, translated
+from ricordo.storage.postgres.location import Location
+from ricordo.storage.postgres.schema import migrations, version_of
+from ricordo.storage.postgres.snapshot import PostgresSnapshot
+from ricordo.storage.postgres.words import words_off
+from ricordo.storage.values import Cleaned
+from ricordo.text.sentences import plural
+
+_RESTORE = "restore the database from a backup"
+
+
+def examine(snapshot: PostgresSnapshot, *, unawaited_failures: int) -> Report:
+    """Run every check, also after another has failed."""
+    checks: dict[str, Check] = {
+        "server": lambda: (str(snapshot.connection.execute("SHOW server_version").get), ""),
+        "schema": lambda: _schema(snapshot),
+        **truth_checks(snapshot),
+        "full text": lambda: _words(snapshot),
+    }
+    return report_of(checks, unawaited_failures=unawaited_failures)
+
+
+def _schema(snapshot: PostgresSnapshot) -> tuple[str, str]:
+    connection: Any = snapshot.connection
+    version = version_of(connection)
+    return f"version {version}", "" if version == migrations()[-1][0] else "open the store with this version of Ricordo"
+
+
+def _words(snapshot: PostgresSnapshot) -> tuple[str, str]:
+    off = words_off(snapshot)
+    return (f"{plural(off, 'memory', 'memories')} out of step", _RESTORE) if off else ("in step", "")
+
+
+def clean(location: Location, *, patience_s: float) -> Cleaned:
+    """Remove deleted rows from the tables. The server's log, its replicas and its backups keep them for a while."""
+    with translated("cannot clean the store"), connect(location) as raw:
+        raw.execute(f"SET lock_timeout = {max(1, round(patience_s * 1_000))}")
+        before = _size(raw, location)
+        tables = raw.execute(
+            "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace(%s)", (location.schema,)
+        ).fetchall()
+        for (table,) in tables:
+            raw.execute(f'VACUUM (TRUNCATE FALSE) "{location.schema}"."{table}"')
+        return Cleaned(is_done=True, bytes_before=before, bytes_after=_size(raw, location))
+
+
+def _size(raw: psycopg.Connection[Any], location: Location) -> int:
+    statement = (
+        "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class"
+        " WHERE relkind = 'r' AND relnamespace = to_regnamespace(%s)"
+    )
+    row = raw.execute(statement, (location.schema,)).fetchone()
+    return int(row[0]) if row else 0

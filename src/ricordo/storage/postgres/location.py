@@ -1,0 +1,61 @@
+"""Where a PostgreSQL store is: a connection string, and the schema of the database that holds it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from ricordo.errors import InvalidError
+
+DEFAULT_SCHEMA = "ricordo"
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,54}\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """A store in a database.
+
+    Attributes:
+        conninfo: what the client library connects to; it may hold a password.
+        schema: the schema of the store; "<schema>_past" holds its views of the past.
+    """
+
+    conninfo: str
+    schema: str
+
+    @classmethod
+    def of(cls, text: str) -> Location:
+        """Read "postgresql://user@host:port/database?schema=name"; other parameters go to the client library.
+
+        Raises:
+            InvalidError: it is no such address.
+        """
+        try:
+            parts = urlsplit(text)
+        except ValueError as error:
+            raise InvalidError(f"location: {error}", hint="postgresql://user@host:5432/database") from error
+        given = parse_qsl(parts.query, keep_blank_values=True)
+        schema = next((value for name, value in given if name == "schema"), DEFAULT_SCHEMA)
+        if not _SCHEMA.match(schema):
+            raise InvalidError(
+                f"location: {schema!r} cannot be the schema of a store",
+                hint="use up to 55 small letters, digits and underscores",
+            )
+        query = urlencode([(name, value) for name, value in given if name != "schema"])
+        return cls(conninfo=urlunsplit(("postgresql", parts.netloc, parts.path, query, "")), schema=schema)
+
+    @property
+    def past(self) -> str:
+        """The schema of the views of the past."""
+        return f"{self.schema}_past"
+
+    @property
+    def path(self) -> Path:
+        """A name for messages that speak of a file. Nothing lies there."""
+        return Path("/postgresql") / (urlsplit(self.conninfo).path.strip("/") or "postgres") / self.schema
+
+    def worded(self, statement: str) -> str:
+        """Return a statement with the names of the two schemas in place of `main.` and `past.`."""
+        return re.sub(r"\b(main|past)\.", lambda found: f'"{self.schema if found[1] == "main" else self.past}".', statement)

@@ -1,0 +1,246 @@
+-- name: erasing_count
+SELECT count(*) FROM erasing
+
+-- name: erasing_open
+-- Unfinished erasures, oldest first.
+SELECT key, space, kind, at, state FROM erasing ORDER BY key
+
+-- name: erasing_begin
+INSERT INTO erasing (space, kind, at, state) VALUES (:space, :kind, :at, 'rows') RETURNING key
+
+-- name: erasing_rows_gone
+UPDATE erasing SET state = 'bytes' WHERE key = :erasing AND state = 'rows'
+
+-- name: erasing_end
+DELETE FROM erasing WHERE key = :erasing AND state = 'bytes'
+
+-- name: to_erase_put
+INSERT INTO to_erase VALUES (?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: to_erase_next
+SELECT row FROM to_erase WHERE erasing = :erasing AND tbl = :table ORDER BY row LIMIT :most
+
+-- name: to_erase_done
+DELETE FROM to_erase WHERE erasing = :erasing AND tbl = :table AND row = ANY (ints(:rows))
+
+-- name: to_erase_drop
+DELETE FROM to_erase WHERE erasing = :erasing
+
+-- name: erased_put
+INSERT INTO erased VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: erased_id_put
+INSERT INTO erased_ids VALUES (?, ?, ?) ON CONFLICT (space, id) DO UPDATE SET at = excluded.at
+
+-- name: erased_id_at
+SELECT max(at) FROM erased_ids WHERE id = :id AND space = ANY (ints(:spaces))
+
+-- name: erasure_put
+INSERT INTO erasures VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: commits_erasing
+-- Those of these commits that are erasures.
+SELECT commit_seq FROM erasures WHERE commit_seq = ANY (ints(:seqs))
+
+-- name: words_erase
+-- The reason a person gave for a change. An undo names only a number.
+INSERT INTO erased SELECT seq, 'words', bare(seal), NULL, :erasing FROM commits
+WHERE seq = ANY (ints(:seqs)) AND length(seal) > 16 AND reason != origin AND origin != 'undo'
+ON CONFLICT DO NOTHING
+
+-- name: words_blank
+UPDATE commits SET reason = '', seal = bare(seal)
+WHERE seq = ANY (ints(:seqs)) AND length(seal) > 16
+  AND EXISTS (SELECT 1 FROM erased e WHERE e.made = seq AND e.what = 'words')
+
+-- name: owner_words_erase
+INSERT INTO erased SELECT seq, 'words', bare(seal), NULL, :erasing FROM commits
+WHERE (space = :space OR actor = :owner) AND length(seal) > 16 ON CONFLICT DO NOTHING
+
+-- name: owner_words_blank
+UPDATE commits SET actor = '', reason = '', seal = bare(seal)
+WHERE (space = :space OR actor = :owner) AND length(seal) > 16
+
+-- name: owner_actor_blank
+-- If the reason was erased before, only the name is left.
+UPDATE commits SET actor = '' WHERE space = :space OR actor = :owner
+
+-- name: owner_unnamed
+-- Commits refer to the tenant, so its row stays, under a name that no tenant can have (a tenant has an owner or a chat).
+UPDATE spaces SET owner = 'erased', chat = 'erased ' || key::text WHERE key = :space
+
+-- name: off_record_erase
+DELETE FROM off_record WHERE owner = :owner AND chat = ''
+
+-- name: packs_erase
+SELECT 1 WHERE FALSE
+
+-- name: proposals_erase
+-- Stored replays may contain erased text; they can be run again.
+DELETE FROM proposals
+
+-- name: floors_erase
+-- Calibrations that used erased memories; they are computed again.
+DELETE FROM floors
+
+-- name: centres_erase
+DELETE FROM centres WHERE space = ANY (ints(:spaces))
+
+-- name: relations_to_link_erase
+DELETE FROM relations_to_link WHERE NOT EXISTS (SELECT 1 FROM relations r
+  WHERE r.space = relations_to_link.space AND r.predicate = relations_to_link.predicate)
+
+-- name: to_link_erase
+DELETE FROM to_link WHERE node NOT IN (SELECT key FROM nodes)
+
+-- name: history_images
+-- All versions of some rows of a table.
+SELECT made, row, seq, before FROM history WHERE tbl = :table AND row = ANY (texts(:rows))
+
+-- name: history_images_of_table
+SELECT made, row, seq, before FROM history WHERE tbl = :table
+
+-- name: history_erase_rows
+DELETE FROM history WHERE tbl = :table AND row = ANY (texts(:rows))
+
+-- name: history_erase_image
+DELETE FROM history WHERE tbl = :table AND row = :row AND seq = :seq
+
+-- name: history_rewrite
+UPDATE history SET before = :before WHERE tbl = :table AND row = :row AND seq = :seq
+
+-- name: history_unmake
+-- Removing a part of a row does not count as a change.
+DELETE FROM history WHERE tbl = :table AND row = :row AND seq = :commit AND made = :commit
+
+-- name: erase_ids
+SELECT key, id, space FROM nodes WHERE key = ANY (ints(:nodes))
+
+-- name: erase_older
+-- The versions that a memory replaced, step by step.
+WITH RECURSIVE older (node, depth) AS (
+  SELECT CAST(:key AS bigint), 0
+  UNION
+  SELECT e.target, older.depth + 1 FROM older JOIN edges e ON e.source = older.node
+  WHERE e.relation_type = 'supersedes' AND older.depth < 100)
+SELECT DISTINCT node FROM older
+
+-- name: erase_in_session
+SELECT n.key FROM nodes n WHERE n.session = ANY (ints(:sessions))
+
+-- name: erase_sessions
+-- The sessions with an id that the caller can see.
+SELECT key FROM sessions WHERE session_id = :session AND space = ANY (ints(:spaces))
+
+-- name: erase_derived
+-- Memories derived from some of these; the number of memories each rests on; how many of those are among these, where the
+-- summary of a conversation counts as resting on each alone; and the verb that created it.
+SELECT d.source, (SELECT count(*) FROM edges a WHERE a.source = d.source AND a.relation_type = 'derived_from'),
+  CASE WHEN n.category = 'summary' AND n.session IS NOT NULL THEN
+    (SELECT count(*) FROM edges a WHERE a.source = d.source AND a.relation_type = 'derived_from') ELSE count(*) END,
+  (SELECT origin FROM commits WHERE seq = coalesce((SELECT min(h.made) FROM history h
+    WHERE h.tbl = 'nodes' AND h.row = n.key::text), n.commit_seq)), n.id
+FROM edges d JOIN nodes n ON n.key = d.source
+WHERE d.relation_type = 'derived_from' AND d.target = ANY (ints(:nodes))
+GROUP BY d.source, n.key, n.category, n.session, n.commit_seq, n.id ORDER BY d.source
+
+-- name: erase_resting
+-- The other memories that these memories were derived from.
+SELECT DISTINCT n.id FROM edges d JOIN nodes n ON n.key = d.target
+WHERE d.relation_type = 'derived_from' AND d.source = ANY (ints(:nodes))
+  AND d.target <> ALL (ints(:nodes))
+
+-- name: erase_relations
+-- Relations with no other evidence than these memories, or with these entities at either end.
+SELECT r.key, r.id FROM relations r
+WHERE r.source = ANY (ints(:entities)) OR r.target = ANY (ints(:entities))
+  OR (r.evidence != '[]' AND NOT EXISTS (SELECT 1 FROM unnest(texts(r.evidence)) said
+    WHERE said NOT IN (SELECT n.id FROM nodes n WHERE n.key = ANY (ints(:nodes)))))
+ORDER BY r.key
+
+-- name: erase_forsaken
+-- Entities that only these memories mention and that were not added explicitly.
+SELECT e.key FROM entities e WHERE e.protected = 0
+  AND e.key IN (SELECT entity FROM subjects WHERE node = ANY (ints(:nodes))
+    UNION SELECT entity FROM found_mentions WHERE node = ANY (ints(:nodes))
+    UNION SELECT target FROM relations WHERE key = ANY (ints(:relations))
+    UNION SELECT source FROM relations WHERE key = ANY (ints(:relations)))
+  AND NOT EXISTS (SELECT 1 FROM subjects s WHERE s.entity = e.key
+    AND s.node <> ALL (ints(:nodes)))
+  AND NOT EXISTS (SELECT 1 FROM found_mentions m WHERE m.entity = e.key
+    AND m.node <> ALL (ints(:nodes)))
+  AND NOT EXISTS (SELECT 1 FROM relations r WHERE (r.target = e.key OR r.source = e.key)
+    AND r.key <> ALL (ints(:relations)))
+  AND NOT EXISTS (SELECT 1 FROM entities m WHERE m.merged_into = e.key)
+  AND coalesce((SELECT origin FROM commits WHERE seq = coalesce((SELECT min(h.made) FROM history h
+    WHERE h.tbl = 'entities' AND h.row = e.key::text), e.commit_seq)), '') NOT IN ('add entity', 'relate', 'split')
+
+-- name: erase_members
+-- An entity with all entities merged into it.
+WITH RECURSIVE one (key, depth) AS (
+  SELECT CAST(:entity AS bigint), 0
+  UNION
+  SELECT e.key, one.depth + 1 FROM one JOIN entities e ON e.merged_into = one.key WHERE one.depth < 100)
+SELECT key FROM one
+
+-- name: erase_names
+-- The names of some entities, and whether another entity has the same name.
+SELECT a.space, a.alias, EXISTS (SELECT 1 FROM aliases b JOIN live_entities e ON e.key = b.entity
+  WHERE b.space = a.space AND b.folded = a.folded AND b.entity <> ALL (ints(:entities)))
+FROM aliases a WHERE a.entity = ANY (ints(:entities))
+
+-- name: erase_naming
+SELECT node FROM subjects WHERE entity = ANY (ints(:entities))
+UNION SELECT node FROM found_mentions WHERE entity = ANY (ints(:entities))
+
+-- name: erase_texts
+-- All text stored for the memories of a tenant.
+SELECT key, content || chr(10) || coalesce(speaker, '') || chr(10) || tags || chr(10) || attributes
+FROM nodes WHERE space = :space ORDER BY key
+
+-- name: erase_emptied
+-- Sessions that are empty without these memories.
+SELECT DISTINCT n.session FROM nodes n WHERE n.key = ANY (ints(:nodes)) AND n.session IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM nodes o WHERE o.session = n.session AND o.key <> ALL (ints(:nodes)))
+
+-- name: erase_summarised
+-- Sessions and entities whose summary used these memories.
+SELECT 'sessions', s.key FROM sessions s WHERE s.summary IS NOT NULL
+  AND s.key IN (SELECT session FROM nodes WHERE key = ANY (ints(:nodes)))
+UNION ALL
+SELECT 'entities', e.key FROM entities e WHERE e.summary IS NOT NULL
+  AND e.key IN (SELECT entity FROM subjects WHERE node = ANY (ints(:nodes))
+    UNION SELECT entity FROM found_mentions WHERE node = ANY (ints(:nodes)))
+
+-- name: erase_rows_listed
+-- What the report may show of the rows: (kind, id) of memories, entities, relations and sessions.
+SELECT * FROM (
+  SELECT type, id FROM nodes WHERE key = ANY (ints(:nodes)) ORDER BY key)
+UNION ALL SELECT 'entity', id FROM entities WHERE key = ANY (ints(:entities))
+UNION ALL SELECT 'relation', id FROM relations WHERE key = ANY (ints(:relations))
+UNION ALL SELECT 'session', session_id FROM sessions WHERE key = ANY (ints(:sessions))
+
+-- name: erase_space_listed
+SELECT * FROM (SELECT type, id FROM nodes WHERE space = :space ORDER BY key)
+UNION ALL SELECT 'entity', id FROM entities WHERE space = :space
+UNION ALL SELECT 'relation', id FROM relations WHERE space = :space
+UNION ALL SELECT 'session', session_id FROM sessions WHERE space = :space
+
+-- name: erase_said_in_chats
+-- Messages of the owner in groups belong to the groups.
+SELECT count(*) FROM nodes n JOIN spaces s ON s.key = n.space WHERE s.owner = '' AND n.speaker = :owner
+
+-- name: erase_summaries
+-- Summaries of a tenant's conversations and people.
+SELECT 'sessions', key, summary FROM sessions WHERE space = :space AND summary IS NOT NULL
+UNION ALL SELECT 'entities', key, summary FROM entities WHERE space = :space AND summary IS NOT NULL
+
+-- name: erase_entities_needed
+-- Of the entities marked for erasure, those mentioned by memories written since.
+SELECT k FROM unnest(ints(:keys)) AS k WHERE EXISTS (SELECT 1 FROM subjects WHERE entity = k)
+  OR EXISTS (SELECT 1 FROM relations WHERE target = k OR source = k)
+  OR EXISTS (SELECT 1 FROM entities WHERE merged_into = k)
+
+-- name: erase_sessions_needed
+-- Of the sessions marked for erasure, those with messages written since.
+SELECT k FROM unnest(ints(:keys)) AS k WHERE EXISTS (SELECT 1 FROM nodes WHERE session = k)

@@ -1,0 +1,81 @@
+-- name: live_postings
+-- The live nodes that contain a term, up to a limit. As text, because parsing all numbers at once is three times faster than
+-- stepping over the rows.
+SELECT string_agg(node::text, ',' ORDER BY node) FROM (
+  SELECT node FROM words WHERE is_live AND terms && quoted(:match) ORDER BY node LIMIT nullif(CAST(:most AS bigint), -1))
+
+-- name: archive_postings
+SELECT string_agg(node::text, ',' ORDER BY node) FROM (
+  SELECT node FROM words WHERE NOT is_live AND terms && quoted(:match) ORDER BY node LIMIT nullif(CAST(:most AS bigint), -1))
+
+-- name: shelf_counts
+SELECT space, shelf, nodes, chars FROM shelves WHERE space = ANY (ints(:spaces))
+
+-- name: data_version
+-- The number changes when another connection has written.
+SELECT last FROM counters WHERE tbl = 'writes'
+
+-- name: windows
+-- For each node of a session, the live ones before it (nearest first) and after it. Each list takes a few steps along
+-- nodes_by_session, however long the session is.
+SELECT t.node,
+  (SELECT string_agg(b.key::text, ',' ORDER BY b.event_time DESC, b.key DESC) FROM (SELECT b.key, b.event_time FROM nodes b
+    WHERE b.session = t.session AND b.closed_at IS NULL AND (b.event_time, b.key) < (t.event_time, t.node)
+    ORDER BY b.event_time DESC, b.key DESC LIMIT :each) b),
+  (SELECT string_agg(b.key::text, ',' ORDER BY b.event_time, b.key) FROM (SELECT b.key, b.event_time FROM nodes b
+    WHERE b.session = t.session AND b.closed_at IS NULL AND (b.event_time, b.key) > (t.event_time, t.node)
+    ORDER BY b.event_time, b.key LIMIT :each) b)
+FROM traits t WHERE t.node = ANY (ints(:keys)) AND t.session != 0
+
+-- name: traits_of
+-- The features of candidates and the turns around them, by column. The reader checks their owner. One row, because stepping
+-- over a row per turn takes longer and blocks other threads at each one. Bytes are joined as text and cast back: as
+-- hexadecimal digits they would be twice as long.
+SELECT string_agg(node::text, ','), string_agg(space::text, ','), string_agg(session::text, ','),
+  string_agg(event_time::text, ','), string_agg((length(traits) / 4)::text, ','), json_agg(speaker), string_agg(traits, ''::bytea)
+FROM traits WHERE node = ANY (ints(:keys))
+
+-- name: traits_between
+-- The same for all turns of some tenants within a range, in a third of the time of looking up each one.
+SELECT string_agg(node::text, ','), string_agg(space::text, ','), string_agg(session::text, ','),
+  string_agg(event_time::text, ','), string_agg((length(traits) / 4)::text, ','), json_agg(speaker), string_agg(traits, ''::bytea)
+FROM traits WHERE node BETWEEN :first AND :last AND space = ANY (ints(:spaces))
+
+-- name: turns_position
+SELECT (SELECT value::bigint FROM meta WHERE name = 'turns_changed'), coalesce((SELECT max(node) FROM traits), 0)
+
+-- name: sessions_grown
+-- The sessions with turns added after a given one.
+SELECT DISTINCT session FROM traits WHERE node > :after AND session != 0
+
+-- name: turns_live
+-- All turns of some tenants, and the closed ones among them, each from a covering index. As text for the reason above.
+SELECT (SELECT string_agg(key::text, ',') FROM nodes WHERE space = ANY (ints(:spaces))),
+  (SELECT string_agg(key::text, ',') FROM nodes WHERE space = ANY (ints(:spaces)) AND closed_at IS NOT NULL)
+
+-- name: turns_since
+-- The live turns of some tenants after a given one, as text.
+SELECT string_agg(key::text, ',') FROM live_nodes WHERE key > :after AND space = ANY (ints(:spaces))
+
+-- name: weights_of
+-- The fields that weight the best candidates of a search, apart from their text.
+SELECT key, confidence, score, coalesce(reinforced_at, created_at), expires_at, closed_at IS NULL, source_type, source_role
+FROM nodes
+WHERE key = ANY (ints(:keys)) AND space = ANY (ints(:spaces))
+
+-- name: keys_on_shelves
+-- Those of some memories that are in some partitions.
+SELECT key FROM nodes WHERE key = ANY (ints(:keys))
+  AND shelf = ANY (texts(:shelves))
+
+-- name: node_shelf
+SELECT shelf FROM nodes WHERE key = :key
+
+-- name: floor_of
+-- The calibration of a caller for an embedder, and the number of memories at that time.
+SELECT count, middle, spread, chance FROM floors WHERE spaces = :spaces AND model = :model AND rule = :rule
+
+-- name: floor_put
+INSERT INTO floors VALUES (:spaces, :model, :rule, :count, :middle, :spread, :chance)
+ON CONFLICT (spaces, model) DO UPDATE SET rule = excluded.rule, count = excluded.count, middle = excluded.middle,
+  spread = excluded.spread, chance = excluded.chance

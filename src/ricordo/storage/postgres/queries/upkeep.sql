@@ -1,0 +1,62 @@
+-- name: count_types
+SELECT type, count(*) FROM live_nodes WHERE space = ANY (ints(:spaces)) GROUP BY type
+
+-- name: count_categories
+SELECT category, count(*) FROM live_nodes
+WHERE space = ANY (ints(:spaces)) AND category IS NOT NULL GROUP BY category
+
+-- name: count_closed
+SELECT count(*) FROM nodes WHERE space = ANY (ints(:spaces)) AND closed_at IS NOT NULL
+  AND closed_reason != 'quarantined'
+
+-- name: count_edges
+-- Temporal edges are counted from sessions: a session of n episodes has n - 1.
+SELECT e.relation_type, count(*) FROM edges e JOIN nodes n ON n.key = e.source
+WHERE e.closed_at IS NULL AND n.space = ANY (ints(:spaces)) GROUP BY e.relation_type
+UNION ALL
+SELECT 'temporal', count(*) - count(DISTINCT session) FROM live_nodes
+WHERE space = ANY (ints(:spaces)) AND type = 'episodic' AND session IS NOT NULL
+
+-- name: count_entities
+SELECT count(*) FROM live_entities WHERE space = ANY (ints(:spaces))
+
+-- name: count_sessions
+SELECT count(*), count(*) FILTER (WHERE consolidated_at IS NULL) FROM sessions WHERE space = ANY (ints(:spaces))
+
+-- name: count_commits
+SELECT count(*) FROM commits WHERE space = ANY (ints(:spaces))
+
+-- name: count_embedded
+SELECT count(*) FROM embeddings e JOIN live_nodes n ON n.key = e.node
+WHERE e.model = :model AND n.space = ANY (ints(:spaces))
+
+-- name: event_span
+SELECT min(event_time), max(event_time) FROM live_nodes WHERE space = ANY (ints(:spaces))
+
+-- name: own_bytes
+-- The size of a caller's texts.
+SELECT coalesce(sum(octet_length(content) + octet_length(tags) + octet_length(attributes)), 0) FROM nodes
+WHERE space = ANY (ints(:spaces))
+
+-- name: store_bytes
+SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
+
+-- name: counts_off
+-- For `doctor`: partitions whose counts do not match the nodes. An empty partition keeps its row of zeros.
+SELECT DISTINCT space, shelf FROM (
+  SELECT space, shelf, sum(nodes) AS nodes, sum(chars) AS chars FROM (
+    SELECT space, shelf, 1 AS nodes, char_count(content) AS chars FROM live_nodes
+    UNION ALL SELECT space, shelf, -nodes, -chars FROM shelves)
+  GROUP BY space, shelf)
+WHERE nodes != 0 OR chars != 0
+
+-- name: entity_counts_off
+-- For `doctor`: entities whose count does not match the live memories linked to them.
+SELECT entity FROM (
+  SELECT m.entity, 1 AS nodes FROM mentions m JOIN live_nodes n ON n.key = m.node
+  UNION ALL SELECT entity, -nodes FROM entity_counts)
+GROUP BY entity HAVING sum(nodes) != 0
+
+-- name: turns_changed
+UPDATE meta SET value = (value::bigint + 1)::text WHERE name = 'turns_changed'

@@ -1,0 +1,73 @@
+"""The schema of a PostgreSQL store: creating it, and migrating an older one."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from ricordo.errors import StoreError
+from ricordo.storage import faults
+from ricordo.storage.postgres.connection import PostgresConnection, translated
+
+if TYPE_CHECKING:
+    from ricordo.storage.postgres.location import Location
+
+_FILE = re.compile(r"(\d{4})_\w+\.sql\Z")
+_LOCK = 0x52434F53
+
+
+@cache
+def migrations() -> tuple[tuple[int, str], ...]:
+    """Return (version after it, statements) of all steps in order, from nothing to the present schema."""
+    found = (
+        (int(match[1]), path.read_text(encoding="utf-8"))
+        for path in (files("ricordo.storage.postgres") / "migrations").iterdir()
+        if (match := _FILE.match(path.name))
+    )
+    return tuple(sorted(found))
+
+
+def prepare(connection: PostgresConnection) -> None:
+    """Create the schema of a store, or migrate it. Several processes may do so at a time; one does. Raises StoreError."""
+    location, newest = connection.location, migrations()[-1][0]
+    with translated("cannot open the store"):
+        if version_of(connection) == newest:
+            return
+        connection.execute(f"BEGIN; SELECT pg_advisory_xact_lock({_LOCK}, hashtext('{location.schema}'))")
+        try:
+            version = version_of(connection)  # another process may have been first
+            if version > newest:
+                raise StoreError(
+                    f"{location.path} has schema {version}, this Ricordo knows {newest}",
+                    hint="upgrade with pip install -U ricordo",
+                )
+            _run(connection, location, version)
+            faults.reached("schema: before commit")
+            connection.end("COMMIT")
+        except BaseException:
+            if not connection.raw.closed:
+                connection.end("ROLLBACK")
+            raise
+
+
+def _run(connection: PostgresConnection, location: Location, version: int) -> None:
+    if version == 0:
+        for schema in (location.schema, location.past):
+            connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
+        connection.execute(f'CREATE TABLE "{location.schema}".migrations (version bigint PRIMARY KEY)')
+    connection.execute(f'SET LOCAL search_path = "{location.schema}"')
+    for after, statements in migrations():
+        if after > version:
+            connection.raw.execute(location.worded(statements))
+            connection.execute("INSERT INTO migrations VALUES (:version)", {"version": after})
+            faults.reached("schema: between steps")
+
+
+def version_of(connection: PostgresConnection) -> int:
+    """Return the version of the store's schema, 0 where there is none."""
+    schema = connection.location.schema
+    if connection.execute(f"SELECT to_regclass('\"{schema}\".migrations')").get is None:
+        return 0
+    return int(connection.execute(f'SELECT coalesce(max(version), 0) FROM "{schema}".migrations').get)

@@ -1,0 +1,162 @@
+"""One snapshot of a PostgreSQL store: the shared readers, with what PostgreSQL answers in another way."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, TypeVar
+
+from ricordo.model import Scope
+from ricordo.storage.database import nodes as shared
+from ricordo.storage.database import runs, word_index
+from ricordo.storage.database.as_of import DatabasePastSnapshot, shadow_links
+from ricordo.storage.database.snapshot import DatabaseSnapshot
+from ricordo.storage.database.statements import Row, Statements
+from ricordo.storage.postgres.words import reindex
+from ricordo.storage.protocol import Links
+from ricordo.storage.values import ClosedFact, Filter, LearntFact
+from ricordo.text.statement import statement_line
+
+T = TypeVar("T")
+
+_FRAGMENTS: Mapping[str, str] = {
+    "types": "n.type = ANY (texts(:types))",
+    "categories": "n.category = ANY (texts(:categories))",
+    "entity": (
+        "n.key IN (SELECT node FROM subjects WHERE entity IN (SELECT key FROM entities WHERE key = :entity"
+        " OR merged_into = :entity) UNION SELECT node FROM found_mentions WHERE entity IN (SELECT key FROM entities"
+        " WHERE key = :entity OR merged_into = :entity))"
+    ),
+    "tags": "n.tags = ANY (CAST(:tags AS text[]))",
+    "where": "n.attributes = ANY (CAST(:where AS text[]))",
+    "session": "n.session IN (SELECT key FROM sessions WHERE space = ANY (ints(:spaces)) AND session_id = :session)",
+    "after": "n.event_time >= :after",
+    "before": "n.event_time < :before",
+    "spaces": "n.space = ANY (ints(:spaces))",
+    "shelves": "n.shelf = ANY (texts(:shelves))",
+}
+
+
+class Nodes(shared.Nodes):
+    """Nodes by id, by key and by condition."""
+
+    _matching = "SELECT string_agg(key::text, ',') FROM (SELECT n.key FROM nodes AS n WHERE {})"
+
+    def _conditions(self, scope: Scope, filter_: Filter) -> tuple[str, dict[str, object]]:
+        """Tags are compared without case and attributes by type: Python does both, on each list that occurs."""
+        clause, values = shared.conditions(filter_, _FRAGMENTS)
+        if filter_.tags:
+            wanted = {tag.casefold() for tag in filter_.tags}
+            values["tags"] = [
+                text for text in self._occurring(scope, "tags_occurring") if wanted <= {t.casefold() for t in json.loads(text)}
+            ]
+        if filter_.where:
+            asked = dict(filter_.where)
+            values["where"] = [
+                text for text in self._occurring(scope, "attributes_occurring") if _holds(json.loads(text), asked)
+            ]
+        return clause, values
+
+    def _occurring(self, scope: Scope, statement: str) -> list[str]:
+        return [text for (text,) in self._sql.rows(statement, self._sql.scoped(scope))]
+
+
+def _holds(attributes: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+    return all(name in attributes and json.dumps(attributes[name]) == json.dumps(value) for name, value in asked.items())
+
+
+class Evidence(runs.Evidence):
+    """What derived memories rest on."""
+
+    def learnt_from(
+        self, owner: str, chat: str, content: str, *, evidence: Sequence[str], least: int
+    ) -> LearntFact | None:
+        values = {"space": self._sql.space(owner, chat), **_said(content), "evidence": json.dumps(evidence), "least": least}
+        rows = self._sql.rows("learnt_already", values)
+        return LearntFact(rows[0][0], bool(rows[0][1])) if rows else None
+
+    def dismissed(
+        self, owner: str, chat: str, type_: str, content: str, *, evidence: Sequence[str]
+    ) -> list[ClosedFact]:
+        values = {"space": self._sql.space(owner, chat), "type": type_, **_said(content), "evidence": json.dumps(evidence)}
+        rows = self._sql.rows("forgotten_like", values)
+        return [ClosedFact(text, closed_at, bool(is_same)) for text, closed_at, is_same in rows]
+
+
+def _said(content: str) -> dict[str, str]:
+    return {"content": content, "line": statement_line(content)}
+
+
+class Upkeep(word_index.Upkeep):
+    """The server keeps its indexes itself."""
+
+    def is_due(self, *, least: int = 0) -> bool:
+        return False
+
+    def step(self) -> bool:
+        return False
+
+
+class _Worded(Statements):
+    """What PostgreSQL words in another way than SQLite."""
+
+    among = "= ANY (ints(?))"
+    holds_evidence = "evidence != '[]' AND EXISTS (SELECT 1 FROM unnest(texts(evidence)) e WHERE e = ANY (texts(?)))"
+    former_key = "(before ->> '{}')::bigint"
+
+    def text(self, name: str) -> str:
+        found: str = self.connection.text(name)  # type: ignore[attr-defined]
+        return found
+
+    def many(self, name: str, rows: Sequence[Row]) -> None:
+        self.connection.executemany(self.text(name), rows)
+
+    def reindex(self, nodes: Sequence[int]) -> None:
+        reindex(self, nodes)
+
+    def index_restored(self, nodes: Sequence[int]) -> None:
+        """Nothing: `reindex` follows once they are as they were."""
+
+    @contextmanager
+    def deferred_references(self) -> Iterator[None]:
+        self.connection.execute("SET CONSTRAINTS ALL DEFERRED")
+        yield
+        self.connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
+
+    def until(self, moment: float, work: Callable[[], T]) -> T:
+        if time.monotonic() >= moment:
+            raise TimeoutError
+        connection: Any = self.connection
+        connection.deadline = moment
+        try:
+            return work()
+        finally:
+            connection.deadline = None
+
+
+class PostgresSnapshot(_Worded, DatabaseSnapshot):
+    """One moment of a store. Lives inside one transaction of one thread."""
+
+    nodes = cached_property(Nodes)
+    evidence = cached_property(Evidence)
+    upkeep = cached_property(Upkeep)
+
+
+class PostgresPastSnapshot(_Worded, DatabasePastSnapshot):
+    """The store as it was after a commit: its tables are the views of the past."""
+
+    nodes = cached_property(Nodes)
+    evidence = cached_property(Evidence)
+    upkeep = cached_property(Upkeep)
+
+
+def past_snapshot(
+    connection: Any, today: PostgresSnapshot, *, commit: int, at: int, links: Links
+) -> PostgresPastSnapshot:
+    """Return the store as it was, on a connection that began to read the past."""
+    snapshot = PostgresPastSnapshot(connection, today=today, commit=commit, at=at)
+    shadow_links(snapshot, links)
+    return snapshot

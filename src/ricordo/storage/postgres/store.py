@@ -1,0 +1,169 @@
+"""A store in a PostgreSQL database."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ricordo.errors import InvalidError, UnavailableError
+from ricordo.model import BackupFile, Reason, Report, Scope
+from ricordo.ports import Progress
+from ricordo.storage import faults
+from ricordo.storage.database.as_of import commit_of
+from ricordo.storage.database.store import Decide, Options, commit_work, keep_open, let_go
+from ricordo.storage.database.threads import outcome
+from ricordo.storage.postgres.connection import PostgresConnection, connect, translated
+from ricordo.storage.postgres.doctor import clean, examine
+from ricordo.storage.postgres.location import Location
+from ricordo.storage.postgres.schema import prepare
+from ricordo.storage.postgres.snapshot import PostgresSnapshot, past_snapshot
+from ricordo.storage.postgres.threads import PostgresReaders, PostgresWriter, reading
+from ricordo.storage.postgres.words import analyze_again
+from ricordo.storage.protocol import Links, PastSnapshot
+from ricordo.storage.values import Cleaned, When
+
+T = TypeVar("T")
+
+_NO_FILES = "this store is a PostgreSQL database: it has no plain files"
+
+
+class PostgresStore:
+    """The store in one schema of a database. `Store` describes the methods."""
+
+    erases_in_one_commit = False
+    has_plain_files = False
+    generation = 0
+
+    def __init__(self, location: Location, options: Options) -> None:
+        """Open the store, creating or migrating its schema.
+
+        Raises:
+            StoreError: the schema is newer, or the role may not create it.
+            UnavailableError: the server cannot be reached.
+        """
+        self.location = location
+        self.path = location.path
+        self.options = options
+        self._process = os.getpid()
+        with translated(f"cannot open {self.path}"):
+            connection = PostgresConnection(connect(location), location)
+            try:
+                prepare(connection)
+                with reading(connection):
+                    truth = connection.truth
+            except BaseException:
+                connection.raw.close()
+                raise
+        self.writer = PostgresWriter(connection, options)
+        self.readers = PostgresReaders(
+            location, threads=options.reader_threads, truth=truth, patience_s=options.patience_s
+        )
+        self._truth = truth
+        self._is_open = True
+        keep_open(self)
+        self.writer.submit(analyze_again).result()
+
+    def check_process(self) -> None:
+        """Refuse to work in a forked child: it shares the connections but not the threads."""
+        if os.getpid() != self._process:
+            raise UnavailableError("this store was opened before a fork", hint="open it again in the child process")
+
+    # writing
+
+    async def write(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> T:
+        self.check_process()
+        return await outcome(self.writer.submit(commit_work(decide, scope, reason, at)))
+
+    def write_nowait(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> None:
+        self.check_process()
+        self.writer.submit_unawaited(commit_work(decide, scope, reason, at))
+
+    async def derive(self, work: Callable[[Any], T]) -> T:
+        self.check_process()
+        return await outcome(self.writer.submit(work))
+
+    # reading
+
+    async def read(self, ask: Callable[[PostgresSnapshot], T]) -> T:
+        self.check_process()
+        return await outcome(self.readers.submit(ask))
+
+    async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
+        def answer(today: PostgresSnapshot) -> T:
+            commit, at = commit_of(today, scope, when)
+            with self.readers.connected() as connection, reading(connection, past=commit):
+                return ask(past_snapshot(connection, today, commit=commit, at=at, links=links))
+
+        return await self.read(answer)
+
+    async def look(self, ask: Callable[[PostgresSnapshot], T]) -> T:
+        self.check_process()
+        return await asyncio.to_thread(self._looked, ask)
+
+    def _looked(self, ask: Callable[[PostgresSnapshot], T]) -> T:
+        with translated("cannot read"), contextlib.closing(connect(self.location)) as raw:
+            connection: Any = PostgresConnection(raw, self.location, self._truth)
+            with reading(connection):
+                return ask(PostgresSnapshot(connection))
+
+    # maintenance
+
+    async def doctor(self) -> Report:
+        failed = self.writer.unawaited_failures
+        return await self.look(lambda tx: examine(tx, unawaited_failures=failed))
+
+    async def mend(self, report: Report) -> None:
+        """Do nothing: damage in a server needs a backup."""
+
+    async def rebuild(self, progress: Progress | None = None) -> int:
+        """Refuse: there are no files to rebuild from. Raises InvalidError."""
+        self.check_process()
+        raise InvalidError(f"{_NO_FILES} to rebuild it from", hint="restore the database from a backup")
+
+    async def compact(self) -> int:
+        """Do nothing: there are no plain files. Return 0."""
+        return 0
+
+    async def clean(self, *, patience_s: float | None = None) -> Cleaned:
+        self.check_process()
+        patience = self.options.patience_s if patience_s is None else patience_s
+        return await asyncio.to_thread(clean, self.location, patience_s=patience)
+
+    def copy_to(self, target: Path) -> int:
+        """Refuse: a server is backed up with its own tools. Raises InvalidError."""
+        raise InvalidError(
+            "this store is a PostgreSQL database and cannot be copied to a file yet",
+            hint=f"back up the schemas {self.location.schema} and {self.location.past} with pg_dump",
+        )
+
+    def copy_files(self, target: Path, look: Callable[[PostgresSnapshot], T]) -> tuple[T, dict[str, BackupFile]]:
+        """Refuse: there are no plain files. Raises InvalidError."""
+        raise InvalidError(_NO_FILES, hint="back it up with pg_dump")
+
+    def close(self) -> None:
+        if not self._is_open or os.getpid() != self._process:
+            return
+        self._is_open = False
+        let_go(self)
+        self.writer.close()
+        self.readers.close()
+        faults.reached("close: after drain")
+        connection: Any = self.writer.connection
+        connection.raw.close()
+
+
+def open_postgres(location: str, options: Options) -> PostgresStore:
+    """Open the store at "postgresql://user@host/database?schema=name".
+
+    Raises:
+        InvalidError: it is no such address.
+        StoreError, UnavailableError: it cannot be opened.
+    """
+    return PostgresStore(Location.of(location), options)
+
+

@@ -1,0 +1,151 @@
+"""The threads of a PostgreSQL store: one writes, a few read, each with connections of its own.
+
+Other processes write, too: each batch begins by taking the store's advisory lock, so that commits have one order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import errors
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from ricordo.errors import UnavailableError
+from ricordo.storage import faults
+from ricordo.storage.database.candidates import Cache
+from ricordo.storage.database.history import Truth
+from ricordo.storage.database.statements import Unchanged
+from ricordo.storage.database.store import Options
+from ricordo.storage.database.threads import CommitHook, Writer
+from ricordo.storage.postgres.connection import PostgresConnection, configure, reconnected, translated
+from ricordo.storage.postgres.location import Location
+from ricordo.storage.postgres.snapshot import PostgresSnapshot
+
+T = TypeVar("T")
+
+
+class PostgresWriter(Writer):
+    """Owns the connection that writes and the thread that uses it."""
+
+    errors = (psycopg.Error, errors.LockNotAvailable, psycopg.IntegrityError)
+    translated = staticmethod(translated)
+    snapshot = PostgresSnapshot
+
+    def __init__(self, connection: PostgresConnection, options: Options) -> None:
+        self._options = options
+        super().__init__(connection, limit=options.queue_limit, hook=CommitHook())  # type: ignore[arg-type]
+
+    @contextlib.contextmanager
+    def _batch(self) -> Iterator[None]:
+        """Run a block in one transaction. If the connection breaks at its COMMIT, the server is asked what became of it."""
+        connection = self._living()
+        patience, durable = self._options.patience_s, self._options.durability == "disk"
+        try:
+            number = connection.begin_writing(patience_s=patience, is_durable=durable)
+            yield
+            faults.reached("writer: before commit")
+        except BaseException:
+            with contextlib.suppress(psycopg.Error):
+                connection.end("ROLLBACK")
+            raise
+        try:
+            connection.end("COMMIT")
+        except psycopg.OperationalError:
+            if not self._is_committed(number):
+                raise
+
+    def _living(self) -> PostgresConnection:
+        """Return the connection, or a new one if it is broken."""
+        connection: Any = self._connection
+        if connection.raw.closed or connection.raw.broken:
+            raw = reconnected(connection.location, patience_s=self._options.patience_s)
+            connection = self._connection = PostgresConnection(raw, connection.location, connection.truth)  # type: ignore[assignment]
+        found: PostgresConnection = connection
+        return found
+
+    def _is_committed(self, number: int) -> bool:
+        """Return whether a transaction was committed, though the answer to its COMMIT was lost."""
+        state = self._living().execute("SELECT pg_xact_status(CAST(:number AS text)::xid8)", {"number": str(number)}).get
+        return state == "committed"
+
+
+class PostgresReaders:
+    """A few threads that answer questions, each question from one snapshot."""
+
+    def __init__(self, location: Location, *, threads: int, truth: Truth, patience_s: float) -> None:
+        self._location = location
+        self._truth = truth
+        self._cache = Cache()
+        self._unchanged: tuple[int, Unchanged] = (-1, {})
+        self._lock = threading.Lock()
+        self._connections: ConnectionPool[psycopg.Connection[Any]] = ConnectionPool(
+            location.conninfo,
+            kwargs={"autocommit": True},
+            configure=configure,
+            min_size=1,
+            max_size=2 * threads + 2,  # a question about the past takes two
+            timeout=patience_s,
+            open=True,
+            name="ricordo",
+        )
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="ricordo-reader")
+
+    def submit(self, ask: Callable[[PostgresSnapshot], T]) -> Future[T]:
+        """Ask in a reader's thread. Raises UnavailableError."""
+        try:
+            return self._threads.submit(self.answer, ask)
+        except RuntimeError as error:
+            raise UnavailableError("the store is closed", hint="open it again") from error
+
+    def answer(self, ask: Callable[[PostgresSnapshot], T]) -> T:
+        """Return the answer to a question; ask once more if the connection broke meanwhile."""
+        with translated("cannot read"):
+            try:
+                return self._answer(ask)
+            except (psycopg.OperationalError, psycopg.InterfaceError):
+                return self._answer(ask)
+
+    def _answer(self, ask: Callable[[PostgresSnapshot], T]) -> T:
+        with self.connected() as connection, reading(connection) as version:
+            snapshot: Any = PostgresSnapshot(connection, self._cache, unchanged=self._found(version))  # type: ignore[arg-type]
+            return ask(snapshot)
+
+    @contextlib.contextmanager
+    def connected(self) -> Iterator[PostgresConnection]:
+        """Provide a connection of the pool."""
+        try:
+            with self._connections.connection() as raw:
+                yield PostgresConnection(raw, self._location, self._truth)
+        except PoolTimeout as error:
+            raise UnavailableError(
+                "no connection to PostgreSQL is free", hint="check that the server runs, or raise its max_connections"
+            ) from error
+
+    def _found(self, version: int) -> Unchanged:
+        """Return what was read of the store as it was after so many batches of writes."""
+        with self._lock:
+            if self._unchanged[0] != version:
+                self._unchanged = (version, {})
+            return self._unchanged[1]
+
+    def close(self) -> None:
+        """Let running questions end, then close."""
+        self._threads.shutdown(wait=True)
+        self._connections.close()
+
+
+@contextlib.contextmanager
+def reading(connection: PostgresConnection, *, past: int | None = None) -> Iterator[int]:
+    """Run a block in one snapshot; yield how many batches were written before it."""
+    try:
+        yield connection.begin_reading(past=past)
+    finally:
+        with contextlib.suppress(psycopg.Error):
+            connection.end("ROLLBACK")
+
+
