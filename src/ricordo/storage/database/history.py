@@ -210,8 +210,6 @@ TABLES: Final[Mapping[str, Any]] = tomllib.loads((files("ricordo.storage.databas
 
 _OWN_KEY = "key"
 
-_FLOATS = frozenset(("confidence", "decay_rate", "score", "weight", "cost"))
-"""Columns of numbers with a fraction. Some backends write 0.0 as 0 in JSON, and hashes tell these apart."""
 
 
 def named(columns: Iterable[str]) -> str:
@@ -279,8 +277,7 @@ class Table:
         found: dict[str, Any] = json.loads(before)
         if self.key == (_OWN_KEY,):
             found[_OWN_KEY] = int(row)
-        floats = {name: float(found[name]) for name in _FLOATS & found.keys() if found[name] is not None}
-        return {**found, **floats, "seal": bytes.fromhex(found["seal"])}
+        return {**found, "seal": bytes.fromhex(found["seal"])}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -203,7 +203,7 @@ def _former(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     """Check former versions by the seals they had. Columns that a table lacked then are not in them."""
     tables = truth_of(snapshot.connection).tables
     count, off = 0, []
-    for seq, name, row, before in snapshot.connection.execute(sql("history_sealed")):
+    for seq, name, row, before in snapshot.rows("history_sealed"):
         count += 1
         if name not in tables or not _is_as_written(tables[name], row, before):
             off.append(f"{name} {row} before change {seq}")
@@ -223,7 +223,7 @@ def _is_as_written(table: Table, row: str, before: str) -> bool:
 def _chain(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     head = b""
     count = 0
-    for *values, actor, reason, words, hashed in snapshot.connection.execute(sql("commits_all")):
+    for *values, actor, reason, words, hashed in snapshot.rows("commits_all"):
         if chain(head, values) != hashed or not _are_its_words(snapshot, values[0], (actor, reason), words):
             return f"broken at commit {values[0]}", _RESTORE
         head = hashed

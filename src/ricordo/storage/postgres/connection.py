@@ -38,9 +38,7 @@ _APPLICATION = 0x52434F52
 
 class _StrDumper(StrDumperUnknown):
     def dump(self, obj: str) -> Buffer | None:
-        if "\0" in obj or _ESCAPE in obj:
-            obj = obj.replace(_ESCAPE, f"{_ESCAPE}1").replace("\0", f"{_ESCAPE}0")
-        return obj.encode()
+        return escaped(obj).encode()
 
 
 class _TextLoader(Loader):
@@ -63,6 +61,13 @@ class _NumericLoader(Loader):
     def load(self, data: Buffer) -> int | float:
         text = bytes(data).decode()
         return float(text) if "." in text else int(text)
+
+
+def escaped(text: str) -> str:
+    """Return a text as PostgreSQL holds it."""
+    if "\0" in text or _ESCAPE in text:
+        return text.replace(_ESCAPE, f"{_ESCAPE}1").replace("\0", f"{_ESCAPE}0")
+    return text
 
 
 def _unescaped(text: str, nul: str) -> str:

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ricordo.errors import InvalidError, UnavailableError
+from ricordo.errors import InvalidError, StoreError, UnavailableError
 from ricordo.model import BackupFile, Reason, Report, Scope
 from ricordo.ports import Progress
 from ricordo.storage import faults
@@ -23,8 +23,10 @@ from ricordo.storage.postgres.location import Location
 from ricordo.storage.postgres.schema import prepare
 from ricordo.storage.postgres.snapshot import PostgresSnapshot, past_snapshot
 from ricordo.storage.postgres.threads import PostgresReaders, PostgresWriter, reading
+from ricordo.storage.postgres.transfer import copy_to_file, fill_database
 from ricordo.storage.postgres.words import analyze_again
 from ricordo.storage.protocol import Links, PastSnapshot
+from ricordo.storage.staging import check_file_name, make_folders
 from ricordo.storage.values import Cleaned, When
 
 T = TypeVar("T")
@@ -135,11 +137,22 @@ class PostgresStore:
         return await asyncio.to_thread(clean, self.location, patience_s=patience)
 
     def copy_to(self, target: Path) -> int:
-        """Refuse: a server is backed up with its own tools. Raises InvalidError."""
-        raise InvalidError(
-            "this store is a PostgreSQL database and cannot be copied to a file yet",
-            hint=f"back up the schemas {self.location.schema} and {self.location.past} with pg_dump",
-        )
+        self.check_process()
+        check_file_name(str(target), name="path")
+        if target.exists():
+            raise InvalidError(f"path: {target} exists already", hint="choose a new name; nothing is overwritten")
+        try:
+            make_folders(target.parent)
+            self._looked(lambda tx: copy_to_file(tx.connection, target))  # type: ignore[arg-type]
+            return target.stat().st_size
+        except OSError as error:
+            hint = "check the path and its permissions"
+            raise StoreError(f"cannot write {target}: {error.strerror}", hint=hint) from error
+
+    def fill_from(self, path: Path) -> None:
+        """Take in all rows of a single file. Raises InvalidError if this store is not empty."""
+        self.check_process()
+        self.writer.submit(lambda tx: fill_database(tx, path)).result()  # type: ignore[arg-type]
 
     def copy_files(self, target: Path, look: Callable[[PostgresSnapshot], T]) -> tuple[T, dict[str, BackupFile]]:
         """Refuse: there are no plain files. Raises InvalidError."""

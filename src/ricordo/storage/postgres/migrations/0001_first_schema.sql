@@ -755,6 +755,12 @@ BEGIN
   FOREACH name IN ARRAY TG_ARGV LOOP
     parts := parts || CASE name WHEN 'key' THEN to_jsonb(OLD) ->> 'key' ELSE image ->> name END;
   END LOOP;
+  -- 0 becomes 0.0, as other backends write it: hashes tell these apart.
+  FOREACH name IN ARRAY ARRAY['confidence', 'decay_rate', 'score', 'weight', 'cost'] LOOP
+    IF jsonb_typeof(image -> name) = 'number' AND position('.' IN image ->> name) = 0 THEN
+      image := image || jsonb_build_object(name, ((image ->> name) || '.0')::jsonb);
+    END IF;
+  END LOOP;
   IF TG_OP = 'UPDATE' THEN
     seq := NEW.commit_seq;
   ELSE

@@ -2,12 +2,13 @@
 -- The facts of one subject whose statements are next to a line in sort order: those that share the longest prefix with it.
 -- Facts that do not share the first word (up to :after) are left out.
 SELECT n.key, n.content FROM (
-  SELECT node FROM (SELECT node FROM slots
+  (SELECT 0 AS part, node, line FROM slots
     WHERE space = :space AND subjects = :subjects AND line >= :line AND line < :after ORDER BY line, node LIMIT :most)
   UNION ALL
-  SELECT node FROM (SELECT node FROM slots
+  (SELECT 1, node, line FROM slots
     WHERE space = :space AND subjects = :subjects AND line < :line AND line >= :first ORDER BY line DESC, node DESC LIMIT :most)
 ) x JOIN nodes n ON n.key = x.node
+ORDER BY part, CASE part WHEN 0 THEN x.line END, CASE part WHEN 0 THEN node END, x.line DESC, node DESC
 
 -- name: facts_with
 -- The latest live facts that hold an index term.
