@@ -1339,11 +1339,12 @@ class Memory:
         return await self._opened.store.rebuild(progress)
 
     async def migrate(self, path: str | Path) -> None:
-        """Copy the whole store, with its history, to one of the other kind: a folder of plain files if the path ends in
-        a slash, else a single file. This store stays as it is.
+        """Copy the whole store, with its history, to one of another kind: an empty PostgreSQL database
+        ("postgresql://..."), a folder of plain files if the path ends in a slash, else a single file. This store stays
+        as it is.
 
         Raises:
-            InvalidError: the path exists.
+            InvalidError: the path exists, or the database is not empty.
         """
         from ricordo.storage.registry import migrate
 

@@ -480,8 +480,9 @@ class Memory:
         """
 
     def migrate(self, path: str | Path) -> None:
-        """Copy the whole store, with its history, to one of the other kind: a folder of plain files if the path ends
-        in a slash, else a single file. This store stays as it is.
+        """Copy the whole store, with its history, to one of another kind: an empty PostgreSQL database
+        ("postgresql://..."), a folder of plain files if the path ends in a slash, else a single file. This store
+        stays as it is.
         """
 
     def backup(self, path: str | Path) -> Backup:

@@ -82,7 +82,7 @@ def test_invalid_locations_are_refused_with_a_hint(tmp_path):
     (tmp_path / "file").write_text("x")
     for location, kind in (
         (tmp_path, InvalidError),
-        ("postgresql://host/db", InvalidError),
+        ("mysql://host/db", InvalidError),
         (tmp_path / "file" / "m.db", StoreError),
         ("/proc/nowhere/m.db", StoreError),
     ):

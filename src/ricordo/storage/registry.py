@@ -106,8 +106,7 @@ def _open_folder(folder: Path, options: Options, progress: Progress | None) -> S
 
 
 def migrate(store: Store, target: str | Path) -> None:
-    """Copy a whole store to another location: to a PostgreSQL database, to a folder if the target ends in a slash, else to
-    a single file.
+    """Copy a whole store to a PostgreSQL database, to a folder if the target ends in a slash, else to a single file.
 
     Raises:
         InvalidError: the target exists and is not empty.
@@ -138,7 +137,9 @@ def _migrate_to_server(store: Store, target: str) -> None:
     server = open_store(target)
     try:
         if not hasattr(server, "fill_from"):
-            raise InvalidError(f"path: a store cannot be copied to {target.partition('://')[0]}", hint="give a file's path")
+            raise InvalidError(
+                f"path: a store cannot be copied to {target.partition('://')[0]}", hint="give a file's path"
+            )
         with tempfile.TemporaryDirectory(prefix="ricordo-") as folder:
             store.copy_to(Path(folder) / "store.db")
             server.fill_from(Path(folder) / "store.db")

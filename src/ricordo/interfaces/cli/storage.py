@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -146,11 +147,17 @@ def _show_steps(ctx: CommandContext, done: MaintenanceReport) -> None:
 # copies of the store
 
 
+def _without_password(location: str) -> str:
+    """Return a location that may be shown: an address of a server may hold a password."""
+    return re.sub(r"(://[^/@:]*):[^/@]*@", r"\1@", location)
+
+
 @command
 async def migrate(ctx: CommandContext, memory: Memory, path: str) -> Output:
     await memory.migrate(path)
-    done = Text(f"Copied to {safe(path)}. {safe(ctx.location)} is unchanged.")
-    return Output(data={"path": path}, show=lambda out: out.print(done, soft_wrap=True))
+    target, source = _without_password(path), _without_password(ctx.location)
+    done = Text(f"Copied to {safe(target)}. {safe(source)} is unchanged.")
+    return Output(data={"path": target}, show=lambda out: out.print(done, soft_wrap=True))
 
 
 @command

@@ -223,11 +223,12 @@ class _Erasing:
                 if reference.target == table.name and reference.column == "merged_into":
                     continue
                 key = self._snapshot.former_key.format(reference.column)
+                of_row = key.replace("before", "h.before")
                 statement = (
                     f"SELECT made, row, seq, before FROM history AS h WHERE tbl = ? AND {key} IS NOT NULL"
-                    f' AND NOT EXISTS (SELECT 1 FROM "{reference.target}" t WHERE t.key = {key.replace("before", "h.before")})'
+                    f' AND NOT EXISTS (SELECT 1 FROM "{reference.target}" t WHERE t.key = {of_row})'
                     f" AND NOT EXISTS (SELECT 1 FROM history p WHERE p.tbl = '{reference.target}'"
-                    f"   AND p.row = CAST({key.replace('before', 'h.before')} AS TEXT))"
+                    f"   AND p.row = CAST({of_row} AS TEXT))"
                 )
                 for image in self._connection.execute(statement, (table.name,)).fetchall():
                     self._forget_image(table, image)

@@ -211,7 +211,6 @@ TABLES: Final[Mapping[str, Any]] = tomllib.loads((files("ricordo.storage.databas
 _OWN_KEY = "key"
 
 
-
 def named(columns: Iterable[str]) -> str:
     """Return columns as SQL names them. The names come from the schema."""
     return ", ".join(f'"{name}"' for name in columns)

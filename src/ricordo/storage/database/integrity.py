@@ -39,8 +39,9 @@ def hashes_of(connection: apsw.Connection, commit: int) -> list[bytes]:
     """Return the hashes that a commit's digest covers: the bare hashes of all rows it wrote, also of those replaced
     since, and the hashes of the former versions it replaced or removed. Nothing of the commit may be erased yet.
     """
-    if not isinstance(connection, apsw.Connection):
-        return connection.hashes_of(commit)
+    other = getattr(connection, "hashes_of", None)  # of another backend
+    if other is not None:
+        return list(other(commit))
     return [row[0] for row in connection.execute(_one_commit(connection, migrations()[-1].version), (commit,))]
 
 
@@ -66,8 +67,8 @@ def renew_chain(connection: apsw.Connection) -> None:
 
 def _digests(connection: apsw.Connection) -> Iterator[tuple[int, bytes]]:
     """Yield (commit, digest over the rows it wrote, erased ones included) of every commit that has rows left."""
-    is_sqlite = isinstance(connection, apsw.Connection)
-    rows = connection.execute(_all_commits(connection)) if is_sqlite else connection.all_hashes()
+    other = getattr(connection, "all_hashes", None)  # of another backend
+    rows = connection.execute(_all_commits(connection)) if other is None else other()
     for commit, found in groupby(rows, key=lambda row: row[0]):
         hashes, replacing = [], set()
         for _, hash_, is_standing_in in found:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import apsw
+
 from ricordo.errors import InvalidError
 from ricordo.storage.database import candidates as search
 from ricordo.storage.database.embeddings import Vectors
@@ -45,6 +47,9 @@ class DatabaseSnapshot(search.SearchReader):
 
 def database_of(snapshot: Snapshot) -> DatabaseSnapshot:
     """Narrow a snapshot to one of the database. Raises InvalidError."""
-    if not isinstance(snapshot, DatabaseSnapshot):
-        raise InvalidError("this backend can neither be backed up nor exported whole", hint="export to markdown")
+    if not isinstance(snapshot, DatabaseSnapshot) or not isinstance(snapshot.connection, apsw.Connection):
+        raise InvalidError(
+            "this backend writes and reads no complete exports itself",
+            hint="copy the store to a file with `ricordo migrate`, and use that file; or use another format",
+        )
     return snapshot

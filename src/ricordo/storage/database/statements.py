@@ -48,7 +48,8 @@ class Statements:
     among = "IN (SELECT value FROM json_each(?))"
     """The condition that a column holds one of the keys of a JSON list."""
     holds_evidence = (
-        "evidence != '[]' AND EXISTS (SELECT 1 FROM json_each(evidence) WHERE value IN (SELECT value FROM json_each(?)))"
+        "evidence != '[]'"
+        " AND EXISTS (SELECT 1 FROM json_each(evidence) WHERE value IN (SELECT value FROM json_each(?)))"
     )
     """The condition that the evidence of a row names one of the ids of a JSON list."""
     former_key = "json_extract(before, '$.{}')"

@@ -83,7 +83,11 @@ Outcome: TypeAlias = tuple[Work, Any, BaseException | None]
 class Writer:
     """Owns the write connection and the thread that uses it. What is said of SQLite's errors holds for `errors`."""
 
-    errors: tuple[type[Exception], type[Exception], type[Exception]] = (apsw.Error, apsw.BusyError, apsw.ConstraintError)
+    errors: tuple[type[Exception], type[Exception], type[Exception]] = (
+        apsw.Error,
+        apsw.BusyError,
+        apsw.ConstraintError,
+    )
     """Any error of the database, another process holds it, and a row that it refuses."""
     translated = staticmethod(translated)
     snapshot: Callable[[Any], DatabaseSnapshot] = DatabaseSnapshot

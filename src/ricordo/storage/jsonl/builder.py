@@ -18,8 +18,8 @@ import apsw
 from ricordo.ports import Progress
 from ricordo.storage.database.apply import Rows, write_rows
 from ricordo.storage.database.connection import connect
-from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.schema import Migration, prepare
+from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import Row, sql
 from ricordo.storage.jsonl.layout import (
     AFTER_ROWS,

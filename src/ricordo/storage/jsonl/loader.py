@@ -9,9 +9,8 @@ from typing import Any, TypeGuard, TypeVar
 
 import apsw
 
-from ricordo.storage.database.statements import insert_all
 from ricordo.storage.database.history import marks, named, text_of_key
-from ricordo.storage.database.statements import Row, sql
+from ricordo.storage.database.statements import Row, insert_all, sql
 from ricordo.storage.jsonl.lines import (
     Findings,
     HandLine,

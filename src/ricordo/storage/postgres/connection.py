@@ -85,7 +85,12 @@ def configure(raw: psycopg.Connection[Row]) -> None:
     """Let a connection speak of values as the statements of the store do."""
     raw.adapters.register_dumper(str, _StrDumper)
     raw.adapters.register_dumper(int, Int8Dumper)
-    for name, loader in (("text", _TextLoader), ("json", _JsonLoader), ("jsonb", _JsonLoader), ("numeric", _NumericLoader)):
+    for name, loader in (
+        ("text", _TextLoader),
+        ("json", _JsonLoader),
+        ("jsonb", _JsonLoader),
+        ("numeric", _NumericLoader),
+    ):
         raw.adapters.register_loader(name, loader)
 
 
@@ -251,7 +256,9 @@ def translated(doing: str) -> Iterator[None]:
     except (errors.DiskFull, errors.OutOfMemory) as error:
         raise StoreError(f"{doing}: the server is out of space: {_said(error)}", hint="free some and repeat") from error
     except errors.InsufficientPrivilege as error:
-        raise StoreError(f"{doing}: {_said(error)}", hint="grant the role its rights (docs/how-to/postgresql.md)") from error
+        raise StoreError(
+            f"{doing}: {_said(error)}", hint="grant the role its rights (docs/how-to/postgresql.md)"
+        ) from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         hint = "check that the server runs and the address is right, then try again"
         raise UnavailableError(f"{doing}: no connection to PostgreSQL: {_said(error)}", hint=hint) from error
@@ -273,5 +280,3 @@ def reconnected(location: Location, *, patience_s: float) -> psycopg.Connection[
             if time.monotonic() >= until:
                 raise
             time.sleep(random.uniform(0.05, 0.2))
-
-

@@ -47,7 +47,8 @@ def clean(location: Location, *, patience_s: float) -> Cleaned:
         raw.execute(f"SET lock_timeout = {max(1, round(patience_s * 1_000))}")
         before = _size(raw, location)
         tables = raw.execute(
-            "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace(%s)", (location.schema,)
+            "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace(%s)",
+            (location.schema,),
         ).fetchall()
         for (table,) in tables:
             raw.execute(f'VACUUM (TRUNCATE FALSE) "{location.schema}"."{table}"')

@@ -58,4 +58,6 @@ class Location:
 
     def worded(self, statement: str) -> str:
         """Return a statement with the names of the two schemas in place of `main.` and `past.`."""
-        return re.sub(r"\b(main|past)\.", lambda found: f'"{self.schema if found[1] == "main" else self.past}".', statement)
+        return re.sub(
+            r"\b(main|past)\.", lambda found: f'"{self.schema if found[1] == "main" else self.past}".', statement
+        )

@@ -30,7 +30,11 @@ def migrations() -> tuple[tuple[int, str], ...]:
 
 
 def prepare(connection: PostgresConnection) -> None:
-    """Create the schema of a store, or migrate it. Several processes may do so at a time; one does. Raises StoreError."""
+    """Create the schema of a store, or migrate it. Of several processes, one does.
+
+    Raises:
+        StoreError: the schema is newer, or the role may not create it.
+    """
     location, newest = connection.location, migrations()[-1][0]
     with translated("cannot open the store"):
         if version_of(connection) == newest:

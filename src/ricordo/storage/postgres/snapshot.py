@@ -51,7 +51,9 @@ class Nodes(shared.Nodes):
         if filter_.tags:
             wanted = {tag.casefold() for tag in filter_.tags}
             values["tags"] = [
-                text for text in self._occurring(scope, "tags_occurring") if wanted <= {t.casefold() for t in json.loads(text)}
+                text
+                for text in self._occurring(scope, "tags_occurring")
+                if wanted <= {t.casefold() for t in json.loads(text)}
             ]
         if filter_.where:
             asked = dict(filter_.where)
@@ -65,7 +67,9 @@ class Nodes(shared.Nodes):
 
 
 def _holds(attributes: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    return all(name in attributes and json.dumps(attributes[name]) == json.dumps(value) for name, value in asked.items())
+    return all(
+        name in attributes and json.dumps(attributes[name]) == json.dumps(value) for name, value in asked.items()
+    )
 
 
 class Evidence(runs.Evidence):
@@ -74,14 +78,24 @@ class Evidence(runs.Evidence):
     def learnt_from(
         self, owner: str, chat: str, content: str, *, evidence: Sequence[str], least: int
     ) -> LearntFact | None:
-        values = {"space": self._sql.space(owner, chat), **_said(content), "evidence": json.dumps(evidence), "least": least}
+        values = {
+            "space": self._sql.space(owner, chat),
+            **_said(content),
+            "evidence": json.dumps(evidence),
+            "least": least,
+        }
         rows = self._sql.rows("learnt_already", values)
         return LearntFact(rows[0][0], bool(rows[0][1])) if rows else None
 
     def dismissed(
         self, owner: str, chat: str, type_: str, content: str, *, evidence: Sequence[str]
     ) -> list[ClosedFact]:
-        values = {"space": self._sql.space(owner, chat), "type": type_, **_said(content), "evidence": json.dumps(evidence)}
+        values = {
+            "space": self._sql.space(owner, chat),
+            "type": type_,
+            **_said(content),
+            "evidence": json.dumps(evidence),
+        }
         rows = self._sql.rows("forgotten_like", values)
         return [ClosedFact(text, closed_at, bool(is_same)) for text, closed_at, is_same in rows]
 

@@ -178,5 +178,3 @@ def open_postgres(location: str, options: Options) -> PostgresStore:
         StoreError, UnavailableError: it cannot be opened.
     """
     return PostgresStore(Location.of(location), options)
-
-

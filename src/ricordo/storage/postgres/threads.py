@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -42,7 +43,7 @@ class PostgresWriter(Writer):
 
     @contextlib.contextmanager
     def _batch(self) -> Iterator[None]:
-        """Run a block in one transaction. If the connection breaks at its COMMIT, the server is asked what became of it."""
+        """Run a block in one transaction. If the connection breaks at its COMMIT, ask the server what became of it."""
         connection = self._living()
         patience, durable = self._options.patience_s, self._options.durability == "disk"
         try:
@@ -70,8 +71,8 @@ class PostgresWriter(Writer):
 
     def _is_committed(self, number: int) -> bool:
         """Return whether a transaction was committed, though the answer to its COMMIT was lost."""
-        state = self._living().execute("SELECT pg_xact_status(CAST(:number AS text)::xid8)", {"number": str(number)}).get
-        return state == "committed"
+        asked = "SELECT pg_xact_status(CAST(:number AS text)::xid8)"
+        return str(self._living().execute(asked, {"number": str(number)}).get) == "committed"
 
 
 class PostgresReaders:
@@ -80,6 +81,7 @@ class PostgresReaders:
     def __init__(self, location: Location, *, threads: int, truth: Truth, patience_s: float) -> None:
         self._location = location
         self._truth = truth
+        self._patience_s = patience_s
         self._cache = Cache()
         self._unchanged: tuple[int, Unchanged] = (-1, {})
         self._lock = threading.Lock()
@@ -103,12 +105,16 @@ class PostgresReaders:
             raise UnavailableError("the store is closed", hint="open it again") from error
 
     def answer(self, ask: Callable[[PostgresSnapshot], T]) -> T:
-        """Return the answer to a question; ask once more if the connection broke meanwhile."""
+        """Return the answer to a question; ask again if the connection breaks, within the patience of the store."""
+        until = time.monotonic() + self._patience_s
         with translated("cannot read"):
-            try:
-                return self._answer(ask)
-            except (psycopg.OperationalError, psycopg.InterfaceError):
-                return self._answer(ask)
+            while True:
+                try:
+                    return self._answer(ask)
+                except (psycopg.OperationalError, psycopg.InterfaceError):
+                    if time.monotonic() >= until:
+                        raise
+                    self._connections.check()  # replaces those that broke with it
 
     def _answer(self, ask: Callable[[PostgresSnapshot], T]) -> T:
         with self.connected() as connection, reading(connection) as version:
@@ -147,5 +153,3 @@ def reading(connection: PostgresConnection, *, past: int | None = None) -> Itera
     finally:
         with contextlib.suppress(psycopg.Error):
             connection.end("ROLLBACK")
-
-

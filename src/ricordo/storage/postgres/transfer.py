@@ -29,7 +29,19 @@ from ricordo.storage.postgres.words import reindex
 from ricordo.storage.sql import transaction, translated
 
 _ELSEWHERE = frozenset(
-    ("migrations", "counters", "words", "traits", "slots", "shelves", "sums", "packs", "leases", "removals", "proposals")
+    (
+        "migrations",
+        "counters",
+        "words",
+        "traits",
+        "slots",
+        "shelves",
+        "sums",
+        "packs",
+        "leases",
+        "removals",
+        "proposals",
+    )
 )
 """Tables that are not copied: marks of one backend, rows derived again, and work in progress."""
 _BY_TRIGGERS = ("entity_counts", "relations_to_link", "to_link")
@@ -68,7 +80,9 @@ def _fill_file(file: apsw.Connection, source: PostgresConnection) -> None:
             file.executemany(statement, _rows_of_server(source, table, names))
         for name in ("text_live_fill", "text_archive_fill", "slots_clear", "slots_fill"):
             file.execute(sql(name))
-        file.execute(sql("nodes_traits_again"), {"nodes": json.dumps([row[0] for row in file.execute("SELECT key FROM nodes")])})
+        file.execute(
+            sql("nodes_traits_again"), {"nodes": json.dumps([row[0] for row in file.execute("SELECT key FROM nodes")])}
+        )
         for table, last in source.execute("SELECT tbl, last FROM counters WHERE tbl != 'writes' AND last > 0"):
             file.execute(sql("sequence_begin"), {"table": table, "key": last})
             file.execute(sql("sequence_raise"), {"table": table, "key": last})
@@ -101,7 +115,10 @@ def fill_database(snapshot: PostgresSnapshot, path: Path) -> None:
         for table in columns:
             connection.execute(f'ALTER TABLE "{table}" ENABLE TRIGGER USER')
         _copy_in(
-            connection, "shelves", ("space", "shelf", "nodes", "chars"), file.execute("SELECT space, shelf, nodes, chars FROM shelves")
+            connection,
+            "shelves",
+            ("space", "shelf", "nodes", "chars"),
+            file.execute("SELECT space, shelf, nodes, chars FROM shelves"),
         )
         _raise_keys(connection, file)
         _compare(columns, partial(_rows_of_file, file), partial(_rows_of_server, connection))
@@ -141,8 +158,15 @@ def _copy_in(server: PostgresConnection, table: str, columns: Sequence[str], row
         for row in rows:
             if table == "history":
                 image = json.loads(row[columns.index("before")])
-                jsonb = Jsonb({name: escaped(value) if isinstance(value, str) else value for name, value in image.items()})
-                copy.write_row((*(jsonb if name == "before" else value for name, value in zip(columns, row, strict=True)), image["commit_seq"]))
+                jsonb = Jsonb(
+                    {name: escaped(value) if isinstance(value, str) else value for name, value in image.items()}
+                )
+                copy.write_row(
+                    (
+                        *(jsonb if name == "before" else value for name, value in zip(columns, row, strict=True)),
+                        image["commit_seq"],
+                    )
+                )
             else:
                 copy.write_row(row)
 
@@ -151,7 +175,9 @@ def _raise_keys(server: PostgresConnection, file: apsw.Connection) -> None:
     """Let new rows get keys above those that were ever given."""
     given = dict(file.execute("SELECT name, seq FROM sqlite_sequence"))
     for table, last in given.items():
-        server.execute("UPDATE counters SET last = greatest(last, :last) WHERE tbl = :table", {"table": table, "last": last})
+        server.execute(
+            "UPDATE counters SET last = greatest(last, :last) WHERE tbl = :table", {"table": table, "last": last}
+        )
     used = file.execute(sql("session_last_key")).get
     server.execute("UPDATE counters SET last = greatest(last, :last) WHERE tbl = 'sessions'", {"last": used})
     for table, column in server.execute(
@@ -162,7 +188,9 @@ def _raise_keys(server: PostgresConnection, file: apsw.Connection) -> None:
         highest = max(given.get(table, 0), server.execute(f'SELECT coalesce(max("{column}"), 0) FROM "{table}"').get)
         if highest:
             sequence = f'"{server.location.schema}"."{table}_{column}_seq"'
-            server.execute("SELECT setval(CAST(:sequence AS regclass), :highest)", {"sequence": sequence, "highest": highest})
+            server.execute(
+                "SELECT setval(CAST(:sequence AS regclass), :highest)", {"sequence": sequence, "highest": highest}
+            )
 
 
 def _compare(columns: Mapping[str, Sequence[str]], of_source: Any, of_target: Any) -> None:
@@ -171,7 +199,8 @@ def _compare(columns: Mapping[str, Sequence[str]], of_source: Any, of_target: An
         one, other = _summed(table, of_source(table, names), names), _summed(table, of_target(table, names), names)
         if one != other:
             raise StoreError(
-                f"the copy differs from the original in {table}: {one[0]} and {other[0]} rows", hint="please report this"
+                f"the copy differs from the original in {table}: {one[0]} and {other[0]} rows",
+                hint="please report this",
             )
 
 
@@ -181,6 +210,6 @@ def _summed(table: str, rows: Rows, columns: Sequence[str]) -> tuple[int, int]:
     before = columns.index("before") if table == "history" else None
     for row in rows:
         if before is not None:
-            row = (*row[:before], json.dumps(json.loads(row[before]), sort_keys=True), *row[before + 1 :])  # noqa: PLW2901
+            row = (*row[:before], json.dumps(json.loads(row[before]), sort_keys=True), *row[before + 1 :])
         count, total = count + 1, (total + row_sum(*row)) & SUM_MASK
     return count, total

@@ -2,9 +2,10 @@
 -- Live entities, oldest first. Names and counts include those of all entities merged into it; the relation to the owner
 -- comes from current relations. `+` makes SQLite search by target, which has few relations, instead of by owner.
 SELECT e.key, e.id, e.type, e.canonical_name,
-  (SELECT group_concat(predicate, ', ') FROM (SELECT DISTINCT predicate FROM relations r
+  (SELECT group_concat(predicate, ', ') FROM (SELECT predicate FROM relations r
     WHERE r.target IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key) AND +r.source IS NULL
-      AND +r.space = e.space AND r.closed_at IS NULL AND r.valid_until IS NULL)),
+      AND +r.space = e.space AND r.closed_at IS NULL AND r.valid_until IS NULL
+    GROUP BY predicate ORDER BY min(r.key))),
   e.summary, e.protected, e.attributes, e.first_seen, e.last_updated, e.closed_at,
   (SELECT id FROM entities WHERE key = e.merged_into), s.owner, s.chat,
   (SELECT json_group_array(DISTINCT alias) FROM aliases

@@ -1,0 +1,103 @@
+"""Every statement of the PostgreSQL backend fits its schema, and each of SQLite's has one or needs none."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+import pytest
+from tests.storage.making import opened
+
+from ricordo.storage.database.history import truth_of
+from ricordo.storage.database.statements import statements as of_sqlite
+from ricordo.storage.sql import named_statements
+
+STATEMENTS = named_statements("ricordo.storage.postgres", "queries")
+OWN = {
+    name
+    for name in STATEMENTS
+    if re.match(r"words_(?!erase|blank)|slots_drop|slots_put|traits_put|nodes_all|\w+_occurring", name)
+}
+OF_FILES = {
+    "backup_question",
+    "commit_last_seq",
+    "commit_line",
+    "commits_after",
+    "embedding_pairs",
+    "erasures_since",
+    "history_of_commit",
+    "history_put",
+    "history_whole",
+    "relations_to_link_forget",
+    "schema_column_kinds",
+    "sequences",
+    "space_of_gone",
+    "touched_forget",
+    "touched_rows",
+    "touched_table",
+    "vector_gone",
+    "vector_lines",
+    "vector_put",
+    "vector_remove",
+    "vector_source",
+    "whole_commits",
+    "whole_history",
+    "whole_size",
+    "whole_vectors",
+}
+DERIVED_IN_SQLITE = {
+    "features_refill",
+    "nodes_archive_again",
+    "nodes_traits_again",
+    "pack_insert",
+    "schema_views",
+    "slots_clear",
+    "slots_fill",
+    "slots_off",
+    "sums_all",
+    "text_archive_clear",
+    "text_archive_fill",
+    "text_index_off",
+    "text_live_clear",
+    "text_live_fill",
+    "word_parts",
+    "word_parts_join",
+}
+TEMPORARY = re.compile(r"^CREATE TEMP|as_of\(\)|past_altered\b|past_renamed\b|past_links\b", re.MULTILINE)
+
+
+def test_each_statement_of_sqlite_has_a_partner_or_needs_none():
+    assert of_sqlite().keys() - STATEMENTS.keys() == OF_FILES | DERIVED_IN_SQLITE
+    assert STATEMENTS.keys() - of_sqlite().keys() == OWN
+
+
+@pytest.mark.parametrize("name", sorted(STATEMENTS))
+async def test_a_statement_fits_the_schema(name, shared_store):
+    text = shared_store.location.worded(STATEMENTS[name])
+    if TEMPORARY.search(text):
+        pytest.skip("needs temporary tables; the tests of the past run it")
+    await shared_store.derive(lambda tx: tx.connection.execute(f"EXPLAIN (GENERIC_PLAN) {numbered(text)}"))
+
+
+def numbered(text: str) -> str:
+    """Return a statement with the placeholders of the server: the same for the same parameter."""
+    numbers: dict[str, int] = {}
+
+    def number(found: re.Match[str]) -> str:
+        name = f"mark {found.start()}" if found[0] == "?" else found[0]
+        return f"${numbers.setdefault(name, len(numbers) + 1)}"
+
+    return re.sub(r"(?<![:\w]):[a-z_]\w*|\?\d*", number, text)
+
+
+async def test_the_truth_has_the_columns_keys_and_references_of_sqlite(tmp_path, shared_store):
+    async def asked(store):
+        return await store.read(lambda tx: truth_of(tx.connection))
+
+    mine = await asked(shared_store)
+    theirs = await asyncio.to_thread(opened, tmp_path / "me.db", asked)
+    assert {name: (table.columns, table.key) for name, table in mine.tables.items()} == {
+        name: (table.columns, table.key) for name, table in theirs.tables.items()
+    }
+    kept = {each for each in theirs.references if each.table not in ("packs",)}
+    assert kept <= set(mine.references)

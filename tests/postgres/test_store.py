@@ -1,0 +1,233 @@
+"""What only the PostgreSQL backend does: opening, broken connections, limits, damage, vectors of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.contract import server
+from tests.contract.canonical import canonical, differences, searched
+from tests.contract.test_commits import listed, numbers
+from tests.storage.folders import everything
+from tests.storage.histories import OPTIONS, PEOPLE, HandClock, History
+from tests.storage.making import ME, commit, fact, failing
+
+from ricordo import InvalidError, Memory, StoreError, UnavailableError
+from ricordo.storage import faults
+from ricordo.storage.registry import open_store
+
+
+def admin() -> psycopg.Connection:
+    """Open a connection of the tests' own."""
+    return psycopg.connect(server.address(), autocommit=True)
+
+
+def end_connections() -> None:
+    """End all other connections, as a server does that restarts."""
+    with admin() as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE pid != pg_backend_pid() AND datname = current_database()"
+        )
+
+
+@pytest.fixture
+def at_each_fault():
+    """Install a function that is called with the name of each point on the way of a write."""
+    yield faults.install
+    faults.install(None)
+
+
+# opening
+
+
+def test_a_server_that_is_not_there_is_named_with_a_remedy():
+    with pytest.raises(UnavailableError, match="no connection to PostgreSQL") as refusal:
+        open_store("postgresql://127.0.0.1:1/nowhere")
+    assert "check that the server runs" in (refusal.value.hint or "")
+
+
+@pytest.mark.parametrize("schema", ["", "Has Capitals", 'a"b', "x" * 60, "1st"])
+def test_a_name_that_no_schema_should_have_is_refused(schema):
+    with pytest.raises(InvalidError, match="schema"):
+        open_store(f"postgresql://127.0.0.1:1/nowhere?schema={schema}")
+
+
+def test_a_newer_schema_is_refused_and_not_changed(where):
+    store = open_store(where)
+    store.close()
+    with admin() as connection:
+        connection.execute(f'INSERT INTO "{store.location.schema}".migrations VALUES (99)')
+    with pytest.raises(StoreError, match=r"99.*upgrade"):
+        open_store(where)
+
+
+def test_several_processes_create_a_store_at_once(where):
+    program = "import sys; from ricordo.storage.registry import open_store; open_store(sys.argv[1]).close()"
+    root = str(Path(__file__).parents[2])
+    started = [subprocess.Popen([sys.executable, "-W", "ignore", "-c", program, where], cwd=root) for _ in range(4)]
+    assert [each.wait(timeout=60) for each in started] == [0, 0, 0, 0]
+
+
+async def test_what_the_backend_cannot_do_is_refused_with_a_remedy(where, tmp_path):
+    async with Memory.open(where, **OPTIONS) as memory:
+        await memory.remember("Anna likes tea")
+        with pytest.raises(InvalidError, match="no plain files"):
+            await memory.rebuild_index()
+        with pytest.raises(InvalidError, match="single file"):
+            await memory.backup(f"{tmp_path}/copy/")
+        with pytest.raises(InvalidError, match="ricordo migrate"):
+            await memory.export(tmp_path / "all.jsonl")
+        assert (await memory.export(tmp_path / "me.md", format="markdown")) is not None
+
+
+# connections that break
+
+
+async def test_reads_and_writes_go_on_after_all_connections_were_ended(store):
+    await commit(store, add=(fact("before"),))
+    for number in range(3):
+        await asyncio.to_thread(end_connections)
+        await commit(store, add=(fact(f"after {number}"),))
+        await asyncio.to_thread(end_connections)
+        assert len(await listed(store)) == number + 2
+    assert sorted(await numbers(store)) == [1, 2, 3, 4]
+    assert (await store.doctor()).ok
+
+
+@pytest.mark.parametrize("point", ["writer: after begin", "apply: after commit row", "writer: before commit"])
+async def test_a_write_whose_connection_ends_is_done_once(store, point, at_each_fault):
+    left = [point]
+
+    def end(reached: str) -> None:
+        if left and reached == left[0]:
+            left.clear()
+            end_connections()
+
+    at_each_fault(end)
+    await commit(store, add=(fact("once"),))
+    assert not left
+    assert await listed(store) == ["once"]
+    assert await numbers(store) == [1]
+
+
+async def test_a_commit_whose_answer_is_lost_is_not_written_twice(store, at_each_fault, monkeypatch):
+    """The server has committed, then the connection breaks: the transaction's own state tells."""
+    from ricordo.storage.postgres.connection import PostgresConnection
+
+    end, lost = PostgresConnection.end, []
+
+    def lose(self, statement):
+        end(self, statement)
+        if statement == "COMMIT" and not lost:
+            lost.append(statement)
+            self.raw.close()
+            raise psycopg.OperationalError("the answer was lost")
+
+    monkeypatch.setattr(PostgresConnection, "end", lose)
+    await commit(store, add=(fact("once"),))
+    assert lost
+    assert await listed(store) == ["once"]
+    assert await numbers(store) == [1]
+
+
+# damage
+
+
+async def test_doctor_sees_a_row_that_somebody_altered(store):
+    await commit(store, add=(fact("likes tea"), fact("likes rain")))
+    assert (await store.doctor()).ok
+    with admin() as connection:
+        connection.execute(f'SET search_path = "{store.location.schema}"')
+        connection.execute("UPDATE nodes SET confidence = 0.1 WHERE content = 'likes tea'")
+        connection.execute("UPDATE words SET terms = '{}' WHERE node = 2")
+    assert {"row seals", "full text"} <= failing(await store.doctor())
+
+
+async def test_a_change_of_one_owner_is_seen_by_no_other(where):
+    async with Memory.open(where, **OPTIONS) as memory:
+        await memory.remember("Anna likes tea", tags=["drinks"], attributes={"cups": 2})
+        other = memory.scoped(type(ME)(owner="eve"))
+        assert not (await other.search("Anna tea")).hits
+        assert not (await other.search("Anna tea", type="any", tag="drinks")).hits
+
+
+async def test_tags_and_attributes_filter_without_case_and_by_type(where):
+    async with Memory.open(where, **OPTIONS) as memory:
+        kept = await memory.remember("Anna likes tea", tags=["STRASSE", "Ärger"], attributes={"cups": 2})
+        await memory.remember("Ben likes rain", tags=["Strasse"], attributes={"cups": 2.0})
+        for conditions in ({"tag": ["straße", "ärger"]}, {"where": {"cups": 2}}):
+            assert (await memory.search("what is liked", **conditions)).ids == [kept.id], conditions
+
+
+# moving
+
+
+async def lived(location, *, steps=25, seed=3):
+    clock = HandClock()
+    async with Memory.open(location, clock=clock, **OPTIONS) as memory:
+        history = History(memory, clock, Path("/nowhere"), seed=seed)
+        for _ in range(steps):
+            await history.step()
+        await memory.settle(30)
+        return history.ids
+
+
+async def dumped(location, ids):
+    async with Memory.open(location, clock=HandClock(), **OPTIONS) as memory:
+        await memory.settle(30)
+        assert failing(await memory.doctor()) == set()
+        found = await canonical(memory, ids=ids, names=PEOPLE, points=(2, 9))
+        hashes = [(each.seq, each.hash) for each in await memory.log(1_000)]
+        return {**found, "hashes": hashes, **await searched(memory, points=(9,))}
+
+
+@pytest.mark.parametrize("seed", [3, 11])
+async def test_a_store_moves_to_the_server_and_back_with_all_hashes(tmp_path, where, seed):
+    file, back = tmp_path / "me.db", tmp_path / "back.db"
+    ids = await lived(file, seed=seed)
+    async with Memory.open(file, **OPTIONS) as memory:
+        await memory.add("a\0b \uf8f0 \uf8f00", session="odd")
+        await memory.migrate(where)
+    before = await dumped(file, ids)
+    assert differences(before, await dumped(where, ids)) == []
+    async with Memory.open(where, **OPTIONS) as memory:
+        await memory.migrate(back)
+        await memory.migrate(f"{tmp_path}/folder/")
+    assert differences(before, await dumped(back, ids)) == []
+    assert len(everything(tmp_path / "folder")) > 0
+    async with Memory.open(where, **OPTIONS) as memory:
+        await memory.remember("life goes on")
+        with pytest.raises(InvalidError, match="exists"):
+            await memory.migrate(back)
+    async with Memory.open(back, **OPTIONS) as memory:
+        with pytest.raises(InvalidError, match="not empty"):
+            await memory.migrate(where)
+
+
+# vectors
+
+
+async def test_vectors_passages_and_words_rank_as_in_a_file(tmp_path, where):
+    texts = [
+        f"{who} {what} in {place}."
+        for who in ("Anna", "Ben")
+        for what in ("rows", "sings")
+        for place in ("Rome", "Oslo")
+    ]
+    texts.append("\n".join(f"{'The harvest of peanuts was good that year. ' * 9}Part {number}." for number in range(3)))
+    found = []
+    for location in (tmp_path / "me.db", where):
+        async with Memory.open(location, clock=HandClock()) as memory:
+            for text in texts:
+                await memory.add(text, session="s")
+            await memory.settle(60)
+            assert (await memory.stats()).embedding_missing == 0
+            answers = [await memory.search(question, type="any") for question in ("a boat in Italy", "nuts", "music")]
+            found.append([[(hit.content, round(hit.score, 6)) for hit in answer.hits] for answer in answers])
+    assert found[0] == found[1]
+    assert all(found[0])
