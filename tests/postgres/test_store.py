@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psycopg
 import pytest
 from tests.contract import server
 from tests.contract.canonical import canonical, differences, searched
@@ -20,8 +19,10 @@ from ricordo import InvalidError, Memory, StoreError, UnavailableError
 from ricordo.storage import faults
 from ricordo.storage.registry import open_store
 
+psycopg = pytest.importorskip("psycopg", reason="`make postgres` installs the client library")
 
-def admin() -> psycopg.Connection:
+
+def admin():
     """Open a connection of the tests' own."""
     return psycopg.connect(server.address(), autocommit=True)
 
