@@ -188,7 +188,7 @@ class PostgresConnection:
         """Return the rows of the last of several statements."""
         while self._cursor.nextset():
             pass
-        return self._cursor.fetchall()
+        return list(self._cursor.fetchall())
 
     # what SQLite computes in statements of its own
 
