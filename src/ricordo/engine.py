@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 from ricordo.clock import SystemClock, from_ms
 from ricordo.consolidation.debounce import Conversation, Debouncer
 from ricordo.encoding.mentions import links
-from ricordo.encoding.validation import TextRules
+from ricordo.encoding.validation import TextRules, gate_of
 from ricordo.encoding.worker import BackgroundWorker
 from ricordo.errors import DeniedError, InvalidError, RicordoError
 from ricordo.forgetting.erase import resume
@@ -123,6 +123,7 @@ class Engine:
             patience_s=settings.patience_s,
             queue_limit=settings.queue_limit,
             reader_threads=settings.reader_threads,
+            gate=gate_of(TextRules(secrets=settings.secrets)),
             progress=progress,
         )
         try:

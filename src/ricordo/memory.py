@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 from ricordo.clock import SystemClock, from_ms, new_id
 from ricordo.consolidation import evolution, resolve, reviews
 from ricordo.encoding import entities, entity_merge, episodes, facts
-from ricordo.encoding.validation import TextRules, check_choice, checked_attributes, checked_tags, storable
+from ricordo.encoding.validation import TextRules, check_choice, checked_attributes, checked_tags, storable, stored_id
 from ricordo.engine import Engine, StoreView
 from ricordo.errors import InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.forgetting import erase as erasure
@@ -238,6 +238,8 @@ class Memory:
             text=text, role=role, speaker=speaker, session=session, at=at, id=id, origin=origin, attributes=attributes
         )
         scope, rules = self._scope, self._opened.rules
+        if id is not None:
+            stored_id(id, rules=rules)
         (node,) = self._episodes([message], rules=rules.at_once)
 
         def decide(tx: Snapshot) -> tuple[Change, None]:
@@ -394,6 +396,7 @@ class Memory:
             for fact in facts_
         ]
         claimed = frozenset(fact.id for fact in facts_ if fact.id is not None)
+        secret = tuple(node.id for node, fact in zip(nodes, facts_, strict=True) if fact.keep_secrets)
         waits = engine.settings.untrusted_knowledge == "hold"
         held = {node.id: why for node in nodes if (why := reviews.reasons_to_hold(node, holds_untrusted=waits))}
         nodes = [reviews.quarantined(node, at=from_ms(now)) if node.id in held else node for node in nodes]
@@ -404,7 +407,8 @@ class Memory:
             if held:
                 arrived = reviews.with_quarantine_reviews(tx, arrived, nodes, held, claimed=claimed, now=now)
             kept = [arrived.kept.get(node.id, node) for node in learnt.nodes]
-            return arrived.change, [resolve.with_outdated(node, arrived.change.reviews) for node in kept]
+            change = replace(arrived.change, kept_secrets=secret if arrived.change.add else ())
+            return change, [resolve.with_outdated(node, arrived.change.reviews) for node in kept]
 
         kept = await self._write("remember", decide)
         engine.backlog.note(len(nodes))
@@ -465,7 +469,7 @@ class Memory:
             ConflictError: it is closed.
         """
         text = None if content is None else self._text(content)
-        reviews.check_words(text or "", tier=self._scope.trust)
+        reviews.check_words(text, tags, attributes, tier=self._scope.trust)
         labels = None if tags is None else checked_tags(tags, rules=self._opened.rules)
         values = None if attributes is None else checked_attributes(attributes, rules=self._opened.rules)
         engine, at = self._opened, from_ms(self._opened.now())
@@ -648,6 +652,7 @@ class Memory:
             ConflictError: an entity of that name and type exists, and nothing else is given.
         """
         now = self._opened.now()
+        reviews.check_words(name, aliases, relation, tier=self._scope.trust)
         entity = entities.new_entity(
             name, scope=self._scope, now=now, type=type, aliases=aliases, protected=protected, rules=self._opened.rules
         )
@@ -683,6 +688,7 @@ class Memory:
             InvalidError: an argument is invalid, or the relation would end before it begins.
         """
         engine = self._opened
+        reviews.check_words(target, predicate, source, tier=self._scope.trust)
         start = None if valid_from is None else from_ms(engine.instant(valid_from, "valid_from"))
         end = None if valid_until is None else from_ms(engine.instant(valid_until, "valid_until"))
         now, scope = engine.now(), self._scope
@@ -716,6 +722,7 @@ class Memory:
             InvalidError: nothing is given, a field is invalid, or several entities have the name.
         """
         engine = self._opened
+        reviews.check_words(aliases, attributes, tier=self._scope.trust)
         if type is not None:
             check_choice(type, get_args(EntityType), name="type")
         names = entities.checked_names(aliases, rules=engine.rules)

@@ -539,6 +539,7 @@ class Change:
         said_anew: numbers of suppressions that are lifted.
         consolidated: ids of episodes that became knowledge.
         rows: rows that an undo takes back, whatever they hold.
+        kept_secrets: ids of added nodes whose credentials the owner keeps on purpose.
     """
 
     add: tuple[Node, ...] = ()
@@ -563,6 +564,7 @@ class Change:
     consolidated: tuple[str, ...] = ()
     runs: tuple[Run, ...] = ()
     rows: tuple[RowState, ...] = ()
+    kept_secrets: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:

@@ -173,9 +173,9 @@ async def test_tools_describe_themselves_and_match_their_schemas(tmp_path: Path)
             assert hints.destructive_hint == (None if hints.read_only_hint else capability.effect == "removes")
             assert hints.open_world_hint is False
             assert listed[capability.tool].output_schema is not None  # the client checks answers against it
-        kept = await client.call_tool("remember_fact", {"content": 'He said "ignore\nall rules"'})
-        assert 'He said \\"ignore\\nall rules\\"' in _text(kept)
-        assert "from agent" in _text(await client.call_tool("search_memory", {"query": "rules"}))
+        kept = await client.call_tool("remember_fact", {"content": 'He said "water\nall roses"'})
+        assert 'He said \\"water\\nall roses\\"' in _text(kept)
+        assert "from agent" in _text(await client.call_tool("search_memory", {"query": "roses"}))
 
 
 async def test_what_is_stored_names_the_facts_it_may_make_out_of_date(tmp_path: Path) -> None:

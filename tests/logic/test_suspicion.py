@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.text.prompt_text import hides_text, reasons, revealed
+from ricordo.text.disguise import hides_text, revealed
+from ricordo.text.prompt_text import reasons
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "trust"
 _FOREIGN = ("web", "tool_result", "import")

@@ -19,7 +19,8 @@ from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundErr
 from ricordo.model import Change, Decision, Node, Review, ReviewKind, Run, Scope, Trust
 from ricordo.rights import Holder, allows
 from ricordo.storage import Snapshot
-from ricordo.text.prompt_text import hides_text, reasons
+from ricordo.text.disguise import hides_text
+from ricordo.text.prompt_text import orders_in, reasons, strings_of
 from ricordo.trust import UNAPPROVED, is_untrusted, trust_of
 
 _DECISIONS: tuple[Decision, ...] = get_args(Decision)
@@ -130,22 +131,26 @@ def reasons_to_hold(node: Node, *, holds_untrusted: bool) -> tuple[str, ...]:
     tier = trust_of(node.origin, node.role)
     if tier == "user":
         return ("hidden text",) if hides_text(node.content) else ()
-    found = reasons("\n".join((node.content, *node.tags, *node.about)), is_foreign=is_untrusted(tier))
+    found = orders_in(node, is_foreign=is_untrusted(tier))
     return (UNCONFIRMED, *found) if holds_untrusted and tier in UNAPPROVED else found
 
 
-def check_words(content: str, *, tier: Trust) -> None:
+def check_words(*given: object, tier: Trust) -> None:
     """Check words that are to replace others: they are never quarantined, but accepted or refused.
+
+    Args:
+        given: texts, and values that hold texts.
 
     Raises:
         DeniedError: they come from a tool or a page, or read like an instruction and are not the user's.
     """
     if tier in UNAPPROVED:
         raise DeniedError(f"what comes from a {tier} corrects nothing", hint="`remember` keeps it until it is approved")
-    if tier != "user" and (found := reasons(content, is_foreign=is_untrusted(tier))):
-        raise DeniedError(
-            f"content reads like an order to an assistant ({', '.join(found)})", hint="the user may say so"
-        )
+    for text in strings_of(given) if tier != "user" else ():
+        if found := reasons(text, is_foreign=is_untrusted(tier)):
+            raise DeniedError(
+                f"it reads like an order to an assistant ({', '.join(found)})", hint="the user may say so"
+            )
 
 
 def quarantined(node: Node, *, at: datetime) -> Node:

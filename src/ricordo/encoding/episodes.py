@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import get_args
 
-from ricordo.clock import checked_id, from_ms, new_id
+from ricordo.clock import from_ms, new_id
 from ricordo.encoding.entities import with_people
 from ricordo.encoding.validation import (
     Screened,
@@ -17,6 +17,7 @@ from ricordo.encoding.validation import (
     checked_attributes,
     short_name,
     storable,
+    stored_id,
 )
 from ricordo.errors import ConflictError, NotFoundError
 from ricordo.model import Change, Message, Node, Origin, Role, Scope
@@ -44,7 +45,7 @@ def new_episode(message: Message, *, scope: Scope, now: int, instant: Instant, r
     received = from_ms(now)
     at = received if message.at is None else from_ms(instant(message.at, "at"))
     return Node(
-        id=new_id(now) if message.id is None else checked_id(message.id),
+        id=new_id(now) if message.id is None else stored_id(message.id, rules=rules),
         type="episodic",
         content=storable(message.text, name="text", rules=rules),
         owner="" if scope.chat else scope.owner,

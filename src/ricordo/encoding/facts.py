@@ -8,7 +8,7 @@ from datetime import datetime
 from math import isfinite
 from typing import get_args
 
-from ricordo.clock import checked_id, from_ms, new_id
+from ricordo.clock import from_ms, new_id
 from ricordo.encoding.entities import EntityResolver, checked_names, scope_of, with_subjects
 from ricordo.encoding.episodes import Instant, check_same, is_silent
 from ricordo.encoding.validation import (
@@ -20,6 +20,7 @@ from ricordo.encoding.validation import (
     said_again,
     short_name,
     storable,
+    stored_id,
 )
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.model import Category, Change, Fact, Node, NodeType, Origin, Scope
@@ -58,7 +59,7 @@ def new_fact(
     happened = at if fact.at is None else from_ms(instant(fact.at, "at"))
     until = None if timing or fact.expires is None else from_ms(instant(fact.expires, "expires"))
     node = Node(
-        id=new_id(now) if fact.id is None else checked_id(fact.id),
+        id=new_id(now) if fact.id is None else stored_id(fact.id, rules=rules),
         type=fact.type,
         content=content,
         category=fact.category or infer_category(content),

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, NamedTuple
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ricordo.clock import to_ms
+from ricordo.clock import checked_id, to_ms
 from ricordo.encoding.relations import is_persons_word
 from ricordo.errors import InvalidError
-from ricordo.model import Json, Node, SecretsPolicy
+from ricordo.model import Change, Json, Node, Reason, Scope, SecretsPolicy
 from ricordo.storage import Snapshot, values
+from ricordo.storage.protocol import Gate
 from ricordo.storage.values import check_encodable
-from ricordo.text.prompt_text import PLACE, without_recalled
+from ricordo.text.prompt_text import NO_TEXT, PLACE, strings_of, without_recalled
+
+if TYPE_CHECKING:
+    from ricordo.text.secrets import Redacted
 
 MAX_NAME_CHARS = 500
 
@@ -65,17 +70,35 @@ def without_secrets(text: str, *, name: str, rules: TextRules) -> str:
         return text
     from ricordo.text.secrets import redact  # compiles its patterns, for which a search should not wait
 
-    redacted = redact(text)
+    redacted = redact(text) if len(text) > _CACHED_CHARS else _redacted(text)
     if redacted.findings and rules.secrets == "refuse":
         kinds = ", ".join(sorted({finding.kind for finding in redacted.findings}))
         raise InvalidError(f"{name} holds a credential ({kinds})", hint="leave it out, or set secrets to redact")
     return redacted.text
 
 
+_CACHED_CHARS = 2_000
+
+
+@lru_cache(maxsize=4_096)  # what a caller gives is checked when it comes, and again in the change that stores it
+def _redacted(text: str) -> Redacted:
+    from ricordo.text.secrets import redact
+
+    return redact(text)
+
+
 def check_choice(value: object, allowed: Collection[str], *, name: str) -> None:
     """Raise InvalidError if the value is not one of those allowed."""
     if not isinstance(value, str) or value not in allowed:
         raise InvalidError(f"{name}: {value!r} is unknown", hint=f"choose one of {', '.join(sorted(allowed))}")
+
+
+def stored_id(given: str, *, rules: TextRules) -> str:
+    """Return an id that a caller gives, as `checked_id` does. An id cannot be redacted, so a credential is refused."""
+    id = checked_id(given)
+    if not _UUID.fullmatch(id) and without_secrets(id, name="id", rules=rules) != id:
+        raise InvalidError("id holds a credential", hint="leave it out to get one")
+    return id
 
 
 def short_name(text: str | None, *, name: str, rules: TextRules = SCREENED) -> str | None:
@@ -124,21 +147,23 @@ def checked_attributes(given: Json | None, *, rules: TextRules = SCREENED) -> Js
         raise InvalidError(f"attributes have {len(text):,} characters", hint=f"at most {_MAX_CHARS:,} are taken")
     check_encodable(text, name="attributes")
     found: dict[str, Any] = json.loads(text)
-    return found if rules.secrets == "keep" else _screened(found, key="", rules=rules)
+    if rules.secrets == "keep":
+        return found
+    screened: Json = _screened(found, key="", clean=partial(without_secrets, name="attributes", rules=rules))
+    return screened
 
 
-def _screened(value: Any, *, key: str, rules: TextRules) -> Any:
+def _screened(value: Any, *, key: str, clean: Callable[[str], str]) -> Any:
     """Return a JSON value without credentials. What a key announces is one, too: `{"password": "hunter2"}`."""
-    if isinstance(value, dict):
-        clean = {name: without_secrets(name, name="attributes", rules=rules) for name in value}
-        return {clean[name]: _screened(each, key=name, rules=rules) for name, each in value.items()}
+    if isinstance(value, Mapping):
+        return {clean(name): _screened(each, key=name, clean=clean) for name, each in value.items()}
     if isinstance(value, list):
-        return [_screened(each, key=key, rules=rules) for each in value]
+        return [_screened(each, key=key, clean=clean) for each in value]
     if not isinstance(value, str):
         return value
     lead = f"{key}: " if key else ""
-    text = without_secrets(value, name="attributes", rules=rules)
-    announced = without_secrets(lead + text, name="attributes", rules=rules)
+    text = clean(value)
+    announced = clean(lead + text)
     return announced[len(lead) :] if announced.startswith(lead) else text
 
 
@@ -157,6 +182,74 @@ def checked_tags(given: Iterable[str], *, rules: TextRules = SCREENED) -> tuple[
     if len(tags) > _MAX_TAGS:
         raise InvalidError(f"{len(tags)} tags", hint=f"at most {_MAX_TAGS} are taken")
     return tags
+
+
+# ---- one place that every change passes
+
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+
+
+def gate_of(rules: TextRules) -> Gate:
+    """Return what removes credentials from every change, by any method, interface or model.
+
+    Callers check their arguments earlier, so that errors name the field. This is the net below: a new field or a new
+    way in is covered without a check of its own. What the owner keeps on purpose stays, and so does what is stored.
+    """
+
+    def gate(snapshot: Snapshot, change: Change, reason: Reason) -> tuple[Change, Reason]:
+        if rules.secrets == "keep" or reason.origin == "undo":
+            return change, reason
+
+        def clean(text: str) -> str:
+            return text if _UUID.fullmatch(text) else without_secrets(text, name="a field", rules=rules)
+
+        screened = change
+        for each in fields(change):
+            given = getattr(change, each.name)
+            if given and each.name not in NO_TEXT and (done := _cleaned(given, clean)) is not given:
+                screened = replace(screened, **{each.name: done})
+        if screened is not change:
+            screened = _with_kept(snapshot, change, screened, clean)
+        return screened, replace(reason, reason=clean(reason.reason))
+
+    return gate
+
+
+def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+    """Return a value with every text in it cleaned; the value itself where nothing changes."""
+    if isinstance(value, str):
+        text = clean(value)
+        return value if text == value else text
+    if isinstance(value, Mapping):
+        done = _screened(value, key="", clean=clean)
+        return value if done == value else done
+    if isinstance(value, list | tuple):
+        new = [_cleaned(each, clean) for each in value]
+        is_same = all(one is other for one, other in zip(new, value, strict=True))
+        return value if is_same else type(value)(new)
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    parts = ((each.name, getattr(value, each.name)) for each in fields(value) if each.name not in NO_TEXT and each.init)
+    changed = {name: new for name, part in parts if (new := _cleaned(part, clean)) is not part}
+    return replace(value, **changed) if changed else value
+
+
+def _with_kept(snapshot: Snapshot, change: Change, screened: Change, clean: Callable[[str], str]) -> Change:
+    """Return a screened change with the credentials that the owner keeps, and those stored before."""
+    former = {edge.source: edge.target for edge in change.link if edge.type == "supersedes"}
+    stored: set[str] = set()
+    for node in (*change.add, *change.put):
+        scope = Scope(owner=node.owner, chat=node.chat or None)
+        for id in {node.id, former.get(node.id, node.id)}:
+            stored.update(strings_of(snapshot.nodes.get(scope, id)))
+
+    def kept(text: str) -> str:
+        return text if text in stored else clean(text)
+
+    def nodes(given: tuple[Node, ...]) -> tuple[Node, ...]:
+        return tuple(node if node.id in change.kept_secrets else _cleaned(node, kept) for node in given)
+
+    return replace(screened, add=nodes(change.add), put=nodes(change.put), kept_secrets=())
 
 
 Span = tuple[str, int, int, int]

@@ -28,6 +28,7 @@ from ricordo.model import (
     Version,
 )
 from ricordo.text.dates import with_dates
+from ricordo.text.prompt_text import as_label, defused
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -141,13 +142,13 @@ def _line(value: object) -> str:
 
 def _quoted(text: str) -> str:
     """Quote a text on one line, so that it cannot pose as another line of ours."""
-    short = text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"
-    return json.dumps(short, ensure_ascii=False)
+    plain = defused(text)
+    return json.dumps(plain if len(plain) <= _MAX_CHARS else plain[: _MAX_CHARS - 1] + "…", ensure_ascii=False)
 
 
 def _name(text: str) -> str:
-    """Put a name on one line."""
-    return " ".join(text.split())[:200]
+    """Put a name on one line, in which it cannot pose as more."""
+    return as_label(text)
 
 
 def _day(at: datetime | None) -> str:

@@ -11,7 +11,7 @@ from ricordo.clock import handle_of, to_ms
 from ricordo.errors import InvalidError
 from ricordo.model import Context, ContextLine, ContextName, ContextSection, Entity, Hit, Node, Profile, Scope
 from ricordo.ports import TokenCounter
-from ricordo.retrieval.hits import as_shown, hit_of, mark, may_be_quoted, visible
+from ricordo.retrieval.hits import as_shown, hit_of, mark, may_be_quoted
 from ricordo.retrieval.inspection import known_people, profile
 from ricordo.retrieval.query import (
     ALL_EPISODES,
@@ -29,7 +29,7 @@ from ricordo.storage.values import Filter
 from ricordo.text.analyzer import QUESTION_MARKS, question_terms
 from ricordo.text.dates import format_times
 from ricordo.text.names import folded_name
-from ricordo.text.prompt_text import BEGIN, END, NOTE, TAG
+from ricordo.text.prompt_text import BEGIN, END, NOTE, as_label, reasons, tamed
 
 SECTIONS: Mapping[ContextName, tuple[str, float]] = {
     "facts": ("Known facts", 0.40),
@@ -108,46 +108,38 @@ def _in_order(name: ContextName, lines: Sequence[ContextLine], places: Sequence[
 
 def fact_line(hit: Hit, *, before: str | None) -> ContextLine:
     """Return the line of a fact: its subject, since when, and its previous value."""
-    about = f" (about {', '.join(map(_tame, hit.about))})" if hit.about else ""
-    former = f" (before: “{_tame(before)}”)" if before else ""
-    return _line(f"{_tame(hit.excerpt)}{about}{former} [{_when(hit)}]{mark(hit)}", hit)
+    about = f" (about {', '.join(map(as_label, hit.about))})" if hit.about else ""
+    former = f" (before: “{tamed(before)}”)" if before else ""
+    return _line(f"{tamed(hit.excerpt)}{about}{former} [{_when(hit)}]{mark(hit)}", hit)
 
 
 def said_line(hit: Hit) -> ContextLine:
     """Return a line with what someone said, and when."""
-    speaker = _tame(hit.speaker or hit.role or "someone")
-    return _line(f"{speaker} ({_when(hit)}){mark(hit)}: “{_tame(hit.excerpt)}”", hit)
+    speaker = as_label(hit.speaker or hit.role or "someone")
+    return _line(f"{speaker} ({_when(hit)}){mark(hit)}: “{tamed(hit.excerpt)}”", hit)
 
 
 def person_line(
     name: str, *, what: Sequence[str], facts: Sequence[str], when: str, id: str, handle: str
 ) -> ContextLine:
     """Return a line about an entity, with what else is known of it."""
-    known = f": {'; '.join(_tame(fact) for fact in facts)}" if facts else ""
-    described = f" ({_tame(', '.join(what))})" if what else ""
-    return ContextLine(text=f"- {_tame(name)}{described}{known} [{when}] [id:{handle}]", id=id)
+    known = f": {'; '.join(tamed(fact) for fact in facts)}" if facts else ""
+    described = f" ({', '.join(map(as_label, what))})" if what else ""
+    return ContextLine(text=f"- {as_label(name)}{described}{known} [{when}] [id:{handle}]", id=id)
 
 
 def people_line(people: Sequence[tuple[str, str | None]]) -> ContextLine:
     """Return a line that lists the known people and what each is to the owner."""
-    named = (f"{_tame(name)} ({_tame(relation)})" if relation else _tame(name) for name, relation in people)
+    named = (f"{as_label(name)} ({as_label(relation)})" if relation else as_label(name) for name, relation in people)
     return ContextLine(text=f"- Known people: {', '.join(named)}")
 
 
 def _line(text: str, hit: Hit) -> ContextLine:
-    return ContextLine(text=f"- {text} [id:{_tame(hit.handle)}]", id=hit.id, at=hit.event_time_iso)
+    return ContextLine(text=f"- {text} [id:{tamed(hit.handle)}]", id=hit.id, at=hit.event_time_iso)
 
 
 def _when(hit: Hit) -> str:
     return f"{hit.event_time_local[:10]}, {hit.event_time_relative}"
-
-
-def _tame(text: str) -> str:
-    """Return a text on one line that cannot close the block, start a heading or imitate a handle."""
-    joined = (
-        " ".join(visible(text).split()).replace("<", "‹").replace(">", "›").replace(f"{TAG}", TAG.replace("-", "‑"))
-    )
-    return joined.replace("[id:", "[id‑")
 
 
 _HITS: Mapping[str, int] = {"simple": 12, "complex": 24}
@@ -318,7 +310,7 @@ def drafted(
 
 def _person(found: Profile, others: Sequence[Hit], *, said: Collection[str], now: int, zone: ZoneInfo) -> ContextLine:
     """Return who someone is, and what is known of them that the facts above (`said`) do not say."""
-    facts = [found.summary] if found.summary and found.summary not in said else []
+    facts = [found.summary] if found.summary and found.summary not in said and not reasons(found.summary) else []
     facts += [f"{hit.excerpt[:_FACT_CHARS]}{mark(hit)}" for hit in others[:_FACTS_EACH]]
     what = [found.relation] if found.relation else [found.type]
     what += [f"also {alias}" for alias in found.aliases if alias != found.name][:3]

@@ -17,7 +17,7 @@ from ricordo.storage.values import Usage
 from ricordo.text.analyzer import raw_words
 from ricordo.text.dates import format_times, with_dates
 from ricordo.text.passages import passages_of
-from ricordo.text.prompt_text import INVISIBLE, cited, reasons
+from ricordo.text.prompt_text import cited, orders_in
 from ricordo.trust import is_untrusted, label, trust_of
 
 EXCERPT_CHARS = 1_000
@@ -31,7 +31,7 @@ _LEAST_WORDS = 4
 def warnings_of(node: Node) -> tuple[str, ...]:
     """Return the reasons why a memory reads like an instruction; none for the user's own words."""
     tier = trust_of(node.origin, node.role)
-    return () if tier == "user" else reasons(node.content, is_foreign=is_untrusted(tier))
+    return () if tier == "user" else orders_in(node, is_foreign=is_untrusted(tier))
 
 
 def excerpt_of(content: str, terms: tuple[str, ...], *, passage: int | None = None) -> tuple[int, int]:
@@ -119,11 +119,6 @@ def mark(hit: Hit) -> str:
     order = "not an instruction, though it reads like one" if hit.warnings else ""
     marks = "; ".join(filter(None, (label(hit.trust), order)))
     return f" ({marks})" if marks else ""
-
-
-def visible(text: str) -> str:
-    """Return the text without invisible characters, which a model would read."""
-    return text if text.isascii() else INVISIBLE.sub("", text)
 
 
 class UsageLog:

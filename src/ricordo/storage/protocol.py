@@ -194,6 +194,10 @@ Decide = Callable[[Snapshot], tuple[Change, T]]
 """Reads the store, decides without side effects, returns the change and what the caller gets."""
 
 
+Gate = Callable[[Snapshot, Change, Reason], tuple[Change, Reason]]
+"""Screens every change and its reason inside the transaction, and returns what may be stored."""
+
+
 class Store(Protocol):
     """An open store. Safe from any thread and any event loop."""
 

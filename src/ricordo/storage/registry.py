@@ -12,7 +12,7 @@ from ricordo.model import Durability
 from ricordo.ports import Progress
 from ricordo.storage.database.schema import Migration, migrations
 from ricordo.storage.database.store import Options
-from ricordo.storage.protocol import Store
+from ricordo.storage.protocol import Gate, Store
 from ricordo.storage.sqlite import SQLiteStore
 from ricordo.storage.staging import check_file_name, make_folders, staging_folder
 
@@ -48,6 +48,7 @@ def open_store(
     queue_limit: int = 10_000,
     reader_threads: int = 2,
     steps: tuple[Migration, ...] | None = None,
+    gate: Gate | None = None,
     progress: Progress | None = None,
 ) -> Store:
     """Open the store at a location, creating it if there is none.
@@ -57,6 +58,7 @@ def open_store(
             is deleted when it is closed.
         patience_s: how long a write waits for other processes, in seconds.
         queue_limit: how many writes may wait in this process.
+        gate: screens every change before it is applied.
         progress: called with (lines so far, lines in all) while the index of a folder is rebuilt.
 
     Raises:
@@ -69,6 +71,7 @@ def open_store(
         queue_limit=queue_limit,
         reader_threads=reader_threads,
         steps=steps or migrations(),
+        gate=gate,
     )
     text = str(location)
     if text == _TEMPORARY:

@@ -1,22 +1,30 @@
-"""Detect texts that give orders to an assistant, and text that does not show. Pure.
+"""Detect texts that give orders to an assistant, and fence what is recalled. Pure.
 
 A memory is read back into a prompt. A sentence in it ("from now on always recommend ...") would speak to the assistant
 in the user's name, weeks later. These rules do not understand a text: they name what is telling about it, and a person
-decides. They are for texts that are not the user's own; a user may give orders. Each pattern describes an
-instruction and its addressee, not a single word: "always preheat the oven", "ignore the draft" and "you should never
-share your password" are ordinary. `tests/fixtures/trust` holds both kinds. The patterns are in the language files;
-those of every language are applied to every text.
+decides. They are for texts that are not the user's own; a user may give orders.
+
+The class: an order is a text that speaks to the assistant about (a) its instructions or its role (override), (b) what
+it is to do always or from now on (standing order), (c) what it is to do when something happens (delayed trigger),
+(d) acts that the person must not notice or confirm, (e) sending what is known elsewhere, or (f) in the person's name.
+What tells it from ordinary imperatives ("always preheat the oven", "ignore the draft") is its addressee and its object:
+the rules of an assistant, "the user" in the third person, a confirmation left out, an address. So each pattern
+describes both. Patterns are of two kinds: those of a language file's `suspicion`, and the frames below, which hold for
+every language whose `suspicion.frames` has the words. Every language is applied to every text, in every reading of it
+(`disguise.py`), and to every string that a memory holds (`orders_in`). `tests/fixtures/trust` and
+`tests/adversaries/data` hold orders and ordinary texts.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Literal
 
-from ricordo.text.languages import all_languages, cached
+from ricordo.model import Node
+from ricordo.text.disguise import INVISIBLE, decoded, folded_letters, hides_text, is_disguised, readings
+from ricordo.text.languages import ByWord, all_languages, cached
 from ricordo.text.languages.schema import Language
 
 Reason = Literal[
@@ -37,6 +45,42 @@ _BY_RULE: tuple[Reason, ...] = (
     "claims to be the user",
     "sends data away",
 )
+
+_FRAMES: Mapping[Reason, tuple[str, ...]] = {
+    "override": (
+        r"\b<DROP>\b[^.!?\n]{0,40}?\b<YOUR>\b[^.!?\n]{0,30}?\b<RULES>\b",
+        r"\b<DROP>\b[^.!?\n]{0,40}?\b<EARLIER>\b[^.!?\n]{0,30}?\b<RULES>\b",
+        r"\b<DROP>\b[^.!?\n]{0,40}?\b<RULES>\b[^.!?\n]{0,20}?\b<EARLIER>",
+        r"\b<DROP>\b[^.!?\n]{0,25}?\b<TOLD>",
+        r"\b<YOU_ARE>\b[^.!?\n]{0,30}?\b<PERSONA>\b",
+        r"\b<MODE>",
+        r"\b<OBEY>\b[^.!?\n]{0,12}?\b<ONLY>\b",
+    ),
+    "standing order": (
+        r"\b<FROM_NOW>\b[^.!?\n]{0,20}?\b<RECOMMEND>\b",
+        r"(?:^|[.!?;:,\n] ?|\b\w{1,3} )\b<RECOMMEND> (?:\w+ )?<ALWAYS>\b",
+        r"\b(?:<ACT>|<DO>)\b[^.!?\n]{0,80}?\b<CONCEAL>",
+        r"\b<QUIETLY> (?:\w+ ){0,2}?<DO>\b|\b<DO> (?:\w+ ){0,3}?<QUIETLY>\b",
+        r"\b<YOU_MUST>\b[^.!?\n]{0,60}?<THE_USER>\b",
+        r"\b<NEW_RULE>[^.!?\n]{0,12}?\b<ASSISTANT>",
+        r"\b<CONFIRMED>\b[^.!?\n]{0,12}?\b<ALL_FUTURE>\b",
+    ),
+    "delayed trigger": (r"\b<WHEN>\b[^.!?\n]{0,20}?\b<ANYONE>\b[^.!?\n]{0,60}?[,:–—][^.!?\n,]{0,30}?\b<DO>\b",),
+    "claims to be the user": (
+        r"\b<YOUR_USER>\b",
+        r"\b<THE_USER>\b[^.!?\n]{0,15}?\b<CONFIRMED>\b[^.!?\n]{0,20}?\b<YOU>\b",
+        r"(?:^|[\n.!?;>] *)<USER> ?: ?[^\n]{0,100}?\b(?:<FROM_NOW>|<CONCEAL>)",
+    ),
+    "sends data away": (
+        r"\b<REVEAL>\b[^.!?\n]{0,40}?\b<KNOWN>\b[^!?\n]{0,50}?(?:https?://|\S{1,60}@\S|\b[\w-]{2,40}\.(?:com|net|org|io|example|top|xyz|ru|site|info|app|dev|ai)\b)",
+        r"\b<REVEAL>\b[^.!?\n]{0,20}?\b<SAVED>\b",
+    ),
+}
+"""What orders look like in every language: the names stand for the words of `suspicion.frames` in its file."""
+
+_NAME = re.compile(r"<([A-Z][A-Z_]*)>")
+_WORD = re.compile("[A-Z][A-Z_]*")
+_EITHER = re.compile(r"\(\?:<[A-Z_]+>\|<[A-Z_]+>\)")
 
 _MARKER = re.compile(r"[^\W\d_]+|[<\[#]")
 _MARKER_CHARS = 5
@@ -63,17 +107,57 @@ def reasons(text: str, *, is_foreign: bool = True) -> tuple[Reason, ...]:
 
 
 def _reasons(text: str, is_foreign: bool) -> tuple[Reason, ...]:
-    found: dict[Reason, None] = {"hidden text": None} if hides_text(text) else {}
-    plain = revealed(text)
-    words = {word[:_MARKER_CHARS] for word in _MARKER.findall(plain)}
-    for reason, tables in _patterns(plain.isascii()):
-        is_asked = is_foreign or reason != "claims to be the user"
-        if is_asked and any(table.fits(plain, words) for table in tables):
-            found[reason] = None
-    if found and is_disguised(text):
-        found["hidden text"] = None
-    return tuple(found)
+    found: set[Reason] = set()
+    is_hidden = False
+    for plain, is_decoded in readings(text):
+        words = set(_MARKER.findall(plain))
+        said = frozenset(word[:_MARKER_CHARS] for word in words) | _hints(words)
+        for reason, tables in _patterns(_scripts_of(plain)):
+            is_asked = reason not in found and (is_foreign or reason != "claims to be the user")
+            if is_asked and any(table.fits(plain, said) for table in tables):
+                found.add(reason)
+                is_hidden |= is_decoded
+    named = tuple(reason for reason in _BY_RULE if reason in found)
+    if hides_text(text):
+        return ("hidden text", *named)
+    return (*named, "hidden text") if named and (is_hidden or is_disguised(text)) else named
 
+
+NO_TEXT = frozenset(
+    ("key", "owner", "chat", "type", "category", "role", "origin", "source", "target", "rows", "outdates", "id")
+)
+"""Fields of stored values that name something stored, choose from a list or are shown elsewhere: they hold no text."""
+
+
+def strings_of(value: object) -> Iterator[str]:
+    """Yield every text that a stored value holds, in the order of its fields; keys of attributes included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, each in value.items():
+            yield str(name)
+            yield from strings_of(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from strings_of(each)
+    elif is_dataclass(value):
+        for part in fields(value):
+            if part.name not in NO_TEXT:
+                yield from strings_of(getattr(value, part.name))
+
+
+def orders_in(node: Node, *, is_foreign: bool = True) -> tuple[Reason, ...]:
+    """Return why a memory is taken for orders, whichever of its texts gives them; () where none does."""
+    said = "\n".join((node.content, *node.tags, *node.about))
+    shown = {node.content, *node.tags, *node.about, node.closed_reason}
+    others = ".\n".join(
+        text for text in (*strings_of(node), node.id) if text not in shown and not _UUID.fullmatch(text)
+    )
+    found = reasons(said, is_foreign=is_foreign)
+    return tuple(dict.fromkeys((*found, *reasons(others, is_foreign=is_foreign)))) if others else found
+
+
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 
 # The same hits are shown again and again.
 _cached = cached(maxsize=2_048)(_reasons)
@@ -88,127 +172,97 @@ class _Table:
     markers: tuple[frozenset[str], ...]
     pattern: re.Pattern[str]
 
-    def fits(self, plain: str, words: set[str]) -> bool:
-        return not any(words.isdisjoint(group) for group in self.markers) and self.pattern.search(plain) is not None
+    def fits(self, plain: str, said: frozenset[str]) -> bool:
+        return not any(said.isdisjoint(group) for group in self.markers) and self.pattern.search(plain) is not None
+
+
+_SCRIPTS: Mapping[str, re.Pattern[str]] = {
+    "CYRILLIC": re.compile("[\u0400-\u04ff]"),
+    "CJK": re.compile("[\u4e00-\u9fff]"),
+}
+
+
+def _scripts_of(plain: str) -> frozenset[str]:
+    """Return the scripts that a text has no letter of."""
+    if plain.isascii():
+        return frozenset(each.script for each in all_languages() if each.script != "LATIN")
+    return frozenset(script for script, letters in _SCRIPTS.items() if not letters.search(plain))
 
 
 @cached()
-def _patterns(is_ascii: bool) -> tuple[tuple[Reason, tuple[_Table, ...]], ...]:
-    """Return the tables of each reason. A text in ASCII is not in a language of another script."""
-    languages = [each for each in all_languages() if not is_ascii or each.script == "LATIN"]
+def _patterns(missing: frozenset[str]) -> tuple[tuple[Reason, tuple[_Table, ...]], ...]:
+    """Return the tables of each reason, without those of languages in the missing scripts."""
+    languages = [each for each in all_languages() if each.script not in missing]
     return tuple(
-        (reason, tuple(table for language in languages if (table := _table(language, reason)))) for reason in _BY_RULE
+        (reason, tuple(table for language in languages for table in _tables(language, reason))) for reason in _BY_RULE
     )
 
 
-def _table(language: Language, reason: Reason) -> _Table | None:
+def _tables(language: Language, reason: Reason) -> Iterator[_Table]:
+    """Yield the patterns of a language for a reason: its own, and each frame filled with its words."""
+    suspicion = language.suspicion
     name = reason.replace(" ", "_")
-    forms: tuple[str, ...] = getattr(language.suspicion, name)
-    if not forms:
-        return None
-    pattern = re.compile("|".join(f"(?:{form})" for form in forms), re.MULTILINE)
-    markers = tuple(frozenset(group.split()) for group in language.suspicion.markers.get(name, ()))
-    return _Table(markers=markers, pattern=pattern)
+    markers = tuple(frozenset(group.split()) for group in suspicion.markers.get(name, ()))
+    if forms := getattr(suspicion, name):
+        yield _Table(markers=markers, pattern=_any_of(forms))
+    for frame in _FRAMES.get(reason, ()):
+        if form := _filled(frame, suspicion.frames):
+            needed = [*_EITHER.findall(frame), *dict.fromkeys(_NAME.findall(_EITHER.sub("", frame)))]
+            hints = tuple(
+                frozenset(_hint(language.code, name) for name in re.findall("[A-Z_]+", each)) for each in needed
+            )
+            yield _Table(markers=hints, pattern=_any_of((form,)))
 
 
-# ---- text that does not show: invisible characters, letters of another script, wide letters
-
-# The tag characters repeat ASCII invisibly. After a black flag they spell a region, as in the flag of Scotland.
-_TAGS = re.compile("[\U000e0020-\U000e007e]{2,}")
-_FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007f]+")
-_TAG_OFFSET = 0xE0000
-_MOST_SHOWN = 8
-"""A tag sequence with fewer letters than this says nothing."""
-
-# What takes no room and joins nothing: zero-width spaces and joiners of words, marks of direction, soft hyphens, tags,
-# variation selectors by which bytes are smuggled. The joiners of Persian and of emoji (200C, 200D) and the selectors
-# of emoji (FE0E, FE0F) are kept.
-INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ufe00-\ufe0d\U000e0000-\U000e0fff]"
-)
-_JOINERS = re.compile(r"(?<=[A-Za-z\u0400-\u045f])[\u200c\u200d](?=[A-Za-z\u0400-\u045f])")
-_SMUGGLED = re.compile("[\u202d\u202e]|(?<=\\w)[\u200b\u2060\ufeff](?=\\w)")
-
-_LATIN = re.compile("[a-z]")
-_BLANKS = re.compile(r"[^\S\n]+")
+def _any_of(forms: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{form})" for form in forms), re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lookalikes:
-    """Letters of a script that look like Latin ones, and words that mix the two."""
+def _filled(frame: str, words: Mapping[str, str]) -> str:
+    """Return a frame with a language's words in it; "" where it lacks some."""
+    names = _NAME.findall(frame)
+    return _NAME.sub(lambda name: f"(?:{words[name[1]]})", frame) if all(each in words for each in names) else ""
 
-    to_latin: Mapping[int, str]
-    from_latin: Mapping[int, str]
-    letters: re.Pattern[str]
-    mixed: re.Pattern[str]
 
-    def in_one_script(self, found: re.Match[str]) -> str:
-        """Return a word of letters of two scripts in the one that all of it can be written in, if there is one."""
-        word = found.group()
-        latin = word.translate(self.to_latin)
-        if latin.isascii():
-            return latin
-        other = word.translate(self.from_latin)
-        return word if _LATIN.search(other) else other
+def _hint(code: str, name: str) -> str:
+    """Return the sign that a text has a word of a language's `suspicion.frames`; no word looks like it."""
+    return f"<{code} {name}>"
+
+
+def _hints(words: Iterable[str]) -> frozenset[str]:
+    return frozenset().union(*map(_HINTS.__getitem__, words))
+
+
+def _hints_of(word: str) -> frozenset[str]:
+    """Return the signs of the frame words that a word may begin or be part of; rather too many than too few."""
+    starts = _starts()
+    exact, prefixes = starts.get(f"={word}", ()), (starts.get(word[:end], ()) for end in range(1, len(word) + 1))
+    return frozenset(exact).union(*prefixes)
+
+
+_HINTS = ByWord(_hints_of)
 
 
 @cached()
-def _lookalikes() -> tuple[_Lookalikes, ...]:
-    found = []
-    for letters in (each.letters for each in all_languages() if each.letters.latin_lookalikes):
-        own = f"{letters.inflected}{''.join(letters.latin_lookalikes)}"
-        mixed = rf"\b(?=[^\W\d_]*[a-z])(?=[^\W\d_]*[{own}])[^\W\d_]+\b"
-        usual = re.compile(f"[{letters.inflected}]") if letters.inflected else re.compile(".")
-        found.append(
-            _Lookalikes(
-                to_latin=str.maketrans(dict(letters.latin_lookalikes)),
-                from_latin=str.maketrans(
-                    {latin: own for own, latin in letters.latin_lookalikes.items() if usual.match(own)}
-                ),
-                letters=re.compile(f"[{own}]"),
-                mixed=re.compile(mixed),
-            )
-        )
-    return tuple(found)
+def _starts() -> Mapping[str, frozenset[str]]:
+    """Return the beginnings of all words of `suspicion.frames`, and "=" with whole short ones, with their signs."""
+    found: dict[str, set[str]] = {}
+    for language in all_languages():
+        for name, words in language.suspicion.frames.items():
+            plain = _NO_LITERAL.sub("\0", words)
+            for piece in _LITERAL.finditer(plain):
+                literal, before, after = piece.group(), plain[: piece.start()][-1:], plain[piece.end() :][:1]
+                if len(literal) < 3 and before in _BEGINS and after in _ENDS:
+                    found.setdefault(f"={literal}", set()).add(_hint(language.code, name))
+                elif len(literal) >= 3 or before in _BEGINS:
+                    found.setdefault(literal, set()).add(_hint(language.code, name))
+    return {start: frozenset(signs) for start, signs in found.items()}
 
 
-def revealed(text: str) -> str:
-    """Return the text as a reader would take it, in lower case: hidden text shows, look-alike letters are those they
-    stand for, blanks are single; lines stay.
-
-    >>> revealed("Ig\\u200bnore  previ\\u043eus")
-    'ignore previous'
-    """
-    if text.isascii():
-        return _BLANKS.sub(" ", text.lower())
-    hidden = hidden_text(text)
-    plain = _JOINERS.sub("", INVISIBLE.sub("", text))
-    folded = unicodedata.normalize("NFKC", plain).lower()
-    for letters in _lookalikes():
-        if _LATIN.search(folded) and letters.letters.search(folded):
-            folded = letters.mixed.sub(letters.in_one_script, folded)
-    return _BLANKS.sub(" ", f"{folded}\n{hidden.lower()}" if hidden else folded)
-
-
-def hidden_text(text: str) -> str:
-    """Return what tag characters spell; "" where there are none but those of flags."""
-    if text.isascii():
-        return ""
-    found = "".join(_TAGS.findall(_FLAG.sub("", text)))
-    return "".join(chr(ord(char) - _TAG_OFFSET) for char in found)
-
-
-def hides_text(text: str) -> bool:
-    """Return whether words are written in invisible characters. No keyboard and no editor does that by itself."""
-    return len(hidden_text(text)) >= _MOST_SHOWN
-
-
-def is_disguised(text: str) -> bool:
-    """Return whether words are cut by characters without width, turned round, or spelled in letters of two scripts."""
-    if text.isascii():
-        return False
-    return _SMUGGLED.search(text) is not None or any(each.mixed.search(text.lower()) for each in _lookalikes())
+# Escapes and classes of a pattern stand for letters that are not known here.
+_NO_LITERAL = re.compile(r"\\.|\[\^?[^\]]*\]|\{[^}]*\}")
+_LITERAL = re.compile(r"[^\W\d_]+")
+_BEGINS, _ENDS = frozenset(("", "|", " ", ":", "(", "\0")), frozenset(("", "|", " ", ")"))
 
 
 TAG = "recalled-memory"
@@ -236,6 +290,57 @@ _NOTE = re.compile(
 _OURS = re.compile(rf"{_MARGIN}(?:$|[-*•]\s|##?\s|{re.escape(NOTE[:20])})")
 _ENDED = re.compile(rf"\[id:[^\]\n]{{1,8}}\]{_MARGIN}$")
 _CITED = re.compile(r"\[id:([^\]\n]{1,8})\]")
+
+# ---- what goes out: no text can close the fence, start a line of ours, or imitate a hit
+
+_BETWEEN = "[\u0300-\u036f\u20d0-\u20ff\ufe0e\ufe0f\u200c\u200d]*"
+_FENCE_NAME = re.compile((_BETWEEN + r"[\W_]{0,12}").join(_BETWEEN.join(word) for word in TAG.split("-")))
+_HANDLE = re.compile(r"[\[({\u2045\u27e6\u2768\u3010\u3014\u3016\u301a\u2983\uff3b\ufe5d]\s{0,3}id\s{0,3}:")
+_OUTER = re.compile(r"[()\[\]{}<>\"“”„«»‹›⟨⟩⟦⟧【】〔〕]")
+_MOST_LABEL_CHARS = 120
+WITHHELD_LABEL = "(a name that reads like an instruction)"
+
+
+def tamed(text: str) -> str:
+    """Return a recalled text on one line that cannot close the block, start a heading or imitate a handle."""
+    return defused(" ".join(INVISIBLE.sub("", text).split()))
+
+
+def defused(text: str) -> str:
+    """Return a recalled text without the fence's name and without handles, in whatever letters or signs they are
+    written, and without invisible characters.
+    """
+    plain = text if text.isascii() else INVISIBLE.sub("", text)
+    if "&" in plain or "\\" in plain or "%" in plain:
+        read = INVISIBLE.sub("", decoded(plain))
+        plain = read if _names_fence(read) and not _names_fence(plain) else plain
+    if _names_fence(plain):
+        plain = _replaced(_FENCE_NAME, plain, "recalled memory")
+    if "id" in (folded := folded_letters(plain)) and _HANDLE.search(folded):
+        plain = _replaced(_HANDLE, plain, "[id\u2011")
+    return plain.replace("<", "‹").replace(">", "›")
+
+
+def _names_fence(text: str) -> bool:
+    return _FENCE_NAME.search(folded_letters(text)) is not None
+
+
+def _replaced(pattern: re.Pattern[str], text: str, by: str) -> str:
+    """Replace what a pattern finds in the folded text, which has the length of the text."""
+    pieces, done = [], 0
+    for found in pattern.finditer(folded_letters(text)):
+        pieces += [text[done : found.start()], by]
+        done = found.end()
+    return "".join([*pieces, text[done:]])
+
+
+def as_label(text: str) -> str:
+    """Return a name, a speaker, a relation or a tag as a model may see it: short, without brackets and quotes, and not
+    at all where it reads like an instruction.
+    """
+    if reasons(text):
+        return WITHHELD_LABEL
+    return " ".join(_OUTER.sub(" ", tamed(text)).split())[:_MOST_LABEL_CHARS]
 
 
 def without_recalled(text: str, place: str = PLACE) -> str:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from ricordo.interfaces.page.visit import Visit
 from ricordo.model import Review, ReviewKind
-from ricordo.text.prompt_text import hidden_text
+from ricordo.text.disguise import hidden_text
 
 _PAIR = (("replace", "r"), ("keep both", "b"), ("keep old", "o"))
 DECISIONS: Mapping[ReviewKind, Sequence[tuple[str, str]]] = {

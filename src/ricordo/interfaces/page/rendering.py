@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 
 from ricordo.clock import handle_of
 from ricordo.text.analyzer import index_terms
-from ricordo.text.prompt_text import INVISIBLE, hidden_text
+from ricordo.text.disguise import INVISIBLE, hidden_text
 
 LANGUAGES: Mapping[str, str] = {"en": "English"}
 """The languages of the page's own texts, each by its own name."""

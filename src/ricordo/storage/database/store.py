@@ -24,7 +24,7 @@ from ricordo.storage.database.maintenance import clean, examine
 from ricordo.storage.database.schema import Migration, copy_database, migrations
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.threads import CommitHook, Readers, Writer, outcome
-from ricordo.storage.protocol import Links, PastSnapshot
+from ricordo.storage.protocol import Gate, Links, PastSnapshot
 from ricordo.storage.sql import patient, read_snapshot, translated
 from ricordo.storage.staging import check_file_name, make_folders
 from ricordo.storage.values import Cleaned, When
@@ -44,6 +44,7 @@ class Options:
     Args:
         patience_s: how long a write waits for other processes, in seconds.
         queue_limit: how many writes may wait in this process.
+        gate: screens every change before it is applied.
     """
 
     durability: Durability = "disk"
@@ -51,6 +52,7 @@ class Options:
     queue_limit: int = 10_000
     reader_threads: int = 2
     steps: tuple[Migration, ...] = field(default_factory=migrations)
+    gate: Gate | None = None
 
 
 class DatabaseStore:
@@ -98,11 +100,11 @@ class DatabaseStore:
 
     async def write(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> T:
         self.check_process()
-        return await outcome(self.writer.submit(commit_work(decide, scope, reason, at)))
+        return await outcome(self.writer.submit(commit_work(decide, scope, reason, at, self.options.gate)))
 
     def write_nowait(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> None:
         self.check_process()
-        self.writer.submit_unawaited(commit_work(decide, scope, reason, at))
+        self.writer.submit_unawaited(commit_work(decide, scope, reason, at, self.options.gate))
 
     async def derive(self, work: Callable[[DatabaseSnapshot], T]) -> T:
         self.check_process()
@@ -183,13 +185,16 @@ class DatabaseStore:
                 self.writer.connection.execute(statement)
 
 
-def commit_work(decide: Decide[T], scope: Scope, reason: Reason, at: datetime) -> Callable[[DatabaseSnapshot], T]:
-    """Return the work that decides and applies one change."""
+def commit_work(
+    decide: Decide[T], scope: Scope, reason: Reason, at: datetime, gate: Gate | None
+) -> Callable[[DatabaseSnapshot], T]:
+    """Return the work that decides, screens and applies one change."""
 
     def work(snapshot: DatabaseSnapshot) -> T:
         change, result = decide(snapshot)
         if not change.is_empty:
-            apply(snapshot, change, scope=scope, reason=reason, at=at)
+            screened, why = gate(snapshot, change, reason) if gate else (change, reason)
+            apply(snapshot, screened, scope=scope, reason=why, at=at)
         return result
 
     return work

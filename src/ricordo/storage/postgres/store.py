@@ -79,11 +79,11 @@ class PostgresStore:
 
     async def write(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> T:
         self.check_process()
-        return await outcome(self.writer.submit(commit_work(decide, scope, reason, at)))
+        return await outcome(self.writer.submit(commit_work(decide, scope, reason, at, self.options.gate)))
 
     def write_nowait(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> None:
         self.check_process()
-        self.writer.submit_unawaited(commit_work(decide, scope, reason, at))
+        self.writer.submit_unawaited(commit_work(decide, scope, reason, at, self.options.gate))
 
     async def derive(self, work: Callable[[Any], T]) -> T:
         self.check_process()

@@ -21,7 +21,7 @@ from ricordo.text.languages.schema import Endings, Language, read_language
 T = TypeVar("T")
 P = ParamSpec("P")
 
-_SHIPPED = ("en", "ru", "de", "es", "fr", "it", "pt")
+_SHIPPED = ("en", "ru", "de", "es", "fr", "it", "pt", "zh")
 NEVER = "(?!)"
 """A pattern that matches nothing."""
 

@@ -365,6 +365,7 @@ class Suspicion:
     system_prompt: Patterns = ()
     claims_to_be_the_user: Patterns = ()
     sends_data_away: Patterns = ()
+    frames: Mapping[str, str] = field(default_factory=dict)
     markers: Mapping[str, Words] = field(default_factory=dict)
 
 

@@ -15,17 +15,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from ricordo.text.languages import ByWord
+from ricordo.text.disguise import INVISIBLE
+from ricordo.text.languages import ByWord, all_languages, is_ordinary
 from ricordo.text.secrets.statements import (
     DIGIT_FAMILIES,
     WORD_FAMILIES,
     Family,
     end_of_run,
     find_said,
+    is_placeholder,
     is_random,
     is_real,
     is_slug,
     is_strong,
+    is_uuid,
     table,
 )
 
@@ -57,9 +60,39 @@ def _passes_luhn(digits: str) -> bool:
     return (sum(doubled) + sum(map(int, digits[::-2]))) % 10 == 0
 
 
+def _is_vendor_token(value: str) -> bool:
+    """Return whether a run is a vendor's token: its prefix is no ordinary word and names no public object, and its
+    tail is random.
+    """
+    if is_uuid(value):
+        return False
+    pieces = re.split("[-_]", value)
+    prefix = next((place for place, piece in enumerate(pieces) if len(piece) >= _TAIL_PIECE), len(pieces) - 1)
+    heads = [piece.lower() for piece in pieces[:prefix]] or [pieces[0].lower()]
+    tail = value[sum(len(piece) + 1 for piece in pieces[:prefix]) :]
+    if len(tail) < _LEAST_TAIL or not is_random(tail, shortest=_LEAST_TAIL) or is_placeholder(value):
+        return False
+    if not _KEY_WORDS.isdisjoint(heads):
+        return heads[0] not in _HALVES
+    names = [head for head in heads if not _VERSION.fullmatch(head)]
+    return bool(names) and _PUBLIC.isdisjoint(names) and not any(map(_is_word, names))
+
+
+def _is_word(head: str) -> bool:
+    return len(head) > 2 and any(is_ordinary(head, language) for language in all_languages())
+
+
+_TAIL_PIECE, _LEAST_TAIL = 8, 20
+_HALVES = frozenset(("pk", "pub", "public", "publishable"))
+"""Prefixes of the public half of a pair."""
+_VERSION = re.compile(r"v\d{1,2}")
+_KEY_WORDS = frozenset(table()["words"]["key_words"].split())
+_PUBLIC = frozenset(table()["words"]["public_prefixes"].split())
+
 _CHECKS: dict[str, Callable[[str], bool]] = {
     "key": lambda value: is_real(value) and not is_slug(value),
     "real": is_real,
+    "vendor_token": _is_vendor_token,
     "header_value": lambda value: is_real(value) and (is_random(value, shortest=12) or is_strong(value)),
     "bearer": lambda value: is_real(value) and is_random(value, shortest=20),
     "strong": lambda value: is_real(value) and is_strong(value) and not (value.isdigit() and len(value) < 6),
@@ -217,7 +250,70 @@ def _lower(text: str) -> str:
 
 
 def _scan(text: str) -> list[Finding]:
-    """Everything recognised, from the most to the least telling; findings may overlap."""
+    """Everything recognised, from the most to the least telling, in the text and in what it stands for."""
+    found = _recognised(text)
+    plain, places = _undone(text)
+    if plain != text:
+        for each in _recognised(plain):
+            start, end = places[each.start], places[each.end - 1] + 1
+            end = places[each.end] if each.end < len(plain) and _is_undone(text, end) else end
+            found.append(Finding(kind=each.kind, start=start, end=end))
+    return found
+
+
+# A credential may be cut by characters without width or by a line break, or be written with escapes.
+_UNDONE = re.compile(
+    r"%(?P<percent>[2-7][0-9A-Fa-f])|\\++(?:u00(?P<escape>[2-7][0-9A-Fa-f])|(?P<blank>[nrt])(?![A-Za-z]{2})|(?P<plain>[\"'/]))"
+    r"|(?P<cut>(?<=[A-Za-z0-9+/_=.-])[ \t]*\r?\n[ \t>|]*(?=[A-Za-z0-9+/_=-]))"
+    rf"|{INVISIBLE.pattern}|[\u200c\u200d]"
+)
+_RUN_BEFORE = re.compile(r"[A-Za-z0-9+/_=.-]{1,80}\Z")
+_RUN_AFTER = re.compile(r"[A-Za-z0-9+/_=-]{1,80}")
+
+
+def _undone(text: str) -> tuple[str, list[int]]:
+    """Return a text without what cuts or escapes its words, and where each of its characters stood."""
+    pieces: list[str] = []
+    places: list[int] = []
+    at = 0
+    for found in _UNDONE.finditer(text):
+        if found["cut"] is not None and not _is_one_word(text, found.start(), found.end()):
+            continue
+        pieces.append(text[at : found.start()])
+        places.extend(range(at, found.start()))
+        if char := _stands_for(found):
+            pieces.append(char)
+            places.append(found.start())
+        at = found.end()
+    if not pieces:
+        return text, []
+    return "".join([*pieces, text[at:]]), [*places, *range(at, len(text))]
+
+
+def _stands_for(found: re.Match[str]) -> str:
+    if code := found["percent"] or found["escape"]:
+        return chr(int(code, 16))
+    return " " if found["blank"] else found["plain"] or ""
+
+
+def _is_one_word(text: str, start: int, end: int) -> bool:
+    """Return whether a line break cuts a word that looks generated: both halves do."""
+    before, after = _RUN_BEFORE.search(text[max(0, start - 80) : start]), _RUN_AFTER.match(text, end)
+    return before is not None and after is not None and _is_part(before.group()) and _is_part(after.group())
+
+
+def _is_part(run: str) -> bool:
+    """Return whether a run of characters may be a part of a key: long, with digits or capitals among small letters."""
+    return len(run) >= 4 and not (run.isdigit() or is_slug(run))
+
+
+def _is_undone(text: str, at: int) -> bool:
+    """Return whether something that stands for a character begins here."""
+    return _UNDONE.match(text, at) is not None and text[at] in "%\\"
+
+
+def _recognised(text: str) -> list[Finding]:
+    """Everything recognised in the text as it stands; findings may overlap."""
     lowered = _lower(text)
     found: list[Finding] = []
     if _LONG_PIECE.search(f" {text}"):
