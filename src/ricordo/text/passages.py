@@ -81,6 +81,11 @@ NAME = 16
 TIME = 32
 ASSISTANT = 64
 """An assistant says it. A flag of whole turns."""
+ASKS_ONLY = 128
+"""It asks, and says little besides. A flag of whole turns."""
+
+_MOSTLY = 0.65
+"""The part of the characters that stand in questions, from which on a text only asks."""
 
 _DIGITS = 1 << 31
 """A flag of a word, never of a text: it has figures, which may be those of a year."""
@@ -120,6 +125,7 @@ def traits_of(
     """
     languages = languages_of(content)
     flags = _flags(content, raw_words(content) if words is None else words, languages) | ASSISTANT * is_assistant
+    flags |= ASKS_ONLY * (bool(flags & ASKS) and _asks_only(content))
     head, spans = _HEAD.pack(flags, len(content)), passages_of(content)
     if len(spans) == 1:
         return head + _codes(terms) + _codes(besides)
@@ -130,6 +136,12 @@ def traits_of(
         mark = _flags(text, words, languages) * MARK_LENGTH + min(end - start, MARK_LENGTH - 1)
         parts += [mark.to_bytes(4, "little"), _codes(index_terms(text, words, languages=languages)), _codes(besides)]
     return b"".join(parts)
+
+
+def _asks_only(text: str) -> bool:
+    sentences = (found.group().rstrip() for found in _SENTENCE.finditer(text))
+    asked = sum(len(each) for each in sentences if each.rstrip("\"'”’»)]").endswith(QUESTION_MARKS))
+    return asked >= _MOSTLY * len(text.strip())
 
 
 def _codes(terms: Sequence[str]) -> bytes:

@@ -215,7 +215,7 @@ def analyzer_version() -> str:
     return "+".join([_ANALYZER, *codes])
 
 
-_ANALYZER = "4"
+_ANALYZER = "5"
 """Counts changes of the analysis of text: one that alters what is stored takes the next number."""
 
 
