@@ -168,6 +168,7 @@ RIGHTS: Mapping[str, Right] = {
     "page": OWNER_ALONE,
     "token": OWNER_ALONE,
     "demo": OWNER_ALONE,
+    "test": OWNER_ALONE,
     "help": OWNER_ALONE,
     "completion": OWNER_ALONE,
     "config": OWNER_ALONE,

@@ -15,12 +15,24 @@ from rich.text import Text
 from ricordo import settings
 from ricordo.errors import InvalidError, RicordoError, UnavailableError
 from ricordo.interfaces import demo
-from ricordo.interfaces.cli import chat, knowledge, read, serve, storage, write
+from ricordo.interfaces.cli import chat, knowledge, read, recall_tests, serve, storage, write
 from ricordo.interfaces.cli.options import CommandContext, Program, command, common_options, common_parameters
 from ricordo.interfaces.cli.terminal import Output, dim, notices_console, one_line, replace_unprintable, safe, table
 from ricordo.interfaces.serialize import json_text
 
-__all__ = ["INTERRUPTED", "chat", "demo", "knowledge", "main", "program", "read", "serve", "storage", "write"]
+__all__ = [
+    "INTERRUPTED",
+    "chat",
+    "demo",
+    "knowledge",
+    "main",
+    "program",
+    "read",
+    "recall_tests",
+    "serve",
+    "storage",
+    "write",
+]
 
 INTERRUPTED = 130
 _COMPLETION = "_RICORDO_COMPLETE"

@@ -1,0 +1,219 @@
+"""The files of recall tests: their form, how they are read, and how a case is added to one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from ricordo.errors import InvalidError, NotFoundError, UnavailableError
+from ricordo.model import Role, Trust
+
+SUFFIXES = (".recall.yaml", ".recall.yml")
+_HINT = "docs/how-to/test-recall.md describes the form"
+
+
+def _listed(value: object) -> object:
+    return [] if value is None else value if isinstance(value, list) else [value]
+
+
+def _text_of_time(value: object) -> object:
+    """Return a date or time that YAML has read as such in the text it stands for."""
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Moment = Annotated[str, BeforeValidator(_text_of_time)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Whose(_Part):
+    """The caller of a step or a case."""
+
+    owner: str = "me"
+    chat: str | None = None
+    trust: Trust = "user"
+
+
+def _whose(value: object) -> object:
+    return {"owner": value} if isinstance(value, str) else value
+
+
+Caller = Annotated[Whose, BeforeValidator(_whose)]
+
+
+class Step(_Part):
+    """One memory of a throw-away store: something said, a fact, or a fact that is forgotten.
+
+    Attributes:
+        forget: words of the one fact to forget.
+    """
+
+    said: str | None = None
+    fact: str | None = None
+    forget: str | None = None
+    by: str | None = None
+    role: Role = "user"
+    session: str | None = None
+    about: Texts = ()
+    tags: Texts = ()
+    expires: Moment | None = None
+    at: Moment | None = None
+    whose: Caller = Field(default=Whose(), alias="for")
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Step:
+        if sum(each is not None for each in (self.said, self.fact, self.forget)) != 1:
+            raise ValueError("needs one of said, fact and forget")
+        return self
+
+
+class Case(_Part):
+    """A question, and what its answer must and must not hold.
+
+    Attributes:
+        must, first, must_not, may: texts that memories contain, whatever their case; `id:...` is the beginning of an
+            id. With `may`, nothing else than what is named may be found.
+        silent: whether nothing at all may be found relevant; False: something must be.
+    """
+
+    ask: str
+    must: Texts = ()
+    first: str | None = None
+    must_not: Texts = ()
+    may: Texts | None = None
+    silent: bool | None = None
+    at: Literal["search", "context"] = Field(default="search", alias="in")
+    as_of: Moment | int | None = None
+    limit: int | None = Field(default=None, ge=1, le=1_000)
+    whose: Caller = Field(default=Whose(), alias="for")
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> Case:
+        if not (self.must or self.first or self.must_not) and self.may is None and self.silent is None:
+            raise ValueError("needs one of must, first, must_not, may and silent")
+        if self.silent and (self.must or self.first):
+            raise ValueError("silent: what must be found cannot be silent")
+        return self
+
+
+class Suite(_Part):
+    """A file of cases, and the memory that they ask: an existing store, or memories for a throw-away one.
+
+    Attributes:
+        embedder: as in `Memory.open`; None: the stored one of a store, else the default.
+        now: the time at which the questions are asked; the present one if None.
+        limit: so many hits of a search count.
+    """
+
+    path: Path = Field(default=Path(), exclude=True)
+    store: str | None = None
+    memories: tuple[Step, ...] = ()
+    embedder: str | None = None
+    settings: Mapping[str, Any] = {}
+    now: Moment | None = None
+    limit: int = Field(default=5, ge=1, le=1_000)
+    cases: tuple[Case, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _one_memory(self) -> Suite:
+        if (self.store is None) == (not self.memories):
+            raise ValueError("needs either store or memories")
+        return self
+
+
+def load(path: str | Path) -> Suite:
+    """Read a file of recall tests.
+
+    Raises:
+        NotFoundError: there is no such file.
+        InvalidError: it is no YAML, or a field of it is unknown, missing or invalid; the message names it.
+        UnavailableError: the package that reads YAML is not installed.
+    """
+    path = Path(path)
+    given = _read(path)
+    if not isinstance(given, Mapping):
+        raise InvalidError(f"{path}: it is not a table of fields", hint=_HINT)
+    try:
+        return Suite.model_validate({**given, "path": path})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in first["loc"]) or "the file"
+        raise InvalidError(f"{path}: {place}: {_said(first)}", hint=_HINT) from None
+
+
+def _said(problem: Mapping[str, Any]) -> str:
+    if problem["type"] == "extra_forbidden":
+        return "there is no such field"
+    text = str(problem["msg"]).removeprefix("Value error, ")
+    return text[:1].lower() + text[1:]
+
+
+def add_case(path: str | Path, case: Mapping[str, Any], *, store: str | None = None) -> None:
+    """Add a case to a file, keeping its comments; make the file, for a store, if there is none.
+
+    Raises:
+        InvalidError: the file or the case is invalid; the file is then as it was.
+    """
+    path = Path(path)
+    try:
+        given = _read(path)
+        load(path)
+    except NotFoundError:
+        if store is None:
+            raise
+        given = {"store": store, "cases": []}
+    given["cases"].append(dict(case))
+    _check(path, given)
+    with path.with_name(f"{path.name}.new").open("w", encoding="utf-8") as file:
+        _yaml().dump(given, file)
+    path.with_name(f"{path.name}.new").replace(path)
+
+
+def _check(path: Path, given: Mapping[str, Any]) -> None:
+    try:
+        Suite.model_validate({**given, "path": path})
+    except ValidationError as error:
+        raise InvalidError(f"the case: {_said(error.errors(include_url=False)[0])}", hint=_HINT) from None
+
+
+def _read(path: Path) -> Any:
+    from_yaml = _yaml()
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        return from_yaml.load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidError(f"{path} cannot be read: {error}") from error
+    except YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark is not None else ""
+        raise InvalidError(f"{path}{line}: it is no YAML: {getattr(error, 'problem', error)}") from None
+
+
+def _yaml() -> Any:
+    try:
+        from ruamel.yaml import YAML
+    except ImportError:
+        raise UnavailableError("recall tests are YAML", hint="pip install ricordo[test]") from None
+    yaml = YAML()
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.width = 120
+    return yaml
+
+
+def found_in(expected: str, texts: Sequence[tuple[str, str]]) -> list[int]:
+    """Return the places of the memories, pairs (id, text), that an expectation means."""
+    if expected.startswith("id:"):
+        return [
+            place for place, (id, _) in enumerate(texts) if id.startswith(expected[3:]) or id.endswith(expected[3:])
+        ]
+    wanted = " ".join(expected.casefold().split())
+    return [place for place, (_, text) in enumerate(texts) if wanted in " ".join(text.casefold().split())]
