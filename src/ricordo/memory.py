@@ -237,7 +237,8 @@ class Memory:
         message = Message(
             text=text, role=role, speaker=speaker, session=session, at=at, id=id, origin=origin, attributes=attributes
         )
-        scope, rules = self._scope, self._opened.rules
+        engine, scope = self._opened, self._scope
+        rules = engine.rules
         if id is not None:
             stored_id(id, rules=rules)
         (node,) = self._episodes([message], rules=rules.at_once)
@@ -246,9 +247,9 @@ class Memory:
             whole = episodes.redacted(node, rules)
             return episodes.ingest(tx, [whole], claimed=_claimed([message]), scope=scope), None
 
-        self._opened.store.write_nowait(decide, scope=scope, reason=self._reason("add"), at=node.created_at)
-        self._opened.backlog.note(1)
-        self._opened.said(scope, [node.session])
+        engine.store.write_nowait(decide, scope=scope, reason=self._reason("add"), at=node.created_at)
+        engine.backlog.note(1)
+        engine.said(scope, [node.session])
         return node.id
 
     async def add_many(self, messages: Sequence[Message]) -> list[str]:
@@ -260,12 +261,14 @@ class Memory:
         """
         if not messages:
             return []
+        engine = self._opened  # kept: once the write is done, closing the memory must not fail it
         nodes = await asyncio.to_thread(self._episodes, messages) if len(messages) > 50 else self._episodes(messages)
         claimed, scope = _claimed(messages), self._scope
         await self._write("add", lambda tx: (episodes.ingest(tx, nodes, claimed=claimed, scope=scope), None))
-        self._opened.backlog.note(len(nodes))
-        self._opened.said(scope, [each.session for each in nodes])
-        await self._opened.note_quotes(scope, [each.text for each in messages if each.role == "assistant"])
+        engine.backlog.note(len(nodes))
+        engine.said(scope, [each.session for each in nodes])
+        with contextlib.suppress(UnavailableError):
+            await engine.note_quotes(scope, [each.text for each in messages if each.role == "assistant"])
         return [node.id for node in nodes]
 
     def _episodes(self, messages: Sequence[Message], *, rules: TextRules | None = None) -> list[Node]:
@@ -1510,14 +1513,16 @@ class Memory:
 
     async def _noted(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]], *, said: str | None = None) -> T:
         """Write what may need a new vector."""
+        engine = self._opened
         result = await self._write(verb, decide, said=said)
-        self._opened.backlog.note(1)
+        engine.backlog.note(1)
         return result
 
     async def _learn(self, work: Callable[[ConsolidationContext], Awaitable[Run]]) -> Run:
         """Run a step of consolidation."""
-        run = await work(self._opened.consolidation_context(self._scope))
-        self._opened.backlog.note(len(run.items))
+        engine = self._opened
+        run = await work(engine.consolidation_context(self._scope))
+        engine.backlog.note(len(run.items))
         return run
 
     def _reason(self, verb: str, said: str | None = None) -> Reason:

@@ -3,7 +3,7 @@
     python -m tests.crash.prefixes
 
 Each prefix is what a crash in the middle of writing leaves: the lines of the commit in write order, cut after
-a number of bytes. At every second length the index is missing as well. The commit exists once its line is complete;
+a number of bytes. The index is as it was before, or, at every second length, missing. The commit exists once its line is complete;
 every prefix opens, passes `doctor`, and accepts writes.
 """
 
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ricordo import Memory, Settings
-from ricordo.storage.jsonl.layout import COMMITS, FILES
+from ricordo.storage.jsonl.layout import COMMITS, FILES, INDEX
 from tests.crash.kills import ROOT, machine
 from tests.storage.folders import without_index
 from tests.storage.making import failing
@@ -38,9 +38,10 @@ def _opened(folder: Path) -> Memory:
 
 @dataclass(frozen=True)
 class Torn:
-    """A folder, its files before the last commit, and the bytes that the commit appended, in order."""
+    """A folder, its index and its files before the last commit, and the bytes that the commit appended, in order."""
 
     folder: Path
+    index: bytes
     before: dict[str, bytes]
     grown: dict[str, bytes]
 
@@ -59,11 +60,12 @@ async def written(folder: Path) -> Torn:
     """A folder with two commits."""
     async with _opened(folder) as memory:
         await memory.remember(FIRST, about=["Anna"])
-        before = _files(folder)
+    before, index = _files(folder), (folder / INDEX).read_bytes()  # closed: all is in the file
+    async with _opened(folder) as memory:
         await memory.remember(LAST, about=["Boris"], session="s")
     after = _files(folder)
     grown = {name: after[name][len(before.get(name, b"")) :] for name in FILES if after.get(name) != before.get(name)}
-    return Torn(folder, before, grown)
+    return Torn(folder, index, before, grown)
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -77,8 +79,9 @@ async def wrong(torn: Torn, length: int, place: Path) -> list[str]:
     for name, data in torn.grown.items():
         (place / name).write_bytes(torn.before.get(name, b"") + data[: max(0, left)])
         left -= len(data)
-    if length % 2:
-        without_index(place)
+    without_index(place)
+    if length % 2 == 0:
+        (place / INDEX).write_bytes(torn.index)
     # Only the newline of the commit's line may be missing: the line is complete without it.
     wanted = {FIRST, LAST} if length >= torn.total - 1 else {FIRST}
     try:

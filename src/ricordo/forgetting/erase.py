@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import unicodedata
 from collections import Counter
@@ -9,11 +10,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from ricordo.errors import DeniedError, InvalidError, NotFoundError, UnavailableError
+from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.model import Entity, Erased, ErasureReport, KeptBack, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, entity_meant, faults
+from ricordo.storage.staging import left_behind
 from ricordo.storage.values import Cleaned, ErasureTargets, OpenErasure, check_encodable, of_text
+
+_log = logging.getLogger(__name__)
 
 # A memory the user stated stays, even when what it was derived from is erased.
 _OWN_WORD = frozenset(("remember", "correct"))
@@ -113,8 +117,12 @@ async def resume(store: Store) -> None:
     for each in left:
         if each.state == "rows":
             await _remove(store, each, actor="", progress=None, total=0)
-    if left:
+    if not left:
+        return
+    try:
         await _clean(store, patience_s=_AT_OPENING_S)
+    except RicordoError as error:  # reading and writing are safe; `doctor` says that it is unfinished
+        _log.warning("an erasure is not finished, and the next opening tries again: %s", error)
 
 
 def _check(asked: Asked, scope: Scope) -> None:
@@ -319,8 +327,9 @@ def _back(why: str, ids: Collection[str]) -> KeptBack:
 
 def _copies_beside(path: Path) -> Iterator[str]:
     """Yield files beside the store that look like copies of it, and git repositories it may be committed to."""
-    for pattern in (f"{path.name}.*", "set-aside-*"):
+    for pattern in (f"{path.name}.*", "set-aside-*", ".*.partial"):
         for other in sorted(path.parent.glob(pattern)):
             yield f"{other} beside the store"
+    yield from (f"{other}, which another process uses" for other in left_behind())
     repositories = (folder / ".git" for folder in path.absolute().parents)
     yield from (f"{found}, if the store is committed there" for found in repositories if found.exists())

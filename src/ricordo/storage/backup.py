@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -35,7 +34,15 @@ from ricordo.storage.jsonl.layout import FILES, PEOPLE
 from ricordo.storage.protocol import Snapshot, Store
 from ricordo.storage.registry import is_folder
 from ricordo.storage.sql import read_snapshot, translated
-from ricordo.storage.staging import checksum_of, copy_file, free_path, make_folders, staging_folder, sync
+from ricordo.storage.staging import (
+    checksum_of,
+    copy_file,
+    free_path,
+    make_folders,
+    staging_folder,
+    sync,
+    temporary_folder,
+)
 from ricordo.text.analyzer import index_terms
 from ricordo.text.sentences import plural
 
@@ -174,8 +181,8 @@ def verify_backup(backup: str | Path) -> Report:
         StoreError: it cannot be read at all, or is of a newer version.
     """
     path = Path(backup).expanduser()
-    with _os_errors(f"cannot try {path}"), tempfile.TemporaryDirectory(prefix="ricordo-drill-") as beside:
-        return _try(path, Path(beside)).report
+    with _os_errors(f"cannot try {path}"), temporary_folder() as beside:
+        return _try(path, beside).report
 
 
 def restore_backup(backup: str | Path, location: str | Path, *, replace: bool, now: datetime) -> Restored:

@@ -2,27 +2,96 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import logging
 from collections.abc import Callable
-from contextlib import closing
-from functools import partial
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TypeVar
 
 import apsw
 
+from ricordo.clock import SystemClock, from_ms
 from ricordo.errors import InvalidError, StoreError
 from ricordo.model import BackupFile, Report
 from ricordo.ports import Progress
 from ricordo.storage.database.connection import connect
-from ricordo.storage.database.schema import prepare
+from ricordo.storage.database.schema import copy_database, prepare
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.store import DatabaseStore, Options
+from ricordo.storage.database.threads import CommitHook
 from ricordo.storage.sql import translated
-from ricordo.storage.staging import make_folders
+from ricordo.storage.staging import free_path, make_folders, temporary_folder
 
 T = TypeVar("T")
+
+
+_log = logging.getLogger("ricordo.storage")
+
+
+class SameFile(CommitHook):
+    """Refuses to go on when another program has deleted, moved or replaced the file or its log: what is written to a
+    file without a name is gone once it is closed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen = {"": _identity(path)}
+        self._rescued: Path | None = None
+
+    def current(self, connection: apsw.Connection) -> apsw.Connection:
+        self._check(connection)
+        return connection
+
+    def committed(self, connection: apsw.Connection) -> None:
+        self._check(connection)
+
+    @property
+    def generation(self) -> int:
+        """The inode of the file: readers open the file again when it changes, and are refused."""
+        return _identity(self._path)[1]
+
+    def check_readable(self) -> None:
+        if self._is_gone():
+            raise self._error()
+
+    def _check(self, connection: apsw.Connection) -> None:
+        if self._is_gone():
+            self._rescue(connection)
+            raise self._error()
+        if "-wal" not in self._seen and (log := _identity(Path(f"{self._path}-wal"))) != _NOTHING:
+            self._seen["-wal"] = log
+
+    def _is_gone(self) -> bool:
+        return any(_identity(Path(f"{self._path}{ending}")) != seen for ending, seen in self._seen.items())
+
+    def _rescue(self, connection: apsw.Connection) -> None:
+        """Copy what the open connection still holds to a file beside, once."""
+        if self._rescued is None:
+            day = from_ms(SystemClock().now()).strftime("%Y%m%d-%H%M%S")
+            target = free_path(self._path.with_name(f"{self._path.name}.rescued-{day}"))
+            with suppress(OSError, apsw.Error):
+                copy_database(connection, target)
+                self._rescued = target
+                _log.error("%s was deleted or replaced; what it held was copied to %s", self._path, target)
+
+    def _error(self) -> StoreError:
+        kept = f"what it held is in {self._rescued}; " if self._rescued else ""
+        return StoreError(
+            f"the file of the store, or its log, is no longer at {self._path}: another program deleted or replaced it",
+            hint=f"{kept}put the file back, or open the memory again",
+        )
+
+
+_NOTHING = (0, 0)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Return device and inode of a file; zeros if there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return _NOTHING
+    return found.st_dev, found.st_ino
 
 
 class SQLiteStore(DatabaseStore):
@@ -38,15 +107,15 @@ class SQLiteStore(DatabaseStore):
         Raises:
             StoreError: the file belongs to another program, is newer, damaged, or cannot be read or written.
         """
-        return cls(path, _connected(path, options), options=options)
+        connection = _connected(path, options)
+        return cls(path, connection, options=options, hook=SameFile(path))
 
     @classmethod
     def open_temporary(cls, options: Options) -> SQLiteStore:
         """Open an empty store, deleted when it is closed. It is a file, so that readers and the writer work at once."""
-        folder = Path(tempfile.mkdtemp(prefix="ricordo-"))
-        path = folder / "memory.db"
-        release = partial(shutil.rmtree, folder, ignore_errors=True)
-        return cls(path, _connected(path, options), options=options, release=release)
+        stack = ExitStack()
+        path = stack.enter_context(temporary_folder()) / "memory.db"
+        return cls(path, _connected(path, options), options=options, release=stack.close)
 
     async def mend(self, report: Report) -> None:
         """Make the file private again if others can read it. Other damage needs a backup."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from hashlib import blake2b
@@ -57,15 +58,44 @@ def staging_folder(target: Path) -> Iterator[Path]:
     """Provide a private folder beside a path, and remove it with all in it, and those of killed processes. Raises
     OSError.
     """
-    for left in target.parent.glob(f".{target.name}.*{_ENDING}"):
-        with contextlib.suppress(OSError), _locked(left, waits=False):  # no process uses it any more
-            shutil.rmtree(left, ignore_errors=True)
+    _sweep(target)
     folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=_ENDING, dir=target.parent))
     try:
         with _locked(folder, waits=True):
+            folder.mkdir(mode=0o700, exist_ok=True)  # a sweep came between creating and locking it
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep(target: Path) -> list[Path]:
+    """Remove the staging folders of killed processes; return those that are in use."""
+    left = [path for path in target.parent.glob(f".{target.name}.*{_ENDING}") if _is_own(path)]
+    for path in left:
+        with contextlib.suppress(OSError), _locked(path, waits=False):  # no process uses it any more
+            shutil.rmtree(path, ignore_errors=True)
+    return [path for path in left if path.exists()]
+
+
+def _is_own(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        found = path.lstat()
+        return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    return False
+
+
+def temporary_folder() -> contextlib.AbstractContextManager[Path]:
+    """Provide a private folder among the system's temporary files. What killed processes left there is removed."""
+    return staging_folder(_temporary())
+
+
+def left_behind() -> list[Path]:
+    """Remove what killed processes left among the system's temporary files; return the folders still in use."""
+    return _sweep(_temporary())
+
+
+def _temporary() -> Path:
+    return Path(tempfile.gettempdir()) / "ricordo"
 
 
 def sync(path: Path) -> None:

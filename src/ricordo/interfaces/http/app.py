@@ -10,10 +10,8 @@ import asyncio
 import contextlib
 import json
 import logging
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -33,6 +31,7 @@ from ricordo.interfaces.schema import document, first_problem, path_of
 from ricordo.interfaces.serialize import error_value, plain_value
 from ricordo.model import Origin
 from ricordo.ports import Progress
+from ricordo.storage.staging import temporary_folder
 
 _log = logging.getLogger(__name__)
 
@@ -148,8 +147,8 @@ class Handlers:
         body = await self._body(request, self.limits.upload_bytes)
 
         async def work(progress: Progress) -> Any:
-            with tempfile.TemporaryDirectory(prefix="ricordo-") as folder:
-                file = Path(folder) / "upload"
+            with temporary_folder() as folder:
+                file = folder / "upload"
                 await asyncio.to_thread(file.write_bytes, body)
                 given = {"path": str(file), "format": request.query_params.get("format"), "dry_run": dry_run}
                 return await self.dispatcher.call(_IMPORT, given, caller=caller, as_tool=False, progress=progress)

@@ -6,8 +6,6 @@ Source: `ricordo.portability.exporters`, which writes it.
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
@@ -40,6 +38,7 @@ from ricordo.storage.complete import (
     opened_lines,
     schema_version,
 )
+from ricordo.storage.staging import temporary_folder
 from ricordo.trust import capped
 
 R = TypeVar("R", Message, Fact)
@@ -77,8 +76,8 @@ def unpacked(path: Path) -> Iterator[Unpacked]:
     Raises:
         InvalidError: it is truncated, of a later version, or damaged.
     """
-    folder = Path(tempfile.mkdtemp(prefix="ricordo-import-"))
-    try:
+    with ExitStack() as stack, _readable(path):
+        folder = stack.enter_context(temporary_folder())
         with path.open("rb") as file:
             head = _object(file.readline(MAX_LINE_BYTES), path, 1)
             schema = int(head.get("schema") or 0)
@@ -88,10 +87,14 @@ def unpacked(path: Path) -> Iterator[Unpacked]:
             lines = _sort(file, folder / "files", path)
         scope = Scope(owner=str(head.get("owner_user_id") or ""), chat=head.get("chat_id"))
         yield Unpacked(folder=folder, scope=scope, schema=schema, is_whole=head.get("is_whole") is True, lines=lines)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise InvalidError(f"{path} cannot be read: {error.strerror}", hint="check its permissions") from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sort(file: IO[bytes], folder: Path, path: Path) -> int:

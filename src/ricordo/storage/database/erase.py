@@ -245,7 +245,8 @@ class Erasure(Group):
     """Erases rows for good, in small transactions, so that another process can continue after a kill."""
 
     def begin(self, targets: ErasureTargets, *, at: int) -> int:
-        self._sql.rows("proposals_erase")
+        held = self._sql.rows("erase_ids", {"nodes": json.dumps(targets.nodes)})
+        self._forget_measured({targets.space, *(space for _, _, space in held)}, at=at)
         erasing = int(self._sql.value("erasing_begin", {"space": targets.space, "kind": targets.kind, "at": at}))
         rows = [(erasing, table, key) for table in _LISTED for key in getattr(targets, table)]
         work = _Erasing(self._sql, erasing, at)
@@ -258,6 +259,11 @@ class Erasure(Group):
         for row, seq in targets.former:
             work.forget_image("nodes", row, seq)
         return erasing
+
+    def _forget_measured(self, spaces: Iterable[int], *, at: int) -> None:
+        values = {"spaces": json.dumps(sorted(spaces)), "at": at}
+        self._sql.rows("floors_erase", {"spaces": values["spaces"]})
+        self._sql.rows("proposals_erase", values)
 
     def _unname(self, erasing: int, *, space: int, owner: str) -> None:
         values = {"erasing": erasing, "space": space, "owner": owner}
@@ -284,8 +290,9 @@ class Erasure(Group):
             return  # another process was first
         work = _Erasing(self._sql, erasing, at)
         work.sweep_history()
-        for statement in ("relations_to_link_erase", "to_link_erase", "floors_erase", "proposals_erase"):
+        for statement in ("relations_to_link_erase", "to_link_erase"):
             self._sql.rows(statement)
+        self._forget_measured([space], at=at)
         left = [erased_hash(row) for row in self._sql.rows("erased_of", {"erasure": erasing})]
         previous, head = (self._sql.rows("commit_last") or [(0, b"")])[0]
         seq = previous + 1

@@ -87,6 +87,7 @@ class DatabaseStore:
 
     def connect_reader(self) -> apsw.Connection:
         """Open a read connection."""
+        self._hook.check_readable()
         if not self._hook.is_readable:
             self.writer.submit(lambda _: None).result()  # any write rebuilds it
         return connect(self.path, read_only=True, patience_s=self.options.patience_s)

@@ -58,6 +58,12 @@ class CommitHook:
     def write(self, connection: apsw.Connection) -> None:
         """Called right before the COMMIT. After it the batch counts as done; on apsw.Error, nothing remains."""
 
+    def committed(self, connection: apsw.Connection) -> None:
+        """Called right after the COMMIT, before any caller has an answer. Raises RicordoError if nothing is kept."""
+
+    def check_readable(self) -> None:
+        """Called before a reader opens the database. Raises StoreError if the file is not the one that was opened."""
+
     @property
     def generation(self) -> int:
         """The identity of the database file. Another number means that the file was replaced."""
@@ -207,6 +213,7 @@ class Writer:
                     yield
                     self._hook.write(self._connection)
                     faults.reached("writer: before commit")
+                self._hook.committed(self._connection)
             except apsw.Error as error:
                 if not self._hook.is_written:
                     raise

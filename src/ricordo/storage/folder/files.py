@@ -11,6 +11,7 @@ import os
 import random
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -185,6 +186,8 @@ class FolderLock:
         self._patience_s = patience_s
         self._in_process = threading.Lock()  # `flock` separates processes, not threads of one
         self._file = self._opened()
+        self._folder = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)  # while it is open, no other folder gets its inode
+        _locks.add(self)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -213,6 +216,7 @@ class FolderLock:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
+        self._check_folder()
         if stamp_of(self._path).inode == os.fstat(self._file).st_ino:
             return True
         fresh = self._opened()
@@ -226,6 +230,29 @@ class FolderLock:
         except FileNotFoundError as error:
             raise StoreError(f"cannot lock {self._path.parent}: it does not exist", hint="was it moved?") from error
 
+    def _check_folder(self) -> None:
+        """Raise StoreError if there is another folder now in the place of the one that was opened."""
+        inode = stamp_of(self._path.parent).inode
+        if inode and inode != os.fstat(self._folder).st_ino:
+            raise StoreError(
+                f"{self._path.parent} was replaced by another folder while it was open", hint="open the memory again"
+            )
+
     def close(self) -> None:
         """Close the file of the lock."""
-        os.close(self._file)
+        _locks.discard(self)
+        for file in (self._file, self._folder):
+            os.close(file)
+
+
+_locks: weakref.WeakSet[FolderLock] = weakref.WeakSet()
+
+
+def _let_go_in_child() -> None:
+    """Close the locks that a forked child has inherited: they would outlive the parent."""
+    for each in list(_locks):
+        each.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_in_child)

@@ -12,6 +12,7 @@ from ricordo.errors import RicordoError
 from ricordo.model import Category, Change, Origin, Reason, RowId, RowState, Scope
 from ricordo.storage.database.apply import apply
 from ricordo.storage.database.snapshot import DatabaseSnapshot
+from ricordo.storage.database.statements import sql
 from ricordo.storage.folder.journal import FolderJournal
 from ricordo.storage.jsonl.layout import ARCHIVE, EPISODES
 from ricordo.storage.jsonl.lines import Findings, HandLine, Line, LineError, UnusedLines, line_mark, milliseconds
@@ -28,6 +29,7 @@ _REASONS = {"ephemeral_decay": "expired"}
 _ORIGIN = "import"
 _OWNER = "me"
 """The owner where a line names none: the same as of a memory opened without one."""
+_DEEPEST = 5
 _IMPOSSIBLE = (apsw.ConstraintError, apsw.MismatchError, RicordoError)
 
 
@@ -40,16 +42,48 @@ def adopt(connection: apsw.Connection, journal: FolderJournal, found: Findings, 
     """
     adoption = _Adoption(connection, journal.shapes, found.unused, now=now)
     rows = (*found.states, *adoption.states(found.by_hand))
-    if not rows:
-        return
-    try:
-        _commit(connection, journal, rows, [*adoption.lines.values(), *adoption.unchanged], now=now)
-    except _IMPOSSIBLE:
-        _adopt_one_by_one(connection, journal, rows, adoption, now=now)
+    unchanged = adoption.unchanged
+    for scope, group in _by_owner(connection, journal.shapes, rows).items():
+        lines = [adoption.lines[each.row] for each in group if each.row in adoption.lines]
+        try:
+            _commit(connection, journal, group, [*lines, *unchanged], scope=scope, now=now)
+        except _IMPOSSIBLE:
+            _adopt_one_by_one(connection, journal, group, adoption, scope=scope, now=now)
+        unchanged = adoption.unchanged = []
+
+
+def _by_owner(connection: apsw.Connection, shapes: Shapes, rows: Sequence[RowState]) -> dict[Scope, list[RowState]]:
+    """Group rows by the owner and chat they belong to: a change is in the log of that owner alone."""
+    given = {each.row: each.values for each in rows}
+
+    def space(row: RowId, depth: int = 0) -> int | None:
+        table = shapes.rows[row.table].table
+        image = given.get(row) or table.current(connection, row.key)
+        if image is None or depth > _DEEPEST:
+            return None
+        if image.get("space") is not None:
+            return int(image["space"])
+        parents = ((each.target, image.get(each.column)) for each in shapes.truth.parents(row.table))
+        found = (space(RowId(table=name, key=(key,)), depth + 1) for name, key in parents if key is not None)
+        return next((each for each in found if each is not None), None)
+
+    grouped: dict[Scope, list[RowState]] = {}
+    for each in rows:
+        key = space(each.row) if each.row.table in shapes.rows else None
+        named = [] if key is None else connection.execute(sql("space_owner"), {"space": key}).fetchall()
+        owner, chat = named[0] if named else (_OWNER, "")
+        grouped.setdefault(Scope(owner=str(owner), chat=str(chat) or None), []).append(each)
+    return grouped
 
 
 def _adopt_one_by_one(
-    connection: apsw.Connection, journal: FolderJournal, rows: Sequence[RowState], adoption: _Adoption, *, now: int
+    connection: apsw.Connection,
+    journal: FolderJournal,
+    rows: Sequence[RowState],
+    adoption: _Adoption,
+    *,
+    scope: Scope,
+    now: int,
 ) -> None:
     """Commit row by row. A line counts as adopted with the last of its rows, if all of them fit."""
     last, unchanged = {id(given): row for row, given in adoption.lines.items()}, adoption.unchanged
@@ -59,7 +93,14 @@ def _adopt_one_by_one(
             given is not None and last[id(given)] == row.row and (given.file, given.offset) not in adoption.unused
         )
         try:
-            _commit(connection, journal, (row,), [*unchanged, *([given] if given and is_whole else [])], now=now)
+            _commit(
+                connection,
+                journal,
+                (row,),
+                [*unchanged, *([given] if given and is_whole else [])],
+                scope=scope,
+                now=now,
+            )
             unchanged = []
         except _IMPOSSIBLE as error:
             file, offset = (given.file, given.offset) if given else (f"row {row.row.key} of {row.row.table}", -1)
@@ -72,6 +113,7 @@ def _commit(
     rows: Sequence[RowState],
     lines: Iterable[HandLine],
     *,
+    scope: Scope,
     now: int,
 ) -> None:
     reason = Reason(actor="hand", origin="hand", reason=f"{plural(len(rows), 'row')} by hand")
@@ -80,7 +122,7 @@ def _commit(
     connection.execute("SAVEPOINT by_hand")
     try:
         change = Change(rows=tuple(rows))
-        apply(DatabaseSnapshot(connection), change, scope=Scope(owner=_OWNER), reason=reason, at=from_ms(now))
+        apply(DatabaseSnapshot(connection), change, scope=scope, reason=reason, at=from_ms(now))
     except BaseException:
         connection.execute("ROLLBACK TO by_hand")
         connection.execute("RELEASE by_hand")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from ricordo.storage import faults
 from ricordo.storage.database.connection import connect
 from ricordo.storage.database.schema import copy_database, prepare
 from ricordo.storage.database.snapshot import DatabaseSnapshot
+from ricordo.storage.database.statements import sql
 from ricordo.storage.database.store import Options
 from ricordo.storage.folder.catch_up import CatchUp, NeedsRebuildError
 from ricordo.storage.folder.files import ASIDE, Disk, FolderLock, copy_start, followed, prefix_sum, stamp_of
@@ -34,7 +36,7 @@ from ricordo.storage.folder.journal import (
 )
 from ricordo.storage.folder.rewrite import BUILDING, finish, link_files, replace_files, sweep
 from ricordo.storage.jsonl.builder import build
-from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE, ROW_FILES
+from ricordo.storage.jsonl.layout import COMMITS, FILES, HISTORY, INDEX, PEOPLE, ROW_FILES, STORE
 from ricordo.storage.jsonl.lines import Findings, UnusedLines, count_lines, lines_of
 from ricordo.storage.sql import transaction, translated
 from ricordo.text.sentences import plural
@@ -85,6 +87,9 @@ class FolderIndex:
         """Rebuild the index from the files, in any case."""
         self._progress = progress or self._progress
         with self._locked("rebuild the index of"):
+            if self._is_usable():  # it may know of files that were cut since
+                with contextlib.closing(self.journal.connected()) as connection:
+                    self.journal.current(connection)
             built = self._rebuild("on request")
             self.journal.forget_index()
             return built
@@ -153,6 +158,7 @@ class FolderIndex:
         with self.journal.locked():
             with contextlib.closing(self._connect()) as connection:
                 state, unused = read_state(connection), read_unused(connection)
+                count, last = connection.execute(sql("commits_by_hand")).fetchall()[0]
             changed = [
                 name
                 for name, seen in state.items()
@@ -176,6 +182,9 @@ class FolderIndex:
                 f"others can read {', '.join(open_files[:5])}" if open_files else "private",
                 f"chmod 600 in {self.folder}" if open_files else "",
             ),
+            _finding(
+                "changes by hand", f"{plural(int(count), 'commit')}, the latest is {last}" if count else "none", ""
+            ),
             _finding("set aside", ", ".join(aside[:5]) or "nothing", ""),
         )
 
@@ -194,6 +203,8 @@ class FolderIndex:
 
     def _reopen(self) -> apsw.Connection:
         """Return a connection to write with, to an index that may have been deleted, damaged or replaced."""
+        if self.journal.is_distrusted and self.path.exists():
+            self._rename_damaged()
         if not self._is_usable():
             self._rebuild("it was missing or damaged")
         return self.journal.connected()
@@ -228,10 +239,46 @@ class FolderIndex:
         try:
             self._catch_up(connection, names)
         except NeedsRebuildError as error:
+            if torn := self._torn(connection, names):
+                self._write_again(connection, torn)
+                return connection
             self._rebuild(f"the files changed otherwise than by commits: {error}")
             connection.close()
             return self.journal.connected()
         return connection
+
+    def _torn(self, connection: apsw.Connection, names: list[str]) -> list[str]:
+        """Return the files that another program has cut while the other files go on: they hold less than the index.
+
+        An older state of all files, as from git, is not torn.
+        """
+        state = read_state(connection)
+        shorter = [each for each in names if stamp_of(self.folder / each).size < state[each].stamp.size]
+        if COMMITS not in shorter:
+            return [each for each in shorter if each in (HISTORY, STORE)]
+        last = max(self._commits_in(COMMITS, "commit"), default=0)
+        known = int(connection.execute(sql("commit_last_seq")).get or 0)
+        later = (seq for name in (*ROW_FILES, HISTORY) for seq in self._commits_in(name, "commit"))
+        return shorter if any(last < seq <= known for seq in later) else []
+
+    def _commits_in(self, name: str, member: str) -> Iterator[int]:
+        """Yield the commits that the lines of a file name."""
+        for _, raw in lines_of(self.folder / name):
+            with contextlib.suppress(ValueError, AttributeError):
+                if isinstance(found := json.loads(raw).get(member), int):
+                    yield found
+
+    def _write_again(self, connection: apsw.Connection, torn: list[str]) -> None:
+        """Write all files from the index, and keep what is left of the cut ones beside."""
+        for name in torn:
+            if data := b"".join(raw + b"\n" for _, raw in lines_of(self.folder / name)):
+                self.disk.set_aside(self.folder, name, data)
+        _log.error("%s: another program has cut %s; written again from the index", self.folder, ", ".join(torn))
+        with transaction(connection):
+            self.journal.begin(connection)
+            self.journal.note_followed(connection, {name: followed(self.folder / name) for name in (*FILES, PEOPLE)})
+            self.journal.rewrites = True
+            self.journal.write(connection)
 
     def _catch_up(self, connection: apsw.Connection, names: list[str]) -> None:
         now = SystemClock().now()
@@ -264,6 +311,7 @@ class FolderIndex:
 
     def _rebuild(self, why: str) -> Findings:
         _log.info("the index of %s is rebuilt: %s", self.folder, why)
+        finish(self.folder, self.disk)  # half of a rewrite would look like damage
         building = self.folder / BUILDING
         _remove(building)
         building.touch(mode=0o600)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import apsw
 
+from ricordo.errors import StoreError
 from ricordo.storage import faults
 from ricordo.storage.database.statements import sql
 from ricordo.storage.database.threads import CommitHook
@@ -82,6 +83,7 @@ class FolderJournal(CommitHook):
         """`connect` opens the index that exists now; `reopen` also rebuilds it where it is missing or damaged."""
         self.folder, self.lock, self.disk = folder, lock, disk
         self.is_written = False
+        self.is_distrusted = False  # whether a reader found the index damaged
         self.rewrites = False  # whether this batch rewrites the files without outdated lines
         self._follow, self._connect, self._reopen = follow, connect, reopen
         self._inode = 0
@@ -114,6 +116,10 @@ class FolderJournal(CommitHook):
         """Whether the index exists. It may be deleted at any time."""
         return (self.folder / INDEX).exists()
 
+    def distrust(self) -> None:
+        """Note that the index cannot be read: the next batch rebuilds it."""
+        self.is_distrusted = True
+
     @property
     def shapes(self) -> Shapes:
         """How rows are written."""
@@ -135,11 +141,13 @@ class FolderJournal(CommitHook):
     def current(self, connection: apsw.Connection) -> apsw.Connection:
         """Bring the index up to date with its files; return the connection to write with."""
         with os_errors_as_sqlite():
-            if stamp_of(self.folder / INDEX).inode != self._inode:
+            stamp = stamp_of(self.folder / INDEX)
+            if stamp.inode != self._inode or not stamp.size or self.is_distrusted:
                 _log.info("the index of %s was replaced; opening it again", self.folder)
                 fresh = self._reopen()
                 connection.close()
                 connection = fresh
+                self.is_distrusted = False
             if is_unfinished(self.folder):
                 finish(self.folder, self.disk)
             self._prepare(connection)
@@ -231,6 +239,9 @@ def os_errors_as_sqlite() -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno == errno.EISDIR:
+            message = f"{error.filename or 'the place of a file'} is a folder where a file of the memory belongs"
+            raise StoreError(message, hint="move it away, or delete it if it is empty") from error
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise apsw.FullError(f"{error.filename or 'the folder'}: no space left") from error
         raise apsw.IOError(str(error)) from error

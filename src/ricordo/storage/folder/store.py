@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from ricordo.errors import InvalidError
+import apsw
+
+from ricordo.errors import InvalidError, StoreError
 from ricordo.model import BackupFile, Report
 from ricordo.ports import Progress
 from ricordo.storage.database.snapshot import DatabaseSnapshot
@@ -16,6 +18,8 @@ from ricordo.storage.folder.index import FolderIndex
 from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE
 
 T = TypeVar("T")
+
+_DAMAGED = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError)
 
 _REBUILT = frozenset(
     ("file", "references", "row seals", "history", "commit chain", "commit rows", "settings and vectors", "erasures")
@@ -48,6 +52,17 @@ class FolderStore(DatabaseStore):
         store = cls(index.path, connection, options=options, hook=index.journal, release=index.close)
         store.index = index
         return store
+
+    async def read(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
+        """Ask the index; if another program has damaged it, rebuild it from the files and ask again."""
+        try:
+            return await super().read(ask)
+        except StoreError as error:
+            if not isinstance(error.__cause__, _DAMAGED):
+                raise
+            self.index.journal.distrust()
+            await self.derive(lambda _: None)
+            return await super().read(ask)
 
     async def doctor(self) -> Report:
         """Look for damage in the index and in the files. Changes nothing."""

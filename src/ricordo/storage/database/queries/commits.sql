@@ -90,3 +90,7 @@ INSERT INTO off_record VALUES (:owner, :chat, :session) ON CONFLICT DO NOTHING
 
 -- name: off_record_end
 DELETE FROM off_record WHERE owner = :owner AND chat = :chat AND session_id = :session
+
+-- name: commits_by_hand
+-- How many commits took over what was changed in the files of a folder, and the number of the last.
+SELECT count(*), max(seq) FROM commits WHERE origin = 'hand'

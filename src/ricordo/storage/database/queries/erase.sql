@@ -76,12 +76,13 @@ DELETE FROM off_record WHERE owner = :owner AND chat = ''
 DELETE FROM packs WHERE space IN (SELECT value FROM json_each(:spaces))
 
 -- name: proposals_erase
--- Stored replays may contain erased text; they can be run again.
-DELETE FROM proposals
+-- Stored replays may contain erased text; they can be run again. Others keep theirs, unless a replay ran during the erasure.
+DELETE FROM proposals WHERE space IN (SELECT value FROM json_each(:spaces)) OR at >= :at
 
 -- name: floors_erase
--- Calibrations that used erased memories; they are computed again.
+-- Calibrations that used erased memories; they are computed again. They hold no text, and those of others stay.
 DELETE FROM floors
+WHERE EXISTS (SELECT 1 FROM json_each(floors.spaces) WHERE value IN (SELECT value FROM json_each(:spaces)))
 
 -- name: centres_erase
 DELETE FROM centres WHERE space IN (SELECT value FROM json_each(:spaces))
