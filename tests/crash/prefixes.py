@@ -3,8 +3,8 @@
     python -m tests.crash.prefixes
 
 Each prefix is what a crash in the middle of writing leaves: the lines of the commit in write order, cut after
-a number of bytes. The index is as it was before, or, at every second length, missing. The commit exists once its line is complete;
-every prefix opens, passes `doctor`, and accepts writes.
+a number of bytes. The index is as it was before, or, at every second length, missing. The commit exists once its line
+is complete; every prefix opens, passes `doctor`, and accepts writes.
 """
 
 from __future__ import annotations

@@ -50,6 +50,7 @@ _NAMING: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent"))
 """Origins of facts that may name new people and things: the user's own words, and what an agent notes for the user."""
 
 _MAX_SPEAKER_CHARS = 80
+_MOST_NAMES = 200
 _ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _PARTICLES = frozenset(("van", "von", "de", "da", "del", "di", "bin", "der", "la", "zu"))
 _NO_NAME = re.compile(r"[\d@_/\\<>{}\[\]:]")
@@ -62,6 +63,9 @@ def checked_names(about: Sequence[str], *, rules: TextRules = SCREENED) -> tuple
     """Return names as the caller gives them, without repeats. Raises InvalidError."""
     if isinstance(about, str):
         raise InvalidError("about must be a list of names, not one text", hint=f"pass [{about!r}]")
+    if len(about) > _MOST_NAMES:
+        hint = f"at most {_MOST_NAMES} are taken; divide them between several calls"
+        raise InvalidError(f"about: {len(about):,} names", hint=hint)
     names = tuple(dict.fromkeys(short_name(name, name="about", rules=rules) or "" for name in about))
     for name in names:
         _check_name(name)
@@ -123,6 +127,7 @@ class EntityResolver:
         self._stored: dict[str, Named] = {}
         self._types: dict[str, EntityType] = {}
         self._new: dict[str, Entity] = {}
+        self._new_names: dict[tuple[str, ...], str] = {}
         self._put: dict[str, Entity] = {}
         self._relations: list[Relation] = []
         self._altered: dict[str, Relation] = {}
@@ -154,8 +159,9 @@ class EntityResolver:
 
     def known(self, name: str) -> Entity | None:
         """Return the one entity of exactly this name; None if there are none or several."""
-        if new := [each for each in self._new.values() if likeness(name, each.name) == "same"]:
-            return new[0]
+        new = self._new.get(self._new_names.get(tuple(name_words(name)), ""))
+        if new is not None and likeness(name, new.name) == "same":
+            return new
         found = self._named_in_store(name)
         return found.entities[0] if found.by == "same" and found.is_clear else None
 
@@ -165,9 +171,8 @@ class EntityResolver:
         return self._stored[name]
 
     def _known(self, name: str) -> Entity | None:
-        for entity in self._new.values():
-            if any(likeness(name, each) == "same" for each in (entity.name, *entity.aliases)):
-                return entity
+        if (new := self._new_names.get(tuple(name_words(name)))) is not None:
+            return self._new[new]
         found = self._named_in_store(name)
         if found.by in ("same", "relation") and not found.is_clear:
             several = ", ".join(f"{entity.name} ({entity.id})" for entity in found.entities)
@@ -191,11 +196,19 @@ class EntityResolver:
             held = self._new if entity.id in self._new else self._put
             now = held.get(entity.id, entity)
             held[entity.id] = replace(now, aliases=(*now.aliases, *fresh), last_updated=from_ms(self._now))
+            self._note_new(held[entity.id])
             self._found |= dict.fromkeys(fresh, held[entity.id])
 
     def add(self, entity: Entity) -> None:
         """Add an entity with this change."""
         self._new[entity.id] = entity
+        self._note_new(entity)
+
+    def _note_new(self, entity: Entity) -> None:
+        """Note the names of an entity that this change adds; the first entity of a name keeps it."""
+        if entity.id in self._new:
+            for each in (entity.name, *entity.aliases):
+                self._new_names.setdefault(tuple(name_words(each)), entity.id)
 
     def guess(self, name: str, type: EntityType) -> Entity:
         """Add an entity whose type may turn out to be another one."""
@@ -206,6 +219,7 @@ class EntityResolver:
     def alter(self, entity: Entity) -> None:
         """Alter a stored entity with this change, or one that it adds."""
         (self._new if entity.id in self._new else self._put)[entity.id] = entity
+        self._note_new(entity)
 
     def name_all(self, texts: Sequence[str]) -> None:
         """Add the people that texts name plainly and that are unknown, and correct types that were guessed."""

@@ -250,12 +250,14 @@ class FolderIndex:
     def _torn(self, connection: apsw.Connection, names: list[str]) -> list[str]:
         """Return the files that another program has cut while the other files go on: they hold less than the index.
 
-        An older state of all files, as from git, is not torn.
+        An older state of all files, as from git, is not torn. Nor is what an older index sees after a rewrite, which
+        replaces the file of the commits, so that its inode differs.
         """
         state = read_state(connection)
+        has_same_commits = stamp_of(self.folder / COMMITS).inode == state[COMMITS].stamp.inode
         shorter = [each for each in names if stamp_of(self.folder / each).size < state[each].stamp.size]
         if COMMITS not in shorter:
-            return [each for each in shorter if each in (HISTORY, STORE)]
+            return [each for each in shorter if each in (HISTORY, STORE) and has_same_commits]
         last = max(self._commits_in(COMMITS, "commit"), default=0)
         known = int(connection.execute(sql("commit_last_seq")).get or 0)
         later = (seq for name in (*ROW_FILES, HISTORY) for seq in self._commits_in(name, "commit"))
