@@ -77,6 +77,7 @@ from ricordo.trust import capped, trust_of
 if TYPE_CHECKING:
     from ricordo.consolidation.context import ConsolidationContext
     from ricordo.consolidation.operations import Operations
+    from ricordo.portability.notes import Notes
 
 T = TypeVar("T")
 
@@ -95,6 +96,7 @@ class Memory:
         self._scope = scope
         self._engine: Engine | None = None
         self._owns_engine = True
+        self._notes: Notes | None = None
 
     @classmethod
     def open(
@@ -158,10 +160,13 @@ class Memory:
         other = Memory(self._start, narrowed(_checked(scope), own=self._scope, holder=self._holder))
         other._engine = self._engine
         other._owns_engine = False
+        other._notes = self._notes
         return other
 
     async def close(self) -> None:
         """Write what is queued and close the store. Closing twice is fine."""
+        if self._notes is not None and self._owns_engine:
+            await self._notes.close()
         engine, self._engine = self._engine, None
         if engine is not None and self._owns_engine:
             await engine.close()
@@ -169,9 +174,23 @@ class Memory:
     async def __aenter__(self) -> Memory:
         if self._engine is None:
             self._engine = await self._start()  # type: ignore[misc]
+            await self._open_notes()
             if self._engine.settings.auto_gc:
                 await self._collect_at_opening()
         return self
+
+    async def _open_notes(self) -> None:
+        """Bring the notes of a folder store in step, if it has any and they are this owner's."""
+        store = self._opened.store
+        folder = Path(store.path).parent / "notes"
+        if not store.has_plain_files or not folder.is_dir():
+            return
+        from ricordo.portability.notes import Notes
+
+        notes = Notes(self, folder)
+        if notes.belongs_to(self._scope.owner):
+            self._notes = notes
+            await notes.start()
 
     async def _collect_at_opening(self) -> None:
         """Run gc. A store that cannot be written right now can still be read, so a failure is ignored."""
@@ -310,6 +329,8 @@ class Memory:
         Raises:
             UnavailableError: it is not done in time; it continues.
         """
+        if self._notes is not None:
+            await self._notes.settle()
         await self._opened.settle(timeout)
 
     async def warm(self) -> None:
@@ -633,9 +654,14 @@ class Memory:
         """
         asked = erasure.Asked(id=id, session=session, entity=entity, owner=owner)
         engine = self._opened
-        return await erasure.erase(
+        report = await erasure.erase(
             engine.store, asked, scope=self._scope, now=engine.now(), dry_run=dry_run, progress=progress
         )
+        if self._notes is None:
+            return report
+        if not dry_run:
+            await self._notes.after_erasure()
+        return replace(report, out_of_reach=(*report.out_of_reach, "what stands in notes beside the facts"))
 
     async def add_entity(
         self,
@@ -1334,6 +1360,9 @@ class Memory:
         if fix and not report.ok:
             await store.mend(report)
             report = await store.doctor()
+        if self._notes is not None:
+            await self._notes.settle()
+            report = Report(findings=(*report.findings, *self._notes.findings()))
         return report
 
     async def rebuild_index(self, *, progress: Progress | None = None) -> int:

@@ -173,6 +173,7 @@ RIGHTS: Mapping[str, Right] = {
     "completion": OWNER_ALONE,
     "config": OWNER_ALONE,
     "chat": OWNER_ALONE,
+    "notes": OWNER_ALONE,
 }
 
 MOST_TRUST: Mapping[Door, Trust] = {

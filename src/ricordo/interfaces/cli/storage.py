@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ricordo.errors import InvalidError
 from ricordo.interfaces.cli.options import CommandContext, command, exit_status, view
 from ricordo.interfaces.cli.terminal import (
     Output,
@@ -142,6 +143,24 @@ def _show_steps(ctx: CommandContext, done: MaintenanceReport) -> None:
         mark = ("ok      ", "green") if step.ok else ("FAILED  ", "bold red")
         would = "would do: " if done.dry_run and step.report is not None and step.report.archived else ""
         ctx.out.print(Text.assemble(mark, (f"{step.name:10}", "bold"), f"{would}{one_line(step.detail)}"))
+
+
+# notes
+
+
+@command
+async def notes(ctx: CommandContext) -> Output:
+    folder = Path(ctx.location).expanduser()
+    if not (ctx.location.endswith(("/", "\\")) or folder.is_dir()):
+        hint = "`ricordo migrate memories/` makes one; then: ricordo --store memories/ notes"
+        raise InvalidError(f"{ctx.location} is a single file; notes belong to a folder store", hint=hint)
+    place = folder / "notes"
+    place.mkdir(parents=True, exist_ok=True)
+    async with ctx.open(create=True) as memory:
+        await memory.settle()
+    files = sum(1 for path in place.rglob("*.md") if not path.name.startswith("."))
+    done = f"{plural(files, 'note')} in {place}. Edit them with any editor, or open the folder in Obsidian."
+    return Output(data={"path": str(place), "notes": files}, show=lambda out: out.print(Text(done), soft_wrap=True))
 
 
 # copies of the store

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,7 +16,7 @@ from ricordo.ports import Progress
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.store import DatabaseStore, Options
 from ricordo.storage.folder.index import FolderIndex
-from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE
+from ricordo.storage.jsonl.layout import FILES, INDEX, NOTES, PEOPLE
 
 T = TypeVar("T")
 
@@ -49,6 +50,7 @@ class FolderStore(DatabaseStore):
         _check_is_ours(folder)
         index = FolderIndex(folder, options, progress=progress)
         connection = index.open()
+        _write_gitignore(folder)
         store = cls(index.path, connection, options=options, hook=index.journal, release=index.close)
         store.index = index
         return store
@@ -93,13 +95,32 @@ class FolderStore(DatabaseStore):
         return self.index.copy_files(target, look)
 
 
+_GITIGNORE = """# What ricordo can make again, and what belongs to this machine.
+index.db*
+.lock
+*.partial
+*.new
+notes/.ricordo.lock
+notes/.new-*
+notes/.aside-*
+"""
+
+
+def _write_gitignore(folder: Path) -> None:
+    """Keep the index and the lock out of git, unless the user has rules of their own."""
+    with suppress(OSError):
+        path = folder / ".gitignore"
+        if not path.exists():
+            path.write_text(_GITIGNORE, encoding="utf-8")
+
+
 def _check_is_ours(folder: Path) -> None:
     """Raise InvalidError if the folder contains only files of other programs, or one of its files is a link."""
     linked = sorted(path for path in folder.iterdir() if path.name in {*FILES, PEOPLE} and path.is_symlink())
     if linked:  # a rewrite would replace the link, and leave erased text in the file it leads to
         raise InvalidError(f"location: {linked[0]} is a link", hint="link the whole folder, not single files of it")
     names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
-    if names and not names & {*FILES, PEOPLE, INDEX}:
+    if names and not names & {*FILES, PEOPLE, INDEX, NOTES}:
         raise InvalidError(
             f"location: {folder} contains files of other programs", hint="give an empty folder, or the path of a file"
         )

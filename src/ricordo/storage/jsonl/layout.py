@@ -42,6 +42,9 @@ RESERVED: Final = frozenset(("kind", "row", "commit", "seal", "sum", "removed", 
 
 INDEX: Final = "index.db"
 
+NOTES: Final = "notes"
+"""A folder of Markdown notes beside the files. A memory keeps it in step; the store leaves it alone."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:

@@ -1,0 +1,218 @@
+"""The text of a note: which of its lines are facts, what each one says, and how a fact is written as a line.
+
+A fact is an item of a list, or a line of plain text. Headings, front matter, code, tables, quotes and comments are not.
+A line may end in a mark, a block id of Obsidian: `^` and 12 hexadecimal digits. It says which memory the line is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from ricordo.model import Node
+
+_MARK_BYTES = 6
+_MARK = re.compile(r"(?:^|\s)\^([0-9a-f]{12})\s*$")
+_ITEM = re.compile(r"(\s*(?:[-*+]|\d{1,9}[.)])\s+)(?:\[([ xX])\]\s+)?(?=\S)")
+_LINK = re.compile(r"(?<![\\!])\[\[([^\[\]|#^]+)(?:[#^][^\[\]|]*)?(?:\|([^\[\]]+))?\]\]")
+_TAG = re.compile(r"(?<![\\\w/#&])#([^\W\d_][\w/-]*)")
+_TRAILING_TAGS = re.compile(r"(?:\s+(?<!\\)#[^\W\d_][\w/-]*)+\s*$")
+_FENCE = re.compile(r"\s*(```|~~~)")
+_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
+# What begins so is no fact: headings, quotes, tables, markup, rules, embeds, fields of plugins, marks of conflicts.
+_OTHER = re.compile(r"\s*(#{1,6}\s|[>|<]|%%|!\[|\[[^\]]*\]:|([-*_=])(\s*\2){2,}\s*$|\^\w|[\w -]{1,40}::)")
+_CONFLICT = re.compile(r"^(<{7}|>{7}|\|{7}) |^={7}$", re.MULTILINE)
+_FIELD = re.compile(r"([\w -]+):\s*(.*)$")
+
+
+def mark_of(id: str) -> str:
+    """Return the mark of a memory, made from its id: ids may hold what a block id of Obsidian may not."""
+    return blake2b(id.encode("utf-8", "replace"), digest_size=_MARK_BYTES).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A fact in a note.
+
+    Attributes:
+        first, end: its lines, the end excluded, counted from 0.
+        prefix: what stands before its text: the bullet and the box of a task.
+        is_done: whether the box of a task is ticked; None for what is not a task.
+        heading: the heading above it, "" without one.
+    """
+
+    first: int
+    end: int
+    prefix: str
+    text: str
+    about: tuple[str, ...]
+    tags: tuple[str, ...]
+    is_done: bool | None
+    mark: str | None
+    heading: str
+
+    @property
+    def hash(self) -> str:
+        """What the line says, without its mark and its place."""
+        return _hash(self.text, self.tags, self.is_done, self.about)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A parsed note: its lines without newlines, its facts, and the fields of its front matter."""
+
+    lines: tuple[str, ...]
+    items: tuple[Item, ...]
+    fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    conflict: int | None = None
+    """The number of the first line with a mark of a git conflict, counted from 1; 0 if the note cannot be read."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether its facts are read: `ricordo: false` in the front matter keeps a note out of the memory."""
+        return self.fields.get("ricordo", ("",))[0].lower() not in ("false", "no")
+
+
+def parse(text: str) -> Note:
+    """Read a note."""
+    lines = tuple(text.split("\n"))
+    if found := _CONFLICT.search(text):
+        return Note(lines=lines, items=(), conflict=text.count("\n", 0, found.start()) + 1)
+    fields, start = _front_matter(lines)
+    return Note(lines=lines, items=tuple(_items(lines, start)), fields=fields)
+
+
+def _front_matter(lines: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], int]:
+    """Return the fields between two lines of dashes at the top, and the first line after them."""
+    if not lines or lines[0].strip() != "---" or "---" not in [line.strip() for line in lines[1:]]:
+        return {}, 0
+    end = next(at for at, line in enumerate(lines) if at and line.strip() == "---")
+    fields: dict[str, tuple[str, ...]] = {}
+    name = ""
+    for line in lines[1:end]:
+        if found := _FIELD.match(line):
+            name = found[1].strip().lower()
+            fields[name] = _values(found[2])
+        elif name and line.strip().startswith("- "):
+            fields[name] = (*fields[name], *_values(line.strip()[2:]))
+    return fields, end + 1
+
+
+def _values(text: str) -> tuple[str, ...]:
+    """Return one value, or those of a list in brackets."""
+    inner = text.strip()
+    parts = inner[1:-1].split(",") if inner.startswith("[") and not inner.startswith("[[") else [inner]
+    stripped = (part.strip().strip("\"'") for part in parts)
+    return tuple(re.sub(r"^\[\[(.*)\]\]$", r"\1", part) for part in stripped if part)
+
+
+def _items(lines: Sequence[str], start: int) -> Iterator[Item]:
+    heading, fence, in_comment, at = "", "", False, start
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        if found := _FENCE.match(line):
+            fence = "" if fence == found[1] else fence or found[1]
+        elif fence:
+            continue
+        elif line.count("%%") % 2:
+            in_comment = not in_comment
+        elif in_comment or not line.strip():
+            continue
+        elif found := _HEADING.match(line):
+            heading = plain(found[2])[0]
+        elif not _OTHER.match(line):
+            end = at
+            bullet = _ITEM.match(line)
+            while bullet and end < len(lines) and _continues(lines[end]):
+                end += 1
+            yield _item(lines, at - 1, end, heading)
+            at = end
+
+
+def _continues(line: str) -> bool:
+    """Return whether a line goes on with the item above it: it is indented, and is no item itself."""
+    return line.startswith(("  ", "\t")) and bool(line.strip()) and not _ITEM.match(line) and not _OTHER.match(line)
+
+
+def _item(lines: Sequence[str], first: int, end: int, heading: str) -> Item:
+    bullet = _ITEM.match(lines[first])
+    prefix = bullet[0] if bullet else ""
+    whole = "\n".join([lines[first][len(prefix) :], *(line.strip() for line in lines[first + 1 : end])])
+    found = _MARK.search(whole)
+    text, about, tags = plain(whole[: found.start()] if found else whole)
+    return Item(
+        first=first,
+        end=end,
+        prefix=prefix,
+        text=text,
+        about=about,
+        tags=tags,
+        is_done=bullet[2] in ("x", "X") if bullet and bullet[2] else None,
+        mark=found[1] if found else None,
+        heading=heading,
+    )
+
+
+def plain(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Return a text without its markup, the names that it links to, and its tags. Tags at its end are not text."""
+    about = tuple(dict.fromkeys(found[1].strip() for found in _LINK.finditer(text)))
+    tags = tuple(dict.fromkeys(found[1] for found in _TAG.finditer(text)))
+    body = _TRAILING_TAGS.sub("", text) if _TRAILING_TAGS.sub("", text).strip() else text
+    body = _LINK.sub(lambda found: (found[2] or found[1]).strip(), body)
+    body = _TAG.sub(lambda found: found[1], body)
+    return body.replace("\\#", "#").replace("\\[[", "[[").strip(), about, tags
+
+
+def written(node: Node, *, prefix: str = "- ", stem: str = "", mark: str | None = None) -> str:
+    """Return a memory as an item, of several lines if its text has several.
+
+    Args:
+        prefix: what the line has had before its text so far.
+        stem: the name of the note, which is not linked to in itself.
+    """
+    body = _escaped(node.content)
+    for name in node.about:
+        if name.casefold() != stem.casefold():
+            body = re.sub(rf"(?<![\w\[]){re.escape(_escaped(name))}(?!\w)", f"[[{name}]]", body, count=1)
+    tags = "".join(f" #{as_tag(tag)}" for tag in node.tags if as_tag(tag))
+    is_done = done(node)
+    if is_done is not None:
+        bullet = re.sub(r"\[[ xX]\]\s+$", "", prefix) or "- "
+        prefix = f"{bullet}[{'x' if is_done else ' '}] "
+    lines = [line.strip() for line in body.split("\n") if line.strip()]
+    indent = " " * (len(prefix) - len(prefix.lstrip()) + 2)
+    return f"{prefix}{f'{chr(10)}{indent}'.join(lines)}{tags} ^{mark or mark_of(node.id)}"
+
+
+def done(node: Node) -> bool | None:
+    """Return whether a task is done; None for what is no task."""
+    return bool(node.attributes.get("done")) if node.category == "task" else None
+
+
+def state_of(node: Node) -> str:
+    """Return a hash of what a line would say of a memory."""
+    return _hash(node.content, node.tags, done(node), ())
+
+
+def says(item: Item, node: Node) -> bool:
+    """Return whether a line says what the memory says."""
+    mine = " ".join(item.text.split()), {tag.casefold() for tag in item.tags}, bool(item.is_done)
+    return mine == (" ".join(node.content.split()), {as_tag(tag).casefold() for tag in node.tags}, bool(done(node)))
+
+
+def _hash(text: str, tags: Sequence[str], is_done: bool | None, about: Sequence[str]) -> str:
+    said = "\x1f".join([" ".join(text.split()), *sorted(tags), str(is_done), *sorted(about)])
+    return blake2b(said.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _escaped(text: str) -> str:
+    """Escape what would be read as a tag or a link."""
+    return _TAG.sub(r"\\#\1", text).replace("[[", "\\[[")
+
+
+def as_tag(tag: str) -> str:
+    """Return a tag as Obsidian writes it: without spaces and marks."""
+    return re.sub(r"[^\w/-]+", "-", tag).strip("-")

@@ -1,0 +1,745 @@
+"""Notes: the knowledge of a folder store as Markdown files that people read and edit, in step with the memory.
+
+A line written by hand becomes a memory where it stands, an edited one a correction, a deleted one is forgotten. What
+the memory learns, corrects and forgets otherwise is written into the notes. Decision 25 gives the reasons.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any, Protocol
+
+from ricordo.errors import NotFoundError, RicordoError
+from ricordo.model import Category, Commit, Explanation, Fact, Finding, Node, Page
+from ricordo.portability.note_text import Item, Note, as_tag, mark_of, parse, says, state_of, written
+from ricordo.text.analyzer import name_key
+from ricordo.text.entity_recognition import plainly_named
+from ricordo.text.people import people_named
+from ricordo.text.sentences import infer_category
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - other systems than POSIX
+    fcntl = None  # type: ignore[assignment]
+
+_log = logging.getLogger(__name__)
+
+_STATE, _LOCK, _OWNER, _ASIDE = ".ricordo.jsonl", ".ricordo.lock", ".ricordo.owner", ".aside-"
+_TYPES = ("semantic", "procedural", "opinion")
+_HEADINGS: Mapping[Category, str] = {
+    "preference": "Preferences",
+    "identity": "Identity",
+    "relationship": "Relationships",
+    "knowledge": "Knowledge",
+    "event": "Events",
+    "task": "Tasks",
+    "context": "Context",
+    "reflection": "Reflections",
+    "observation": "Observations",
+}
+"""The headings of a note, by the category of the facts below them."""
+_POLL_S = 0.5
+_BUSY_PART = 10  # at most this part of the time is spent on looking
+_SETTLED_NS = 300_000_000
+"""A file that was just changed may be half written: an editor empties it first."""
+_STALE_NS = 3_000_000_000
+"""An editor that saves so soon after we wrote had not read what we wrote: what it lacks was not deleted by hand."""
+_PATIENCE_S, _TRIES = 3.0, 60
+_MOST_LINES = 2_000
+_MANY, _LOT = 50, 100
+_ALIKE = 0.6
+
+
+class Knowledge(Protocol):
+    """What notes need of a memory: an open one of the owner of the notes."""
+
+    async def remember_many(self, *args: Any, **given: Any) -> Sequence[Node]: ...
+    async def correct(self, *args: Any, **given: Any) -> Node: ...
+    async def update(self, *args: Any, **given: Any) -> Node: ...
+    async def forget(self, *args: Any, **given: Any) -> None: ...
+    async def restore(self, *args: Any, **given: Any) -> Node: ...
+    async def get(self, *args: Any, **given: Any) -> Node: ...
+    async def explain(self, *args: Any, **given: Any) -> Explanation: ...
+    async def list(self, *args: Any, **given: Any) -> Page: ...
+    async def log(self, *args: Any, **given: Any) -> Sequence[Commit]: ...
+    async def entity(self, *args: Any, **given: Any) -> object: ...
+
+
+@dataclass(slots=True)
+class Entry:
+    """A line of a note whose memory is known.
+
+    Attributes:
+        said: the hash of the line as it was seen last.
+        state: the hash of the memory that the line was written from.
+        was: the id before the last correction, to which an undo may return.
+    """
+
+    mark: str
+    id: str
+    said: str
+    state: str
+    was: str = ""
+
+
+@dataclass(slots=True)
+class Seen:
+    """A note as it was seen last."""
+
+    stamp: tuple[int, int, int]
+    entries: list[Entry]
+
+
+@dataclass(slots=True)
+class Writing:
+    """What we wrote into a note lately: when, its entries before, and the marks of the lines that we added."""
+
+    at: int
+    before: dict[str, Entry]
+    added: frozenset[str]
+
+
+@dataclass(slots=True)
+class Changed:
+    """A note that was changed by hand: its content, and which memory each of its items is."""
+
+    data: bytes
+    note: Note
+    known: dict[int, Entry] = field(default_factory=dict)
+    """By the place of the item in the note."""
+
+
+class Notes:
+    """The notes of one folder, kept in step with one memory."""
+
+    def __init__(self, memory: Knowledge, folder: Path) -> None:
+        self._memory = memory
+        self._folder = folder
+        self._seen: dict[str, Seen] = {}
+        self._gone: dict[str, str] = {}  # mark to id, of lines that were deleted
+        self._state_stamp: tuple[int, int, int] | None = None
+        self._commit = -1
+        self._writings: dict[str, Writing] = {}
+        self._problems: dict[str, list[str]] = {}
+        self._conflicts: dict[str, int] = {}
+        self._names: dict[str, bool] = {}  # whether a heading is a known person or thing, in this sync
+        self._busy = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+
+    def belongs_to(self, owner: str) -> bool:
+        """Return whether the notes are an owner's: of the one who opened them first."""
+        path = self._folder / _OWNER
+        if not path.exists() and owner:
+            with contextlib.suppress(OSError):  # a read-only disk
+                path.write_text(owner + "\n", encoding="utf-8")
+        return path.exists() and path.read_text(encoding="utf-8").strip() == owner
+
+    async def start(self) -> None:
+        """Read what was changed by hand, and keep looking. Where that fails, the memory works without its notes."""
+        try:
+            await self.settle()
+        except (RicordoError, OSError) as error:
+            _log.warning("the notes in %s wait: %s", self._folder, error)
+        self._task = asyncio.create_task(self._keep_looking(), name="ricordo-notes")
+
+    async def close(self) -> None:
+        """Look once more, and stop."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        with contextlib.suppress(RicordoError, OSError):
+            await self.settle()
+
+    async def _keep_looking(self) -> None:
+        while True:
+            started = time.monotonic()
+            try:
+                await self.sync()
+            except (RicordoError, OSError) as error:  # a full disk or another process: try again soon
+                _log.warning("the notes in %s wait: %s", self._folder, error)
+            await asyncio.sleep(max(_POLL_S, _BUSY_PART * (time.monotonic() - started)))
+
+    async def settle(self) -> None:
+        """Bring notes and memory in step, also files that are being written right now."""
+        for _ in range(_TRIES):
+            if await self.sync():
+                return
+            await asyncio.sleep(_PATIENCE_S / _TRIES)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what `doctor` has to say about the notes."""
+        conflicts = [f"{name} line {line}" for name, line in sorted(self._conflicts.items()) if line]
+        problems = [f"{name}: {each}" for name, listed in sorted(self._problems.items()) for each in listed]
+        detail = f"{len(self._seen):,} notes"
+        if conflicts:
+            detail = f"git conflicts in {', '.join(conflicts[:5])}; these notes are left alone meanwhile"
+        elif problems:
+            detail = f"not used: {'; '.join(problems[:5])}"
+        remedy = "keep the lines you want in an editor, and delete the lines of <<<<<<<, ======= and >>>>>>>"
+        return (Finding(check="notes", ok=not conflicts, detail=detail, remedy=remedy if conflicts else ""),)
+
+    async def after_erasure(self) -> None:
+        """Take what was erased out of the notes, and out of what is kept about them."""
+        await self.settle()
+        async with self._busy:
+            await asyncio.to_thread(self._compact)
+
+    async def sync(self) -> bool:
+        """Take over what was changed by hand, then write what the memory changed. Return whether nothing is left."""
+        async with self._busy:
+            with _locked(self._folder / _LOCK) as is_ours:
+                return is_ours and await self._sync()
+
+    async def _sync(self) -> bool:
+        await asyncio.to_thread(self._recover)
+        stamps = await asyncio.to_thread(self._stamps)
+        self._load()
+        commits = await self._memory.log(1)
+        commit = commits[0].seq if commits else 0
+        altered = {name: stamp for name, stamp in stamps.items() if stamp != self._stamp(name)}
+        gone = [name for name in self._seen if name not in stamps]
+        if not altered and not gone and commit == self._commit:
+            return True
+        read = await asyncio.to_thread(self._read, altered)
+        waits = len(read) < len(altered)
+        self._commit = commit
+        self._names = {}
+        nodes = await self._nodes()
+        if not stamps and self._seen:  # all are gone: a folder that was moved or not mounted, nobody's wish to forget
+            _log.warning("%s holds no notes any more; they are written again", self._folder)
+            self._seen, gone = {}, []
+        if read or gone:
+            await self._take_over(read, [] if waits else gone, nodes)
+            commits = await self._memory.log(1)
+            self._commit = commits[0].seq if commits else 0
+            nodes = await self._nodes()
+        is_whole = await self._write(read, nodes)
+        if not is_whole:
+            self._commit = -1
+        return is_whole and not waits
+
+    # what is on disk
+
+    def _stamp(self, name: str) -> tuple[int, int, int] | None:
+        return self._seen[name].stamp if name in self._seen else None
+
+    def _stamps(self) -> dict[str, tuple[int, int, int]]:
+        found = {}
+        for path in self._folder.rglob("*.md"):
+            name = path.relative_to(self._folder).as_posix()
+            if not any(part.startswith(".") for part in Path(name).parts) and (stamp := _stamp_of(path)) is not None:
+                found[name] = stamp
+        return found
+
+    def _read(self, altered: Mapping[str, tuple[int, int, int]]) -> dict[str, Changed]:
+        """Return notes that were changed, without those that may still be half written."""
+        found = {}
+        for name, stamp in altered.items():
+            self._conflicts.pop(name, None)
+            self._problems.pop(name, None)
+            if 0 <= time.time_ns() - stamp[1] < _SETTLED_NS:
+                continue
+            try:
+                data = (self._folder / name).read_bytes()
+                note = parse(data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n"))
+            except OSError:
+                continue
+            except UnicodeDecodeError:
+                self._problems[name] = ["it is not UTF-8"]
+                note = Note(lines=(), items=(), conflict=0)
+            if _stamp_of(self._folder / name) == stamp:
+                if note.conflict is not None:
+                    self._conflicts[name] = note.conflict
+                found[name] = Changed(data, note)
+        return found
+
+    def _load(self) -> None:
+        """Read what was known of the notes, if another process has written it since."""
+        path = self._folder / _STATE
+        stamp = _stamp_of(path)
+        if stamp == self._state_stamp:
+            return
+        self._state_stamp, self._seen, self._gone = stamp, {}, {}
+        for raw in path.read_bytes().split(b"\n") if stamp else ():
+            with contextlib.suppress(ValueError, TypeError, KeyError):  # a torn last line
+                line = json.loads(raw)
+                if "gone" in line:
+                    self._gone.update(line["gone"])
+                elif line["stamp"] is None:
+                    self._seen.pop(line["file"], None)
+                else:
+                    entries = [Entry(*each) for each in line["lines"]]
+                    self._seen[line["file"]] = Seen(tuple(line["stamp"]), entries)
+        self._commit = -1
+
+    def _note(self, name: str, seen: Seen | None) -> None:
+        """Note how a file was seen last: durable before anything is concluded from it."""
+        if seen is None:
+            self._seen.pop(name, None)
+        else:
+            self._seen[name] = seen
+        lines = None if seen is None else [[e.mark, e.id, e.said, e.state, e.was] for e in seen.entries]
+        self._append({"file": name, "stamp": seen and seen.stamp, "lines": lines})
+
+    def _append(self, line: Mapping[str, Any]) -> None:
+        path = self._folder / _STATE
+        if path.exists() and path.stat().st_size > 1 << 20 and path.stat().st_size > 4 * self._size():
+            self._compact()
+        with path.open("ab") as file:
+            file.write(b"\n" + json.dumps(line, separators=(",", ":")).encode() + b"\n")
+        self._state_stamp = _stamp_of(path)
+
+    def _size(self) -> int:
+        return 200 * sum(1 + len(seen.entries) for seen in self._seen.values())
+
+    def _compact(self) -> None:
+        lines: list[Mapping[str, Any]] = [{"gone": self._gone}]
+        for name, seen in self._seen.items():
+            rows = [[e.mark, e.id, e.said, e.state, e.was] for e in seen.entries]
+            lines.append({"file": name, "stamp": seen.stamp, "lines": rows})
+        fresh = self._folder / f"{_STATE}.new"
+        fresh.write_bytes(b"".join(json.dumps(each, separators=(",", ":")).encode() + b"\n" for each in lines))
+        fresh.replace(self._folder / _STATE)
+
+    # from the notes into the memory
+
+    async def _nodes(self) -> dict[str, Node]:
+        """Return all live knowledge by id."""
+        found: dict[str, Node] = {}
+        for kind in _TYPES:
+            cursor = None
+            while True:
+                page = await self._memory.list(type=kind, limit=1_000, cursor=cursor)
+                found.update((node.id, node) for node in page.nodes if not node.chat and node.category != "summary")
+                if (cursor := page.cursor) is None:
+                    break
+        return found
+
+    async def _take_over(self, read: Mapping[str, Changed], gone: Sequence[str], nodes: Mapping[str, Node]) -> None:
+        """Make memories of what was written, corrections of what was edited, and forget what was deleted by hand."""
+        known = {entry.mark: entry for seen in self._seen.values() for entry in seen.entries}
+        by_mark = {mark_of(id): id for id in nodes}
+        elsewhere = [e.mark for name, seen in self._seen.items() if name not in {*read, *gone} for e in seen.entries]
+        present = Counter(elsewhere)
+        for name, changed in read.items():
+            if changed.note.conflict is not None:
+                present.update(entry.mark for entry in self._entries(name))
+            present.update(item.mark for item in changed.note.items if item.mark)
+        missing = {
+            name: [entry for entry in self._entries(name) if not present[entry.mark] and entry.id in nodes]
+            for name in [*read, *gone]
+        }
+        fresh: list[tuple[str, Changed, int]] = []
+        for name, changed in read.items():
+            if changed.note.conflict is None and changed.note.is_ours:
+                fresh += await self._take_over_note(name, changed, known, by_mark, nodes, present, missing)
+        await self._take_new(fresh)
+        for name in [*read, *gone]:
+            writing = self._writings.get(name)
+            stamp = read[name].data and _stamp_of(self._folder / name) if name in read else None
+            is_stale = writing is not None and stamp is not None and stamp[1] - writing.at < _STALE_NS
+            for entry in self._entries(name):
+                if present[entry.mark] or entry.id not in nodes:
+                    continue
+                if is_stale and writing is not None and entry.mark in writing.added:
+                    continue  # it is written again
+                self._gone[entry.mark] = entry.id
+                self._append({"gone": {entry.mark: entry.id}})
+                with contextlib.suppress(NotFoundError):
+                    await self._memory.forget(entry.id, reason=f"deleted from {name}")
+        for name in gone:
+            self._note(name, None)
+
+    def _entries(self, name: str) -> list[Entry]:
+        return self._seen[name].entries if name in self._seen else []
+
+    async def _take_over_note(
+        self,
+        name: str,
+        changed: Changed,
+        known: Mapping[str, Entry],
+        by_mark: Mapping[str, str],
+        nodes: Mapping[str, Node],
+        present: Counter[str],
+        missing: Mapping[str, list[Entry]],
+    ) -> list[tuple[str, Changed, int]]:
+        """Take over the edited lines of a note; return the new ones."""
+        writing = self._writings.get(name)
+        stamp = _stamp_of(self._folder / name)
+        is_stale = writing is not None and stamp is not None and stamp[1] - writing.at < _STALE_NS
+        fresh: list[int] = []
+        for place, item in enumerate(changed.note.items):
+            entry = known.get(item.mark or "")
+            if entry is None and item.mark and (id := by_mark.get(item.mark) or self._gone.get(item.mark)):
+                entry = Entry(item.mark, id, "", "")
+            if entry is not None and present[item.mark or ""] > 1 and item.hash != entry.said:
+                entry = None  # an edited copy is a fact of its own
+            elif entry is None and (entry := _same(item, name, missing, nodes)) is not None:
+                present[entry.mark] += 1
+            before = writing.before.get(item.mark or "") if is_stale and writing else None
+            was_ours = before is not None and item.hash == before.said
+            if entry is None:
+                fresh.append(place)
+                continue
+            try:
+                entry = await self._taken(name, changed.note, item, entry, nodes, is_untouched=was_ours)
+            except RicordoError as error:
+                self._problems.setdefault(name, []).append(f"line {item.first + 1}: {error.message}")
+                continue
+            if entry is not None:
+                changed.known[place] = entry
+        return [(name, changed, place) for place in fresh]
+
+    async def _take_new(self, fresh: Sequence[tuple[str, Changed, int]]) -> None:
+        """Remember new lines: a few as one commit each, so that each can be undone; many in lots."""
+        size = _LOT if len(fresh) > _MANY else 1
+        for start in range(0, len(fresh), size):
+            lot = fresh[start : start + size]
+            try:
+                await self._take_lot(lot)
+            except RicordoError:  # one line is refused: the others are not
+                for each in lot:
+                    try:
+                        await self._take_lot([each])
+                    except RicordoError as error:
+                        name, changed, place = each
+                        line = changed.note.items[place].first + 1
+                        self._problems.setdefault(name, []).append(f"line {line}: {error.message}")
+
+    async def _take_lot(self, lot: Sequence[tuple[str, Changed, int]]) -> None:
+        facts = [await self._fact(name, changed.note, changed.note.items[place]) for name, changed, place in lot]
+        stored = await self._memory.remember_many(facts)
+        for (_, changed, place), node in zip(lot, stored, strict=True):
+            if node.id:
+                item = changed.note.items[place]
+                changed.known[place] = Entry(mark_of(node.id), node.id, item.hash, "")
+
+    async def _taken(
+        self, name: str, note: Note, item: Item, entry: Entry, nodes: Mapping[str, Node], *, is_untouched: bool
+    ) -> Entry | None:
+        """Make the memory say what a line says. Return the entry of the line; None if it stands for no memory."""
+        if item.hash == entry.said or is_untouched:
+            return Entry(entry.mark, entry.id, item.hash, entry.state, entry.was)
+        found = nodes.get(entry.id) or await self._last(entry.id)
+        if found is None or not found.is_live:
+            if found is not None and says(item, found):  # the line was put back
+                node = await self._memory.restore(found.id)
+                self._gone.pop(entry.mark, None)
+                return Entry(entry.mark, node.id, item.hash, state_of(node))
+            (node,) = await self._memory.remember_many([await self._fact(name, note, item)])
+            return Entry(mark_of(node.id), node.id, item.hash, "") if node.id else None
+        if says(item, found):
+            return Entry(entry.mark, found.id, item.hash, state_of(found), entry.was)
+        fresh = await self._edited(item, found)
+        return Entry(entry.mark, fresh.id, item.hash, "", found.id if fresh.id != found.id else entry.was)
+
+    async def _edited(self, item: Item, node: Node) -> Node:
+        """Correct a memory by an edited line; a box that was ticked or a tag changes it in place."""
+        fresh = node
+        if " ".join(item.text.split()) != " ".join(node.content.split()) and item.text:
+            fresh = await self._memory.correct(node.id, item.text)
+        kept = {as_tag(tag).casefold(): tag for tag in node.tags}
+        tags = [kept.get(tag.casefold(), tag) for tag in item.tags]
+        if {*tags} != {*fresh.tags}:
+            fresh = await self._memory.update(fresh.id, tags=tags)
+        if item.is_done is not None and item.is_done != bool(fresh.attributes.get("done")):
+            fresh = await self._memory.update(fresh.id, attributes={**fresh.attributes, "done": item.is_done})
+        return fresh
+
+    async def _fact(self, name: str, note: Note, item: Item) -> Fact:
+        category = "task" if item.is_done is not None else infer_category(item.text)
+        if category == "knowledge":  # the text does not tell; the heading may
+            category = next((key for key, title in _HEADINGS.items() if title == item.heading), category)
+        about = item.about or await self._subjects(name, note, item)
+        tags = [*item.tags, *note.fields.get("tags", ())]
+        return Fact(
+            content=item.text,
+            about=about,
+            tags=list(dict.fromkeys(tags)),
+            category=category,
+            attributes={"done": True} if item.is_done else None,
+        )
+
+    async def _subjects(self, name: str, note: Note, item: Item) -> tuple[str, ...]:
+        """Return whom a line is about by its place: the heading above it, the front matter, or the name of the note.
+        A line that names somebody else is about whom it names.
+        """
+        people = [each.name for each in plainly_named([item.text]) if each.type == "person"]
+        named = {name_key(each) for each in (*people, *(person.name for person in people_named(item.text)))}
+        heading = item.heading if item.heading not in _HEADINGS.values() else ""
+        candidates = [(heading,), note.fields.get("about", ()), (Path(name).stem,)]
+        for place, subjects in enumerate(candidates):
+            known = [each for each in subjects if place == 1 or await self._is_known(each)]
+            if known:
+                return tuple(known) if not named or named & {name_key(each) for each in known} else ()
+        return ()
+
+    async def _is_known(self, name: str) -> bool:
+        if name not in self._names:
+            try:
+                await self._memory.entity(name)
+                self._names[name] = True
+            except RicordoError:
+                self._names[name] = False
+        return self._names[name]
+
+    async def _last(self, id: str) -> Node | None:
+        """Return the memory of an id, or the one that replaced it; None if it was undone or erased."""
+        try:
+            node = await self._memory.get(id)
+            for _ in range(100):
+                if node.closed_reason != "superseded":
+                    return node
+                later = (await self._memory.explain(node.id)).superseded_by
+                if not later:
+                    return node
+                node = later[-1]
+        except NotFoundError:
+            return None
+        return node
+
+    # from the memory into the notes
+
+    async def _write(self, read: Mapping[str, Changed], nodes: Mapping[str, Node]) -> bool:
+        """Write what the memory says into the notes. Return whether all could be written."""
+        placed = {changed.known[at].id for changed in read.values() for at in changed.known}
+        held = set(self._conflicts)
+        there = [seen for name, seen in self._seen.items() if name not in read or name in held]
+        placed |= {entry.id for seen in there for entry in seen.entries}
+        is_whole = True
+        stale: dict[str, list[Entry]] = {}
+        for name, seen in self._seen.items():
+            if name not in read and name not in held:
+                stale[name] = [e for e in seen.entries if e.id not in nodes or state_of(nodes[e.id]) != e.state]
+        for name in [*read, *(name for name, entries in stale.items() if entries)]:
+            if name in held:
+                self._note(name, Seen(self._stamps_of(name), self._entries(name)))
+                continue
+            is_whole &= await self._rewrite(name, read.get(name), nodes, placed)
+        fresh = [node for node in nodes.values() if node.id not in placed]
+        for name, group in self._places(fresh).items():
+            is_whole &= await asyncio.to_thread(self._add, name, group)
+        return is_whole
+
+    def _stamps_of(self, name: str) -> tuple[int, int, int]:
+        return _stamp_of(self._folder / name) or (0, 0, 0)
+
+    async def _rewrite(self, name: str, changed: Changed | None, nodes: Mapping[str, Node], placed: set[str]) -> bool:
+        """Rewrite the lines of a note whose memories say something else, and keep every other line as it is."""
+        if changed is None:
+            data = await asyncio.to_thread(_bytes_of, self._folder / name)
+            if data is None or _stamp_of(self._folder / name) != self._stamp(name):
+                return False
+            changed = Changed(data, parse(data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")))
+            by_mark = {entry.mark: entry for entry in self._entries(name)}
+            items = enumerate(changed.note.items)
+            changed.known = {at: by_mark[item.mark] for at, item in items if item.mark and item.mark in by_mark}
+        lines: list[str | None] = list(changed.note.lines)
+        entries: list[Entry] = []
+        for at, entry in changed.known.items():
+            item = changed.note.items[at]
+            node = nodes.get(entry.id) or await self._replacement(entry, nodes, placed)
+            if node is None:
+                lines[item.first : item.end] = [None] * (item.end - item.first)
+                continue
+            placed.add(node.id)
+            mark = mark_of(node.id)
+            state = state_of(node)
+            if not says(item, node):
+                text = written(node, prefix=item.prefix or "- ", stem=Path(name).stem)
+            elif item.mark != mark:
+                body = "\n".join(changed.note.lines[item.first : item.end])
+                text = re.sub(r"\s*\^[0-9a-f]{12}\s*$", "", body).rstrip() + f" ^{mark}"
+            else:
+                entries.append(Entry(mark, node.id, item.hash, state, entry.was))
+                continue
+            (fresh,) = parse(text).items or (item,)
+            lines[item.first : item.end] = [text] + [None] * (item.end - item.first - 1)
+            entries.append(Entry(mark, node.id, fresh.hash, state, entry.was))
+        whole = None
+        if lines != list(changed.note.lines):
+            whole = "\n".join(line for line in lines if line is not None)
+        return await asyncio.to_thread(self._replace, name, changed.data, whole, entries)
+
+    async def _replacement(self, entry: Entry, nodes: Mapping[str, Node], placed: set[str]) -> Node | None:
+        """Return the memory that stands for a line now: what replaced its own, or what an undo brought back."""
+        last = await self._last(entry.id)
+        found = nodes.get(last.id if last is not None else entry.was)
+        return None if found is None or found.id in placed else found
+
+    def _places(self, fresh: Sequence[Node]) -> dict[str, list[Node]]:
+        """Return the notes of new memories: of whom or what each is about, or one for the owner."""
+        found: dict[str, list[Node]] = {}
+        for node in sorted(fresh, key=lambda node: (node.event_time, node.id)):
+            stem = re.sub(r'[\\/:*?"<>|#^\[\]\x00-\x1f.]+', " ", node.about[0]).strip()[:80] if node.about else ""
+            stem, number = stem or "Me", 1
+            name = f"{stem}.md"
+            while len(self._entries(name)) + len(found.get(name, ())) >= _MOST_LINES or name in self._conflicts:
+                number += 1
+                name = f"{stem} {number}.md"
+            found.setdefault(name, []).append(node)
+        return found
+
+    def _add(self, name: str, nodes: Sequence[Node]) -> bool:
+        """Write new memories into a note, each below the heading of its category."""
+        path = self._folder / name
+        data = _bytes_of(path)
+        if data is not None and (name not in self._seen or _stamp_of(path) != self._stamp(name)):
+            return False  # it was changed just now: the next look reads it first
+        stem = Path(name).stem
+        text = (data or b"").decode("utf-8", "replace").replace("\r\n", "\n")
+        lines = text.rstrip("\n").split("\n") if text.strip() else _beginning(stem, nodes)
+        entries = list(self._entries(name))
+        for node in nodes:
+            line = written(node, stem=stem)
+            lines = _inserted(lines, f"## {_HEADINGS[node.category or 'knowledge']}", line)
+            (item,) = parse(line).items or (None,)
+            entries.append(Entry(mark_of(node.id), node.id, item.hash if item else "", state_of(node)))
+        added = frozenset(mark_of(node.id) for node in nodes)
+        return self._replace(name, data, "\n".join(lines) + "\n", entries, added=added)
+
+    def _replace(
+        self,
+        name: str,
+        before: bytes | None,
+        text: str | None,
+        entries: list[Entry],
+        *,
+        added: frozenset[str] = frozenset(),
+    ) -> bool:
+        """Replace a note if it still is what was read, and note its entries after it is on disk.
+
+        Args:
+            text: the new text; None if it stays.
+            added: the marks of lines that no editor can have read before.
+        """
+        path = self._folder / name
+        data = before if text is None else text.encode("utf-8", "replace")
+        if text is not None and data is not None and before is not None and b"\r\n" in before:
+            data = data.replace(b"\n", b"\r\n")
+        if data != before and data is not None:
+            if not _swap(path, before, data):
+                return False
+            old = {entry.mark: entry for entry in self._entries(name)}
+            self._writings[name] = Writing(time.time_ns(), old, added)
+        self._note(name, Seen(self._stamps_of(name), entries))
+        return True
+
+    def _recover(self) -> None:
+        """Put back what a killed process had moved aside."""
+        for aside in self._folder.rglob(f"{_ASIDE}*"):
+            path = aside.with_name(aside.name.removeprefix(_ASIDE))
+            if not path.exists():
+                aside.rename(path)
+            else:
+                aside.unlink()
+
+
+def _same(item: Item, name: str, missing: Mapping[str, list[Entry]], nodes: Mapping[str, Node]) -> Entry | None:
+    """Take the entry that a line without a mark stands for out of those whose lines are missing: the line lost its
+    mark, or was typed again.
+    """
+    for entries in missing.values():
+        for entry in entries:
+            if item.hash == entry.said:
+                entries.remove(entry)
+                return entry
+    own = missing[name]
+    best = max(own, key=lambda entry: _likeness(item, nodes[entry.id]), default=None)
+    if best is None or _likeness(item, nodes[best.id]) < _ALIKE:
+        return None
+    own.remove(best)
+    return best
+
+
+def _likeness(item: Item, node: Node) -> float:
+    return SequenceMatcher(None, item.text[:500], node.content[:500], autojunk=False).ratio()
+
+
+def _beginning(stem: str, nodes: Sequence[Node]) -> list[str]:
+    """Return the first lines of a new note."""
+    about = next((node.about[0] for node in nodes if node.about), "")
+    front = ["---", f'about: "{about}"', "---"] if about else []
+    return [*front, f"# {about or stem}"]
+
+
+def _inserted(lines: list[str], heading: str, text: str) -> list[str]:
+    """Return the lines with one more at the end of the section of a heading, which is added if it is missing."""
+    if heading not in lines:
+        return [*lines, "", heading, text]
+    at = lines.index(heading) + 1
+    while at < len(lines) and not lines[at].startswith("#"):
+        at += 1
+    while not lines[at - 1].strip():
+        at -= 1
+    return [*lines[:at], text, *lines[at:]]
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _stamp_of(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def _swap(path: Path, before: bytes | None, data: bytes) -> bool:
+    """Replace a file if it holds what was read, so that nothing an editor saves meanwhile is lost."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh, aside = path.with_name(f".new-{path.name}"), path.with_name(f"{_ASIDE}{path.name}")
+    fresh.unlink(missing_ok=True)
+    mode = path.stat().st_mode & 0o777 if before is not None and path.exists() else 0o600
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        if before is not None:
+            path.rename(aside)
+            if aside.read_bytes() != before:
+                with contextlib.suppress(FileExistsError):  # else an editor wrote a newer one meanwhile
+                    os.link(aside, path)
+                return False
+        try:
+            os.link(fresh, path)  # unlike a rename, it does not replace what an editor has just written
+        except FileExistsError:
+            return False
+        return True
+    except FileNotFoundError:  # it was deleted meanwhile
+        return False
+    finally:
+        aside.unlink(missing_ok=True)
+        fresh.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[bool]:
+    """Provide whether this process may work on the notes; another one may be at it."""
+    if fcntl is None or not path.parent.is_dir():  # pragma: no cover - other systems than POSIX
+        yield path.parent.is_dir()
+        return
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True

@@ -1,0 +1,280 @@
+"""Notes of a folder store: Markdown that people edit and the memory writes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from tests.flows import note_edits
+
+from ricordo import Memory, Settings
+from ricordo.portability.note_text import parse
+
+PROCESS = Settings(durability="process")
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    (tmp_path / "vault/notes").mkdir(parents=True)
+    return tmp_path / "vault"
+
+
+@asynccontextmanager
+async def opened(vault: Path) -> AsyncIterator[Memory]:
+    async with Memory.open(f"{vault}/", embedder=None, settings=PROCESS) as memory:
+        yield memory
+
+
+async def contents(memory: Memory) -> list[str]:
+    return sorted(node.content for node in (await memory.list(limit=1_000)).nodes)
+
+
+def write(vault: Path, name: str, text: str) -> Path:
+    path = vault / "notes" / name
+    path.write_text(text, "utf-8")
+    return path
+
+
+def text_of(vault: Path) -> str:
+    return "\n".join(path.read_text("utf-8") for path in sorted((vault / "notes").rglob("[!.]*.md")))
+
+
+async def test_what_is_remembered_stands_in_the_note_of_its_subject(vault: Path) -> None:
+    async with opened(vault) as memory:
+        await memory.remember("Anna likes tea", about=["Anna"], tags=["drinks"])
+        await memory.remember("Buy milk", category="task")
+    anna = (vault / "notes/Anna.md").read_text("utf-8")
+    assert "\n- Anna likes tea #drinks ^" in anna
+    assert 'about: "Anna"' in anna
+    assert "\n- [ ] Buy milk ^" in (vault / "notes/Me.md").read_text("utf-8")
+    assert "index.db*" in (vault / ".gitignore").read_text("utf-8")
+
+
+async def test_a_hand_written_line_is_adopted_in_place_and_never_doubled(vault: Path) -> None:
+    path = write(
+        vault, "Trip.md", "# Trip\n\nSome prose > that stays\n\n* Bob plays [[Chess|chess]] #games\n- [x] Buy a map\n"
+    )
+    for _ in range(3):
+        async with opened(vault) as memory:
+            nodes = {node.content: node for node in (await memory.list()).nodes}
+            assert sorted(nodes) == ["Bob plays chess", "Buy a map", "Some prose > that stays"]
+            assert "Chess" in nodes["Bob plays chess"].about
+            assert nodes["Bob plays chess"].tags == ("games",)
+            assert nodes["Buy a map"].category == "task"
+            assert nodes["Buy a map"].attributes["done"] is True
+    lines = path.read_text("utf-8").split("\n")
+    assert lines[0] == "# Trip"
+    assert lines[4].startswith("* Bob plays [[Chess|chess]] #games ^")
+    assert lines[5].startswith("- [x] Buy a map ^")
+
+
+async def test_an_edit_is_a_correction_and_can_be_undone(vault: Path) -> None:
+    async with opened(vault) as memory:
+        node = await memory.remember("Anna likes tea", about=["Anna"])
+    path = vault / "notes/Anna.md"
+    path.write_text(path.read_text("utf-8").replace("likes tea", "likes cocoa"), "utf-8")
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["Anna likes cocoa"]
+        assert (await memory.get(node.id)).closed_reason == "superseded"
+        await memory.undo((await memory.log())[0].seq)
+        await memory.settle()
+        assert await contents(memory) == ["Anna likes tea"]
+        assert path.read_text("utf-8").count("- Anna likes tea ^") == 1
+        assert "cocoa" not in path.read_text("utf-8")
+
+
+async def test_a_deleted_line_is_forgotten_and_comes_back_when_it_is_put_back(vault: Path) -> None:
+    async with opened(vault) as memory:
+        node = await memory.remember("Anna likes tea", about=["Anna"])
+        await memory.remember("Anna plays chess", about=["Anna"])
+    path = vault / "notes/Anna.md"
+    whole = path.read_text("utf-8")
+    path.write_text("\n".join(line for line in whole.split("\n") if "tea" not in line), "utf-8")
+    await asyncio.sleep(0.35)
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["Anna plays chess"]
+        assert (await memory.get(node.id)).closed_reason == "forgotten"
+        path.write_text(whole, "utf-8")
+        await memory.settle()
+        assert await contents(memory) == ["Anna likes tea", "Anna plays chess"]
+        assert (await memory.get(node.id)).is_live
+
+
+async def test_what_the_memory_changes_is_written_where_the_line_stands(vault: Path) -> None:
+    write(vault, "Anna.md", "# Anna\n\n- Anna likes tea\n\nlast words stay here\n")
+    async with opened(vault) as memory:
+        (tea,) = (node for node in (await memory.list()).nodes if "tea" in node.content)
+        cocoa = await memory.correct(tea.id, "Anna likes cocoa")
+        await memory.settle()
+        lines = (vault / "notes/Anna.md").read_text("utf-8").split("\n")
+        assert lines[2].startswith("- Anna likes cocoa ^")
+        await memory.forget(cocoa.id)
+        await memory.settle()
+        assert "cocoa" not in text_of(vault)
+        assert "last words stay here" in text_of(vault)
+
+
+async def test_erased_text_leaves_the_notes(vault: Path) -> None:
+    write(vault, "Anna.md", "- Anna hides the zyzzyva key\n- Anna likes tea\n")
+    async with opened(vault) as memory:
+        (node,) = (node for node in (await memory.list()).nodes if "zyzzyva" in node.content)
+        report = await memory.erase(id=node.id)
+        assert any("notes" in each for each in report.out_of_reach)
+        assert await contents(memory) == ["Anna likes tea"]
+    for path in vault.rglob("*"):
+        assert not path.is_file() or b"zyzzyva" not in path.read_bytes(), path
+
+
+async def test_a_git_conflict_is_shown_and_what_is_kept_counts(vault: Path) -> None:
+    async with opened(vault) as memory:
+        await memory.remember("Anna likes tea", about=["Anna"])
+    path = vault / "notes/Anna.md"
+    whole = path.read_text("utf-8")
+    line = next(each for each in whole.split("\n") if "tea" in each)
+    mark = line[line.index(" ^") :]
+    theirs = f"<<<<<<< HEAD\n- Anna likes cocoa{mark}\n=======\n- Anna likes coffee{mark}\n>>>>>>> other"
+    path.write_text(whole.replace(line, theirs), "utf-8")
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["Anna likes tea"]
+        finding = next(each for each in (await memory.doctor()).findings if each.check == "notes")
+        assert not finding.ok
+        assert "Anna.md line " in finding.detail
+        await memory.remember("Anna has a cat", about=["Anna"])
+        await memory.settle()
+        assert "<<<<<<< HEAD" in path.read_text("utf-8")
+        path.write_text(whole.replace(line, f"- Anna likes coffee{mark}"), "utf-8")
+        await asyncio.sleep(0.4)
+        await memory.settle()
+        assert await contents(memory) == ["Anna has a cat", "Anna likes coffee"]
+        assert (await memory.doctor()).ok
+
+
+async def test_copies_renames_and_lost_marks_double_nothing(vault: Path) -> None:
+    path = write(vault, "Shelf.md", "- The lamp is green\n- The box is heavy\n")
+    async with opened(vault) as memory:
+        pass
+    text = path.read_text("utf-8")
+    write(vault, "Copy.md", text.split("\n")[0] + "\n")
+    path.rename(path.with_name("Renamed.md"))
+    renamed = path.with_name("Renamed.md")
+    renamed.write_text(text.replace(text.split(" ^")[-1].strip(), "").replace(" ^\n", "\n"), "utf-8")
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["The box is heavy", "The lamp is green"]
+        copy = vault / "notes/Copy.md"
+        copy.write_text(copy.read_text("utf-8").replace("green", "blue"), "utf-8")
+        await asyncio.sleep(0.4)
+        await memory.settle()
+        assert await contents(memory) == [
+            "The box is heavy",
+            "The lamp is blue",
+            "The lamp is green",
+        ] or await contents(memory) == ["The box is heavy", "The lamp is blue"]
+
+
+async def test_notes_that_vanish_all_at_once_are_written_again(vault: Path) -> None:
+    async with opened(vault) as memory:
+        await memory.remember("Anna likes tea", about=["Anna"])
+    (vault / "notes/Anna.md").unlink()
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["Anna likes tea"]
+        await memory.settle()
+        assert "Anna likes tea" in text_of(vault)
+
+
+async def test_a_note_that_is_not_text_is_left_alone_and_named(vault: Path) -> None:
+    path = vault / "notes/Odd.md"
+    path.write_bytes(b"\xff\xfe- broken\n")
+    async with opened(vault) as memory:
+        await memory.remember("Anna likes tea")
+        finding = next(each for each in (await memory.doctor()).findings if each.check == "notes")
+        assert "Odd.md: it is not UTF-8" in finding.detail
+    assert path.read_bytes() == b"\xff\xfe- broken\n"
+
+
+async def test_the_index_and_the_state_of_notes_can_be_deleted(vault: Path) -> None:
+    write(vault, "Anna.md", "- Anna likes tea\n- Anna has a cat\n")
+    async with opened(vault) as memory:
+        before = await contents(memory)
+    text = text_of(vault)
+    for name in ("index.db", "notes/.ricordo.jsonl"):
+        (vault / name).unlink()
+        async with opened(vault) as memory:
+            assert await contents(memory) == before
+        assert text_of(vault) == text
+
+
+async def test_another_owner_does_not_see_the_notes(vault: Path) -> None:
+    from ricordo import Scope
+
+    write(vault, "Anna.md", "- Anna likes tea\n")
+    async with opened(vault):
+        pass
+    async with Memory.open(f"{vault}/", embedder=None, scope=Scope(owner="eve")) as memory:
+        await memory.remember("Eve likes gin")
+        assert await contents(memory) == ["Eve likes gin"]
+    assert "gin" not in text_of(vault)
+
+
+def test_only_lines_that_state_something_are_facts() -> None:
+    note = parse(
+        "---\ntags: [a, b]\nabout: [[Anna]]\n---\n# Title\n\n> quote\n\n```\ncode\n```\n| a | b |\n---\n%% note %%\n"
+        "<div>\n![[picture.png]]\nkey:: value\n1. first\n   goes on\n- [ ] task\nplain line\n^abc\n"
+    )
+    assert [item.text for item in note.items] == ["first\ngoes on", "task", "plain line"]
+    assert note.fields == {"tags": ("a", "b"), "about": ("Anna",)}
+
+
+async def test_a_share_of_the_random_edits_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    found = await note_edits.run(tmp_path, notes=30, edits=25, seed=7)
+    for name in ("lost", "doubled", "not once in the notes", "should be gone"):
+        assert found[name] == [], found
+    assert found["headings lost"] == 0
+    assert found["not undone"] == 0
+
+
+KILLED = """
+import asyncio, sys
+from ricordo import Memory, Settings
+async def main():
+    async with Memory.open(sys.argv[1], embedder=None, settings=Settings(durability="process")) as memory:
+        number = int(sys.argv[2])
+        while True:
+            text = f"fact {number} about the shelf at place {number * 13}"
+            await memory.remember(text)
+            print(text, flush=True)
+            number += 1
+            await asyncio.sleep(0.02)
+asyncio.run(main())
+"""
+
+
+async def test_kills_lose_and_double_nothing(vault: Path) -> None:
+    wanted: set[str] = set()
+    for turn in range(6):
+        hand = f"written by hand in turn {turn}, and stays {turn * 17}"
+        path = vault / "notes/Hand.md"
+        path.write_text((path.read_text("utf-8") if path.exists() else "") + f"- {hand}\n", "utf-8")
+        wanted.add(hand)
+        command = [sys.executable, "-c", KILLED, f"{vault}/", str(turn * 1_000)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            wanted.add(process.stdout.readline().strip())
+            time.sleep(0.3 + 0.25 * turn)
+            os.kill(process.pid, signal.SIGKILL)
+            wanted.update(line.strip() for line in process.stdout if line.endswith("\n"))
+    async with opened(vault) as memory:
+        known = await contents(memory)
+        await memory.settle()
+        assert wanted <= set(known)
+        assert len(known) == len(set(known))
+        said = [note_edits.Editor.said(line) for line in text_of(vault).split("\n")]
+        assert [text for text in known if said.count(text) != 1] == []
+        assert (await memory.doctor()).ok
