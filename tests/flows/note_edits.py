@@ -178,7 +178,7 @@ def main() -> int:
     notes, edits, seed = (int(each) for each in (sys.argv[1:] + ["2000", "200", "1"][len(sys.argv) - 1 :]))
     with tempfile.TemporaryDirectory() as folder:
         found = asyncio.run(run(Path(folder), notes=notes, edits=edits, seed=seed))
-    print(json.dumps(found, indent=1))
+    sys.stdout.write(json.dumps(found, indent=1) + "\n")
     return 1 if any(found[name] for name in ("lost", "doubled", "not once in the notes", "should be gone")) else 0
 
 

@@ -285,3 +285,16 @@ async def test_a_wrong_call_is_answered_and_a_quoted_one_is_not_run(tmp_path) ->
 async def test_off_the_record_the_model_has_no_tools(tmp_path) -> None:
     *_, model = await chatted(tmp_path, "Hello.", says="hello", off=True)
     assert "remember_fact" not in model.prompts[0][0].text
+
+
+def test_notes_are_made_for_a_folder_and_refused_for_a_file(cli: Cli) -> None:
+    cli("remember", "Anna likes tea")
+    refused = cli("notes")
+    assert refused.status == 2
+    assert "migrate" in refused.err
+    folder = f"{cli.folder}/memories/"
+    assert cli("migrate", folder).status == 0
+    assert cli("--store", folder, "notes", "--json").json["notes"] == 1
+    note = cli.folder / "memories/notes/Anna.md"
+    note.write_text(note.read_text(encoding="utf-8") + "- Anna has a cat\n", encoding="utf-8")
+    assert "Anna has a cat" in cli("--store", folder, "list").out

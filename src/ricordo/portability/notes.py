@@ -216,7 +216,9 @@ class Notes:
         self._commit = commit
         self._names = {}
         nodes = await self._nodes()
-        if not stamps and self._seen:  # all are gone: a folder that was moved or not mounted, nobody's wish to forget
+        if (
+            not stamps and self._seen
+        ):  # all are gone: a folder that was moved or not mounted; it is not a decision to forget
             _log.warning("%s holds no notes any more; they are written again", self._folder)
             self._seen, gone = {}, []
         if read or gone:
@@ -472,8 +474,8 @@ class Notes:
         )
 
     async def _subjects(self, name: str, note: Note, item: Item) -> tuple[str, ...]:
-        """Return whom a line is about by its place: the heading above it, the front matter, or the name of the note.
-        A line that names somebody else is about whom it names.
+        """Return the subjects of a line by its place: the heading above it, the front matter, or the name of the note.
+        A line that names somebody else is about the person it names.
         """
         people = [each.name for each in plainly_named([item.text]) if each.type == "person"]
         named = {name_key(each) for each in (*people, *(person.name for person in people_named(item.text)))}
@@ -579,7 +581,7 @@ class Notes:
         return None if found is None or found.id in placed else found
 
     def _places(self, fresh: Sequence[Node]) -> dict[str, list[Node]]:
-        """Return the notes of new memories: of whom or what each is about, or one for the owner."""
+        """Return the notes of new memories, by name: that of the first subject of each, or one for the owner."""
         found: dict[str, list[Node]] = {}
         for node in sorted(fresh, key=lambda node: (node.event_time, node.id)):
             stem = re.sub(r'[\\/:*?"<>|#^\[\]\x00-\x1f.]+', " ", node.about[0]).strip()[:80] if node.about else ""

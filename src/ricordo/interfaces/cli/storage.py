@@ -149,18 +149,22 @@ def _show_steps(ctx: CommandContext, done: MaintenanceReport) -> None:
 
 
 @command
-async def notes(ctx: CommandContext) -> Output:
+def notes(ctx: CommandContext) -> Output:
     folder = Path(ctx.location).expanduser()
     if not (ctx.location.endswith(("/", "\\")) or folder.is_dir()):
         hint = "`ricordo migrate memories/` makes one; then: ricordo --store memories/ notes"
         raise InvalidError(f"{ctx.location} is a single file; notes belong to a folder store", hint=hint)
     place = folder / "notes"
     place.mkdir(parents=True, exist_ok=True)
-    async with ctx.open(create=True) as memory:
-        await memory.settle()
+    asyncio.run(_settled(ctx))
     files = sum(1 for path in place.rglob("*.md") if not path.name.startswith("."))
     done = f"{plural(files, 'note')} in {place}. Edit them with any editor, or open the folder in Obsidian."
     return Output(data={"path": str(place), "notes": files}, show=lambda out: out.print(Text(done), soft_wrap=True))
+
+
+async def _settled(ctx: CommandContext) -> None:
+    async with ctx.open(create=True) as memory:
+        await memory.settle()
 
 
 # copies of the store

@@ -111,6 +111,7 @@ def _write_gitignore(folder: Path) -> None:
     with suppress(OSError):
         path = folder / ".gitignore"
         if not path.exists():
+            path.touch(mode=0o600)
             path.write_text(_GITIGNORE, encoding="utf-8")
 
 
