@@ -313,11 +313,13 @@ class Memory:
     async def off_record(self, session: str | None = None) -> None:
         """Stop storing a session, or anything, until `on_record`. Adding then returns an unused id."""
         rules = self._opened.rules
+        self._opened.store.check_writable()
         await self._opened.store.derive(lambda tx: episodes.go_off_record(tx, self._scope, session, rules=rules))
 
     async def on_record(self, session: str | None = None) -> None:
         """Store messages again after `off_record`."""
         rules = self._opened.rules
+        self._opened.store.check_writable()
         await self._opened.store.derive(lambda tx: episodes.go_on_record(tx, self._scope, session, rules=rules))
 
     async def settle(self, timeout: float | None = None) -> None:
@@ -654,6 +656,8 @@ class Memory:
         """
         asked = erasure.Asked(id=id, session=session, entity=entity, owner=owner)
         engine = self._opened
+        if not dry_run:
+            engine.store.check_writable()
         report = await erasure.erase(
             engine.store, asked, scope=self._scope, now=engine.now(), dry_run=dry_run, progress=progress
         )
@@ -1358,6 +1362,7 @@ class Memory:
         store = self._opened.store
         report = await store.doctor()
         if fix and not report.ok:
+            store.check_writable()
             await store.mend(report)
             report = await store.doctor()
         if self._notes is not None:

@@ -198,23 +198,39 @@ def test_creating_a_store_on_a_full_disk_gives_a_clear_error(small_disk):
     assert refusal.value.hint
 
 
-def test_a_store_on_a_read_only_disk_is_refused_clearly(small_disk):
+@pytest.mark.parametrize("name", ["m.db", "folder/"])
+def test_a_store_on_a_read_only_disk_answers_and_refuses_writes(small_disk, tmp_path, name):
     if small_disk is None:
         pytest.fail("this machine cannot mount: run the tests as root, or in a container that may")
-    path = small_disk / "m.db"
+    path = f"{small_disk}/{name}"
 
     async def main():
         async with Memory.open(path, embedder="hashing") as memory:
-            await memory.add("before")
+            await memory.remember("tea before")
             await memory.settle(20)
 
     asyncio.run(main())
+    before = {each: each.read_bytes() for each in small_disk.rglob("*") if each.is_file()}
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
 
     async def on_read_only():
         async with Memory.open(path, embedder="hashing") as memory:
-            return await memory.search("before")
+            assert [hit.content for hit in await memory.search("tea")] == ["tea before"]
+            assert "tea before" in (await memory.context("tea?") or "")
+            assert len(await memory.list()) == 1
+            assert (await memory.doctor()).ok
+            await memory.export(tmp_path / "out.jsonl")
+            writes = (
+                memory.remember("x"),
+                memory.add("y"),
+                memory.erase(owner="me"),
+                memory.off_record(),
+                memory.undo(1),
+            )
+            for write in writes:
+                with pytest.raises(StoreError, match="is read-only") as refusal:
+                    await write
+                assert refusal.value.hint
 
-    with pytest.raises(StoreError, match="Read-only") as refusal:
-        asyncio.run(on_read_only())
-    assert refusal.value.hint
+    asyncio.run(on_read_only())
+    assert {each: each.read_bytes() for each in small_disk.rglob("*") if each.is_file()} == before

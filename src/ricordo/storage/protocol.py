@@ -221,6 +221,10 @@ class Store(Protocol):
         """Whether the truth is plain files in a folder, as `copy_files` and `rebuild` need."""
         ...
 
+    def check_writable(self) -> None:
+        """Raise StoreError if the store lies on a disk that cannot be written: then it only answers."""
+        ...
+
     async def write(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> T:
         """Decide and apply as one commit; return when it is durable.
 

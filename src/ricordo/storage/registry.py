@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from ricordo.errors import InvalidError, StoreError
@@ -14,7 +16,7 @@ from ricordo.storage.database.schema import Migration, migrations
 from ricordo.storage.database.store import Options
 from ricordo.storage.protocol import Gate, Store
 from ricordo.storage.sqlite import SQLiteStore
-from ricordo.storage.staging import check_file_name, make_folders, staging_folder
+from ricordo.storage.staging import check_file_name, make_folders, staging_folder, temporary_folder
 
 _TEMPORARY = ":memory:"
 
@@ -81,8 +83,53 @@ def open_store(
         if scheme not in _openers:
             raise InvalidError(f"location: {scheme} stores cannot be opened yet", hint="give a file's path")
         return _openers[scheme](text, options)
+    if not text.strip():
+        raise InvalidError("location: the path is empty", hint="give the path of a file or a folder, or :memory:")
     path = Path(location).expanduser()
+    if _is_read_only(path):
+        return _open_read_only(path, options, progress)
     return _open_folder(path, options, progress) if is_folder(location) else SQLiteStore.open(path, options)
+
+
+def _is_read_only(path: Path) -> bool:
+    """Return whether a store is there, and it or its folder cannot be written."""
+    if not path.exists():
+        return False
+    return not os.access(path, os.W_OK) or not os.access(path if path.is_dir() else path.parent, os.W_OK)
+
+
+def _open_read_only(path: Path, options: Options, progress: Progress | None) -> Store:
+    """Open a private copy, which refuses what would have to be kept; embeddings and counts are made in the copy only.
+
+    SQLite itself writes where it reads: its log and index of the log, and a store its schema and its vectors.
+    """
+    from ricordo.storage.folder.store import FolderStore  # most stores are single files
+
+    stack = ExitStack()
+    try:
+        copy = stack.enter_context(temporary_folder()) / path.name
+        if path.is_dir():
+            shutil.copytree(path, copy, ignore=shutil.ignore_patterns("notes", ".git", ".lock"), copy_function=_copy)
+            store: SQLiteStore | FolderStore = FolderStore.open(copy, options, progress=progress)
+        else:
+            for ending in ("", "-wal"):
+                if (source := Path(f"{path}{ending}")).exists():
+                    _copy(str(source), f"{copy}{ending}")
+            store = SQLiteStore.open(copy, options)
+    except OSError as error:
+        stack.close()
+        raise StoreError(f"cannot open {path}: {error.strerror}", hint="check the path and its permissions") from error
+    except BaseException:
+        stack.close()
+        raise
+    store.keep_read_only(path, stack.close)
+    return store
+
+
+def _copy(source: str, target: str) -> None:
+    """Copy a file's content, not its mode: the copy must be writable."""
+    shutil.copyfile(source, target)
+    Path(target).chmod(0o600)
 
 
 def is_folder(location: str | Path) -> bool:

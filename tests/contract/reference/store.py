@@ -59,6 +59,9 @@ class ReferenceStore:
 
     # writing
 
+    def check_writable(self) -> None:
+        """Do nothing: it can be written."""
+
     async def write(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> T:
         self._check()
         return self._commit(decide, scope, reason, at)

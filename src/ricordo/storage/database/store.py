@@ -72,6 +72,7 @@ class DatabaseStore:
         self.options = options
         self._hook = hook or CommitHook()
         self._release = release
+        self._read_only_at: Path | None = None
         self._process = os.getpid()
         self.writer = Writer(connection, limit=options.queue_limit, hook=self._hook)
         self.readers = Readers(
@@ -92,6 +93,27 @@ class DatabaseStore:
             self.writer.submit(lambda _: None).result()  # any write rebuilds it
         return connect(self.path, read_only=True, patience_s=self.options.patience_s)
 
+    def keep_read_only(self, original: Path, release: Callable[[], None]) -> None:
+        """Only answer from now on: this store is a copy of one on a disk that cannot be written.
+
+        Args:
+            release: removes the copy; called after the store is closed.
+        """
+        self._read_only_at, close = original, self._release
+
+        def both() -> None:
+            close()
+            release()
+
+        self._release = both
+
+    def check_writable(self) -> None:
+        if self._read_only_at is not None:
+            raise StoreError(
+                f"{self._read_only_at} is read-only: nothing can be stored or changed",
+                hint="make it writable, or copy it to another disk; search, context, list, export and doctor work",
+            )
+
     def check_process(self) -> None:
         """Refuse to work in a forked child: it shares the locks of the file but not the threads."""
         if os.getpid() != self._process:
@@ -101,10 +123,12 @@ class DatabaseStore:
 
     async def write(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> T:
         self.check_process()
+        self.check_writable()
         return await outcome(self.writer.submit(commit_work(decide, scope, reason, at, self.options.gate)))
 
     def write_nowait(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> None:
         self.check_process()
+        self.check_writable()
         self.writer.submit_unawaited(commit_work(decide, scope, reason, at, self.options.gate))
 
     async def derive(self, work: Callable[[DatabaseSnapshot], T]) -> T:

@@ -77,6 +77,9 @@ class PostgresStore:
 
     # writing
 
+    def check_writable(self) -> None:
+        """Do nothing: it can be written."""
+
     async def write(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> T:
         self.check_process()
         return await outcome(self.writer.submit(commit_work(decide, scope, reason, at, self.options.gate)))
