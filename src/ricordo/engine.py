@@ -26,7 +26,7 @@ from ricordo.model import Change, Commit, Json, Node, Origin, Reason, Run, Scope
 from ricordo.models.embedding import Embedded, embed_question, resolve
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress, Reranker
 from ricordo.retrieval.calibration import Floors
-from ricordo.retrieval.hits import ContextLog, UsageLog
+from ricordo.retrieval.hits import ContextLog, UsageLog, as_shown
 from ricordo.retrieval.inspection import Difference, changed_by
 from ricordo.retrieval.query import DEFAULT_SHELVES, Weighing
 from ricordo.retrieval.service import Asking, Prefetch, Question, Reranking
@@ -487,6 +487,10 @@ async def _adopted(store: Store, embedder: Embedder, spec: str) -> values.Embedd
     return await store.derive(lambda tx: tx.models.adopt(name=name, dimension=dimension, spec=spec))
 
 
+def _shown(snapshot: Snapshot, nodes: Sequence[Node]) -> list[Node]:
+    return list(as_shown(snapshot, {node.key: node for node in nodes}).values())
+
+
 class StoreView:
     """What one memory's scope may see, and, for the memory that opened the store, who owns what in it."""
 
@@ -521,9 +525,13 @@ class StoreView:
 
         def read(tx: Snapshot) -> dict[str, Node]:
             found = (tx.nodes.get(self._scope, id) for id in ids)
-            return {node.id: node for node in found if node is not None}
+            return {node.id: node for node in _shown(tx, [node for node in found if node is not None])}
 
         return await self._store.read(read)
+
+    async def shown(self, nodes: Sequence[Node]) -> list[Node]:
+        """Return memories as they may be shown: without forgotten sentences in their texts and attributes."""
+        return await self._store.read(lambda tx: _shown(tx, nodes))
 
     async def each(self, where: Json | None) -> AsyncIterator[Node]:
         """Yield live knowledge, and messages that have not become knowledge yet, latest first.
@@ -536,7 +544,7 @@ class StoreView:
         while page := await self._store.read(
             lambda tx: tx.nodes.page(self._scope, wanted, now=tx.current(now), before_key=last, limit=_PAGE)  # noqa: B023
         ):
-            for node in page:
+            for node in await self.shown(page):
                 yield node
             last = page[-1].key
 

@@ -19,6 +19,8 @@ from tests.adversaries import credentials
 
 SECRET = "fw_" + "A1b2C3d4E5f6G7h8I9j0K1l2"
 """A made-up key of a vendor that no rule names."""
+NAMED = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+"""One whose form is known. Ids and names of sessions are checked for these only: ids of programs look like others."""
 
 
 def clean(text: str) -> str:
@@ -79,8 +81,10 @@ def _slots() -> list[tuple[str, str]]:
 def _value(method: str, name: str, hint: str) -> Any:
     from ricordo import Fact, Message
 
+    if name in ("id", "session"):
+        return NAMED
     if "Message" in hint:
-        return [Message(text=f"note {SECRET}", speaker=SECRET, session=SECRET, attributes={SECRET: [SECRET]})]
+        return [Message(text=f"note {SECRET}", speaker=SECRET, session=NAMED, attributes={SECRET: [SECRET]})]
     if "Fact" in hint:
         return [Fact(content=f"note {SECRET}", tags=[SECRET], about=[SECRET], attributes={SECRET: SECRET})]
     if "Json" in hint or "Mapping" in hint:
@@ -119,7 +123,8 @@ async def test_no_method_stores_a_credential_in_any_argument(tmp_path: Path, met
         with contextlib.suppress(RicordoError):
             await _call(memory, method, {parameter: _value(method, parameter, hint)})
         await memory.settle(20)
-    assert not [file.name for file in path.rglob("*") if file.is_file() and SECRET.encode() in file.read_bytes()]
+    stored = b"".join(file.read_bytes() for file in path.rglob("*") if file.is_file())
+    assert SECRET.encode() not in stored and NAMED.encode() not in stored
 
 
 _READS = (
@@ -160,6 +165,14 @@ def _with(value: Node | Entity, **changed: Any) -> Any:
     from dataclasses import replace
 
     return replace(value, **changed)
+
+
+async def test_ids_and_sessions_of_other_programs_stay_apart(tmp_path: Path) -> None:
+    async with Memory.open(tmp_path / "me.db", embedder=None, settings=Settings(durability="process")) as memory:
+        for number in range(3):
+            name = f"wamid_A1b2C3d4E5f6G7h8I9j0K{number}"
+            assert await memory.add("hello", id=name, session=name) == name
+        assert len(await memory.sessions()) == 3
 
 
 async def test_what_the_owner_keeps_stays_through_later_changes(tmp_path: Path) -> None:

@@ -95,6 +95,26 @@ async def test_openai_agents_tools_context_and_session(memory):
     assert await again.get_items() == [] and await again.pop_item() is None
 
 
+async def test_openai_sessions_show_and_keep_nothing_forgotten_erased_or_secret(memory, tmp_path):
+    pytest.importorskip("agents", reason="openai-agents is not installed: make adapters")
+    from ricordo.integrations.openai_agents import RicordoSession
+
+    secret = "fw_" + "A1b2C3d4E5f6G7h8I9j0K1l2"
+    said = "My sister Olga lives in Perm. The weather is nice."
+    session = RicordoSession("s1", memory)
+    fact = await memory.remember("My sister Olga lives in Perm")
+    parts = [{"type": "input_text", "text": said}, {"type": "input_text", "text": f"the key: {secret}"}]
+    await session.add_items([{"role": "user", "content": said}, {"role": "user", "content": parts}])
+    await memory.forget(fact.id)
+    shown = json.dumps(await session.get_items())
+    assert "Perm" not in shown and "weather is nice" in shown and secret not in shown
+    await memory.restore(fact.id)
+    await memory.erase(id=fact.id)
+    again = RicordoSession("s2", memory)
+    await again.add_items([{"role": "assistant", "content": said}])
+    assert "Perm" not in json.dumps(await again.get_items())
+
+
 async def test_pydantic_ai_toolset_and_instructions(memory):
     pydantic_ai = pytest.importorskip("pydantic_ai", reason="pydantic-ai-slim is not installed: make adapters")
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart

@@ -96,9 +96,30 @@ def check_choice(value: object, allowed: Collection[str], *, name: str) -> None:
 def stored_id(given: str, *, rules: TextRules) -> str:
     """Return an id that a caller gives, as `checked_id` does. An id cannot be redacted, so a credential is refused."""
     id = checked_id(given)
-    if not _UUID.fullmatch(id) and without_secrets(id, name="id", rules=rules) != id:
+    if not _UUID.fullmatch(id) and _of_identifier(id, name="id", rules=rules) != id:
         raise InvalidError("id holds a credential", hint="leave it out to get one")
     return id
+
+
+def _of_identifier(text: str, *, name: str, rules: TextRules) -> str:
+    """Return an id or the name of a session without credentials. Ids of other programs, such as `wamid_` and 20 random
+    letters, have the form of a token of an unknown vendor and stay.
+    """
+    if rules.secrets == "keep" or _holds_ids_only(without_secrets(text, name=name, rules=SCREENED)):
+        return text
+    return without_secrets(text, name=name, rules=rules)
+
+
+def _holds_ids_only(clean: str) -> bool:
+    """Return whether nothing was taken out of a text but what may be an id of another program."""
+    from ricordo.text.secrets import BY_PREFIX
+
+    return set(_KIND.findall(clean)) <= {BY_PREFIX}
+
+
+_NAMES_ID = re.compile(r"(?:^|[_-])(?:ids?|uid|ref|sha|hash|digest|etag|cursor|name|path|url)$|[a-z]Ids?$")
+"""Keys of attributes whose values are ids."""
+_KIND = re.compile(r"\[redacted: ([^\]]+)\]")
 
 
 def short_name(text: str | None, *, name: str, rules: TextRules = SCREENED) -> str | None:
@@ -119,7 +140,8 @@ def short_name(text: str | None, *, name: str, rules: TextRules = SCREENED) -> s
 @lru_cache(maxsize=1_024)  # a conversation repeats its speakers and its session in every message
 def _label(text: str, name: str, rules: TextRules) -> str:
     check_encodable(text, name=name)
-    return without_secrets(text, name=name, rules=rules)
+    clean = _of_identifier if name == "session" else without_secrets
+    return clean(text, name=name, rules=rules)
 
 
 _MAX_CHARS = 100_000
@@ -163,6 +185,8 @@ def _screened(value: Any, *, key: str, clean: Callable[[str], str]) -> Any:
         return value
     lead = f"{key}: " if key else ""
     text = clean(value)
+    if text != value and _NAMES_ID.search(key) and _holds_ids_only(text):
+        return value
     announced = clean(lead + text)
     return announced[len(lead) :] if announced.startswith(lead) else text
 
@@ -189,6 +213,9 @@ def checked_tags(given: Iterable[str], *, rules: TextRules = SCREENED) -> tuple[
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 
 
+_NO_TEXT = NO_TEXT | {"evidence", "sessions", "merged_into", "other", "run_id"}
+
+
 def gate_of(rules: TextRules) -> Gate:
     """Return what removes credentials from every change, by any method, interface or model.
 
@@ -200,13 +227,13 @@ def gate_of(rules: TextRules) -> Gate:
         if rules.secrets == "keep" or reason.origin == "undo":
             return change, reason
 
-        def clean(text: str) -> str:
-            return text if _UUID.fullmatch(text) else without_secrets(text, name="a field", rules=rules)
-
+        clean = partial(without_secrets, name="a field", rules=rules)
         screened = change
         for each in fields(change):
             given = getattr(change, each.name)
-            if given and each.name not in NO_TEXT and (done := _cleaned(given, clean)) is not given:
+            # What is no value of its own, but a bare text, is the id of one.
+            is_stored = bool(given) and each.name not in NO_TEXT and is_dataclass(given[0])
+            if is_stored and (done := _cleaned(given, clean)) is not given:
                 screened = replace(screened, **{each.name: done})
         if screened is not change:
             screened = _with_kept(snapshot, change, screened, clean)
@@ -229,7 +256,9 @@ def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
         return value if is_same else type(value)(new)
     if not is_dataclass(value) or isinstance(value, type):
         return value
-    parts = ((each.name, getattr(value, each.name)) for each in fields(value) if each.name not in NO_TEXT and each.init)
+    parts = (
+        (each.name, getattr(value, each.name)) for each in fields(value) if each.name not in _NO_TEXT and each.init
+    )
     changed = {name: new for name, part in parts if (new := _cleaned(part, clean)) is not part}
     return replace(value, **changed) if changed else value
 
@@ -282,6 +311,7 @@ def screened(snapshot: Snapshot, node: Node) -> Screened:
     if space is None:
         return Screened(node=node, heard=node.content)
     said_at = to_ms(node.event_time) if is_persons_word(node.role, node.origin) else None
+    node = _without_erased(snapshot, space, node)
     text = node.content
     found = snapshot.suppression.matches(space, text, session=node.session, said_at=said_at)
     if erased := [each.sentence for each in found if each.is_erased]:
@@ -297,6 +327,14 @@ def screened(snapshot: Snapshot, node: Node) -> Screened:
         spans=tuple((node.id, *piece) for piece in pieces),
         restated=() if said_at is None or not heard else tuple(snapshot.suppression.said_anew(space, heard)),
     )
+
+
+def _without_erased(snapshot: Snapshot, space: int, node: Node) -> Node:
+    """Return a message whose attributes hold nothing that was erased before."""
+    said = dict.fromkeys(strings_of(node.attributes)) if node.attributes else ()
+    matches = (snapshot.suppression.matches(space, text, session=node.session, said_at=None) for text in said)
+    parts = [each.sentence.text.strip() for found in matches for each in found if each.is_erased]
+    return replace(node, attributes=values.without_parts(node.attributes, parts)) if parts else node
 
 
 def may_learn(snapshot: Snapshot, fact: Node) -> bool:

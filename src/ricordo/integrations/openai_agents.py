@@ -122,7 +122,7 @@ class RicordoSession:
             if len(found) == limit:
                 break
             found.append(node)
-        return found[::-1]
+        return await self._memory.store_view.shown(found[::-1])
 
 
 def _role(item: Any) -> Role:

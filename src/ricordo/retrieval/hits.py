@@ -13,11 +13,12 @@ from ricordo.clock import handle_of, to_ms
 from ricordo.errors import RicordoError
 from ricordo.model import Hit, Node, Scope, Share
 from ricordo.storage import Snapshot, Store
-from ricordo.storage.values import Usage
+from ricordo.storage.values import Usage, without_parts
 from ricordo.text.analyzer import raw_words
 from ricordo.text.dates import format_times, with_dates
 from ricordo.text.passages import passages_of
 from ricordo.text.prompt_text import cited, orders_in
+from ricordo.text.sentences import sentences
 from ricordo.trust import is_untrusted, label, trust_of
 
 EXCERPT_CHARS = 1_000
@@ -56,10 +57,14 @@ def as_shown(snapshot: Snapshot, nodes: Mapping[int, Node]) -> dict[int, Node]:
 def without_withheld(nodes: Mapping[int, Node], shown: Mapping[int, str]) -> dict[int, Node]:
     """Return memories with the text that may be shown instead of theirs; those with the text "" are left out."""
     return {
-        key: replace(node, content=shown[key]) if key in shown else node
-        for key, node in nodes.items()
-        if shown.get(key) != ""
+        key: _cut(node, shown[key]) if key in shown else node for key, node in nodes.items() if shown.get(key) != ""
     }
+
+
+def _cut(node: Node, shown: str) -> Node:
+    """Return a memory with the text that may be shown, and attributes that hold no more of it."""
+    lost = [part for each in sentences(node.content) if (part := each.text.strip()) not in shown]
+    return replace(node, content=shown, attributes=without_parts(node.attributes, lost))
 
 
 def hit_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -428,6 +429,16 @@ def of_text(node: Node, *, is_erased: bool, spans: bool) -> list[Withhold]:
         )
         for each in sentences(node.content)
     ]
+
+
+def without_parts(value: Any, parts: Sequence[str]) -> Any:
+    """Return a JSON value in which no text holds one of some sentences. What was said stands in attributes, too."""
+    if isinstance(value, str):
+        spans = ((found.start(), len(part)) for part in parts for found in re.finditer(re.escape(part), value))
+        return without(value, cut) if (cut := list(spans)) else value
+    if isinstance(value, Mapping):
+        return {without_parts(name, parts) or "…": without_parts(each, parts) for name, each in value.items()}
+    return [without_parts(each, parts) for each in value] if isinstance(value, list) else value
 
 
 def without(text: str, spans: Iterable[tuple[int, int]]) -> str:

@@ -124,8 +124,8 @@ def _reasons(text: str, is_foreign: bool) -> tuple[Reason, ...]:
 
 
 NO_TEXT = frozenset(
-    ("key", "owner", "chat", "type", "category", "role", "origin", "source", "target", "rows", "outdates", "id")
-)
+    ("key", "owner", "chat", "type", "category", "role", "origin", "source", "target", "rows", "outdates")
+) | frozenset(("id", "session"))
 """Fields of stored values that name something stored, choose from a list or are shown elsewhere: they hold no text."""
 
 
@@ -151,7 +151,9 @@ def orders_in(node: Node, *, is_foreign: bool = True) -> tuple[Reason, ...]:
     said = "\n".join((node.content, *node.tags, *node.about))
     shown = {node.content, *node.tags, *node.about, node.closed_reason}
     others = ".\n".join(
-        text for text in (*strings_of(node), node.id) if text not in shown and not _UUID.fullmatch(text)
+        text
+        for text in (*strings_of(node), node.id, node.session or "")
+        if text not in shown and not _UUID.fullmatch(text)
     )
     found = reasons(said, is_foreign=is_foreign)
     return tuple(dict.fromkeys((*found, *reasons(others, is_foreign=is_foreign)))) if others else found
@@ -294,7 +296,13 @@ _CITED = re.compile(r"\[id:([^\]\n]{1,8})\]")
 # ---- what goes out: no text can close the fence, start a line of ours, or imitate a hit
 
 _BETWEEN = "[\u0300-\u036f\u20d0-\u20ff\ufe0e\ufe0f\u200c\u200d]*"
-_FENCE_NAME = re.compile((_BETWEEN + r"[\W_]{0,12}").join(_BETWEEN.join(word) for word in TAG.split("-")))
+_FENCE_NAME = re.compile(
+    r"(?:[^\w\s]\s{0,2}){0,8}"
+    + (_BETWEEN + r"[\W_]{0,12}").join(_BETWEEN.join(word) for word in TAG.split("-"))
+    + _BETWEEN
+    + r"(?:\s{0,2}[^\w\s,.;!?]){0,4}"
+)
+"""The fence's name with the signs around it, in folded letters."""
 _HANDLE = re.compile(r"[\[({\u2045\u27e6\u2768\u3010\u3014\u3016\u301a\u2983\uff3b\ufe5d]\s{0,3}id\s{0,3}:")
 _OUTER = re.compile(r"[()\[\]{}<>\"“”„«»‹›⟨⟩⟦⟧【】〔〕]")
 _MOST_LABEL_CHARS = 120
@@ -312,13 +320,25 @@ def defused(text: str) -> str:
     """
     plain = text if text.isascii() else INVISIBLE.sub("", text)
     if "&" in plain or "\\" in plain or "%" in plain:
-        read = INVISIBLE.sub("", decoded(plain))
-        plain = read if _names_fence(read) and not _names_fence(plain) else plain
+        plain = _with_fences(plain)
     if _names_fence(plain):
-        plain = _replaced(_FENCE_NAME, plain, "recalled memory")
+        plain = _replaced(_FENCE_NAME, plain, " recalled memory ").strip()
     if "id" in (folded := folded_letters(plain)) and _HANDLE.search(folded):
         plain = _replaced(_HANDLE, plain, "[id\u2011")
     return plain.replace("<", "‹").replace(">", "›")
+
+
+def _with_fences(text: str) -> str:
+    """Return a text with its entities and escapes undone if it names the fence then; else the text."""
+    plain = text
+    for _ in range(_MOST_ESCAPED):
+        plain = INVISIBLE.sub("", decoded(plain))
+        if _names_fence(plain):
+            text = plain
+    return text
+
+
+_MOST_ESCAPED = 3
 
 
 def _names_fence(text: str) -> bool:

@@ -32,7 +32,7 @@ from ricordo.text.secrets.statements import (
     table,
 )
 
-__all__ = ["KINDS", "Finding", "Redacted", "find_secrets", "redact"]
+__all__ = ["BY_PREFIX", "KINDS", "Finding", "Redacted", "find_secrets", "redact"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +83,8 @@ def _is_word(head: str) -> bool:
 
 
 _TAIL_PIECE, _LEAST_TAIL = 8, 20
+BY_PREFIX = "token"
+"""The kind of tokens that only their form tells, whose vendor is not known. Ids of other programs look like them."""
 _HALVES = frozenset(("pk", "pub", "public", "publishable"))
 """Prefixes of the public half of a pair."""
 _VERSION = re.compile(r"v\d{1,2}")
