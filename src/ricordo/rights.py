@@ -159,13 +159,12 @@ RIGHTS: Mapping[str, Right] = {
     "health": Right("any", "web"),
     "openapi": Right("any", "web"),
     "metrics": Right("admin", "web"),
-    "page.replay": Right("admin", "user"),  # with the model of the server, which it may not choose
-    "page.tokens": Right("admin", "user"),
     # what only the command line offers
     "quarantine": _DECIDES,
     "mcp": OWNER_ALONE,
     "serve": OWNER_ALONE,
     "page": OWNER_ALONE,
+    "page.tokens": OWNER_ALONE,
     "token": OWNER_ALONE,
     "demo": OWNER_ALONE,
     "test": OWNER_ALONE,

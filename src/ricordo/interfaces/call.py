@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 _SHOW_HELD = frozenset({"get", "history", "explain", "review", "resolve"})
 """Methods that also return memories held in quarantine; search, lists and statistics never do."""
-_ALL: frozenset[Access] = frozenset({"read", "write", "admin", "erase"})
+EVERY_ACCESS: frozenset[Access] = frozenset({"read", "write", "admin", "erase"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Caller:
     owner: str = "me"
     chat: str | None = None
     trust: Trust = "agent"
-    access: frozenset[Access] = _ALL
+    access: frozenset[Access] = EVERY_ACCESS
     name: str = "process"
 
     @property

@@ -97,16 +97,23 @@ async def page(ctx: CommandContext, port: int = 7411, no_browser: bool = False) 
     if not 0 <= port <= 65_535:
         raise InvalidError("port must be from 0 to 65,535")
 
-    def show(link: str) -> None:
-        ctx.err.print(Text(f"The page, by a link that works once: {link}"), soft_wrap=True)
-        if not no_browser and _has_screen():
-            webbrowser.open(link)
-
+    show = link_shower(ctx, no_browser=no_browser)
     if (link := await asyncio.to_thread(_link_of_running, ctx, port)) is not None:
         show(link)
         return Output(data={"link": link}, show=lambda out: None)
     await serve_page(ctx, _config(ctx), show, port=port)
     return Output(data=None, show=lambda out: None)
+
+
+def link_shower(ctx: CommandContext, *, no_browser: bool) -> Callable[[str], None]:
+    """Return a function that prints a link and opens it in a browser, if there is a screen."""
+
+    def show(link: str) -> None:
+        ctx.err.print(Text(f"The page, by a link that works once: {link}"), soft_wrap=True)
+        if not no_browser and _has_screen():
+            webbrowser.open(link)
+
+    return show
 
 
 async def serve_page(ctx: CommandContext, config: StoreConfig, show: Callable[[str], None], *, port: int) -> None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -164,8 +165,11 @@ _SHOWN_CONTEXTS = 2
 
 
 @command
-async def demo(ctx: CommandContext) -> Output:
+async def demo(ctx: CommandContext, page: bool = False, port: int = 7411, no_browser: bool = False) -> Output:
     from ricordo.memory import Memory
+
+    if page:
+        return await _show_page(ctx, port=port, no_browser=no_browser)
 
     settings = Settings(time_zone=TIME_ZONE)
     async with Memory.open(":memory:", embedder=ctx.embedder, settings=settings, clock=DemoClock()) as memory:
@@ -183,6 +187,23 @@ async def demo(ctx: CommandContext) -> Output:
         show=lambda out: _show(out, answers, learnt, turns=report.read, right=right),
         exit_status=0 if right >= _LEAST_RIGHT else 1,
     )
+
+
+async def _show_page(ctx: CommandContext, *, port: int, no_browser: bool) -> Output:
+    """Serve a page with the demo's memories until the process is stopped; nothing of it stays."""
+    from ricordo.interfaces.cli.serve import link_shower, serve_page
+    from ricordo.interfaces.demo.page import DemoConfig
+
+    ctx.notice("Reading half a year of conversation…")
+    with TemporaryDirectory(prefix="ricordo-demo-") as folder:
+        config = DemoConfig(
+            location=str(Path(folder) / "demo.db"),
+            embedder=ctx.embedder,
+            model=None,
+            settings=Settings(time_zone=TIME_ZONE),
+        )
+        await serve_page(ctx, config, link_shower(ctx, no_browser=no_browser), port=port)
+    return Output(data=None, show=lambda out: None)
 
 
 async def _learn_dinners(ctx: CommandContext) -> Learnt:

@@ -44,6 +44,16 @@ class Limits:
     concurrent: int = 200
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speed:
+    """How a route answered since the start. `errors` counts the answers with a status of 500 or more."""
+
+    route: str
+    requests: int
+    mean_ms: float
+    errors: int
+
+
 class Metrics:
     """Counts of one server since its start. Its labels are the known routes, so that their number stays small."""
 
@@ -58,6 +68,16 @@ class Metrics:
         self._requests[route, status] += 1
         self._buckets[route][bisect_left(_BOUNDS_S, seconds)] += 1
         self._seconds[route] += seconds
+
+    def summary(self) -> list[Speed]:
+        """Return the speed of each route, the busiest first."""
+        found = []
+        for route, seconds in self._seconds.items():
+            counts = {status: count for (each, status), count in self._requests.items() if each == route}
+            requests = sum(counts.values())
+            errors = sum(count for status, count in counts.items() if status >= 500)
+            found.append(Speed(route=route, requests=requests, mean_ms=1_000 * seconds / requests, errors=errors))
+        return sorted(found, key=lambda each: -each.requests)
 
     def text(self) -> str:
         """Return all metrics in the text format of Prometheus."""

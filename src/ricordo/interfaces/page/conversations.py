@@ -27,8 +27,8 @@ async def end(visit: Visit) -> Response:
 
 async def consolidate(visit: Visit) -> Response:
     """Turn the conversation into knowledge."""
-    await visit.act("consolidated", "consolidate", session=visit.named())
-    return visit.go(link("conversation", visit.named()))
+    run = await visit.act("consolidated", "consolidate", session=visit.named())
+    return visit.go(link("run", run.id))
 
 
 async def go_off_record(visit: Visit) -> Response:

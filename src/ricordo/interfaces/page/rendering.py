@@ -22,7 +22,7 @@ from ricordo.clock import handle_of
 from ricordo.text.analyzer import index_terms
 from ricordo.text.disguise import INVISIBLE, hidden_text
 
-LANGUAGES: Mapping[str, str] = {"en": "English"}
+LANGUAGES: Mapping[str, str] = {"en": "English", "ru": "Русский", "de": "Deutsch"}
 """The languages of the page's own texts, each by its own name."""
 
 _FOLDER = files("ricordo.interfaces.page")

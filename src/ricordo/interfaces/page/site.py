@@ -24,7 +24,7 @@ from ricordo.errors import RicordoError
 from ricordo.interfaces.call import Caller, Dispatcher
 from ricordo.interfaces.http.guard import Metrics, error_response, json_response
 from ricordo.interfaces.http.tokens import Tokens, digest
-from ricordo.interfaces.page import changes, conversations, inbox, memories, search
+from ricordo.interfaces.page import changes, conversations, graph, health, inbox, memories, people, runs, search
 from ricordo.interfaces.page.rendering import Texts, assets, environment, language_of
 from ricordo.interfaces.page.session import Sessions, is_same
 from ricordo.interfaces.page.visit import Visit
@@ -39,6 +39,10 @@ _PAGES: tuple[tuple[str, str, str, Handler], ...] = (
     *inbox.PAGES,
     *conversations.PAGES,
     *changes.PAGES,
+    *people.PAGES,
+    *graph.PAGES,
+    *runs.PAGES,
+    *health.PAGES,
 )
 """The method and path of each page, its place in the navigation and the function that answers."""
 

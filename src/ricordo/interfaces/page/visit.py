@@ -10,19 +10,21 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from ricordo.interfaces.call import Caller, Dispatcher
+from ricordo.interfaces.call import EVERY_ACCESS, Caller, Dispatcher
 from ricordo.interfaces.catalog import Capability, routes
 from ricordo.interfaces.http.guard import Metrics
 from ricordo.interfaces.http.tokens import Tokens
 from ricordo.interfaces.page.rendering import Texts, environment, time_of
 from ricordo.interfaces.page.session import Session
 from ricordo.memory import Memory
+from ricordo.rights import Holder, allows
 
 _CALLS: Mapping[str, Capability] = {each.method: each for each in routes()}
 _SECTIONS: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
-    ("look", (("search", "/"), ("timeline", "/page/timeline"))),
+    ("look", (("search", "/"), ("timeline", "/page/timeline"), ("people", "/page/people"), ("graph", "/page/graph"))),
     ("decide", (("inbox", "/page/inbox"), ("conversations", "/page/conversations"), ("changes", "/page/changes"))),
-    ("keep", (("fading", "/page/fading"), ("archive", "/page/archive"))),
+    ("keep", (("runs", "/page/runs"), ("fading", "/page/fading"), ("archive", "/page/archive"))),
+    ("machine", (("health", "/page/health"), ("access", "/page/access"))),
 )
 _NEEDS = {"health": "doctor", "access": "page.tokens"}
 
@@ -69,8 +71,18 @@ class Visit:
         """Return the id that the form or the address names, as it is: an id may be any text."""
         return self.form.get("id", self.request.query_params.get("id", ""))
 
+    @property
+    def is_owner(self) -> bool:
+        """Whether this is the person who started the server, and not the holder of a token."""
+        return self.session.digest is None and self.caller.trust == "user" and self.caller.access == EVERY_ACCESS
+
     def may(self, capability: str) -> bool:
-        return self.caller.may(capability)
+        return self.caller.may(capability) or (self.is_owner and allows(capability, Holder("user", is_opener=True)))
+
+    def require(self, capability: str) -> None:
+        """Raise DeniedError if neither the caller nor the person at the terminal may do this."""
+        if not self.may(capability):
+            self.caller.require(capability)
 
     @property
     def may_change(self) -> bool:

@@ -3,28 +3,34 @@
 (() => {
   const root = document.documentElement;
   root.classList.add("has-js");
-  const content = document.getElementById("content");
+  const content = () => document.getElementById("content");
 
-  // Another program, or another window, has changed something.
-  const isBusy = () => {
-    const at = document.activeElement;
-    const typing = at && content.contains(at) && at.matches("input, textarea, select");
-    return typing || content.querySelector("details[open] textarea") || document.body.dataset.still;
-  };
-  const refresh = () => {
+  // Another program, or another window, has changed something: show it, unless something is being typed.
+  const isBusy = () => [...content().querySelectorAll("input:not([type=hidden], [type=range]), textarea")].some(
+    (each) => each.value !== each.defaultValue || each.checked !== each.defaultChecked);
+  const refresh = async () => {
     if (isBusy()) { document.getElementById("news").hidden = false; return; }
-    htmx.ajax("GET", location.href, { target: "#content", select: "#content", swap: "outerHTML" });
+    const focused = document.activeElement && content().contains(document.activeElement) ? document.activeElement.id : "";
+    const open = [...content().querySelectorAll("details")].map((each) => each.open);
+    await htmx.ajax("GET", location.href, { target: "#content", select: "#content", swap: "outerHTML" });
+    const again = [...content().querySelectorAll("details")];
+    if (again.length === open.length) again.forEach((each, place) => { each.open = open[place]; });
+    if (focused && document.getElementById(focused)) document.getElementById(focused).focus({ preventScroll: true });
   };
   // Browsers open six connections to a server at most, so only the window in front listens.
   let news = null;
   const listen = () => {
     if (news) news.close();
-    news = document.hidden ? null : new EventSource(`${document.body.dataset.live}?after=${document.body.dataset.seq}`);
+    news = document.hidden || !document.body.dataset.live ? null : new EventSource(`${document.body.dataset.live}?after=${document.body.dataset.seq}`);
     if (news) news.addEventListener("changed", (event) => { document.body.dataset.seq = event.data; refresh(); });
   };
   document.addEventListener("visibilitychange", listen);
   addEventListener("pagehide", () => news && news.close());
   listen();
+
+  // On a phone the navigation is a row: show where we are.
+  const here = document.querySelector("nav [aria-current]");
+  if (here && here.closest("nav").scrollWidth > here.closest("nav").clientWidth) here.closest("nav").scrollLeft = here.offsetLeft - 60;
 
   // A choice that is its own button.
   document.querySelectorAll("[data-submit]").forEach((each) => each.addEventListener("change", () => each.form.submit()));
