@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.models.language.serving import ModelServer, Reply, said
 
-from ricordo.interfaces.demo import scripted_answer
+from ricordo.interfaces.demo.script import scripted_answer
 from ricordo.ports import Turn
 
 TOOL = Path(__file__).parents[2] / "tools" / "demo_llm.py"

@@ -7,15 +7,14 @@ one.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.rule import Rule
@@ -26,29 +25,19 @@ from ricordo.interfaces.cli.hits import content, reason
 from ricordo.interfaces.cli.knowledge import show_items
 from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.terminal import Output, dim, progress_bar, safe, wait_for_embeddings
+from ricordo.interfaces.demo.script import DemoClock, dinners, scripted_model
 from ricordo.model import Hit, Message, Results, Run
-from ricordo.ports import Turn
 from ricordo.settings import Settings
 
 if TYPE_CHECKING:
-    from ricordo.language import ScriptedModel
     from ricordo.memory import Memory
 
 TIME_ZONE = "Europe/Berlin"
 FIRST = 5
 """An answer counts if it is among this many hits."""
 
-_NOW_MS = 1_782_716_400_000  # 2026-06-29 09:00 in Berlin; the conversation ends the evening before
 _CONTEXT_TOKENS = 300
 _DATA = files("ricordo.interfaces.demo")
-_PAIR = re.compile(r"^(p\d+) new: (.*)\n\1 old: (.*)$", re.MULTILINE)
-
-
-class DemoClock:
-    """A clock that stands still shortly after the conversation's end, so that "last March" is its March."""
-
-    def now(self) -> int:
-        return _NOW_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,33 +98,6 @@ async def ask(memory: Memory, question: Question) -> Answer:
 
 
 # what a language model adds
-
-
-def dinners() -> Mapping[str, Any]:
-    """Return the question, and the two conversations with what the scripted model says of each."""
-    found: Mapping[str, Any] = json.loads((_DATA / "dinner.json").read_text(encoding="utf-8"))
-    return found
-
-
-def scripted_model() -> ScriptedModel:
-    """Return a model that knows the two conversations by heart."""
-    from ricordo.language import ScriptedModel
-
-    return ScriptedModel(scripted_answer, name="scripted")
-
-
-def scripted_answer(prompt: Sequence[Turn], schema: Mapping[str, Any]) -> object:
-    """Return what the scripted model answers to a prompt."""
-    shown = prompt[-1].text
-    if schema["title"] == "Checks":
-        handles = re.findall(r"^(c\d+) note: ", shown, re.MULTILINE)
-        return {"checks": [{"claim": each, "is": "stated", "confidence": 0.9} for each in handles]}
-    if schema["title"] == "Verdicts":
-        diets = ("eats plants", "eats fish")
-        pairs = [handle for handle, new, old in _PAIR.findall(shown) if diets[0] in new and diets[1] in old]
-        return {"verdicts": [{"pair": handle, "is": "contradicts", "confidence": 0.95} for handle in pairs]}
-    conversations = dinners()["conversations"]
-    return next(each["proposal"] for each in conversations if each["turns"][0]["text"] in shown)
 
 
 async def learn(memory: Memory) -> Learnt:

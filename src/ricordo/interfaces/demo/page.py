@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 from ricordo.interfaces.call import StoreConfig
-from ricordo.interfaces.demo import DemoClock, dinners, scripted_model
+from ricordo.interfaces.demo.script import DemoClock, dinners, scripted_model
 from ricordo.memory import Memory
 from ricordo.model import Message
 
