@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Iterator
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ricordo.errors import UnavailableError
 
@@ -45,6 +45,20 @@ class Portal:
             work.close()
             raise UnavailableError("the memory is closed", hint="open it again")
         return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def each(self, items: AsyncGenerator[T, None]) -> Iterator[T]:
+        """Yield what an asynchronous generator yields. Leaving the loop ends it."""
+        end = object()
+
+        async def following() -> T | object:
+            return await anext(items, end)
+
+        try:
+            while (item := self.call(following())) is not end:
+                yield cast("T", item)
+        finally:
+            if self.is_open:
+                self.call(items.aclose())
 
     def close(self) -> None:
         """Stop the loop. Closing twice is fine."""

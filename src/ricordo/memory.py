@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -70,7 +70,7 @@ from ricordo.retrieval.hits import may_be_quoted
 from ricordo.retrieval.query import Request, checked_limit, checked_name, checked_position
 from ricordo.rights import Holder, allows, governed, narrowed, require
 from ricordo.settings import Settings
-from ricordo.storage import Snapshot
+from ricordo.storage import Snapshot, changes
 from ricordo.storage.values import check_encodable
 from ricordo.trust import capped, trust_of
 
@@ -1211,6 +1211,32 @@ class Memory:
         return await self._read(
             lambda tx: inspection.in_words(tx, scope, tx.history.commits(scope, before=below, most=most))
         )
+
+    async def changes(self, *, after: int | None = None) -> AsyncIterator[Commit]:
+        """Yield each change of this memory once, in order, also those of other processes; then wait for more, without
+        end.
+
+        Args:
+            after: the number of the last change that you have taken in, 0 for all; None for those from now on.
+
+        Raises:
+            InvalidError: `after` is not a whole number.
+            UnavailableError: the memory was closed.
+        """
+        scope = self._scope
+        if after is None:
+            latest = await self.log(limit=1)
+            after = latest[0].seq if latest else 0
+        if isinstance(after, bool) or not isinstance(after, int) or after < 0:
+            raise InvalidError("after must be the number of a change, or 0")
+
+        def seen(tx: Snapshot, seq: int) -> Sequence[Commit]:
+            found = [each for each in tx.history.commits(scope, before=seq + 1, most=1) if each.seq == seq]
+            return inspection.in_words(tx, scope, found)
+
+        async for event in changes(self._opened.store, after=after):
+            for commit in await self._read(partial(seen, seq=event.commit)):
+                yield commit
 
     async def timeline(
         self,

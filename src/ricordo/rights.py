@@ -94,6 +94,7 @@ RIGHTS: Mapping[str, Right] = {
     "weak": _READS,
     "archive": _READS,
     "log": _READS,
+    "changes": _READS,
     "review": _READS,
     "review.quarantined_text": Right("read", "user"),
     "sessions": _READS,

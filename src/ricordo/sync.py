@@ -63,6 +63,8 @@ def _blocking(name: str, original: Any) -> Callable[..., Any]:
 
     def method(self: Memory, /, *args: Any, **options: Any) -> Any:
         answer = getattr(self._memory, name)(*args, **options)
+        if inspect.isasyncgen(answer):
+            return self._portal.each(answer)
         return self._portal.call(answer) if inspect.iscoroutine(answer) else answer
 
     def static_method(*args: Any, **options: Any) -> Any:

@@ -88,6 +88,27 @@ async def test_a_token_binds_mcp_permissions_and_owner(server: Served) -> None:
             assert refused.structured_content["error"]["code"] == "denied"
 
 
+async def test_changes_are_streamed_and_a_client_comes_back(server: Served) -> None:
+    token = add_token(server, "follower", "--owner", "carla", "--access", "read,write")
+    async with httpx.AsyncClient(
+        base_url=server.url, headers={"Authorization": f"Bearer {token}"}, timeout=20
+    ) as client:
+
+        async def follow(**headers: str) -> tuple[str, str]:
+            async with client.stream("GET", "/v1/changes", params={"after": "0"}, headers=headers) as answer:
+                assert answer.headers["content-type"].startswith("text/event-stream")
+                lines = aiter(answer.aiter_lines())
+                return await anext(lines), [await anext(lines) for _ in range(2)][-1]
+
+        for text in ("Anna likes tea", "Ben likes milk"):
+            assert (await client.post("/v1/remember", json={"content": text})).status_code == 200
+        number, first = await follow()
+        assert "Anna likes tea" in first
+        _, second = await follow(**{"Last-Event-ID": number.removeprefix("id: ")})
+        assert "Ben likes milk" in second
+        assert (await client.get("/v1/changes?after=x")).status_code == 422
+
+
 def test_an_mcp_session_belongs_to_its_token(server: Served) -> None:
     thief = add_token(server, "thief", "--owner", "thief")
     who = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from html import escape
 from typing import Any
@@ -29,7 +30,7 @@ from ricordo.interfaces.http.guard import CALLER, Guard, Limits, Metrics, error_
 from ricordo.interfaces.http.tokens import Tokens
 from ricordo.interfaces.schema import document, first_problem, path_of
 from ricordo.interfaces.serialize import error_value, plain_value
-from ricordo.model import Origin
+from ricordo.model import Commit, Origin
 from ricordo.ports import Progress
 from ricordo.storage.staging import temporary_folder
 
@@ -39,6 +40,7 @@ Work = Callable[[Progress], Awaitable[Any]]
 
 _IMPORT = next(each for each in CATALOG if each.method == "import_")
 _HEARTBEAT_S = 5.0
+_STREAM_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _DEFECT = "something went wrong inside the memory"
 
 
@@ -77,6 +79,7 @@ def build(
     endpoints = [Route(path_of(each), handlers.for_capability(each), methods=["POST"]) for each in routes()]
     endpoints += [
         Route("/v1/import", handlers.upload, methods=["POST"]),
+        Route("/v1/changes", handlers.changes, methods=["GET"]),
         Route("/rpc", handlers.answer_rpc, methods=["POST"]),
         Route("/", _welcome, methods=["GET"]),
         Route("/docs", _reference, methods=["GET"]),
@@ -155,6 +158,17 @@ class Handlers:
 
         return await self._respond(request, work)
 
+    async def changes(self, request: Request) -> Response:
+        """Stream the changes after the number in `after`, or in the header Last-Event-ID when a client comes back."""
+        caller: Caller = request.scope[CALLER]
+        caller.require("changes")
+        given = request.headers.get("last-event-id") or request.query_params.get("after")
+        if set(request.query_params) - {"after"} or (given is not None and not _POSITION.fullmatch(given)):
+            raise InvalidError("query: after must be the number of a change", hint="use after=0 for all changes")
+        memory = await self.dispatcher.memory(caller)
+        following = memory.changes(after=None if given is None else int(given))
+        return StreamingResponse(_changes(following), media_type="text/event-stream", headers=_STREAM_HEADERS)
+
     async def answer_rpc(self, request: Request) -> Response:
         """Answer a JSON-RPC message."""
         if (refusal := _refuse_other_types(request.headers)) is not None:
@@ -182,11 +196,7 @@ class Handlers:
     async def _respond(self, request: Request, work: Work) -> Response:
         """Return the answer within the time limit, or as a stream of events for as long as it takes."""
         if "text/event-stream" in request.headers.get("accept", ""):
-            return StreamingResponse(
-                _events(work),
-                media_type="text/event-stream",
-                headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"},
-            )
+            return StreamingResponse(_events(work), media_type="text/event-stream", headers=_STREAM_HEADERS)
         try:
             answer = await asyncio.wait_for(work(lambda done, total: None), self.limits.seconds)
         except TimeoutError:
@@ -410,6 +420,29 @@ async def _events(work: Work) -> AsyncIterator[str]:
             next_report.cancel()
             yield "" if running.done() else ": still running\n\n"
     yield _outcome(running)
+
+
+_POSITION = re.compile(r"\d{1,15}")
+_STREAM_S = 600  # a client then comes back with the number it has seen, if its token is still good
+
+
+async def _changes(following: AsyncIterator[Commit]) -> AsyncIterator[str]:
+    """Yield a `change` event for each commit, with its number as the id, and a comment now and then."""
+    until = asyncio.get_running_loop().time() + _STREAM_S
+    step = asyncio.ensure_future(anext(following))
+    try:
+        while (left_s := until - asyncio.get_running_loop().time()) > 0:
+            await asyncio.wait({step}, timeout=min(_HEARTBEAT_S, left_s))
+            if step.done():
+                commit = step.result()
+                yield f"id: {commit.seq}\n{_event('change', commit)}"
+                step = asyncio.ensure_future(anext(following))
+            else:
+                yield ": nothing new\n\n"
+    except UnavailableError:
+        return  # the store was closed
+    finally:
+        step.cancel()
 
 
 def _event(name: str, data: Any) -> str:
