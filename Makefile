@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories notes knowledge fuzz clean fuzz-http load adapters conformance postgres
+.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories notes knowledge fuzz floods clean fuzz-http load adapters conformance postgres
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -128,8 +128,14 @@ postgres: $(READY)
 	@$(BIN)/python -m pip install --quiet --group postgres
 	@RICORDO_TEST_POSTGRES=1 $(BIN)/python -m pytest -n auto --dist loadfile -k postgres tests/contract tests/postgres
 
+# Strange texts through every method; and how the time of every pattern and parser grows with hostile input up to 1 MB.
 fuzz: $(READY)
 	@$(BIN)/python -m tests.crash.fuzz --texts 20000
+	@$(BIN)/python -m tests.crash.growth --share 10 --out benchmarks/results/growth.json
+
+# A thousand slow connections and ten thousand malformed requests against a server; two minutes.
+floods: $(READY)
+	@ulimit -n 20000; $(BIN)/python -m tests.interfaces.floods
 
 # Call every method for data of other owners and compare with missing data; then every interface. Half an hour.
 leaks: $(READY)

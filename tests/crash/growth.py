@@ -248,6 +248,7 @@ def parsers() -> list[tuple[str, Callable[[str], object]]]:
     text = importlib.import_module
     change, dates, names = text("ricordo.text.change"), text("ricordo.text.dates"), text("ricordo.text.names")
     sentences, prompt = text("ricordo.text.sentences"), text("ricordo.text.prompt_text")
+    disguise = text("ricordo.text.disguise")
     grammar, resolution = text("ricordo.text.dates.grammar"), text("ricordo.text.dates.resolution")
     return [
         ("analyzer.index_terms", text("ricordo.text.analyzer").index_terms),
@@ -276,8 +277,12 @@ def parsers() -> list[tuple[str, Callable[[str], object]]]:
         ("people.people_named", text("ricordo.text.people").people_named),
         ("passages_of", text("ricordo.text.passages").passages_of),
         ("prompt_text.reasons", prompt.reasons),
-        ("prompt_text.revealed", prompt.revealed),
-        ("prompt_text.is_disguised", prompt.is_disguised),
+        ("prompt_text.defused", prompt.defused),
+        ("prompt_text.as_label", prompt.as_label),
+        ("disguise.revealed", disguise.revealed),
+        ("disguise.is_disguised", disguise.is_disguised),
+        ("disguise.readings", lambda each: list(disguise.readings(each))),
+        ("disguise.decoded", disguise.decoded),
         ("prompt_text.without_recalled", prompt.without_recalled),
         ("prompt_text.cited", prompt.cited),
         ("secrets.redact", text("ricordo.text.secrets").redact),

@@ -26,7 +26,7 @@ from starlette.routing import Route
 from ricordo.errors import DeniedError, InvalidError, RicordoError, UnavailableError
 from ricordo.interfaces.call import Caller, Dispatcher
 from ricordo.interfaces.catalog import CATALOG, Capability, routes
-from ricordo.interfaces.http.guard import CALLER, Guard, Limits, Metrics, error_response, failure, json_response
+from ricordo.interfaces.http.guard import CALLER, TAKE, Guard, Limits, Metrics, error_response, failure, json_response
 from ricordo.interfaces.http.tokens import Tokens
 from ricordo.interfaces.schema import document, first_problem, path_of
 from ricordo.interfaces.serialize import error_value, plain_value
@@ -175,7 +175,8 @@ class Handlers:
             return refusal
         body = await self._body(request, self.limits.body_bytes)
         try:
-            status, answer = await asyncio.wait_for(self.rpc.answer(body, request.scope[CALLER]), self.limits.seconds)
+            work = self.rpc.answer(body, request.scope[CALLER], take=request.scope[TAKE])
+            status, answer = await asyncio.wait_for(work, self.limits.seconds)
         except TimeoutError:
             return failure(UnavailableError(f"no answer within {self.limits.seconds:g} seconds", hint="try again"))
         return Response(status_code=204) if answer is None else json_response(answer, status=status)
@@ -288,19 +289,26 @@ class Rpc:
         """The names of all methods."""
         return sorted({*self._routes, *self._own})
 
-    async def answer(self, body: bytes, caller: Caller) -> tuple[int, Any]:
+    async def answer(
+        self, body: bytes, caller: Caller, *, take: Callable[[int], bool] = lambda count: True
+    ) -> tuple[int, Any]:
         """Return the HTTP status and the document that answer a message or a batch; None if no answer is expected.
 
         A single call has the status of its error, so that proxies see refusals; a batch has 200.
+
+        Args:
+            take: Takes a number of further calls from the caller's rate; returns whether there was room.
         """
         try:
             message = json.loads(body)
-        except ValueError:
-            return 400, _error(None, -32700, "the body is not JSON")
+        except (ValueError, RecursionError):
+            return 400, _error(None, -32700, "the body is not JSON, or too deeply nested")
         if not isinstance(message, list):
             return await self._one(message, caller)
         if not 1 <= len(message) <= _MAX_BATCH:
             return 400, _error(None, -32600, f"a batch has 1 to {_MAX_BATCH} calls")
+        if not take(len(message) - 1):
+            return 429, _error(None, _CODES["unavailable"], "too many requests: each call of a batch counts")
         answers = [(await self._one(each, caller))[1] for each in message]
         expected = [each for each in answers if each is not None]
         return (200, expected) if expected else (204, None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from starlette.datastructures import Headers
@@ -21,6 +23,8 @@ from ricordo.interfaces.serialize import plain_value
 
 CALLER = "ricordo.caller"
 """The member of an ASGI scope that holds the caller."""
+TAKE = "ricordo.take"
+"""The member that takes more requests from the caller's rate, for a batch; it returns whether there was room."""
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _BOUNDS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -34,6 +38,8 @@ class Limits:
         seconds: The longest time for one answer; work that reports progress as events may take longer.
         rate: Requests per second and caller, on average; `burst` at once.
         concurrent: Requests at a time.
+        connections: Connections at a time. Beyond them, the oldest silent one is closed.
+        header_seconds: How long a connection may take to send the head of a request.
     """
 
     body_bytes: int = 4 * 1024 * 1024
@@ -42,6 +48,8 @@ class Limits:
     rate: float = 100.0
     burst: int = 200
     concurrent: int = 200
+    connections: int = 2_000
+    header_seconds: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,8 +190,9 @@ class Guard:
         try:
             is_page = self.page is not None and self.page.owns(scope["path"])
             answer = self._page_refusal(scope) or self.page if is_page else self._refusal(scope) or self.app
+            answer = self._crowded() or answer
             assert answer is not None
-            await answer(scope, receive, send_and_note_status)
+            await answer(scope, self._punctual(receive), send_and_note_status)
         finally:
             self.metrics.in_flight -= 1
             route = "page" if is_page else scope["path"] if scope["path"] in self.known else "other"
@@ -201,6 +210,29 @@ class Guard:
         if (refusal := self._host_refusal(headers)) is not None:
             return refusal
         return None if self._has_room(f"page {name}" if name else "") else _too_many()
+
+    def _crowded(self) -> Response | None:
+        if self.metrics.in_flight <= self.limits.concurrent:
+            return None
+        return error_response(503, "unavailable", "too many requests at a time", hint="try again", retry_after=1)
+
+    def _punctual(self, receive: Receive) -> Receive:
+        """Return a `receive` that ends a request whose body does not arrive in time."""
+        until, is_whole = self.clock() + self.limits.seconds, False
+
+        async def receive_in_time() -> Message:
+            nonlocal is_whole
+            if is_whole:
+                return await receive()
+            try:
+                async with asyncio.timeout(max(0.0, until - self.clock())):
+                    message = await receive()
+            except TimeoutError:
+                return {"type": "http.disconnect"}
+            is_whole = not message.get("more_body", False)
+            return message
+
+        return receive_in_time
 
     def _refusal(self, scope: Scope) -> Response | None:
         """Return the answer to a refused request; None sets the caller in the scope."""
@@ -225,6 +257,7 @@ class Guard:
             hint = "send the header Authorization: Bearer TOKEN"
             return error_response(401, "unauthorized", "the token is missing or wrong", hint=hint)
         scope[CALLER] = caller
+        scope[TAKE] = partial(self._has_room, name)
         return None
 
     def _caller(self, headers: Headers, *, is_local: bool) -> Caller | None:
@@ -245,15 +278,15 @@ class Guard:
         scheme, _, host = origin.partition("://")
         return scheme in ("http", "https") and self._is_our_host(host, ())
 
-    def _has_room(self, name: str) -> bool:
+    def _has_room(self, name: str, count: int = 1) -> bool:
         """Take one request from a caller's bucket. All callers without a valid token or cookie share one."""
         now, limits = self.clock(), self.limits
         bucket = self._buckets.setdefault(name, _Bucket(limits.burst, now))
         bucket.left = min(limits.burst, bucket.left + (now - bucket.at) * limits.rate)
         bucket.at = now
-        if bucket.left < 1:
+        if bucket.left < count:
             return False
-        bucket.left -= 1
+        bucket.left -= count
         return True
 
 

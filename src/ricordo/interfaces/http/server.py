@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import os
@@ -11,12 +12,17 @@ import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import ConflictError, InvalidError, UnavailableError
 from ricordo.interfaces.call import Caller, Dispatcher, StoreConfig, nightly_maintenance
 
 DEFAULT_PORT = 7411
 _GRACE_S = 10
+_FILES = 5_000
+
+if TYPE_CHECKING:
+    from ricordo.interfaces.http.guard import Limits
 _EXTRA = 'pip install "ricordo[server]"'
 
 
@@ -90,9 +96,9 @@ async def serve(
             server_header=False,
             proxy_headers=False,
             ws="none",
-            limit_concurrency=limits.concurrent,
+            http=punctual_protocol(limits),
             timeout_graceful_shutdown=_GRACE_S,
-            timeout_keep_alive=30,
+            timeout_keep_alive=int(limits.header_seconds),
         )
         notify(f"Listening on {' and '.join(urls)}")
         if app.page is not None and address.port is not None:
@@ -115,6 +121,65 @@ async def serve(
         with _ignoring_sigterm():
             async with nightly_maintenance(config, dispatcher):
                 await server.serve(sockets=sockets)
+
+
+def punctual_protocol(limits: Limits) -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol with two limits that it lacks: the time for the head of a request, and the number of
+    connections. A slow or silent client costs one connection, for a while, and keeps nobody else out.
+    """
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    silent: dict[Any, asyncio.TimerHandle] = {}  # oldest first
+    most = min(limits.connections, _open_files() // 2)
+
+    class Punctual(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            if len(self.connections) > most and silent:
+                next((each for each in silent if each.cycle is None), next(iter(silent))).end()
+            self.expect_request()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self.expect_request()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            self.expect_request()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self.expect_nothing()
+            super().connection_lost(exc)
+
+        def expect_request(self) -> None:
+            """Begin to wait for the head of a request, or end it: one is being answered."""
+            if self.cycle is not None and not self.cycle.response_complete:
+                self.expect_nothing()
+            elif self not in silent and not self.transport.is_closing():
+                silent[self] = self.loop.call_later(limits.header_seconds, self.end)
+
+        def expect_nothing(self) -> None:
+            if (timer := silent.pop(self, None)) is not None:
+                timer.cancel()
+
+        def end(self) -> None:
+            self.expect_nothing()
+            self.transport.abort()
+
+    return Punctual
+
+
+def _open_files() -> int:
+    """Raise the limit of open files as far as the server needs and may; return it. Each connection is one."""
+    try:
+        import resource
+    except ImportError:  # pragma: no cover - other systems than POSIX
+        return _FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = max(soft, _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES))
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 @contextlib.contextmanager
