@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -25,6 +26,7 @@ CALLER = "ricordo.caller"
 """The member of an ASGI scope that holds the caller."""
 TAKE = "ricordo.take"
 """The member that takes more requests from the caller's rate, for a batch; it returns whether there was room."""
+_log = logging.getLogger(__name__)
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _BOUNDS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -184,7 +186,13 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-            await send(message)
+            try:
+                await send(message)
+            except Exception as error:
+                # The rest of the request was malformed, and uvicorn has answered it. No traceback for each of them.
+                if not type(error).__module__.startswith("h11."):
+                    raise
+                _log.debug("not answered: %s", error)
 
         self.metrics.in_flight += 1
         try:
