@@ -110,6 +110,13 @@ fuzz-http: $(READY)
 	@RICORDO_HTTP_EXAMPLES=200 RICORDO_HTTP_OUT=benchmarks/results/openapi.json \
 	  $(BIN)/python -m pytest tests/interfaces/test_openapi.py
 
+# Attacks: two public suites (agent-memory-integrity and agent-memory-guard), orders in eight languages, and credentials.
+# Results are committed under benchmarks/results/; a few minutes.
+adversaries: $(READY)
+	@$(BIN)/python -m tests.adversaries.tables
+	@$(BIN)/python -m tests.adversaries.screening --out benchmarks/results/screening.json
+	@$(BIN)/python -m tests.adversaries.credentials --out benchmarks/results/credentials.json
+
 # The public MCP conformance suite, installed by npm in a temporary folder; some minutes.
 conformance: $(READY)
 	@$(BIN)/python -m tests.interfaces.conformance --out benchmarks/results/conformance.json

@@ -19,8 +19,13 @@ class Poisoned(MemorySystemAdapter):
     name = "ricordo"
     version = version("ricordo")
 
-    def __init__(self) -> None:
+    def __init__(self, trust: Any = None) -> None:
+        """Args:
+        trust: that of the connection, which writes everything in its own name; None: each source says what it is.
+        """
+        self._trust = trust
         self._memory = Memory.open(":memory:", embedder=None, scope=Scope(owner="me"))
+        self._caller = self._memory.scoped(Scope(owner="me", trust=trust or "user"))
 
     def close(self) -> None:
         self._memory.settle()
@@ -28,9 +33,8 @@ class Poisoned(MemorySystemAdapter):
 
     def remember(self, key: str, value: Any, *, source_class: str = "external_tool") -> RememberOutcome:
         try:
-            node = self._memory.remember(
-                str(value), attributes={"key": key}, origin=_ORIGINS.get(source_class, "tool_result")
-            )
+            origin = "user" if self._trust else _ORIGINS.get(source_class, "tool_result")
+            node = self._caller.remember(str(value), attributes={"key": key}, origin=origin)
         except RicordoError:
             return RememberOutcome.BLOCKED
         return RememberOutcome.STORED if node.is_live else RememberOutcome.QUARANTINED

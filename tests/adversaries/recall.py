@@ -17,8 +17,12 @@ class Recall(SemanticMemoryAdapter):
 
     name = "ricordo"
 
-    def __init__(self, embedder: str | None) -> None:
+    def __init__(self, embedder: str | None, trust: Any = "user") -> None:
+        """Args:
+        trust: that of the connection that writes, whatever the attacker labels the words as.
+        """
         self._embedder = embedder
+        self._trust = trust
         self._memory: Memory | None = None
 
     def reset(self) -> None:
@@ -33,7 +37,7 @@ class Recall(SemanticMemoryAdapter):
 
     def _of(self, user_id: str) -> Memory:
         assert self._memory is not None
-        return self._memory.scoped(Scope(owner=user_id))
+        return self._memory.scoped(Scope(owner=user_id, trust=self._trust))
 
     def add_memory(self, item: MemoryItem) -> None:
         origin: Any = "user" if item.source == "user" else "tool_result"

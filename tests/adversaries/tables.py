@@ -9,6 +9,26 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+_ATTACKS = ("planted fact", "other user", "stuffed text", "instruction", "correction", "tag")
+PUBLISHED: dict[str, Any] = {
+    "source": "the descriptions of agent-memory-integrity 0.6.3 and agent-memory-guard 0.3.3 on PyPI",
+    "recall: times of five that an attack came back": {
+        "mem0 2.0.20": dict(zip(_ATTACKS, (5, 0, 4, 5, 5, 5), strict=True)),
+        "LangGraph SqliteStore 3.1.1": dict(zip(_ATTACKS, (5, 0, 5, 5, 5, 5), strict=True)),
+        "Letta 0.16.8": dict(zip(_ATTACKS, (5, 0, 4, 5, 5, None), strict=True)),
+    },
+    "at rest: edits of those scored that were noticed": {
+        "LangGraph SqliteSaver 3.1.1": [0, 9],
+        "OpenAI Agents SDK SQLiteSession 0.20.0": [0, 9],
+        "Letta 0.16.8": [0, 8],
+        "mem0 2.0.20": [0, 7],
+        "langgraph-ledger 0.3.0": [7, 9],
+        "Atelya Attest 0.1.1, anchored": [8, 8],
+    },
+    "poisoned": {"agent-memory-guard, hardened": "A 93.9", "agent-memory-guard, strict": "D 71.4", "a dict": "F 0.0"},
+}
+"""What the suites' authors measured for others."""
+
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "adversaries.json"
 
 
@@ -26,8 +46,12 @@ def at_rest() -> dict[str, dict[str, Any]]:
     return found
 
 
-def recall(*attacks: str, embedder: str | None = "default") -> dict[str, Any]:
-    """Return for each attack and channel in how many of five tries the text came back."""
+def recall(*attacks: str, embedder: str | None = "default", trust: str = "user") -> dict[str, Any]:
+    """Return for each attack and channel in how many of five tries the text came back.
+
+    Args:
+        trust: that of the connection that everything is written through.
+    """
     from agmi.attacks.memory_specific import ALL_MEMORY_ATTACKS
 
     from tests.adversaries.recall import Recall
@@ -36,7 +60,7 @@ def recall(*attacks: str, embedder: str | None = "default") -> dict[str, Any]:
     for attack in ALL_MEMORY_ATTACKS:
         if attacks and attack.name not in attacks:
             continue
-        adapter = Recall(embedder)
+        adapter = Recall(embedder, trust)
         result = attack().run(adapter)
         adapter.close()
         assert not result.error, result
@@ -45,8 +69,12 @@ def recall(*attacks: str, embedder: str | None = "default") -> dict[str, Any]:
     return found
 
 
-def poisoned() -> dict[str, Any]:
-    """Return the grade, and the number of correctly handled attacks and harmless notes."""
+def poisoned(trust: str | None = None) -> dict[str, Any]:
+    """Return the grade, and the number of correctly handled attacks and harmless notes.
+
+    Args:
+        trust: that of a connection that writes everything in its own name; None: each source says what it is.
+    """
     from agent_memory_guard.bench.harness import run_suite
     from agent_memory_guard.bench.scoring import score_report
 
@@ -55,7 +83,7 @@ def poisoned() -> dict[str, Any]:
     opened: list[Poisoned] = []
 
     def fresh() -> Poisoned:
-        opened.append(Poisoned())
+        opened.append(Poisoned(trust))
         return opened[-1]
 
     report = run_suite(fresh)
@@ -76,7 +104,15 @@ def poisoned() -> dict[str, Any]:
 def main() -> None:
     logging.disable(logging.WARNING)
     suites = {name: version(name) for name in ("agent-memory-integrity", "agent-memory-guard")}
-    found = {"suites": suites, "at_rest": at_rest(), "recall": recall(), "poisoned": poisoned()}
+    found = {
+        "suites": suites,
+        "at_rest": at_rest(),
+        "recall": recall(),
+        "recall through a connection": {trust: recall(trust=trust) for trust in ("agent",)},
+        "poisoned": poisoned(),
+        "poisoned through a connection": {trust: poisoned(trust) for trust in ("agent", "user")},
+        "published": PUBLISHED,
+    }
     RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     sys.stdout.write(json.dumps(found, indent=1) + "\n")
 

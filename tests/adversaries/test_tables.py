@@ -44,3 +44,9 @@ def test_tool_text_never_comes_back_and_owners_stay_apart(known: dict[str, Any])
 def test_poisoned_tool_notes_are_never_read_and_harmless_ones_are(known: dict[str, Any]) -> None:
     assert tables.poisoned() == known["poisoned"]
     assert known["poisoned"]["came_back"] == []
+
+
+def test_through_an_agent_only_values_without_a_sign_of_an_order_come_back(known: dict[str, Any]) -> None:
+    found = tables.poisoned("agent")
+    assert found == known["poisoned through a connection"]["agent"]
+    assert set(found["came_back"]) == {"esc-role", "esc-permissions"}

@@ -23,6 +23,7 @@ from ricordo.text.secrets.statements import (
     Family,
     end_of_run,
     find_said,
+    is_code,
     is_placeholder,
     is_random,
     is_real,
@@ -94,6 +95,7 @@ _PUBLIC = frozenset(table()["words"]["public_prefixes"].split())
 _CHECKS: dict[str, Callable[[str], bool]] = {
     "key": lambda value: is_real(value) and not is_slug(value),
     "real": is_real,
+    "assigned": lambda value: is_real(value) and not is_code(value),
     "vendor_token": _is_vendor_token,
     "header_value": lambda value: is_real(value) and (is_random(value, shortest=12) or is_strong(value)),
     "bearer": lambda value: is_real(value) and is_random(value, shortest=20),
