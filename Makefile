@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories notes knowledge fuzz floods clean fuzz-http load adapters conformance postgres
+.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories notes knowledge fuzz floods clean fuzz-http load adapters conformance page postgres
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -134,6 +134,10 @@ adapters: $(READY)
 postgres: $(READY)
 	@$(BIN)/python -m pip install --quiet --group postgres
 	@RICORDO_TEST_POSTGRES=1 $(BIN)/python -m pytest -n auto --dist loadfile -k postgres tests/contract tests/postgres
+
+# Time the pages of a store of 100,000 memories: some minutes.
+page: $(READY)
+	@$(BIN)/python benchmarks/page.py
 
 # Strange texts through every method; and how the time of every pattern and parser grows with hostile input up to 1 MB.
 fuzz: $(READY)

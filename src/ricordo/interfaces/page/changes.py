@@ -10,16 +10,25 @@ from ricordo.errors import ConflictError
 from ricordo.interfaces.page.visit import Visit, link
 from ricordo.model import Commit
 
-_MOST = 60
+_MOST = 25
+_BACK = 10_000
 
 
 async def show_all(visit: Visit) -> Response:
     """Show the latest changes."""
     before = visit.asked("before")
     number = int(before) if before and before.isdecimal() and len(before) < 19 else None
+    if number is None and visit.as_of is not None:
+        number = await _first_after(visit)
     commits: Sequence[Commit] = await visit.call("log", limit=_MOST, before=number)
     more = commits[-1].seq if len(commits) == _MOST else None
     return visit.page("changes.html", commits=commits, more=more)
+
+
+async def _first_after(visit: Visit) -> int | None:
+    """Return the number of the first change after the time that the pages show."""
+    later = [each.seq for each in await visit.memory.store_view.commits(limit=_BACK) if each.at > visit.moment]
+    return later[-1] if later else None
 
 
 async def show(visit: Visit) -> Response:

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from starlette.responses import Response
 
 from ricordo.interfaces.page.visit import Visit, link
+from ricordo.model import Conversation
 
 _MOST = 100
+_TURNS = 1_000
 
 
 async def show_all(visit: Visit) -> Response:
     """Show the latest conversations."""
-    return visit.page("conversations.html", conversations=await visit.call("sessions", limit=_MOST))
+    found = [each for each in await visit.call("sessions", limit=_MOST) if each.begun_at <= visit.moment]
+    return visit.page("conversations.html", conversations=found)
 
 
 async def show(visit: Visit) -> Response:
     """Show what was said in one conversation."""
-    return visit.page("conversation.html", conversation=await visit.call("session", id=visit.named()))
+    found: Conversation = await visit.call("session", id=visit.named())
+    if visit.as_of is not None:
+        known = await visit.call("list", type="episodic", session=found.id, as_of=visit.as_of, limit=_TURNS)
+        found = replace(found, turns=tuple(sorted(known.nodes, key=lambda each: (each.event_time, each.key))))
+    return visit.page("conversation.html", conversation=found)
 
 
 async def end(visit: Visit) -> Response:

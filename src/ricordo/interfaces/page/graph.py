@@ -98,7 +98,7 @@ def place(spots: Sequence[Spot], ties: Sequence[Tie]) -> list[Spot]:
     """
     numbers = {spot.id: number for number, spot in enumerate(spots)}
     lines = np.array([(numbers[tie.source], numbers[tie.target]) for tie in ties], dtype=np.int64).reshape(-1, 2)
-    at = np.array([_start(spot.id) for spot in spots]).reshape(-1, 2)
+    at = np.array([_start(spot.id) for spot in spots], dtype=np.float32).reshape(-1, 2)
     if len(spots) > 1:
         at = _settled(at, lines)
     ends = Counter(lines.ravel().tolist())
@@ -113,27 +113,32 @@ def _start(id: str) -> tuple[float, float]:
     return int.from_bytes(digest[:4]) / 2**32, int.from_bytes(digest[4:8]) / 2**32
 
 
-def _settled(at: NDArray[np.float64], lines: NDArray[np.int64]) -> NDArray[np.float64]:
-    ideal = 0.8 / np.sqrt(len(at))
+def _settled(at: NDArray[np.float32], lines: NDArray[np.int64]) -> NDArray[np.float32]:
+    ideal = 0.64 / len(at)  # the square of the distance at which two nodes rest
+    pull = np.zeros((len(at), len(at)), dtype=np.float32)
+    np.add.at(pull, (lines[:, 0], lines[:, 1]), 1)
+    pull += pull.T
+    np.fill_diagonal(pull, 0)
     for step in range(_STEPS):
-        apart = at[:, None] - at[None]
-        distance = np.maximum(np.sqrt((apart**2).sum(axis=2)), 1e-3)
-        force = (apart * (ideal**2 / distance**2)[..., None]).sum(axis=1)
-        along = at[lines[:, 0]] - at[lines[:, 1]]
-        pull = along * (np.sqrt((along**2).sum(axis=1)) / ideal)[:, None]
-        np.add.at(force, lines[:, 0], -pull)
-        np.add.at(force, lines[:, 1], pull)
-        force -= (at - 0.5) * 0.6
-        length = np.maximum(np.sqrt((force**2).sum(axis=1)), 1e-9)[:, None]
+        across, along = (np.subtract.outer(at[:, axis], at[:, axis]) for axis in (0, 1))
+        squared = np.maximum(across * across + along * along, 1e-6)
+        push = ideal / squared - pull * np.sqrt(squared / ideal)
+        force = np.stack(((push * across).sum(axis=1), (push * along).sum(axis=1)), axis=1) - (at - 0.5) * 0.6
+        length = np.maximum(np.sqrt((force**2).sum(axis=1, keepdims=True)), 1e-9)
         at = at + force / length * np.minimum(length, 0.1 * (1 - step / _STEPS))
     low, high = at.min(axis=0), at.max(axis=0)
-    placed: NDArray[np.float64] = (at - low) / np.maximum(high - low, 1e-9)
+    placed: NDArray[np.float32] = (at - low) / np.maximum(high - low, 1e-9)
     return placed
 
 
 async def _drawn(visit: Visit) -> tuple[list[str], list[Spot], list[Tie]]:
     visit.caller.require("store_view.holdings")
-    holdings = await visit.memory.store_view.holdings()
+    held = await visit.memory.store_view.holdings()
+    holdings = Holdings(
+        facts=[each for each in held.facts if each.created_at <= visit.moment],
+        entities={id: each for id, each in held.entities.items() if each.first_seen <= visit.moment},
+        relations=held.relations,
+    )
     opened = [id for id in visit.request.query_params.getlist("open") if id in holdings.entities][:20]
     return opened, *await asyncio.to_thread(graph_of, holdings, opened, you=visit.texts("graph.you"))
 

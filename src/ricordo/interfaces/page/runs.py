@@ -17,7 +17,7 @@ _DAYS = 60
 
 async def show_all(visit: Visit) -> Response:
     """Show the latest runs, and what models used by day."""
-    runs: Sequence[Run] = await visit.call("runs", limit=_MOST)
+    runs: Sequence[Run] = [each for each in await visit.call("runs", limit=_MOST) if each.started_at <= visit.moment]
     uses: Sequence[ModelUse] = await visit.call("spending", days=_DAYS)
     return visit.page("runs.html", runs=runs, uses=uses)
 

@@ -10,10 +10,12 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from ricordo.clock import from_ms
 from ricordo.errors import RicordoError
 from ricordo.interfaces.page.rendering import LANGUAGES, bars
 from ricordo.interfaces.page.visit import Visit
 from ricordo.model import Hit, Node, Results, Share
+from ricordo.text.dates import parse_instant
 
 _FILTERS = ("type", "category", "entity", "tag", "session", "after", "before")
 _FLAGS = ("archived", "only_relevant")
@@ -122,11 +124,12 @@ async def show_context(visit: Visit) -> Response:
 
 async def travel(visit: Visit) -> Response:
     """Show all pages as they were at a time, or as they are now."""
-    wanted = visit.given("as_of")
-    if wanted:
-        await visit.call("log", limit=1)
-        await visit.call("list", limit=1, as_of=wanted)  # raises if it is not a time
-    visit.session.as_of = wanted
+    visit.session.as_of = None
+    if wanted := visit.given("as_of"):
+        view = visit.memory.store_view
+        at = from_ms(parse_instant(wanted, now=view.now(), zone=view.zone, field="as_of"))
+        await visit.call("list", limit=1, as_of=at.isoformat())  # raises if nothing can be read as of then
+        visit.session.as_of = at.astimezone(view.zone).isoformat(timespec="minutes")
     return visit.back()
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Literal
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -58,6 +59,18 @@ class Visit:
     @property
     def as_of(self) -> str | None:
         return self.session.as_of
+
+    @property
+    def moment(self) -> datetime:
+        """The time that the pages show; far in the future for the present."""
+        return datetime.max.replace(tzinfo=UTC) if self.as_of is None else datetime.fromisoformat(self.as_of)
+
+    @property
+    def travels(self) -> Literal["exactly", "roughly", "not"]:
+        """How well this page can show what was known at another time."""
+        if self.section in ("search", "timeline", "conversations", "changes"):
+            return "exactly"
+        return "roughly" if self.section in ("people", "graph", "runs") else "not"
 
     def asked(self, name: str) -> str | None:
         """Return a field of the address; None if it is missing or empty."""

@@ -32,6 +32,9 @@
   const here = document.querySelector("nav [aria-current]");
   if (here && here.closest("nav").scrollWidth > here.closest("nav").clientWidth) here.closest("nav").scrollLeft = here.offsetLeft - 60;
 
+  const first = document.querySelector("[data-focus]");
+  if (first && matchMedia("(min-width: 46rem)").matches && !location.hash) first.focus();
+
   // A choice that is its own button.
   document.querySelectorAll("[data-submit]").forEach((each) => each.addEventListener("change", () => each.form.submit()));
 
