@@ -69,6 +69,17 @@ async def _each(memory: Memory) -> list[Node]:
     return [node async for node in memory.store_view.each(None)]
 
 
+async def _changed(memory: Memory, _: object) -> list[Any]:
+    """Return the changes so far."""
+    latest = await memory.log(limit=1)
+    found: list[Any] = []
+    async for each in memory.changes(after=0):
+        found.append(each)
+        if not latest or each.seq >= latest[0].seq:
+            break
+    return found
+
+
 async def _exported(memory: Memory, form: str, folder: Path) -> str:
     """Return the content of an export."""
     with TemporaryDirectory(dir=folder) as place:
@@ -120,6 +131,8 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
             Call(kind="ids", ask=lambda memory, given: memory.search("Bob", why_not=given)),
             *_searching("search"),
         ),
+        "ask": (Call(kind="texts", ask=_simple("ask"), compared=False),),
+        "changes": (_all(_changed),),
         "query": (Call(kind="texts", ask=_simple("query", limit=100), compared=False),),
         "context": (
             Call(kind="texts", ask=_simple("context", budget=50_000), compared=False),

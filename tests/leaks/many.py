@@ -1,8 +1,9 @@
 """Ten thousand calls by unauthorised callers: `python -m tests.leaks.many --calls 10000 --out FILE`.
 
 Each call is made for a forbidden and for a missing item. No canary may be in an answer, and unless the call stores its
-arguments, both answers must be equal. Then ten thousand memories of another owner are added: no answer and no score of
-the first owner may change.
+arguments, both answers must be equal. Then ten thousand memories of another owner are added: no answer, order, score,
+floor, count, id or error of the first owner may change, and no median time by more than a tenth. The times are those of
+the processor, of the same calls in a store with and in one without the other owner, in turns.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ import argparse
 import asyncio
 import json
 import platform
+import re
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from statistics import median
 
-from ricordo import Fact, Memory, Message, Scope, Settings
+from ricordo import Fact, Memory, Message, RicordoError, Scope, Settings
+from ricordo.interfaces.serialize import json_text
 from ricordo.language import ScriptedModel
 from tests.leaks.calls import ABSENT, Call, answer, leaks, pick, table
 from tests.leaks.world import World, extracted, group, others, private
@@ -97,22 +102,74 @@ async def beside_another(memory: Memory, *, count: int) -> tuple[list[object], l
     before = await _got(me)
     for start in range(0, count, 1_000):
         said = [
-            Message(text=f"tea, ships, rope and Paris {n}", session=f"s{start}") for n in range(start, start + 1_000)
+            Message(text=f"tea, ships, rope and Paris {n}", session=f"s{start}", id=_THEIRS if n == 0 else None)
+            for n in range(start, start + 1_000)
         ]
         await another.add_many(said)
-    await another.remember_many([Fact(content=f"Bob likes tea number {n}", about=["Bob"]) for n in range(count // 50)])
+    if count:
+        await another.remember_many(
+            [Fact(content=f"Bob likes tea number {n}", about=["Bob"]) for n in range(count // 50)]
+        )
     await memory.settle(600)
     return before, await _got(me)
 
 
 async def _got(me: Memory) -> list[object]:
-    got: list[object] = []
+    got: list[object] = [await _told(each(me)) for each in _ASKED.values()]
     for question in ("Who likes tea?", "ships in Oslo", "rope", "When does the ship leave?", "Bob", "painting"):
         for only_relevant in (False, True):
             found = await me.search(question, only_relevant=only_relevant)
             got.append([(hit.id, hit.score) for hit in found.hits])
         got.append(await me.context(question))
     return got
+
+
+async def _told(asked: Awaitable[object]) -> str:
+    """Return an answer or an error as text, without how long it took."""
+    try:
+        return _TIMINGS.sub("", json_text(await asked))
+    except RicordoError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+_ASKED: Mapping[str, Callable[[Memory], Awaitable[object]]] = {
+    "search": lambda me: me.search("Who likes tea in Paris?"),
+    "search, relevant only": lambda me: me.search("When does the ship leave?", only_relevant=True, trace=True),
+    "search for nothing": lambda me: me.search("zqabsent7 zqabsent8", only_relevant=True),
+    "query": lambda me: me.query("ships rope"),
+    "context": lambda me: me.context("What do you know about Bob?"),
+    "list": lambda me: me.list(limit=5),
+    "people": lambda me: me.people(),
+    "stats": lambda me: me.stats(),
+    "an entity that is not there": lambda me: me.entity("Zqabsentname7"),
+    "an id that is not there": lambda me: me.get("zqabsentid7"),
+    "an id of another": lambda me: me.get(_THEIRS),
+    "a session of another": lambda me: me.session("s0"),
+    "history of an id of another": lambda me: me.history(_THEIRS),
+}
+"""What the first owner asks beside the other one."""
+_THEIRS = "another-owners-id"
+_TIMINGS = re.compile(r'"timings_ms": \{[^}]*\}')
+
+
+async def times_beside_another(folder: Path, *, count: int, rounds: int) -> dict[str, float]:
+    """Return by call how its median time changes with another owner's memories: 1.0 is not at all."""
+    settings = Settings(durability="process")
+    async with (
+        Memory.open(folder / "alone.db", embedder="hashing", settings=settings, clock=Still()) as alone,
+        Memory.open(folder / "beside.db", embedder="hashing", settings=settings, clock=Still()) as beside,
+    ):
+        await beside_another(alone, count=0)
+        await beside_another(beside, count=count)
+        callers = {"alone": alone.scoped(Scope(owner="me")), "beside": beside.scoped(Scope(owner="me"))}
+        took: dict[tuple[str, str], list[float]] = {}
+        for number in range(rounds):
+            for name, asked in _ASKED.items():
+                for who in sorted(callers, reverse=bool(number % 2)):
+                    started = time.process_time()
+                    await _told(asked(callers[who]))
+                    took.setdefault((name, who), []).append(time.process_time() - started)
+        return {name: median(took[name, "beside"]) / median(took[name, "alone"]) for name in _ASKED}
 
 
 async def _main(calls: int, seed: int) -> dict[str, object]:
@@ -125,6 +182,7 @@ async def _main(calls: int, seed: int) -> dict[str, object]:
             tally = await try_all(memory, Path(folder), calls=calls, seed=seed)
         async with Memory.open(Path(folder) / "two.db", embedder="hashing", settings=settings, clock=Still()) as memory:
             before, after = await beside_another(memory, count=_ANOTHERS)
+        times = await times_beside_another(Path(folder), count=_ANOTHERS, rounds=300)
     for each in (*tally.canaries[:10], *tally.told_apart[:10]):
         sys.stderr.write(f"{each}\n")
     return {
@@ -135,6 +193,8 @@ async def _main(calls: int, seed: int) -> dict[str, object]:
         "memories of another owner": _ANOTHERS,
         "answers": len(before),
         "answers they moved": sum(one != other for one, other in zip(before, after, strict=True)),
+        "median processor time beside the other, against alone": {name: round(each, 3) for name, each in times.items()},
+        "median times changed by more than a tenth": sum(abs(each - 1) > 0.1 for each in times.values()),
         "seed": seed,
         "seconds": round(time.monotonic() - started, 1),
         "python": platform.python_version(),
@@ -154,6 +214,7 @@ def main() -> int:
     if given.out:
         given.out.write_text(text + "\n", encoding="utf-8")
     wrong = ("canaries seen", "answers that told the forbidden from the absent", "answers they moved")
+    wrong += ("median times changed by more than a tenth",)
     return int(any(result[name] for name in wrong))
 
 

@@ -13,7 +13,7 @@ import pytest
 from ricordo import DeniedError, InvalidError, Memory, NotFoundError, Scope, Settings
 from ricordo.language import ScriptedModel
 from tests.leaks.calls import NOT_TRIED, table
-from tests.leaks.many import Still, beside_another, try_all
+from tests.leaks.many import Still, beside_another, times_beside_another, try_all
 from tests.leaks.world import extracted, group, others, private
 
 
@@ -66,8 +66,14 @@ async def test_statistics_ignore_other_owners(memory: Memory, tmp_path: Path) ->
 
 async def test_ten_thousand_memories_of_another_owner_change_no_result(memory: Memory) -> None:
     before, after = await beside_another(memory, count=10_000)
-    assert sum(bool(said) for said in before) >= 12
+    assert sum(bool(said) for said in before) >= 24
     assert after == before
+
+
+async def test_another_owner_changes_no_median_time_much(tmp_path: Path) -> None:
+    """A generous bound for a busy machine; `make leaks` measures a tenth with more memories and rounds."""
+    times = await times_beside_another(tmp_path, count=2_000, rounds=30)
+    assert {name: each for name, each in times.items() if not 0.5 < each < 2.0} == {}
 
 
 async def test_a_member_shares_group_memories_only(memory: Memory) -> None:

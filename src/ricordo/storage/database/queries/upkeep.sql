@@ -28,8 +28,9 @@ WHERE space IN (SELECT value FROM json_each(:spaces))
 SELECT count(*) FROM commits WHERE space IN (SELECT value FROM json_each(:spaces))
 
 -- name: count_embedded
+-- By the space of the embeddings: walking those of all owners would tell in time how many others have.
 SELECT count(*) FROM embeddings e JOIN live_nodes n ON n.key = e.node
-WHERE e.model = :model AND n.space IN (SELECT value FROM json_each(:spaces))
+WHERE e.model = :model AND e.space IN (SELECT value FROM json_each(:spaces))
 
 -- name: event_span
 SELECT min(event_time), max(event_time) FROM live_nodes WHERE space IN (SELECT value FROM json_each(:spaces))

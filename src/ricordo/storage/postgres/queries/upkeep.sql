@@ -28,7 +28,7 @@ SELECT count(*) FROM commits WHERE space = ANY (ints(:spaces))
 
 -- name: count_embedded
 SELECT count(*) FROM embeddings e JOIN live_nodes n ON n.key = e.node
-WHERE e.model = :model AND n.space = ANY (ints(:spaces))
+WHERE e.model = :model AND e.space = ANY (ints(:spaces))
 
 -- name: event_span
 SELECT min(event_time), max(event_time) FROM live_nodes WHERE space = ANY (ints(:spaces))
