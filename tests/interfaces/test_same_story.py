@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.contract import server
 from tests.interfaces.conftest import RUN, clean_environment
 from tests.interfaces.serving import house
 from tests.interfaces.test_mcp import connected
@@ -24,7 +25,7 @@ Do = Callable[..., Awaitable[Any]]
 
 
 @asynccontextmanager
-async def in_python(store: Path) -> AsyncIterator[Do]:
+async def in_python(store: str) -> AsyncIterator[Do]:
     async with Memory.open(store, embedder="hashing") as memory:
 
         async def do(method: str, **arguments: Any) -> Any:
@@ -34,7 +35,7 @@ async def in_python(store: Path) -> AsyncIterator[Do]:
 
 
 @asynccontextmanager
-async def over_mcp(store: Path) -> AsyncIterator[Do]:
+async def over_mcp(store: str) -> AsyncIterator[Do]:
     named = {
         "remember": "remember_one",
         "search": "search_memory",
@@ -58,7 +59,7 @@ async def over_mcp(store: Path) -> AsyncIterator[Do]:
 
 
 @asynccontextmanager
-async def over_rest(store: Path) -> AsyncIterator[Do]:
+async def over_rest(store: str) -> AsyncIterator[Do]:
     async with house(store) as at:
         client = at.client(at.secret("me"))
 
@@ -71,7 +72,7 @@ async def over_rest(store: Path) -> AsyncIterator[Do]:
 
 
 @asynccontextmanager
-async def over_rpc(store: Path) -> AsyncIterator[Do]:
+async def over_rpc(store: str) -> AsyncIterator[Do]:
     async with house(store) as at:
         client = at.client(at.secret("me"))
 
@@ -93,7 +94,7 @@ def _output(command: list[str]) -> bytes:
 
 
 @asynccontextmanager
-async def on_the_command_line(store: Path) -> AsyncIterator[Do]:
+async def on_the_command_line(store: str) -> AsyncIterator[Do]:
     async def do(method: str, **arguments: Any) -> Any:
         about = [part for name in arguments.get("about", ()) for part in ("--about", name)]
         given = [arguments[name] for name in ("id", "text", "content") if name in arguments]
@@ -108,9 +109,14 @@ async def on_the_command_line(store: Path) -> AsyncIterator[Do]:
 DOORS = {"python": in_python, "cli": on_the_command_line, "mcp": over_mcp, "rest": over_rest, "rpc": over_rpc}
 
 
+@pytest.mark.parametrize("place", ["file", *(["postgres"] if server.is_wanted() else [])])
 @pytest.mark.parametrize("door", DOORS)
-async def test_remember_contradict_search_explain_forget_erase(tmp_path: Path, door: str) -> None:
-    async with DOORS[door](tmp_path / "me.db") as do:
+async def test_remember_contradict_search_explain_forget_erase(
+    tmp_path: Path, door: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))  # where the tokens of a store on a server are
+    store = server.location(tmp_path) if place == "postgres" else f"{tmp_path}/me.db"
+    async with DOORS[door](store) as do:
         told = await _story(do)
     assert told == {
         "known": ["Anna lives in Rome"],

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract import server
 
 from ricordo.storage.registry import open_store
+from tests.contract import server
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,11 +6,11 @@ import asyncio
 import re
 
 import pytest
-from tests.storage.making import opened
 
 from ricordo.storage.database.history import truth_of
 from ricordo.storage.database.statements import statements as of_sqlite
 from ricordo.storage.sql import named_statements
+from tests.storage.making import opened
 
 STATEMENTS = named_statements("ricordo.storage.postgres", "queries")
 OWN = {

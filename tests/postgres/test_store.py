@@ -8,16 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from ricordo import InvalidError, Memory, StoreError, UnavailableError
+from ricordo.storage import faults
+from ricordo.storage.registry import open_store
 from tests.contract import server
 from tests.contract.canonical import canonical, differences, searched
 from tests.contract.test_commits import listed, numbers
 from tests.storage.folders import everything
 from tests.storage.histories import OPTIONS, PEOPLE, HandClock, History
 from tests.storage.making import ME, commit, fact, failing
-
-from ricordo import InvalidError, Memory, StoreError, UnavailableError
-from ricordo.storage import faults
-from ricordo.storage.registry import open_store
 
 psycopg = pytest.importorskip("psycopg", reason="`make postgres` installs the client library")
 

@@ -149,13 +149,19 @@ def write_private(file: Path, text: str) -> None:
 
 
 def tokens_file(location: str | Path) -> Path:
-    """Return the path of a store's tokens.
+    """Return the path of a store's tokens: beside it, or in the user's data folder for a store on a server, where each
+    machine has tokens of its own. The name of that file is a hash, because an address may hold a password.
 
     Raises:
-        InvalidError: The store is not a file or folder.
+        InvalidError: the store is gone when it is closed.
     """
-    if str(location) == ":memory:" or "://" in str(location):
+    if str(location) == ":memory:":
         raise InvalidError(f"store: {location} cannot be served", hint="give the path of a file or folder")
+    if "://" in str(location):
+        from platformdirs import user_data_path
+
+        name = hashlib.blake2b(str(location).encode(), digest_size=8).hexdigest()
+        return user_data_path("ricordo", appauthor=False) / f"server-{name}.tokens.json"
     path = Path(location).expanduser()
     return path.with_name(path.name + ".tokens.json")
 

@@ -134,7 +134,7 @@ class Nodes(Group):
         clause, values = self._conditions(scope, replace(filter_, after=None, before=None))
         query = (
             f"SELECT n.key FROM nodes AS n WHERE {clause} AND n.event_time >= :start AND n.event_time < :end"
-            " ORDER BY n.event_time DESC LIMIT :most"
+            " ORDER BY n.event_time DESC, n.key DESC LIMIT :most"
         )
         values |= self._sql.scoped(scope, start=after, end=before, most=most)
         return np.array(column(self._sql.connection.execute(query, values).fetchall()), np.int64)
