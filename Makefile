@@ -134,7 +134,7 @@ adapters: $(READY)
 postgres: $(READY)
 	@$(BIN)/python -m pip install --quiet --group postgres
 	@RICORDO_TEST_POSTGRES=1 $(BIN)/python -m pytest -n auto --dist loadfile -k postgres tests/contract tests/postgres \
-	  tests/interfaces/test_same_story.py
+	  tests/interfaces/test_same_story.py tests/leaks
 
 # Kill 300 clients and stop the server 30 times while they write, and let eight processes write 20,000 memories.
 postgres-broken: $(READY)

@@ -22,6 +22,7 @@ from ricordo.language import ScriptedModel
 from ricordo.ports import Completion, Turn
 from ricordo.storage.registry import open_store
 from tests.contract import server
+from tests.storage.making import rows
 
 START = 1_767_261_600_000  # 2026-01-01T10:00Z
 DAY = 86_400_000
@@ -81,6 +82,17 @@ class Place:
         finally:
             store.close()
         return target
+
+    def asked(self, sql: str) -> list[Any]:
+        """Return the rows of a statement about the store as it is now."""
+        if self.file is not None:
+            return rows(self.file, sql)
+        store = open_store(self.location)
+        try:
+            answer: list[Any] = store.writer.submit(lambda tx: tx.connection.execute(sql)).result()
+            return answer
+        finally:
+            store.close()
 
 
 ON_A_SERVER = ["postgres"] if server.is_wanted() else []

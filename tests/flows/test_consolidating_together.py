@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from tests.crash.embedders import Letters
 from tests.crash.forking import run_forked
 from tests.flows.conftest import ConfirmingModel, HandClock, Place
 from tests.flows.test_consolidation import fact, proposal
-from tests.storage.making import rows
 
 
 class Slow(ScriptedModel):
@@ -51,8 +49,8 @@ async def another(place: Place, clock: HandClock) -> AsyncIterator[Callable[...,
         await each.close()
 
 
-def leases(path: Path) -> list[Any]:
-    return rows(path, "SELECT name FROM leases WHERE name != 'backlog'")
+def leases(place: Place) -> list[Any]:
+    return place.asked("SELECT name FROM leases WHERE name != 'backlog'")
 
 
 def whats(run: Any) -> list[str]:
@@ -79,7 +77,7 @@ async def test_two_processes_pay_for_a_session_once(another, place):
     assert whats(done) == ["added"] and done.sessions == ("s1",)
     assert (len(slow.prompts), len(quick.prompts)) == (1, 1)
     assert not await first.review() and not (await second.consolidate()).items
-    assert leases(place.index) == []
+    assert leases(place) == []
 
 
 async def test_a_lease_is_prolonged_while_a_model_thinks(another, monkeypatch):
@@ -100,14 +98,14 @@ async def test_a_failure_or_cancellation_frees_the_session(another, place):
     first, second = await another(slow), await another(ConfirmingModel(["nonsense", "nonsense"]))
     await first.add("Anna lives in Rome.", session="s1")
     assert (await second.consolidate()).state == "failed"
-    assert leases(place.index) == []
+    assert leases(place) == []
     going = asyncio.create_task(first.consolidate())
     await slow.asked.wait()
-    assert len(leases(place.index)) == 1
+    assert len(leases(place)) == 1
     going.cancel()
     with pytest.raises(asyncio.CancelledError):
         await going
-    assert leases(place.index) == []
+    assert leases(place) == []
     slow.let_go.set()
     assert whats(await first.consolidate()) == ["added"]
 
@@ -129,23 +127,22 @@ asyncio.run(main())
 async def test_the_lease_of_a_dead_process_ends(another, place):
     died = await asyncio.to_thread(run_forked, DYING, place.location)
     assert died.returncode == 9, died.stderr
-    assert len(leases(place.index)) == 1
+    assert len(leases(place)) == 1
     memory = await another(ConfirmingModel([proposal(fact("Anna lives in Rome", "e1"))]))
     assert whats(await memory.consolidate()) == ["added"]
-    assert leases(place.index) == []
+    assert leases(place) == []
 
 
 async def test_a_lease_of_another_machine_ends_by_time(another, place):
-    path = place.index
     memory = await another(ConfirmingModel([proposal(fact("Anna lives in Rome", "e1"))]))
     await memory.add("Anna lives in Rome.", session="s1")
-    ((space, session),) = rows(path, "SELECT space, key FROM sessions")
+    ((space, session),) = place.asked("SELECT space, key FROM sessions")
     until = time.time_ns() // 1_000_000 + 20_000
-    rows(path, f"INSERT INTO leases VALUES ('conversation {space}/{session}', 'elsewhere/1/x', {until})")
+    place.asked(f"INSERT INTO leases VALUES ('conversation {space}/{session}', 'elsewhere/1/x', {until})")
     assert whats(await memory.consolidate()) == ["left"]
     dry = await memory.consolidate(dry_run=True)
     assert whats(dry) == ["added"]
-    rows(path, f"UPDATE leases SET until = {until - 40_000} WHERE name != 'backlog'")
+    place.asked(f"UPDATE leases SET until = {until - 40_000} WHERE name != 'backlog'")
     assert (await memory.consolidate()).state == "failed", "the one answer went to the dry run"
 
 
@@ -170,7 +167,7 @@ asyncio.run(main())
 async def test_background_work_goes_on_at_once_after_its_process_died(place):
     died = await asyncio.to_thread(run_forked, DYING_IN_BACKGROUND, place.location)
     assert died.returncode == 9, died.stderr
-    assert rows(place.index, "SELECT name FROM leases") == [("backlog",)]
+    assert place.asked("SELECT name FROM leases") == [("backlog",)]
     async with await Memory.open(place.location, embedder=Letters()) as memory:
         await memory.settle(timeout=5)  # half of what the lease still has to run
-    assert rows(place.index, "SELECT count(*) FROM embeddings") == [(1,)]
+    assert place.asked("SELECT count(*) FROM embeddings") == [(1,)]

@@ -26,6 +26,7 @@ from statistics import median
 from ricordo import Fact, Memory, Message, RicordoError, Scope, Settings
 from ricordo.interfaces.serialize import json_text
 from ricordo.language import ScriptedModel
+from tests.contract import server
 from tests.leaks.calls import ABSENT, Call, answer, leaks, pick, table
 from tests.leaks.world import World, extracted, group, others, private
 
@@ -172,15 +173,19 @@ async def times_beside_another(folder: Path, *, count: int, rounds: int) -> dict
         return {name: median(took[name, "beside"]) / median(took[name, "alone"]) for name in _ASKED}
 
 
-async def _main(calls: int, seed: int) -> dict[str, object]:
+async def _main(calls: int, seed: int, *, on_server: bool) -> dict[str, object]:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(durability="process")
+
+        def place(name: str) -> str:
+            return server.location(Path(folder) / name) if on_server else f"{folder}/{name}.db"
+
         async with Memory.open(
-            Path(folder) / "me.db", embedder="hashing", model=ScriptedModel(extracted), settings=settings, clock=Still()
+            place("me"), embedder="hashing", model=ScriptedModel(extracted), settings=settings, clock=Still()
         ) as memory:
             tally = await try_all(memory, Path(folder), calls=calls, seed=seed)
-        async with Memory.open(Path(folder) / "two.db", embedder="hashing", settings=settings, clock=Still()) as memory:
+        async with Memory.open(place("two"), embedder="hashing", settings=settings, clock=Still()) as memory:
             before, after = await beside_another(memory, count=_ANOTHERS)
         times = await times_beside_another(Path(folder), count=_ANOTHERS, rounds=300)
     for each in (*tally.canaries[:10], *tally.told_apart[:10]):
@@ -207,8 +212,9 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--postgres", action="store_true", help="on a server: see tests/contract/server.py")
     given = parser.parse_args()
-    result = asyncio.run(_main(given.calls, given.seed))
+    result = asyncio.run(_main(given.calls, given.seed, on_server=given.postgres))
     text = json.dumps(result, indent=2)
     sys.stdout.write(f"{text}\n")
     if given.out:

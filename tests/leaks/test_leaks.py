@@ -12,18 +12,18 @@ import pytest
 
 from ricordo import DeniedError, InvalidError, Memory, NotFoundError, Scope, Settings
 from ricordo.language import ScriptedModel
+from tests.contract import server
 from tests.leaks.calls import NOT_TRIED, table
 from tests.leaks.many import Still, beside_another, times_beside_another, try_all
 from tests.leaks.world import extracted, group, others, private
 
 
-@pytest.fixture
-async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
+@pytest.fixture(params=["file", *(["postgres"] if server.is_wanted() else [])])
+async def memory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Memory]:
+    place = server.location(tmp_path) if request.param == "postgres" else tmp_path / "me.db"
     settings = Settings(durability="process")
     model = ScriptedModel(extracted)
-    async with Memory.open(
-        tmp_path / "me.db", embedder="hashing", model=model, settings=settings, clock=Still()
-    ) as opened:
+    async with Memory.open(place, embedder="hashing", model=model, settings=settings, clock=Still()) as opened:
         yield opened
 
 

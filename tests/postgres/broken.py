@@ -164,7 +164,8 @@ def stops(server: Server, *, runs: int) -> dict[str, Any]:
         lines = [process.stdout.readline() for _ in range(10 + run % 7)]
         server.stop_at_once()
         done += 1
-        out, error = process.communicate()
+        out, error = process.stdout.read(), process.stderr.read()  # `communicate` loses what was read ahead
+        process.wait()
         problems += [error[-300:]] if process.returncode else []
         mine = {f"{name} {line.strip()}" for line in [*lines, *out.splitlines()] if line.strip()}
         problems += [] if len(mine) == 150 else [f"{name}: {len(mine)} of 150 were acknowledged"]
