@@ -166,6 +166,8 @@ def stops(server: Server, *, runs: int) -> dict[str, Any]:
         done += 1
         out, error = process.stdout.read(), process.stderr.read()  # `communicate` loses what was read ahead
         process.wait()
+        process.stdout.close()
+        process.stderr.close()
         problems += [error[-300:]] if process.returncode else []
         mine = {f"{name} {line.strip()}" for line in [*lines, *out.splitlines()] if line.strip()}
         problems += [] if len(mine) == 150 else [f"{name}: {len(mine)} of 150 were acknowledged"]

@@ -21,6 +21,7 @@ OWN = {
 OF_FILES = {
     "backup_question",
     "commit_last_seq",
+    "commits_by_hand",
     "commit_line",
     "commits_after",
     "embedding_pairs",

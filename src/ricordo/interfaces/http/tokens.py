@@ -128,6 +128,7 @@ class Tokens:
         text = json.dumps({"tokens": [each.plain() for each in tokens]}, indent=2, ensure_ascii=False) + "\n"
         fresh = self.file.with_name(self.file.name + ".new")
         try:
+            fresh.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_private(fresh, text)
             fresh.replace(self.file)
         except FileExistsError as error:
