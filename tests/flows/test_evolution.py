@@ -86,7 +86,7 @@ async def test_an_update_changes_in_place_and_history_keeps_the_old_value(memory
     with pytest.raises(InvalidError, match="nothing to change"):
         await memory.update(node.id)
     with pytest.raises(InvalidError, match="tags"):
-        await memory.update(node.id, tags="one")
+        await memory.update(node.id, tags=[1])
 
 
 async def test_credentials_in_a_correction_are_redacted(memory: Any) -> None:

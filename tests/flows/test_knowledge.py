@@ -107,7 +107,7 @@ async def test_personal_and_chat_memories_are_searched_together(memory: Any) -> 
         ({"content": "x", "confidence": float("nan")}, "confidence"),
         ({"content": "x", "about": "Sarah"}, "about"),
         ({"content": "x", "about": ["!?"]}, "name"),
-        ({"content": "x", "tags": "one"}, "tags"),
+        ({"content": "x", "tags": 1}, "tags"),
         ({"content": "x", "expires": "whenever"}, "expires"),
     ],
 )

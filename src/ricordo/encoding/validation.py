@@ -195,9 +195,11 @@ def checked_tags(given: Iterable[str], *, rules: TextRules = SCREENED) -> tuple[
     """Return distinct tags in the order given, a list or one text with commas. Letter case makes no difference.
 
     Raises:
-        InvalidError: a tag is blank or too long, or there are more than 100.
+        InvalidError: it is no list, a tag is blank or too long, or there are more than 100.
     """
     given = [tag for tag in given.split(",") if tag.strip()] if isinstance(given, str) else given
+    if not isinstance(given, Iterable):
+        raise InvalidError(f"tags: {given!r} is not a list", hint='pass ["work"]')
     checked = (short_name(tag, name="tags", rules=rules) or "" for tag in given)
     found: dict[str, str] = {}
     for tag in checked:

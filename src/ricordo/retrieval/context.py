@@ -101,9 +101,9 @@ _LAST_FACT = re.compile(r"(; (?:(?!; ).)*|: .*?)( \[[^\[\]]*\] \[id:[^\]]*\])\Z"
 
 
 def _in_order(name: ContextName, lines: Sequence[ContextLine], places: Sequence[int]) -> tuple[ContextLine, ...]:
-    """Return lines in reading order: what was said by time, all else best first."""
+    """Return lines in reading order: what was said by time, all else best first. New ids are in order of time, too."""
     chosen = [lines[place] for place in sorted(places)]
-    return tuple(sorted(chosen, key=lambda line: line.at) if name == "timeline" else chosen)
+    return tuple(sorted(chosen, key=lambda line: (line.at, line.id or "")) if name == "timeline" else chosen)
 
 
 def fact_line(hit: Hit, *, before: str | None) -> ContextLine:
