@@ -466,3 +466,14 @@ def test_the_pictures_of_the_documentation(browser: Any, site: Site) -> None:
             window.close()
     for name in shown:
         assert 5_000 < (PICTURES / f"page-{name}.png").stat().st_size < 150_000
+
+
+def test_leaving_while_an_answer_is_on_its_way_is_no_error(browser: Any, site: Site) -> None:
+    window = Watched(browser, site, viewport=WIDE)
+    window.page.route("**/page/results*", lambda route: None)  # the answer never comes
+    for _ in range(3):
+        window.page.goto("/")
+        window.page.get_by_role("searchbox").press_sequentially("Jonas", delay=160)
+        window.page.goto("/page/inbox")
+    window.check()
+    window.close()

@@ -3,6 +3,10 @@
 (() => {
   const root = document.documentElement;
   root.classList.add("has-js");
+  // A request that a newer one or another page replaced is no error.
+  htmx.logger = (element, name, detail) => {
+    if (name === "htmx:sendAbort" || (name === "htmx:afterRequest" && detail.xhr && !detail.xhr.status)) detail.error = null;
+  };
   const content = () => document.getElementById("content");
 
   // Another program, or another window, has changed something: show it, unless something is being typed.
@@ -12,7 +16,7 @@
     if (isBusy()) { document.getElementById("news").hidden = false; return; }
     const focused = document.activeElement && content().contains(document.activeElement) ? document.activeElement.id : "";
     const open = [...content().querySelectorAll("details")].map((each) => each.open);
-    await htmx.ajax("GET", location.href, { target: "#content", select: "#content", swap: "outerHTML" });
+    await htmx.ajax("GET", location.href, { target: "#content", select: "#content", swap: "outerHTML" }).catch(() => {});
     const again = [...content().querySelectorAll("details")];
     if (again.length === open.length) again.forEach((each, place) => { each.open = open[place]; });
     if (focused && document.getElementById(focused)) document.getElementById(focused).focus({ preventScroll: true });
