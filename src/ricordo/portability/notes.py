@@ -140,10 +140,11 @@ class Notes:
     def belongs_to(self, owner: str) -> bool:
         """Return whether the notes are an owner's: of the one who opened them first."""
         path = self._folder / _OWNER
-        if not path.exists() and owner:
-            with contextlib.suppress(OSError):  # a read-only disk
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            if not path.exists() or not path.read_text(encoding="utf-8").strip():
                 path.write_text(owner + "\n", encoding="utf-8")
-        return path.exists() and path.read_text(encoding="utf-8").strip() == owner
+            return path.read_text(encoding="utf-8").strip() == owner
+        return False
 
     async def start(self) -> None:
         """Read what was changed by hand, and keep looking. Where that fails, the memory works without its notes."""
@@ -274,7 +275,7 @@ class Notes:
             return
         self._state_stamp, self._seen, self._gone = stamp, {}, {}
         for raw in path.read_bytes().split(b"\n") if stamp else ():
-            with contextlib.suppress(ValueError, TypeError, KeyError):  # a torn last line
+            with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):  # torn or damaged
                 line = json.loads(raw)
                 if "gone" in line:
                     self._gone.update(line["gone"])

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from ricordo.errors import InvalidError, StoreError
 from ricordo.model import Durability
@@ -16,7 +18,7 @@ from ricordo.storage.database.schema import Migration, migrations
 from ricordo.storage.database.store import Options
 from ricordo.storage.protocol import Gate, Store
 from ricordo.storage.sqlite import SQLiteStore
-from ricordo.storage.staging import check_file_name, make_folders, staging_folder, temporary_folder
+from ricordo.storage.staging import check_file_name, free_path, make_folders, staging_folder, temporary_folder
 
 _TEMPORARY = ":memory:"
 
@@ -195,3 +197,49 @@ def _migrate_to_server(store: Store, target: str) -> None:
             server.fill_from(Path(folder) / "store.db")
     finally:
         server.close()
+
+
+Remains = Mapping[str, Any]
+"""What could be read of a memory in a damaged file, by the names of `Memory.remember` and `Memory.add`."""
+
+
+def move_damaged_aside(location: str | Path) -> tuple[list[Path], Sequence[Remains]]:
+    """Move the files of a damaged store to names beside them; return these and what can be read of them.
+
+    Nothing is deleted. In a folder, folders in the places of files are moved; without any, all files of the store are,
+    but its notes.
+    """
+    path = Path(location).expanduser()
+    ending = f".damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    if is_folder(location) and path.is_dir():
+        wrong = [each for each in path.iterdir() if each.is_dir() and _is_place_of_file(each)]
+        if (path / "notes").is_dir():
+            wrong += [each for each in (path / "notes").glob(".ricordo.*") if each.is_dir()]
+        if wrong:
+            return [each.rename(free_path(each.with_name(f"{each.name}{ending}"))) for each in wrong], []
+        aside = free_path(path / ending.removeprefix("."))
+        aside.mkdir(mode=0o700)
+        for each in [each for each in path.iterdir() if _is_place_of_file(each) or each.name.startswith("index.db")]:
+            if each.name != ".gitignore":
+                each.rename(aside / each.name)
+        return [aside], _read_remains(aside / "index.db")
+    aside = free_path(path.with_name(f"{path.name}{ending}"))
+    tails = [tail for tail in ("", "-wal", "-shm") if Path(f"{path}{tail}").exists()]
+    moved = [Path(f"{path}{tail}").rename(f"{aside}{tail}") for tail in tails]
+    return moved[:1], _read_remains(aside) if aside.is_file() else []
+
+
+def _is_place_of_file(path: Path) -> bool:
+    return path.name.endswith((".jsonl", ".db", ".lock", ".gitignore"))
+
+
+def _read_remains(path: Path) -> Sequence[Remains]:
+    """Read the live memories of a damaged database one by one: each page that is whole gives its own."""
+    from ricordo.storage.database.maintenance import read_rows
+
+    with temporary_folder() as folder:
+        copy = folder / path.name
+        for tail in ("", "-wal"):
+            if Path(f"{path}{tail}").exists():
+                _copy(f"{path}{tail}", f"{copy}{tail}")
+        return read_rows(copy)

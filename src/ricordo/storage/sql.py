@@ -17,6 +17,9 @@ import apsw
 
 from ricordo.errors import StoreError, UnavailableError
 
+MENDING = "`ricordo doctor --fix` moves the damaged file aside and keeps what can be read of it"
+"""The remedy for a file that cannot be opened."""
+
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
@@ -69,9 +72,11 @@ def translated(doing: str) -> Iterator[None]:
     except (apsw.BusyError, apsw.LockedError) as error:
         raise UnavailableError(f"{doing}: another process holds the store", hint="try again") from error
     except apsw.NotADBError as error:
-        raise StoreError(f"{doing}: this is not a Ricordo store", hint="choose another path") from error
+        raise StoreError(
+            f"{doing}: this is not a Ricordo store", hint=f"choose another path; if it was one: {MENDING}"
+        ) from error
     except apsw.CorruptError as error:
-        raise StoreError(f"{doing}: the store is damaged", hint="run `ricordo doctor`, restore a backup") from error
+        raise StoreError(f"{doing}: the store is damaged", hint=f"restore a backup, or: {MENDING}") from error
     except (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError) as error:
         raise StoreError(f"{doing}: {error}", hint="check the path and its permissions") from error
     except apsw.IOError as error:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ricordo.errors import InvalidError
+from ricordo.errors import InvalidError, RicordoError, StoreError
 from ricordo.interfaces.cli.options import CommandContext, command, exit_status, view
 from ricordo.interfaces.cli.terminal import (
     Output,
@@ -26,7 +28,17 @@ from ricordo.interfaces.cli.terminal import (
     table,
     wait_for_embeddings,
 )
-from ricordo.model import ArchiveReport, Commit, ExportReport, ImportReport, MaintenanceReport, Report, Stats
+from ricordo.model import (
+    ArchiveReport,
+    Commit,
+    ExportReport,
+    Finding,
+    ImportReport,
+    MaintenanceReport,
+    Report,
+    Scope,
+    Stats,
+)
 from ricordo.ports import Progress
 from ricordo.text.sentences import plural
 
@@ -34,6 +46,7 @@ if TYPE_CHECKING:
     from ricordo.memory import Memory
 
 _MAX_ITEMS = 20
+_MOVES_MOST = 2
 
 
 # statistics and log
@@ -103,6 +116,55 @@ def _show_report(ctx: CommandContext, report: Report) -> None:
     ctx.out.print(lines)
     ctx.out.print()
     ctx.out.print(ctx.spec["well"] if report.ok else ctx.spec["ill"])
+
+
+@command
+async def doctor(ctx: CommandContext, fix: bool = False) -> Report:
+    may_move = fix and "://" not in ctx.location and _lies_on_writable_disk(ctx)
+    done: list[Finding] = []
+    with ctx.waiting():
+        while True:
+            may_move &= len(done) < _MOVES_MOST
+            try:
+                async with ctx.open(create=bool(done)) as memory:
+                    report = await memory.doctor(fix=fix)
+                if not may_move or not _is_beyond_repair(report):
+                    return Report(findings=(*report.findings, *done))
+            except StoreError:
+                if not may_move:
+                    raise
+            moved, kept = await _salvaged(ctx)
+            detail = f"{', '.join(moved) or 'nothing'} moved aside; {plural(kept, 'memory', 'memories')} kept of it"
+            done.append(Finding(check="damaged file", ok=True, detail=detail, remedy=""))
+
+
+def _is_beyond_repair(report: Report) -> bool:
+    """Return whether rows, pages or commits are damaged that nothing can restore but a backup."""
+    return any(not each.ok and each.check not in ("permissions", "who can read", "notes") for each in report.findings)
+
+
+def _lies_on_writable_disk(ctx: CommandContext) -> bool:
+    return bool(os.access(Path(ctx.location).expanduser().absolute().parent, os.W_OK))
+
+
+async def _salvaged(ctx: CommandContext) -> tuple[list[str], int]:
+    """Move a damaged store aside, and store what can be read of it again. Return the new names and a count."""
+    from ricordo.storage.registry import move_damaged_aside
+
+    moved, remains = await asyncio.to_thread(move_damaged_aside, ctx.location)
+    kept = 0
+    async with ctx.open(create=True) as memory:
+        for each in remains:
+            given = dict(each)
+            owner, chat, text = given.pop("owner"), given.pop("chat"), given.pop("content")
+            scoped = memory.scoped(Scope(owner=owner or ctx.owner, chat=chat or None))
+            with suppress(RicordoError):  # what was damaged within may break a rule
+                if "role" in given:
+                    await scoped.add(text, **given)
+                else:
+                    await scoped.remember(text, shared=bool(chat and not owner), **given)
+                kept += 1
+    return [str(path) for path in moved], kept
 
 
 @command

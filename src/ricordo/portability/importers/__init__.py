@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ricordo.errors import InvalidError
 from ricordo.portability import IMPORTED, markdown
-from ricordo.portability.importers import complete, conversations, libraries, memories
+from ricordo.portability.importers import chats, complete, conversations, libraries, memories
 from ricordo.portability.records import Destination, Records
 from ricordo.portability.sources import Source
 
@@ -33,6 +33,11 @@ FORMATS = tuple(
         (libraries.MCP, "the MCP reference server's knowledge graph", libraries.is_mcp, libraries.read_mcp),
         (libraries.MEM0, "mem0's memories and history", libraries.is_mem0, libraries.read_mem0),
         (libraries.LANGGRAPH, "a LangGraph store", libraries.is_langgraph, libraries.read_langgraph),
+        (libraries.ZEP, "Zep's facts and messages", libraries.is_zep, libraries.read_zep),
+        (libraries.LETTA, "a Letta agent file", libraries.is_letta, libraries.read_letta),
+        ("telegram", "Telegram's export", chats.is_telegram, chats.read_telegram),
+        ("slack", "Slack's export", chats.is_slack, chats.read_slack),
+        ("whatsapp", "an exported WhatsApp chat", chats.is_whatsapp_archive, chats.read_whatsapp),
         ("locomo", "the LoCoMo set", conversations.is_locomo, conversations.read_locomo),
         ("chat", "JSON lines of role, text, time and session", conversations.is_chat, conversations.read_chat),
         (markdown.NAME, "markdown notes such as MEMORY.md", markdown.fits, markdown.read),

@@ -20,7 +20,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
+from pathlib import PurePosixPath
 
 from ricordo.errors import InvalidError
 from ricordo.model import Message, Role
@@ -124,6 +126,8 @@ def _identified(message: Message, destination: Destination, counts: Counter[str]
 
 _FILE = re.compile(r"conversations(-\d+)?\.json\Z")
 _SPOKEN = frozenset(("text", "multimodal_text", "code"))
+_CALL = re.compile(r"\s*(?:[a-z_]+\(.*\)|\{.*\})\s*\Z", re.DOTALL)  # of a tool, such as search("...")
+_NAMED_MOST = 20
 _TO_EVERYBODY = frozenset((None, "all"))
 
 
@@ -149,7 +153,42 @@ def read_chatgpt(source: Source, destination: Destination) -> Records:
         reading = _Reading(records, session=session, title=row.get("title"), last=row.get("create_time"))
         nodes = ((f"{place}, message {node.get('id')}", node) for node in _branch(row))
         reading.read(place, nodes, _chatgpt_turn)
+        told = (object_of(node.get("message")) for node in object_of(row.get("mapping")).values() if node)
+        records.read(((f"{place}, its instructions", each) for each in told), partial(_chatgpt_facts, records))
+    _name_others(records, source, "conversations", _SHOWN_ELSEWHERE)
     return records
+
+
+_SHOWN_ELSEWHERE = ("chat.html", "user.json", "shared_conversations.json", "message_feedback.json")
+_SAVED = re.compile(r"^\s*(?:\d+\.\s*)?(?:\[[^\]]*\]\.?\s*)?(?=\S)")
+
+
+def _name_others(records: Records, source: Source, stem: str, empty: tuple[str, ...]) -> None:
+    """Name the files of an export that were not read, but those that hold no memories."""
+    if source.is_folder or source.is_archive:
+        names = [name for name in source.names if not PurePosixPath(name).name.startswith((stem, *empty, "."))]
+        records.refused += [f"not imported: {name}" for name in names[:_NAMED_MOST]]
+        if len(names) > _NAMED_MOST:
+            records.refused.append(f"not imported: {len(names) - _NAMED_MOST} more files")
+
+
+def _chatgpt_facts(records: Records, where: str, said: Row) -> None:
+    """Read what the user has told about themselves, how answers should be, and what ChatGPT has saved.
+
+    Source: the content types `user_editable_context` (`user_profile`, `user_instructions`) and
+    `model_editable_context` (`model_set_context`), and messages to the tool `bio`, as exports hold them.
+    """
+    content, at = object_of(said.get("content")), parse_time(said.get("create_time"), name="its time")
+    for name, kind in (("user_profile", "semantic"), ("user_instructions", "procedural")):
+        for line in str(content.get(name) or "").splitlines():
+            if line.strip() and not line.startswith(("```", "The user provided")):
+                records.fact(where, line.strip(), name, type=kind, tags=("custom instructions",), at=at)
+    saved = str(content.get("model_set_context") or "")
+    if said.get("recipient") == "bio" and object_of(said.get("author")).get("role") == "assistant":
+        saved = _chatgpt_text(content)
+    for line in saved.splitlines():
+        if text := _SAVED.sub("", line).strip():
+            records.fact(where, text, "saved", tags=("saved memory",), at=at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +258,8 @@ def _chatgpt_turn(node: Row) -> _Turn | None:
     content = object_of(said.get("content"))
     is_hidden = said.get("weight") == 0 or object_of(said.get("metadata")).get("is_visually_hidden_from_conversation")
     is_spoken = content.get("content_type") in _SPOKEN and said.get("recipient") in _TO_EVERYBODY
-    if role not in ("user", "assistant") or is_hidden or not is_spoken:
+    is_call = content.get("content_type") == "code" and role == "assistant" and _CALL.match(_chatgpt_text(content))
+    if role not in ("user", "assistant") or is_hidden or not is_spoken or is_call:
         return None
     identity = label(said.get("id") or node.get("id"))
     return _Turn(role=role, text=_chatgpt_text(content), id=identity, at=said.get("create_time"))
@@ -251,9 +291,67 @@ def read_claude(source: Source, destination: Destination) -> Records:
     for place, row in _conversations(source):
         reading = _Reading(records, session=row.get("uuid"), title=row.get("name"), last=row.get("created_at"))
         turns = row.get("chat_messages")
-        numbered = enumerate(turns if isinstance(turns, list) else (), start=1)
+        numbered = list(enumerate(turns if isinstance(turns, list) else (), start=1))
         reading.read(place, ((f"{place}, message {number}", turn) for number, turn in numbered), _claude_turn)
+        attached = (
+            (f"{place}, message {number}, attachment", {**each, "of": turn})
+            for number, turn in numbered
+            for each in objects_in(object_of(turn).get("attachments"))
+        )
+        reading.read(place, attached, _claude_attachment)
+    _read_claude_memories(records, source)
+    _name_others(records, source, "conversations", ("memories.json", "projects.json", "users.json"))
     return records
+
+
+def _claude_attachment(given: Row) -> _Turn | None:
+    """Return the text of an attached file as a message of its own, after the one it was attached to."""
+    text, turn = str(given.get("extracted_content") or "").strip(), object_of(given.get("of"))
+    if not text:
+        return None
+    name = str(given.get("file_name") or "a file")
+    identity = f"{label(turn.get('uuid'))}/{label(given.get('id')) or name}"
+    return _Turn(role="user", text=f"[attached: {name}]\n{text}", id=identity, at=turn.get("created_at"))
+
+
+def _read_claude_memories(records: Records, source: Source) -> None:
+    """Read `memories.json` (what Claude has noted of all conversations, and of each project) and `projects.json`.
+
+    Source: the files as exports hold them: `conversations_memory` is Markdown, `project_memories` a Markdown text for
+    each project; a project has `name`, `description`, `prompt_template` and `docs` of `filename` and `content`.
+    """
+    if not (source.is_folder or source.is_archive):
+        return
+    names: dict[str, str] = {}
+    for file, document in source.json_file(lambda name: name == "projects.json"):
+        for row in objects_in(document):
+            names[str(row.get("uuid"))] = str(row.get("name") or "")
+            records.read([(f"{file} {row.get('name')}", row)], partial(_claude_project, records))
+    for file, document in source.json_file(lambda name: name == "memories.json"):
+        for row in objects_in(document) or [object_of(document)]:
+            _claude_notes(records, file, str(row.get("conversations_memory") or ""), tags=("saved memory",))
+            for project, text in object_of(row.get("project_memories")).items():
+                tag = names.get(str(project)) or str(project)
+                _claude_notes(records, file, str(text), tags=("saved memory", tag[:100]))
+
+
+def _claude_notes(records: Records, where: str, text: str, *, tags: tuple[str, ...]) -> None:
+    for paragraph in re.split(r"\n\s*\n|\n(?=\s*[-*] )", text):
+        fact = re.sub(r"\*\*|^\s*(?:[-*]|#+)\s+", "", paragraph.strip()).strip()
+        if fact and not re.fullmatch(r"\s*(\*\*[^*]+\*\*|#+ .*)\s*", paragraph):  # a heading states nothing
+            records.fact(where, fact, *tags, tags=tags)
+
+
+def _claude_project(records: Records, where: str, row: Row) -> None:
+    name, at = str(row.get("name") or "a project"), parse_time(row.get("created_at"), name="created_at")
+    for field, kind in (("description", "semantic"), ("prompt_template", "procedural")):
+        if text := str(row.get(field) or "").strip():
+            records.fact(where, f"{name}: {text}", row.get("uuid"), field, type=kind, tags=("project",), at=at)
+    for doc in objects_in(row.get("docs")):
+        if text := str(doc.get("content") or "").strip():
+            title = f"{name}, {doc.get('filename') or 'a document'}"
+            key = row.get("uuid"), doc.get("uuid") or doc.get("filename")
+            records.fact(where, f"{title}:\n{text}", *key, tags=("project", "document"), at=at)
 
 
 def _claude_turn(turn: Row) -> _Turn:

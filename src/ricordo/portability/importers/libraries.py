@@ -24,6 +24,7 @@ from functools import partial
 from typing import Any
 
 from ricordo.errors import InvalidError
+from ricordo.model import Message
 from ricordo.portability.records import (
     Destination,
     ImportedLink,
@@ -299,3 +300,104 @@ def _read_relation(row: Row, place: str, records: Records) -> None:
         records.people.append(ImportedPerson(name=target, relation=predicate.replace("_", " "), place=place))
     else:
         records.relations[ImportedRelation(source=source, predicate=predicate, target=target, place=place)] = None
+
+
+# Zep
+
+ZEP = "zep"
+
+
+def is_zep(source: Source) -> bool:
+    """Return whether it holds facts (edges) of a graph of Zep or Graphiti, alone or in an object."""
+    return any("fact" in row and ("uuid" in row or "uuid_" in row) for row in _zep_rows(source)[:20])
+
+
+def _zep_rows(source: Source) -> list[Row]:
+    document = None if source.is_folder or source.is_database else source.document
+    return objects_in(document, "facts", "edges") or list(source.first_rows)
+
+
+def read_zep(source: Source, destination: Destination) -> Records:
+    """Read the facts with their times; one that is invalid or expired is closed. Messages are read, too.
+
+    Source: help.getzep.com, "Facts" and the SDK's `EntityEdge`: `uuid`, `fact`, `name`, `created_at`, `valid_at`,
+    `invalid_at`, `expired_at`; and `Message`: `uuid`, `role`, `role_type`, `content`, `created_at`.
+    """
+    records = Records(format=ZEP, destination=destination)
+    rows = [(f"fact {number}", row) for number, row in enumerate(objects_in(source.document, "facts", "edges"), 1)]
+    rows = rows or list(source.lines.rows)
+
+    def read(place: str, row: Row) -> None:
+        at = parse_time(row.get("created_at"), name="created_at")
+        since = parse_time(row.get("valid_at"), name="valid_at")
+        id = records.fact(
+            place, required_text(row, "fact"), row.get("uuid") or row.get("uuid_"), at=at, valid_from=since
+        )
+        ended = row.get("invalid_at") or row.get("expired_at")
+        if ended:
+            records.close(id, "superseded", parse_time(ended, name="invalid_at"))
+
+    records.read(rows, read)
+    said = objects_in(object_of(source.document).get("messages"))
+    records.read([(f"message {n}", row) for n, row in enumerate(said, 1)], partial(_message, records, "zep"))
+    return records
+
+
+def _message(records: Records, session: str, place: str, row: Row) -> None:
+    """Add a message of a library: `content` is a text, or a list of parts with one."""
+    content = row.get("content") if row.get("content") is not None else row.get("text")
+    parts = [content] if isinstance(content, str) else [str(each.get("text") or "") for each in objects_in(content)]
+    role = str(row.get("role_type") or row.get("role") or "").lower()
+    text = "\n".join(part for part in parts if part.strip())
+    if role not in ("user", "assistant") or not text:
+        return
+    session = str(row.get("session_id") or row.get("thread_id") or session)
+    records.message(
+        place,
+        Message(
+            text=text,
+            role="user" if role == "user" else "assistant",
+            speaker=label(row.get("name") or (row.get("role") if row.get("role_type") else None)),
+            session=session,
+            at=parse_time(row.get("created_at"), name="created_at"),
+            id=records.destination.id_of(records.format, session, row.get("uuid") or row.get("id") or place, text),
+            origin="import",
+        ),
+    )
+
+
+# Letta
+
+LETTA = "letta"
+
+
+def is_letta(source: Source) -> bool:
+    """Return whether it is an agent file, of either version."""
+    document = None if source.is_folder or source.is_database or source.is_archive else source.document
+    found = object_of(document)
+    return bool("core_memory" in found or ("blocks" in found and "agents" in found))
+
+
+def read_letta(source: Source, destination: Destination) -> Records:
+    """Read memory blocks, one fact a line, and messages. What the agent is told of itself is a procedure.
+
+    Source: github.com/letta-ai/agent-file, "Agent File (.af)": `core_memory` or `blocks` of `label` and `value`, and
+    `messages`, in `agents` since the second version.
+    """
+    records = Records(format=LETTA, destination=destination)
+    document = object_of(source.document)
+    blocks = objects_in(document.get("core_memory")) or objects_in(document.get("blocks"))
+    for block in blocks:
+        name = label(block.get("label")) or "block"
+        kind = "semantic" if name == "human" else "procedural"
+        for line in str(block.get("value") or "").splitlines():
+            if line.strip(" -*#"):
+                records.fact(f"block {name}", line.strip(" -*#"), name, type=kind, tags=(name,))
+    agents = objects_in(document.get("agents")) or [document]
+    for agent in agents:
+        session = label(agent.get("name")) or "letta"
+        said = enumerate(objects_in(agent.get("messages")), start=1)
+        records.read([(f"message {n}", row) for n, row in said], partial(_message, records, session))
+    left = [name for name in ("files", "sources", "tools", "mcp_servers", "tool_rules") if document.get(name)]
+    records.refused += [f"not imported: {name}, which hold no memories" for name in left]
+    return records

@@ -7,13 +7,17 @@ rewriting the file and truncating the log clear all of them.
 
 from __future__ import annotations
 
+import json
 import stat
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import apsw
 
+from ricordo.clock import from_ms
 from ricordo.errors import StoreError
 from ricordo.model import Finding, Report
 from ricordo.storage import faults
@@ -95,7 +99,7 @@ def _truncate_log(connection: apsw.Connection, *, patience_s: float) -> bool:
         time.sleep(_RETRY_S)
 
 
-_RESTORE = "`ricordo restore-backup BACKUP --replace`, which keeps the damaged file"
+_RESTORE = "restore a backup, or `ricordo doctor --fix`: a new store of what can be read; the damaged one is kept"
 _COUNTS_OFF = {"shelves": "counts_off", "entities": "entity_counts_off"}
 _OLDEST_SAFE = 3_051_003
 """SQLite before 3.51.3 could lose commits in write-ahead-log mode."""
@@ -279,3 +283,43 @@ def _embeddings(snapshot: DatabaseSnapshot) -> tuple[str, str]:
 def _permissions(path: Path) -> tuple[str, str]:
     mode = stat.S_IMODE(path.stat().st_mode)
     return (f"mode {mode:04o}", f"chmod 600 {path}") if mode & 0o077 else (f"mode {mode:04o}", "")
+
+
+_READ_MOST = 1_000_000
+_MISSES_MOST = 20_000
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Return what can be read of the live memories in a damaged file, by key: their content and what goes with it."""
+    found: list[dict[str, Any]] = []
+    with suppress(apsw.Error), closing(apsw.Connection(str(path))) as connection:
+        spaces = _readable(connection, "spaces_all_by_key")
+        sessions = _readable(connection, "session_names")
+        misses = 0
+        for key in range(1, _READ_MOST):
+            try:
+                rows = connection.execute(sql("node_remains"), {"key": key}).fetchall()
+            except apsw.Error:
+                rows = []
+            misses = 0 if rows else misses + 1
+            if misses > _MISSES_MOST:
+                break
+            for row in rows:
+                id, space, kind, category, text, role, speaker, session, tags, at = tuple[Any, ...](row)
+                owner, chat = spaces.get(space, ("", ""))
+                shared = {"id": id, "at": from_ms(at), "owner": owner, "chat": chat, "content": text}
+                if kind == "episodic":
+                    names = {"role": role or "user", "speaker": speaker, "session": sessions.get(session, (None,))[0]}
+                    found.append({**shared, **names})
+                else:
+                    found.append({**shared, "type": kind, "category": category, "tags": json.loads(tags)})
+    return found
+
+
+def _readable(connection: apsw.Connection, statement: str) -> dict[int, tuple[Any, ...]]:
+    """Return the rows of a small table by their first column, as far as they can be read."""
+    found: dict[int, tuple[Any, ...]] = {}
+    with suppress(apsw.Error):
+        for key, *rest in connection.execute(sql(statement)):
+            found[key] = tuple(rest)
+    return found

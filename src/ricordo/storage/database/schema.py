@@ -15,7 +15,7 @@ from ricordo.errors import StoreError
 from ricordo.storage import faults
 from ricordo.storage.database.connection import APPLICATION_ID
 from ricordo.storage.database.word_index import analyze_again
-from ricordo.storage.sql import read_snapshot, transaction, translated, use_wal
+from ricordo.storage.sql import MENDING, read_snapshot, transaction, translated, use_wal
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql\Z")
 
@@ -73,7 +73,9 @@ def _checked_version(connection: apsw.Connection, path: Path, *, newest: int) ->
     application = int(connection.pragma("application_id"))
     is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
     if application != APPLICATION_ID and not is_empty:
-        raise StoreError(f"{path} is a database of another program", hint="choose another path")
+        raise StoreError(
+            f"{path} is a database of another program", hint=f"choose another path; if it was a store: {MENDING}"
+        )
     if version > newest:
         raise StoreError(
             f"{path} has schema {version}, this Ricordo knows {newest}", hint="upgrade with pip install -U ricordo"

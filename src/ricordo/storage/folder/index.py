@@ -47,6 +47,7 @@ T = TypeVar("T")
 
 # The files are rewritten when at least one line in so many is outdated.
 _WORTH_REWRITING = 100
+_ASIDE_REMEDY = "correct the line, or `ricordo doctor --fix` moves such lines to a file beside"
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 Cut = Mapping[str, Sequence[tuple[int, int]]]
@@ -167,7 +168,7 @@ class FolderIndex:
             ]
         size = sum(seen.stamp.size for seen in state.values())
         places = unused.places
-        not_used = f"; {plural(len(unused), 'line')} not used: {places[0]}" if places else ""
+        not_used = f"; {plural(len(unused), 'line')} not used: {self._in_lines(next(iter(unused)))}" if places else ""
         open_files = sorted(path.name for path in self.folder.iterdir() if _is_ours(path) and _is_open(path))
         aside = sorted(path.name for path in self.folder.glob(f"{ASIDE}*"))
         aside += sorted(path.name for path in self.folder.glob(f"{INDEX}.damaged-*"))
@@ -175,7 +176,7 @@ class FolderIndex:
             _finding(
                 "plain files",
                 f"{', '.join(changed)} changed since" if changed else f"{size / 1e6:.1f} MB, all indexed{not_used}",
-                "open the memory again: it follows its files" if changed else "",
+                "open the memory again: it follows its files" if changed else _ASIDE_REMEDY if places else "",
             ),
             _finding(
                 "who can read",
@@ -187,6 +188,18 @@ class FolderIndex:
             ),
             _finding("set aside", ", ".join(aside[:5]) or "nothing", ""),
         )
+
+    def _in_lines(self, place: tuple[str, int]) -> str:
+        """Return the place of a line that cannot be used as an editor counts: by its number."""
+        file, offset = place
+        if offset < 0:
+            return file
+        with (self.folder / file).open("rb") as opened:
+            return f"{file} line {opened.read(offset).count(bytes([10])) + 1}"
+
+    def set_unused_aside(self, snapshot: DatabaseSnapshot) -> None:
+        """Have this batch rewrite the files without lines that cannot be used, which are kept beside them."""
+        self.journal.rewrites = True
 
     def close(self) -> None:
         """Close the file of the lock."""

@@ -25,6 +25,7 @@ from ricordo.storage.jsonl.layout import COMMITS, FILES, INDEX, PEOPLE
 from ricordo.storage.jsonl.lines import Line, UnusedLines
 from ricordo.storage.jsonl.shapes import Shapes, shapes_of
 from ricordo.storage.jsonl.writer import commits_after, lines_of_commit, touched_lines, watch
+from ricordo.storage.sql import MENDING
 
 _log = logging.getLogger("ricordo.storage")
 
@@ -241,7 +242,7 @@ def os_errors_as_sqlite() -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.EISDIR:
             message = f"{error.filename or 'the place of a file'} is a folder where a file of the memory belongs"
-            raise StoreError(message, hint="move it away, or delete it if it is empty") from error
+            raise StoreError(message, hint=MENDING) from error
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise apsw.FullError(f"{error.filename or 'the folder'}: no space left") from error
         raise apsw.IOError(str(error)) from error

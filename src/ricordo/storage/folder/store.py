@@ -15,6 +15,7 @@ from ricordo.model import BackupFile, Report
 from ricordo.ports import Progress
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.store import DatabaseStore, Options
+from ricordo.storage.folder.files import ASIDE
 from ricordo.storage.folder.index import FolderIndex
 from ricordo.storage.jsonl.layout import FILES, INDEX, NOTES, PEOPLE
 
@@ -80,6 +81,8 @@ class FolderStore(DatabaseStore):
             self.index.make_private()
         if failed & _REBUILT:
             await self.rebuild()
+        if "plain files" in failed:
+            await self.derive(self.index.set_unused_aside)
 
     async def rebuild(self, progress: Progress | None = None) -> int:
         """Rebuild the index from the files. Return how many lines were read."""
@@ -120,7 +123,7 @@ def _check_is_ours(folder: Path) -> None:
     linked = sorted(path for path in folder.iterdir() if path.name in {*FILES, PEOPLE} and path.is_symlink())
     if linked:  # a rewrite would replace the link, and leave erased text in the file it leads to
         raise InvalidError(f"location: {linked[0]} is a link", hint="link the whole folder, not single files of it")
-    names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    names = {path.name for path in folder.iterdir() if not path.name.startswith((".", "damaged-", ASIDE))}
     if names and not names & {*FILES, PEOPLE, INDEX, NOTES}:
         raise InvalidError(
             f"location: {folder} contains files of other programs", hint="give an empty folder, or the path of a file"

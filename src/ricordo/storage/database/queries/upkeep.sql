@@ -106,3 +106,14 @@ FROM live_nodes n WHERE n.shelf = 'k' AND statement_line(n.content) != ''
 
 -- name: turns_changed
 UPDATE meta SET value = value + 1 WHERE name = 'turns_changed'
+
+-- name: node_remains
+-- A live memory by key, without its indexes: they may be damaged.
+SELECT id, space, type, category, content, source_role, speaker, session, tags, event_time
+FROM nodes WHERE key = :key AND closed_at IS NULL
+
+-- name: spaces_all_by_key
+SELECT key, owner, chat FROM spaces
+
+-- name: session_names
+SELECT key, session_id FROM sessions

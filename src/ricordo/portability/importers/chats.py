@@ -1,0 +1,231 @@
+"""Logs of chat programs: Telegram, WhatsApp and Slack.
+
+Source for Telegram: telegram.org/blog/export-and-more and core.telegram.org/import-export: Telegram Desktop writes
+`result.json`, one chat (`name`, `messages`) or all (`chats.list`); a message has `id`, `type`, `date`, `date_unixtime`,
+`from` and `text`, which is a text or a list of texts and objects with one.
+
+Source for WhatsApp: faq.whatsapp.com, "How to export your chat history": a text file with a line for each message,
+`[31/12/2021, 22:15:32] Name: text` on iOS and `31/12/2021, 22:15 - Name: text` on Android, in the form of dates of
+the phone; lines without a date continue the message above.
+
+Source for Slack: slack.com/help, "How to read Slack data exports": a folder for each channel with a JSON file for each
+day, and `users.json`; a message has `type`, `user`, `text` and `ts`, a Unix time in seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from pathlib import PurePosixPath
+from typing import Any
+
+from ricordo.errors import InvalidError
+from ricordo.model import Message
+from ricordo.portability.records import Destination, Records, label, object_of, parse_time
+from ricordo.portability.sources import Row, Source, objects_in, one_document
+from ricordo.text.sentences import plural
+
+
+def _add(records: Records, where: str, *, session: str, id: object, speaker: str | None, text: str, at: object) -> None:
+    """Add a message of a person, under an id made from its place and text."""
+    if not text.strip():
+        return
+    identity = records.destination.id_of(records.format, session, id, text)
+    records.message(
+        where,
+        Message(text=text.strip(), speaker=speaker, session=session, at=at, id=identity, origin="import"),  # type: ignore[arg-type]
+    )
+
+
+# Telegram
+
+
+def is_telegram(source: Source) -> bool:
+    """Return whether it is `result.json` of Telegram, alone or in its folder."""
+    return any(_telegram_chats(document) for _, document in _results(source))
+
+
+def _results(source: Source) -> list[tuple[str, Any]]:
+    return source.json_file(lambda name: name == "result.json")
+
+
+def _telegram_chats(document: object) -> list[Row]:
+    chats = [object_of(document), *objects_in(object_of(object_of(document).get("chats")).get("list"))]
+    return [chat for chat in chats if any("date_unixtime" in each or "from_id" in each for each in _said(chat)[:20])]
+
+
+def _said(chat: Row) -> list[Row]:
+    return objects_in(chat.get("messages"))
+
+
+def read_telegram(source: Source, destination: Destination) -> Records:
+    """Read the messages of each chat; calls, joins and other notices are named in the report by their number."""
+    records = Records(format="telegram", destination=destination)
+    notices = 0
+    for name, document in _results(source):
+        for chat in _telegram_chats(document):
+            session = label(chat.get("name")) or label(chat.get("id")) or "chat"
+            notices += sum(each.get("type") != "message" for each in _said(chat))
+            rows = ((f"{name} {session}, message {each.get('id')}", each) for each in _said(chat))
+            records.read(rows, partial(_telegram_message, records, session))
+    if notices:
+        records.refused.append(f"not imported: {plural(notices, 'notice')}, such as a call or a pinned message")
+    return records
+
+
+def _telegram_message(records: Records, session: str, where: str, row: Row) -> None:
+    if row.get("type") != "message":
+        return
+    parts = row["text"] if isinstance(row.get("text"), list) else [row.get("text") or ""]
+    text = "".join(part if isinstance(part, str) else str(object_of(part).get("text") or "") for part in parts)
+    media = label(row.get("media_type")) or ("photo" if row.get("photo") else label(row.get("file_name")))
+    text = f"{text}\n[{media}]".strip() if media else text
+    at = parse_time(int(row["date_unixtime"]), name="date") if row.get("date_unixtime") else row.get("date")
+    _add(records, where, session=session, id=row.get("id"), speaker=label(row.get("from")), text=text, at=at)
+
+
+# WhatsApp
+
+_LINE = re.compile(
+    r"[\u200e\u200f\ufeff]*\[?(\d{1,4})[./-](\d{1,2})[./-](\d{2,4}),?\s+(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?"
+    r"(?:[\s\u202f]*([AaPp])\.?[Mm]\.?)?\]?(?:\s+-)?\s+([^:\n]{1,80}): (.*)"
+)
+_STAMP = re.compile(r"[\u200e\u200f\ufeff]*\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4},?\s+\d{1,2}[:.]\d{2}")
+_NO_TEXT = re.compile(
+    r"[<\[]?\u200e?(?:Media omitted|image omitted|video omitted|audio omitted|sticker omitted)[>\]]?\s*\Z"
+)
+
+
+def is_whatsapp(source: Source) -> bool:
+    """Return whether the first lines are messages with a date and a name."""
+    return bool(source.head) and any(map(_LINE.match, _chat_text(source).split("\n")[:20]))
+
+
+def _chat_text(source: Source) -> str:
+    if source.is_archive or source.is_folder:
+        names = [name for name in source.names if PurePosixPath(name).name.endswith("chat.txt")]
+        return source.text(names[0]).text if names else ""
+    return "" if source.is_database else source.own_text
+
+
+def is_whatsapp_archive(source: Source) -> bool:
+    """Return whether an archive or folder holds `_chat.txt`, or a single file is such a log."""
+    if source.is_archive or source.is_folder:
+        return any(map(_LINE.match, _chat_text(source).split("\n")[:20]))
+    return is_whatsapp(source)
+
+
+def read_whatsapp(source: Source, destination: Destination) -> Records:
+    """Read the messages of one chat. A date is read with the day first, unless a number above 12 shows otherwise."""
+    records = Records(format="whatsapp", destination=destination)
+    session = re.sub(r"^(WhatsApp Chat (with|-) |_chat)|\.(txt|zip)$", "", source.path.name).strip() or "WhatsApp"
+    found = list(_whatsapp_lines(_chat_text(source)))
+    is_month_first = any(int(each[1]) > 12 for _, each, _ in found) and not any(
+        int(each[0]) > 12 for _, each, _ in found
+    )
+    for number, parts, text in found:
+        try:
+            at = _whatsapp_time(parts, is_month_first=is_month_first)
+        except ValueError as error:
+            records.refused.append(f"line {number}: {error}")
+            continue
+        speaker = parts[7].strip("\u200e\u202a\u202c ")
+        where = f"line {number}"
+        if _NO_TEXT.match(text):
+            text = "[a file]"
+        _add(records, where, session=session, id=f"{at} {speaker}", speaker=speaker, text=text, at=at)
+    return records
+
+
+def _whatsapp_lines(text: str) -> Iterator[tuple[int, tuple[str, ...], str]]:
+    """Yield (line, parts of its head, whole text) of each message."""
+    head: tuple[str, ...] = ()
+    said: list[str] = []
+    begun = 0
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
+        found = _LINE.match(line)
+        if found or _STAMP.match(line):  # a notice has a date and no name
+            if head:
+                yield begun, head, "\n".join(said)
+            head = tuple(part or "" for part in found.groups()) if found else ()
+            said, begun = [found[9]] if found else [], number
+        elif head:
+            said.append(line)
+    if head:
+        yield begun, head, "\n".join(said)
+
+
+def _whatsapp_time(parts: tuple[str, ...], *, is_month_first: bool) -> str:
+    """Return ISO 8601 text, in the owner's time zone."""
+    one, two, three, hour, minute, second, half = parts[:7]
+    year, month, day = (one, two, three) if len(one) == 4 else (three, two, one)
+    if is_month_first and len(one) != 4:
+        month, day = day, month
+    hours = int(hour) % 12 + (12 if half.lower() == "p" else 0) if half else int(hour)
+    whole = int(year) + (2_000 if int(year) < 100 else 0)
+    return datetime(whole, int(month), int(day), hours, int(minute), int(second or 0)).isoformat()
+
+
+# Slack
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.json\Z")
+_PERSON = re.compile(r"<@([UW]\w+)(?:\|[^>]*)?>")
+_LINK = re.compile(r"<([^@#!|>][^|>]*)(?:\|([^>]*))?>")
+
+
+def is_slack(source: Source) -> bool:
+    """Return whether it is a folder or archive with a file for each day of a channel."""
+    return (source.is_folder or source.is_archive) and any(
+        _DAY.match(PurePosixPath(name).name) for name in source.names
+    )
+
+
+def read_slack(source: Source, destination: Destination) -> Records:
+    """Read the messages of each channel, with the names of their authors; joins and other notices are left out."""
+    records = Records(format="slack", destination=destination)
+    people = {
+        str(user.get("id")): label(object_of(user.get("profile")).get("real_name")) or label(user.get("name")) or ""
+        for _, document in source.json_file(lambda name: name == "users.json")
+        for user in objects_in(document)
+    }
+    others = [name for name in source.names if not _DAY.match(PurePosixPath(name).name)]
+    for name in source.names:
+        if name in others:
+            continue
+        channel = PurePosixPath(name).parent.name or "slack"
+        try:
+            document = one_document(source.text(name).text, name=name)
+        except InvalidError as error:
+            records.refused.append(f"{name}: {error}")
+            continue
+        rows = ((f"{name}, message {number}", row) for number, row in enumerate(objects_in(document), start=1))
+        records.read(rows, partial(_slack_message, records, channel, people))
+    known = ("users.json", "channels.json")
+    records.refused += [f"not imported: {name}" for name in others if PurePosixPath(name).name not in known][:20]
+    return records
+
+
+_SPOKEN = (None, "thread_broadcast", "me_message", "bot_message")
+
+
+def _slack_message(records: Records, channel: str, people: dict[str, str], where: str, row: Row) -> None:
+    if row.get("type") != "message" or row.get("subtype") not in (
+        None,
+        "thread_broadcast",
+        "me_message",
+        "bot_message",
+    ):
+        return
+    user = str(row.get("user") or "")
+    speaker = (
+        people.get(user) or label(object_of(row.get("user_profile")).get("real_name")) or label(row.get("username"))
+    )
+    text = _PERSON.sub(lambda found: people.get(found[1]) or found[1], str(row.get("text") or ""))
+    text = _LINK.sub(lambda found: found[2] or found[1], text)
+    text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    names = [str(each["name"]) for each in objects_in(row.get("files")) if each.get("name")]
+    text = "\n".join([text, *(f"[attached: {name}]" for name in names)])
+    at = parse_time(float(row["ts"]), name="ts")
+    _add(records, where, session=channel, id=row["ts"], speaker=speaker or user or None, text=text, at=at)

@@ -1,0 +1,268 @@
+"""Exports of chat programs and of further libraries, in their documented forms."""
+
+# samples as exports write them
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ricordo import Memory
+from tests.portability.conftest import opened
+
+
+def write(path: Path, value: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), "utf-8")
+    return path
+
+
+def telegram(folder: Path) -> Path:
+    messages = [
+        {"id": 1, "type": "service", "action": "create_group", "date_unixtime": "1700000000", "text": ""},
+        {
+            "id": 2,
+            "type": "message",
+            "date": "2023-11-14T22:13:20",
+            "date_unixtime": "1700000000",
+            "from": "Anna",
+            "from_id": "user1",
+            "text": ["I moved to ", {"type": "bold", "text": "Rome"}],
+        },
+        {
+            "id": 3,
+            "type": "message",
+            "date": "2023-11-14T22:14:20",
+            "date_unixtime": "1700000060",
+            "from": "Bob",
+            "from_id": "user2",
+            "text": "",
+            "photo": "photos/1.jpg",
+        },
+    ]
+    return write(
+        folder / "result.json", {"name": "Trip", "type": "private_group", "id": 5, "messages": messages}
+    ).parent
+
+
+def whatsapp(folder: Path) -> Path:
+    lines = (
+        "31/12/2023, 22:15 - Messages and calls are end-to-end encrypted.\n31/12/2023, 22:15 - Anna: I moved to Rome\n"
+        "last week\n01/01/2024, 08:05 - Bob: <Media omitted>\n"
+    )
+    return write(folder / "WhatsApp Chat with Anna.txt", lines)
+
+
+def whatsapp_ios(folder: Path) -> Path:
+    path = folder / "chat.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(
+            "_chat.txt", "[12/31/23, 10:15:32\u202fPM] Anna: I moved to Rome\n[1/2/24, 9:00:00 AM] Bob: Great\n"
+        )
+    return path
+
+
+def slack(folder: Path) -> Path:
+    write(folder / "s/users.json", [{"id": "U1", "name": "anna", "profile": {"real_name": "Anna Rossi"}}])
+    write(folder / "s/channels.json", [])
+    write(folder / "s/integration_logs.json", [])
+    day = [
+        {"type": "message", "subtype": "channel_join", "user": "U1", "text": "joined", "ts": "1700000000.1"},
+        {"type": "message", "user": "U1", "text": "I moved to <http://rome.it|Rome>, <@U1>", "ts": "1700000001.2"},
+    ]
+    write(folder / "s/general/2023-11-14.json", day)
+    return folder / "s"
+
+
+def zep(folder: Path) -> Path:
+    facts = [
+        {
+            "uuid": "1",
+            "fact": "Anna lives in Rome",
+            "created_at": "2024-01-01T00:00:00Z",
+            "valid_at": "2023-12-01T00:00:00Z",
+        },
+        {
+            "uuid": "2",
+            "fact": "Anna lives in Bern",
+            "created_at": "2023-01-01T00:00:00Z",
+            "invalid_at": "2023-12-01T00:00:00Z",
+        },
+    ]
+    said = [
+        {
+            "uuid": "m",
+            "role": "Anna",
+            "role_type": "user",
+            "content": "I moved to Rome",
+            "created_at": "2024-01-01T00:00:00Z",
+        }
+    ]
+    return write(folder / "zep.json", {"facts": facts, "messages": said})
+
+
+def letta(folder: Path) -> Path:
+    agent = {
+        "name": "Sam",
+        "messages": [{"id": "m1", "role": "user", "content": [{"type": "text", "text": "I moved to Rome"}]}],
+    }
+    blocks = [{"label": "human", "value": "Name: Anna\nLives in Rome"}, {"label": "persona", "value": "Be brief"}]
+    return write(folder / "sam.af", {"agents": [agent], "blocks": blocks, "tools": [{"name": "x"}]})
+
+
+@pytest.mark.parametrize(
+    ("make", "format", "count"),
+    [
+        (telegram, "telegram", 2),
+        (whatsapp, "whatsapp", 2),
+        (whatsapp_ios, "whatsapp", 2),
+        (slack, "slack", 1),
+        (zep, "zep", 3),
+        (letta, "letta", 4),
+    ],
+)
+async def test_an_export_is_detected_tried_and_imported_once(make, format, count, tmp_path: Path) -> None:
+    path = make(tmp_path)
+    async with opened(tmp_path / "me.db") as memory:
+        tried = await memory.import_(path, dry_run=True)
+        report = await memory.import_(path)
+        assert (tried.format, tried.read, tried.added) == (format, count, 0)
+        assert (report.format, report.read, report.added) == (format, count, count)
+        assert (await memory.import_(path)).added == 0
+        assert any("Rome" in hit.content for hit in await memory.search("Rome", type="any"))
+
+
+async def nodes_of(memory: Memory) -> dict[str, object]:
+    return {node.content: node for node in (await memory.list(limit=100)).nodes}
+
+
+async def test_speakers_times_and_what_is_left_out(tmp_path: Path) -> None:
+    async with opened(tmp_path / "me.db") as memory:
+        report = await memory.import_(slack(tmp_path))
+        assert report.refused == ("not imported: integration_logs.json",)
+        (node,) = (await memory.list()).nodes
+        assert (node.content, node.speaker, node.session) == ("I moved to Rome, Anna Rossi", "Anna Rossi", "general")
+        report = await memory.import_(telegram(tmp_path / "t"))
+        assert report.refused == ("not imported: 1 notice, such as a call or a pinned message",)
+        await memory.import_(whatsapp(tmp_path / "w"))
+        found = await nodes_of(memory)
+        assert found["I moved to Rome\nlast week"].event_time.isoformat() == "2023-12-31T21:15:00+00:00"
+        await memory.import_(whatsapp_ios(tmp_path))
+        assert (await nodes_of(memory))["Great"].event_time.isoformat() == "2024-01-02T08:00:00+00:00"
+
+
+async def test_claude_memories_projects_and_attachments_are_imported(tmp_path: Path) -> None:
+    turns = [
+        {
+            "uuid": "t",
+            "sender": "human",
+            "text": "Read this",
+            "created_at": "2024-05-01T10:00:00Z",
+            "attachments": [{"file_name": "plan.txt", "extracted_content": "The plan is to walk"}],
+        }
+    ]
+    write(
+        tmp_path / "c/conversations.json",
+        [{"uuid": "a", "name": "x", "created_at": "2024-05-01T10:00:00Z", "chat_messages": turns}],
+    )
+    write(
+        tmp_path / "c/memories.json",
+        [
+            {
+                "conversations_memory": "**Work**\n\nAnna is a baker.\n\n- Likes tea",
+                "project_memories": {"p": "Needs flour"},
+            }
+        ],
+    )
+    write(
+        tmp_path / "c/projects.json",
+        [
+            {
+                "uuid": "p",
+                "name": "Bakery",
+                "description": "Open a shop",
+                "prompt_template": "Be brief",
+                "docs": [{"filename": "menu.md", "content": "Bread and cake"}],
+            }
+        ],
+    )
+    write(tmp_path / "c/odd.json", [])
+    async with opened(tmp_path / "me.db") as memory:
+        report = await memory.import_(tmp_path / "c")
+        found = await nodes_of(memory)
+        assert {
+            "Read this\n[attached: plan.txt]",
+            "[attached: plan.txt]\nThe plan is to walk",
+            "Anna is a baker.",
+            "Likes tea",
+            "Needs flour",
+            "Bakery: Open a shop",
+            "Bakery: Be brief",
+            "Bakery, menu.md:\nBread and cake",
+        } == set(found)
+        assert report.refused == ("not imported: odd.json",)
+
+
+async def test_chatgpt_instructions_and_saved_memories_are_imported_and_tool_calls_are_not(tmp_path: Path) -> None:
+    def node(key: str, parent: str | None, role: str, content: dict, **more: object) -> dict:
+        said = {
+            "id": key,
+            "author": {"role": role},
+            "content": content,
+            "create_time": 1700000000.0,
+            "recipient": "all",
+            **more,
+        }
+        return {"id": key, "parent": parent, "children": [], "message": said}
+
+    mapping = {
+        "a": node(
+            "a",
+            None,
+            "user",
+            {"content_type": "user_editable_context", "user_profile": "I am a baker", "user_instructions": "Be brief"},
+        ),
+        "b": node("b", "a", "user", {"content_type": "text", "parts": ["Where is Koga?"]}),
+        "c": node("c", "b", "assistant", {"content_type": "code", "text": 'search("Koga Japan")'}),
+        "d": node("d", "c", "assistant", {"content_type": "text", "parts": ["Anna keeps bees"]}, recipient="bio"),
+        "e": node("e", "d", "assistant", {"content_type": "text", "parts": ["In Japan."]}),
+        "f": node(
+            "f",
+            "a",
+            "system",
+            {"content_type": "model_editable_context", "model_set_context": "1. [2024-05-01]. Likes jazz"},
+        ),
+    }
+    write(
+        tmp_path / "g/conversations.json",
+        [{"id": "x", "title": "t", "create_time": 1700000000.0, "current_node": "e", "mapping": mapping}],
+    )
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(tmp_path / "g")
+        found = await nodes_of(memory)
+        assert set(found) == {
+            "I am a baker",
+            "Be brief",
+            "Where is Koga?",
+            "Anna keeps bees",
+            "In Japan.",
+            "Likes jazz",
+        }
+        assert found["Be brief"].type == "procedural"
+
+
+async def test_markdown_boxes_labels_and_relations(tmp_path: Path) -> None:
+    write(
+        tmp_path / "v/note.md",
+        "# Work\n- [x] Buy a monitor\n- [ ] Sell the desk\n- [decision] Use trains\n- works_with [[Maria]]\n",
+    )
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(tmp_path / "v")
+        found = await nodes_of(memory)
+        assert found["Buy a monitor"].attributes["done"] is True
+        assert found["Sell the desk"].category == found["Buy a monitor"].category == "task"
+        assert "decision" in found["Use trains"].tags
+        assert "Maria" in found["works with Maria"].about
