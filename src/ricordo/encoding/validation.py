@@ -195,7 +195,7 @@ def checked_tags(given: Iterable[str], *, rules: TextRules = SCREENED) -> tuple[
     """Return distinct tags in the order given, a list or one text with commas. Letter case makes no difference.
 
     Raises:
-        InvalidError: it is no list, a tag is blank or too long, or there are more than 100.
+        InvalidError: it is not a list, a tag is blank or too long, or there are more than 100.
     """
     given = [tag for tag in given.split(",") if tag.strip()] if isinstance(given, str) else given
     if not isinstance(given, Iterable):
