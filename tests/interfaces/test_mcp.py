@@ -91,6 +91,7 @@ async def use_every_tool(client: Client, left: set[str]) -> None:
     assert (await use("get_timeline", after="yesterday"))["result"]
     assert [each["content"][-3:] for each in (await use("memory_history", id=blue))["result"]][-1:] == ["lue"]
     assert (await use("explain_fact", id=blue))["supersedes"][0]["id"] == red
+    assert "blue" in (await use("ask_memory", question="What colour does Anna like?"))["text"]
     assert (await use("memory_stats"))["nodes"]["semantic"] == 4
     for each in (await use("list_sessions"))["result"]:
         assert (await use("get_session", id=each["id"]))["turns"]
