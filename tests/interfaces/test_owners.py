@@ -63,6 +63,7 @@ LINES: Mapping[str, tuple[Line, ...]] = {
         _of("names", "search", "Bob", "--entity", "{}"),
     ),
     "query": (_of("texts", "query", "{}"),),
+    "ask": (_of("texts", "ask", "{}"),),
     "context": (_of("texts", "context", "{}", "--budget", "50000"),),
     "correct": (_of("ids", "correct", "{}", "it is not so"),),
     "update": (_of("ids", "update", "{}", "--content", "it is not so"),),
@@ -95,6 +96,12 @@ LINES: Mapping[str, tuple[Line, ...]] = {
 
 NOT_TRIED = {
     "demo": "makes a store of its own",
+    "test": "asks a copy of the store by the same methods, which are tried",
+    "page": "a server; the page shows what the methods return, and has tests of its own",
+    "notes": "writes files of the opener's folder",
+    "help": "shows no memory",
+    "config": "likewise",
+    "completion": "likewise",
     "mcp": "a server; its tools are the methods, which are tried",
     "serve": "likewise",
     "token": "makes a key for a server; shows no memory",

@@ -65,6 +65,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "other": ("names", "entities"),
     "text": ("texts",),
     "prompt": ("texts",),
+    "question": ("texts",),
     "query": ("texts",),
     "keywords": ("texts",),
     "content": ("texts",),

@@ -158,7 +158,7 @@ async def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
         (folder / "episodes.jsonl").mkdir()
         with pytest.raises(StoreError, match=r"episodes\.jsonl is a folder") as caught:
             await memory.add("hello")
-        assert "move it" in caught.value.hint
+        assert "doctor --fix" in caught.value.hint
 
 
 # rewrites that a killed process left
