@@ -1,9 +1,9 @@
 -- name: count_types
-SELECT type, count(*) FROM live_nodes WHERE space = ANY (ints(:spaces)) GROUP BY type
+SELECT type, count(*) FROM live_nodes WHERE space = ANY (ints(:spaces)) GROUP BY type ORDER BY type
 
 -- name: count_categories
 SELECT category, count(*) FROM live_nodes
-WHERE space = ANY (ints(:spaces)) AND category IS NOT NULL GROUP BY category
+WHERE space = ANY (ints(:spaces)) AND category IS NOT NULL GROUP BY category ORDER BY category
 
 -- name: count_closed
 SELECT count(*) FROM nodes WHERE space = ANY (ints(:spaces)) AND closed_at IS NOT NULL
@@ -16,6 +16,7 @@ WHERE e.closed_at IS NULL AND n.space = ANY (ints(:spaces)) GROUP BY e.relation_
 UNION ALL
 SELECT 'temporal', count(*) - count(DISTINCT session) FROM live_nodes
 WHERE space = ANY (ints(:spaces)) AND type = 'episodic' AND session IS NOT NULL
+ORDER BY 1
 
 -- name: count_entities
 SELECT count(*) FROM live_entities WHERE space = ANY (ints(:spaces))
