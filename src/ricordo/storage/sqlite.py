@@ -59,7 +59,7 @@ class SameFile(CommitHook):
             self._rescue(connection)
             raise self._error()
         if "-wal" not in self._seen and (log := _identity(Path(f"{self._path}-wal"))) != _NOTHING:
-            self._seen["-wal"] = log
+            self._seen = {**self._seen, "-wal": log}  # a new one: readers go through it in their threads
 
     def _is_gone(self) -> bool:
         return any(_identity(Path(f"{self._path}{ending}")) != seen for ending, seen in self._seen.items())
