@@ -57,6 +57,15 @@ def test_a_run_is_shown_and_undone(cli: Cli, server: ModelServer):
     assert "No conversation is waiting" in cli("consolidate", *model).out
 
 
+def test_ask_asks_the_model(cli: Cli, server: ModelServer):
+    cli("remember", "Sarah likes tea")
+    sentence = {"text": "Sarah likes tea.", "evidence": ["m1"]}
+    server.always = said({"known": True, "sentences": [sentence]})
+    answer = cli("ask", "What does Sarah like?", "--model", f"{server.url}#tiny", "--json").json
+    assert (answer["model"], answer["text"]) == ("http:tiny", "Sarah likes tea.")
+    assert cli("ask", "What does Sarah like?", "--json").json["model"] is None
+
+
 def accept_some(cli: Cli, handle: str, *model: str) -> None:
     offered = cli("run", "replay", handle, *model, "--json").json
     number = str([item["what"] for item in offered["items"]].index("added") + 1)

@@ -204,6 +204,12 @@ def test_the_command_reports_failures_by_its_exit_status(tmp_path: Path, ricordo
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
 
 
+def test_a_report_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = write(tmp_path, '  - {ask: "What is Anna allergic to?", must: walnuts}\n')
+    assert main(["test", str(good), "--junit", str(tmp_path / "none" / "report.xml")]) == 2
+    assert "junit:" in capsys.readouterr().err
+
+
 def test_a_matrix_shows_configurations_side_by_side(tmp_path: Path, ricordo: Command) -> None:
     path = write(tmp_path, '  - {ask: "What is Anna allergic to?", must: walnuts}\n')
     code, text = ricordo("test", str(path), "--matrix", "embedder=none,hashing", "--matrix", "fusion=score,rrf")
@@ -232,6 +238,20 @@ def test_the_plugin_runs_in_a_project_of_its_own(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "1 failed, 1 passed" in done.stdout
     assert "must: “Porto” is not among the 5 best" in done.stdout
+
+
+def test_pytest_shows_a_mistake_in_a_file_without_a_traceback(tmp_path: Path) -> None:
+    write(tmp_path, "  - {aks: x, must: y}\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "cases.1.ask: field required" in done.stdout
+    assert "in load" not in done.stdout
+
+
+def test_the_plugin_imports_little_in_projects_without_recall_tests() -> None:
+    program = "import pytest, sys; import ricordo.testing.plugin; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert {"pydantic", "numpy", "ricordo.memory", "ricordo.testing.cases"} & set(done.stdout.split()) == set()
 
 
 def test_a_report_counts_what_passed() -> None:

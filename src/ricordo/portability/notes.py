@@ -26,7 +26,7 @@ from ricordo.portability.note_text import Item, Note, as_tag, mark_of, parse, sa
 from ricordo.text.analyzer import name_key
 from ricordo.text.entity_recognition import plainly_named
 from ricordo.text.people import people_named
-from ricordo.text.sentences import infer_category
+from ricordo.text.sentences import infer_category, plural
 
 try:
     import fcntl
@@ -182,7 +182,7 @@ class Notes:
         """Return what `doctor` has to say about the notes."""
         conflicts = [f"{name} line {line}" for name, line in sorted(self._conflicts.items()) if line]
         problems = [f"{name}: {each}" for name, listed in sorted(self._problems.items()) for each in listed]
-        detail = f"{len(self._seen):,} notes"
+        detail = plural(len(self._seen), "note")
         if conflicts:
             detail = f"git conflicts in {', '.join(conflicts[:5])}; these notes are left alone meanwhile"
         elif problems:

@@ -46,7 +46,7 @@ RULE = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """The part "floor" of relevance.json, chosen on the sets that docs/explanation/what-is-relevant.md names.
+    """The part "floor" of relevance.json, chosen on the sets that docs/explanation/relevance.md names.
 
     Measures are in units of what unrelated prompts reach in a store.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from ricordo.testing.runner import Outcome, Report
+    from ricordo.testing import Outcome, Report, Suite
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -22,13 +22,19 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 class RecallFile(pytest.File):
     """A file of recall tests. Its memory is made once, for all of its cases."""
 
+    _suite: Suite
     _report: Report | None = None
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield a test for each case."""
-        from ricordo.testing.cases import load
+        from ricordo.errors import RicordoError
+        from ricordo.testing import load
 
-        for number, case in enumerate(load(self.path).cases):
+        try:
+            self._suite = load(self.path)
+        except RicordoError as error:
+            raise self.CollectError(str(error)) from None
+        for number, case in enumerate(self._suite.cases):
             yield RecallCase.from_parent(self, name=case.ask, number=number)
 
     def outcome(self, number: int) -> Outcome:
@@ -37,11 +43,10 @@ class RecallFile(pytest.File):
             import asyncio
             from concurrent.futures import ThreadPoolExecutor
 
-            from ricordo.testing import load, run
+            from ricordo.testing import run
 
-            suite = load(self.path)
             with ThreadPoolExecutor(1) as apart:  # this thread may have an event loop
-                self._report = apart.submit(lambda: asyncio.run(run(suite))).result()
+                self._report = apart.submit(lambda: asyncio.run(run(self._suite))).result()
         return self._report.outcomes[number]
 
 
@@ -60,6 +65,10 @@ class RecallCase(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return what to show of a failure."""
+        from ricordo.errors import RicordoError
+
+        if isinstance(excinfo.value, RicordoError):
+            return str(excinfo.value)
         if not isinstance(excinfo.value, _Failed):
             return super().repr_failure(excinfo, style)
         outcome = excinfo.value.outcome

@@ -167,15 +167,11 @@ async def _judged(memory: Memory, suite: Suite, case: Case) -> Outcome:
     own = memory.scoped(_scope(case.whose))
     limit = case.limit or suite.limit
     found = await (_lines(own, case) if case.at == "context" else _hits(own, case, limit=limit))
-    failures = [*_missing(case, found, limit=limit), *_forbidden(case, found)]
-    if case.at == "search" and any(not found_in(each, found) for each in case.must):
-        far = await _hits(own, case, limit=max(_FAR, limit))
-        failures = [*_missing(case, found, limit=limit, far=far), *_forbidden(case, found)]
+    is_missing = case.at == "search" and any(not found_in(each, found) for each in case.must)
+    far = await _hits(own, case, limit=max(_FAR, limit)) if is_missing else ()
+    failures = (*_missing(case, found, limit=limit, far=far), *_forbidden(case, found))
     return Outcome(
-        case=case,
-        failures=tuple(failures),
-        found=tuple(text for _, text in found),
-        seconds=time.perf_counter() - started,
+        case=case, failures=failures, found=tuple(text for _, text in found), seconds=time.perf_counter() - started
     )
 
 
@@ -191,9 +187,7 @@ async def _lines(memory: Memory, case: Case) -> list[tuple[str, str]]:
     return [(line.id or "", line.text) for section in parts.sections for line in section.lines]
 
 
-def _missing(
-    case: Case, found: Sequence[tuple[str, str]], *, limit: int, far: Sequence[tuple[str, str]] = ()
-) -> list[str]:
+def _missing(case: Case, found: Sequence[tuple[str, str]], *, limit: int, far: Sequence[tuple[str, str]]) -> list[str]:
     """Return what had to be found and is not, and where it is instead among the hits further down."""
     where = "in the context" if case.at == "context" else f"among the {limit} best"
     failures = []

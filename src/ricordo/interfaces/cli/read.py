@@ -80,8 +80,7 @@ async def context(ctx: CommandContext, memory: Memory, prompt: str, **given: Any
 
 @command
 async def ask(ctx: CommandContext, memory: Memory, question: str, limit: int) -> Output:
-    with ctx.waiting():
-        answer = await memory.ask(question, limit=limit)
+    answer = await memory.ask(question, limit=limit)
     for part in answer.degraded:
         ctx.notice(f"Not available: {safe(part)}")
     if answer.cut:

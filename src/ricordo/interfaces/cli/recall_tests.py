@@ -42,7 +42,10 @@ async def test(
     if junit is not None:
         from ricordo.testing.junit import junit as as_xml
 
-        await asyncio.to_thread(junit.write_text, as_xml(reports), encoding="utf-8")
+        try:
+            await asyncio.to_thread(junit.write_text, as_xml(reports), encoding="utf-8")
+        except OSError as error:
+            raise InvalidError(f"junit: {junit} cannot be written: {error.strerror}") from error
     failed = sum(len(each.outcomes) - each.passed for each in reports)
     return Output(
         data={"failed": failed, "reports": [_as_data(each) for each in reports]},
