@@ -9,10 +9,11 @@ import pytest
 
 from ricordo.storage.database.history import truth_of
 from ricordo.storage.database.statements import statements as of_sqlite
+from ricordo.storage.postgres.connection import statements
 from ricordo.storage.sql import named_statements
 from tests.storage.making import opened
 
-STATEMENTS = named_statements("ricordo.storage.postgres", "queries")
+STATEMENTS = statements()
 OWN = {
     name
     for name in STATEMENTS
@@ -73,6 +74,12 @@ TEMPORARY = re.compile(r"^CREATE TEMP|as_of\(\)|past_altered\b|past_renamed\b|pa
 def test_each_statement_of_sqlite_has_a_partner_or_needs_none():
     assert of_sqlite().keys() - STATEMENTS.keys() == OF_FILES | DERIVED_IN_SQLITE
     assert STATEMENTS.keys() - of_sqlite().keys() == OWN
+
+
+def test_a_statement_that_is_worded_alike_is_shared():
+    own = named_statements("ricordo.storage.postgres", "queries")
+    alike = {name for name, text in own.items() if text.split() == of_sqlite().get(name, "").split()}
+    assert alike == set()
 
 
 @pytest.mark.parametrize("name", sorted(STATEMENTS))

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -22,6 +23,7 @@ from psycopg.types.string import StrDumperUnknown
 from ricordo.errors import StoreError, UnavailableError
 from ricordo.storage.database.hashes import former_hash
 from ricordo.storage.database.history import Truth, read_truth
+from ricordo.storage.database.statements import statements as database_statements
 from ricordo.storage.sql import named_statements
 
 if TYPE_CHECKING:
@@ -215,8 +217,12 @@ class PostgresConnection:
 
 @cache
 def statements() -> dict[str, str]:
-    """Return every statement of the `.sql` files in `queries` by name."""
-    return named_statements("ricordo.storage.postgres", "queries")
+    """Return every statement by name: those of the `.sql` files in `queries`, and those of SQLite that `shared.txt`
+    names, which mean the same to both.
+    """
+    shared = (files("ricordo.storage.postgres") / "queries" / "shared.txt").read_text(encoding="utf-8").split()
+    of_sqlite = database_statements()
+    return {name: of_sqlite[name] for name in shared} | named_statements("ricordo.storage.postgres", "queries")
 
 
 @cache
@@ -257,7 +263,7 @@ def translated(doing: str) -> Iterator[None]:
         raise StoreError(f"{doing}: the server is out of space: {_said(error)}", hint="free some and repeat") from error
     except errors.InsufficientPrivilege as error:
         raise StoreError(
-            f"{doing}: {_said(error)}", hint="grant the role its rights (docs/how-to/postgresql.md)"
+            f"{doing}: {_said(error)}", hint="grant the role its rights (docs/how-to/use-postgresql.md)"
         ) from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         hint = "check that the server runs and the address is right, then try again"

@@ -1,70 +1,11 @@
--- name: space_by_owner
-SELECT key FROM spaces WHERE owner = :owner AND chat = :chat
-
--- name: space_insert
-INSERT INTO spaces (owner, chat) VALUES (:owner, :chat) RETURNING key
-
--- name: commit_last
--- The head of the chain.
-SELECT seq, hash FROM commits ORDER BY seq DESC LIMIT 1
-
--- name: commit_insert
-INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-
 -- name: commits_listed
 -- Newest first.
 SELECT seq, at, actor, origin, reason, run_id, hash FROM commits
 WHERE space = ANY (ints(:spaces)) AND seq < :before ORDER BY seq DESC LIMIT :most
 
--- name: commits_following
--- Of all spaces, oldest first.
-SELECT c.seq, s.owner, s.chat, c.actor, c.origin FROM commits c JOIN spaces s ON s.key = c.space
-WHERE c.seq > :after ORDER BY c.seq LIMIT :most
-
--- name: history_kinds
--- The tables of which some commits replaced, removed or once wrote a row.
-SELECT seq, tbl FROM history WHERE seq BETWEEN :first AND :last
-UNION
-SELECT made, tbl FROM history WHERE made BETWEEN :first AND :last
-
--- name: commit_by_seq
-SELECT seq, at, actor, origin, reason, run_id, hash FROM commits WHERE seq = :seq
-
--- name: history_sealed
--- Except for rows replaced by a hand edit: if no index knew the edited line, the edited version stands for the earlier one.
-SELECT seq, tbl, row, before FROM history
-WHERE seq NOT IN (SELECT seq FROM commits WHERE origin = 'hand')
-ORDER BY seq, tbl, row
-
 -- name: commits_all
 -- For `doctor`: the chain from its start; first the columns that a commit's hash covers.
 SELECT seq, space, at, origin, run_id, bare(seal), digest, actor, reason, seal, hash FROM commits ORDER BY seq
-
--- name: commit_digest
-UPDATE commits SET digest = :digest, hash = :hash WHERE seq = :seq
-
--- name: commit_words_erased
--- For `doctor`: whether a commit's actor and reason were erased.
-SELECT 1 FROM erased WHERE made = :seq AND what = 'words' AND hash = :hash
-
--- name: erasures_all
--- For `doctor`: the digests to compare.
-SELECT key, rows, digest FROM erasures
-
--- name: erased_of
--- The hashes that an erasure left of the rows it removed.
-SELECT made, what, hash, now FROM erased WHERE erasure = :erasure
-
--- name: history_of_node
--- Before-images of a node, oldest first.
-SELECT before FROM history WHERE tbl = 'nodes' AND row = :key ORDER BY seq
-
--- name: commit_of_node
-SELECT c.seq, c.at, c.actor, c.origin, c.reason, c.run_id, c.hash
-FROM nodes n JOIN commits c ON c.seq = n.commit_seq WHERE n.key = :key
-
--- name: meta_get
-SELECT value FROM meta WHERE name = :name
 
 -- name: meta_put
 INSERT INTO meta VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value
@@ -75,18 +16,3 @@ INSERT INTO leases VALUES (:name, :holder, :until)
 ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
   WHERE leases.holder = excluded.holder OR leases.until < :now
 RETURNING holder
-
--- name: lease_holder
-SELECT holder FROM leases WHERE name = :name
-
--- name: lease_drop
-DELETE FROM leases WHERE name = :name AND holder = :holder
-
--- name: off_record_of
-SELECT session_id FROM off_record WHERE owner = :owner AND chat = :chat
-
--- name: off_record_begin
-INSERT INTO off_record VALUES (:owner, :chat, :session) ON CONFLICT DO NOTHING
-
--- name: off_record_end
-DELETE FROM off_record WHERE owner = :owner AND chat = :chat AND session_id = :session

@@ -45,32 +45,12 @@ WHERE a.space = :space AND a.sound = ANY (texts(:sounds))
 SELECT coalesce(merged_into, key) FROM entities
 WHERE id = :id AND space = ANY (ints(:spaces)) AND (closed_at IS NULL OR merged_into IS NOT NULL)
 
--- name: entity_members
--- An entity and all entities merged into it, oldest merge first.
-SELECT key FROM entities WHERE key = :entity
-UNION ALL
-SELECT key FROM entities WHERE merged_into = :entity
-
 -- name: people_listed
 -- Most often named first.
 SELECT e.key FROM live_entities e WHERE e.space = ANY (ints(:spaces)) AND e.type = 'person'
 ORDER BY (SELECT coalesce(sum(nodes), 0) FROM entity_counts
   WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key)) DESC, e.key
 LIMIT :most
-
--- name: entity_span
--- Time span of all memories that ever named an entity.
-SELECT min(first_at), max(last_at) FROM entity_counts
-WHERE entity IN (SELECT key FROM entities WHERE key = :entity OR merged_into = :entity)
-
--- name: relations_of_owner
--- Relations of an entity to the owner of a tenant, newest first, including ended ones.
-SELECT r.key, r.id, r.predicate, NULL, NULL, t.id, t.canonical_name, r.valid_from, r.valid_until, r.evidence, r.created_at,
-  s.owner, s.chat
-FROM relations r JOIN entities o ON o.key = r.target JOIN entities t ON t.key = coalesce(o.merged_into, o.key)
-  JOIN spaces s ON s.key = r.space
-WHERE r.space = :space AND r.source IS NULL AND r.predicate = :predicate AND r.closed_at IS NULL AND t.closed_at IS NULL
-ORDER BY r.key DESC
 
 -- name: relations_of_entity
 -- Relations of an entity in both directions, newest first, including ended ones.
@@ -84,20 +64,6 @@ WHERE r.closed_at IS NULL AND t.closed_at IS NULL AND x.key IS DISTINCT FROM t.k
   UNION
   SELECT key FROM relations WHERE source IN (SELECT key FROM entities WHERE key = :entity OR merged_into = :entity))
 ORDER BY r.key DESC
-
--- name: relations_in_space
--- Relations to the owner of a tenant, to link "my wife". The last one said comes last.
-SELECT r.predicate, o.key, coalesce(o.merged_into, o.key), r.valid_from, r.valid_until
-FROM relations r JOIN entities o ON o.key = r.target
-WHERE r.space = :space AND r.source IS NULL AND r.closed_at IS NULL
-  AND (o.closed_at IS NULL OR o.merged_into IS NOT NULL)
-ORDER BY r.key
-
--- name: relations_to_link
-SELECT space, predicate, max(id) FROM relations_to_link GROUP BY space, predicate ORDER BY 3
-
--- name: relations_to_link_done
-DELETE FROM relations_to_link WHERE id <= :through
 
 -- name: subjects_latest
 -- The latest live knowledge about one entity, newest first. The walk along subjects_back is bounded, because an entity may
@@ -122,83 +88,12 @@ SELECT e.canonical_name, e.type, count(DISTINCT walked.node) FROM (
   JOIN entities o ON o.key = walked.entity JOIN entities e ON e.key = coalesce(o.merged_into, o.key)
 WHERE e.key != :entity AND e.closed_at IS NULL GROUP BY e.key, e.canonical_name, e.type ORDER BY 3 DESC, e.key LIMIT :most
 
--- name: subjects_of_entity
--- The memories about an entity, including closed ones, each with the name it used. For a split, which is rare and may scan.
-SELECT n.id, x.name, n.content FROM subjects x JOIN nodes n ON n.key = x.node WHERE x.entity = :entity
-
--- name: mentions_of_entity
-SELECT n.key, n.content, n.speaker FROM found_mentions x JOIN nodes n ON n.key = x.node WHERE x.entity = :entity
-
--- name: aliases_since
--- Names learnt after a commit: older memories have not been searched for them yet.
-SELECT space, folded, alias, entity, commit_seq FROM aliases WHERE commit_seq > :seq ORDER BY commit_seq
-
--- name: aliases_of_entity
-SELECT alias FROM aliases WHERE entity = :entity
-
--- name: alias_space
-SELECT space FROM aliases WHERE entity = :entity AND alias = :alias
-
--- name: entity_insert
-INSERT INTO entities VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-
--- name: entity_update
-UPDATE entities SET (id, space, type, canonical_name, summary, protected, attributes, first_seen, last_updated, closed_at,
-  merged_into, commit_seq, seal) = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
-WHERE key = ?1
-
--- name: entity_place
-SELECT key FROM entities WHERE id = :id
-
 -- name: entity_last_key
 SELECT coalesce((SELECT last FROM counters WHERE tbl = 'entities'), 0)
-
--- name: alias_insert
-INSERT INTO aliases VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
-
--- name: alias_delete
-DELETE FROM aliases WHERE space = ? AND folded = ? AND entity = ? AND alias = ?
-
--- name: relation_insert
-INSERT INTO relations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-
--- name: relation_update
-UPDATE relations SET (id, space, source, predicate, target, valid_from, valid_until, evidence, created_at, closed_at,
-  commit_seq, seal) = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
-WHERE key = ?1
 
 -- name: relation_last_key
 SELECT coalesce((SELECT last FROM counters WHERE tbl = 'relations'), 0)
 
--- name: subject_insert
-INSERT INTO subjects VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
-
--- name: subject_delete
-DELETE FROM subjects WHERE node = ? AND entity = ?
-
--- name: subject_name
-SELECT name FROM subjects WHERE node = :node AND entity = :entity
-
--- name: found_mention_insert
--- Either row may have been removed since it was read.
-INSERT INTO found_mentions SELECT n.key, e.key FROM nodes n, entities e WHERE n.key = ?1 AND e.key = ?2
-ON CONFLICT DO NOTHING
-
--- name: found_mention_delete
-DELETE FROM found_mentions WHERE node = ?1 AND entity = ?2
-
--- name: unlinked
--- Nodes not yet searched for names, oldest first, in tenants that know any names.
-SELECT n.key, n.content, n.speaker, n.source_role, n.source_type, n.event_time FROM nodes n
-WHERE n.space = :space AND n.key > coalesce((SELECT through FROM linked WHERE space = :space), 0)
-ORDER BY n.key LIMIT :most
-
 -- name: linked_through
 INSERT INTO linked VALUES (:space, :through)
 ON CONFLICT (space) DO UPDATE SET through = greatest(linked.through, excluded.through)
-
--- name: spaces_with_aliases
-SELECT DISTINCT space FROM aliases
-
--- name: space_owner
-SELECT owner, chat FROM spaces WHERE key = :space

@@ -1,42 +1,11 @@
--- name: erasing_count
-SELECT count(*) FROM erasing
-
--- name: erasing_open
--- Unfinished erasures, oldest first.
-SELECT key, space, kind, at, state FROM erasing ORDER BY key
-
--- name: erasing_begin
-INSERT INTO erasing (space, kind, at, state) VALUES (:space, :kind, :at, 'rows') RETURNING key
-
--- name: erasing_rows_gone
-UPDATE erasing SET state = 'bytes' WHERE key = :erasing AND state = 'rows'
-
--- name: erasing_end
-DELETE FROM erasing WHERE key = :erasing AND state = 'bytes'
-
--- name: to_erase_put
-INSERT INTO to_erase VALUES (?, ?, ?) ON CONFLICT DO NOTHING
-
--- name: to_erase_next
-SELECT row FROM to_erase WHERE erasing = :erasing AND tbl = :table ORDER BY row LIMIT :most
-
 -- name: to_erase_done
 DELETE FROM to_erase WHERE erasing = :erasing AND tbl = :table AND row = ANY (ints(:rows))
-
--- name: to_erase_drop
-DELETE FROM to_erase WHERE erasing = :erasing
-
--- name: erased_put
-INSERT INTO erased VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
 
 -- name: erased_id_put
 INSERT INTO erased_ids VALUES (?, ?, ?) ON CONFLICT (space, id) DO UPDATE SET at = excluded.at
 
 -- name: erased_id_at
 SELECT max(at) FROM erased_ids WHERE id = :id AND space = ANY (ints(:spaces))
-
--- name: erasure_put
-INSERT INTO erasures VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: commits_erasing
 -- Those of these commits that are erasures.
@@ -61,16 +30,9 @@ WHERE (space = :space OR actor = :owner) AND length(seal) > 16 ON CONFLICT DO NO
 UPDATE commits SET actor = '', reason = '', seal = bare(seal)
 WHERE (space = :space OR actor = :owner) AND length(seal) > 16
 
--- name: owner_actor_blank
--- If the reason was erased before, only the name is left.
-UPDATE commits SET actor = '' WHERE space = :space OR actor = :owner
-
 -- name: owner_unnamed
 -- Commits refer to the tenant, so its row stays, under a name that no tenant can have (a tenant has an owner or a chat).
 UPDATE spaces SET owner = 'erased', chat = 'erased ' || key::text WHERE key = :space
-
--- name: off_record_erase
-DELETE FROM off_record WHERE owner = :owner AND chat = ''
 
 -- name: packs_erase
 SELECT 1 WHERE FALSE
@@ -86,32 +48,12 @@ DELETE FROM floors
 -- name: centres_erase
 DELETE FROM centres WHERE space = ANY (ints(:spaces))
 
--- name: relations_to_link_erase
-DELETE FROM relations_to_link WHERE NOT EXISTS (SELECT 1 FROM relations r
-  WHERE r.space = relations_to_link.space AND r.predicate = relations_to_link.predicate)
-
--- name: to_link_erase
-DELETE FROM to_link WHERE node NOT IN (SELECT key FROM nodes)
-
 -- name: history_images
 -- All versions of some rows of a table.
 SELECT made, row, seq, before FROM history WHERE tbl = :table AND row = ANY (texts(:rows))
 
--- name: history_images_of_table
-SELECT made, row, seq, before FROM history WHERE tbl = :table
-
 -- name: history_erase_rows
 DELETE FROM history WHERE tbl = :table AND row = ANY (texts(:rows))
-
--- name: history_erase_image
-DELETE FROM history WHERE tbl = :table AND row = :row AND seq = :seq
-
--- name: history_rewrite
-UPDATE history SET before = :before WHERE tbl = :table AND row = :row AND seq = :seq
-
--- name: history_unmake
--- Removing a part of a row does not count as a change.
-DELETE FROM history WHERE tbl = :table AND row = :row AND seq = :commit AND made = :commit
 
 -- name: erase_ids
 SELECT key, id, space FROM nodes WHERE key = ANY (ints(:nodes))
@@ -219,21 +161,6 @@ SELECT * FROM (
 UNION ALL SELECT 'entity', id FROM entities WHERE key = ANY (ints(:entities))
 UNION ALL SELECT 'relation', id FROM relations WHERE key = ANY (ints(:relations))
 UNION ALL SELECT 'session', session_id FROM sessions WHERE key = ANY (ints(:sessions))
-
--- name: erase_space_listed
-SELECT * FROM (SELECT type, id FROM nodes WHERE space = :space ORDER BY key)
-UNION ALL SELECT 'entity', id FROM entities WHERE space = :space
-UNION ALL SELECT 'relation', id FROM relations WHERE space = :space
-UNION ALL SELECT 'session', session_id FROM sessions WHERE space = :space
-
--- name: erase_said_in_chats
--- Messages of the owner in groups belong to the groups.
-SELECT count(*) FROM nodes n JOIN spaces s ON s.key = n.space WHERE s.owner = '' AND n.speaker = :owner
-
--- name: erase_summaries
--- Summaries of a tenant's conversations and people.
-SELECT 'sessions', key, summary FROM sessions WHERE space = :space AND summary IS NOT NULL
-UNION ALL SELECT 'entities', key, summary FROM entities WHERE space = :space AND summary IS NOT NULL
 
 -- name: erase_entities_needed
 -- Of the entities marked for erasure, those mentioned by memories written since.

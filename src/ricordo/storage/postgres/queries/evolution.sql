@@ -16,9 +16,6 @@ SELECT n.key, n.content, n.speaker FROM (
   SELECT node FROM words WHERE is_live AND terms && quoted(:match) ORDER BY node DESC LIMIT :most
 ) w JOIN nodes n ON n.key = w.node ORDER BY n.key DESC
 
--- name: subjects_of
-SELECT e.id FROM subjects s JOIN entities e ON e.key = s.entity WHERE s.node = :node ORDER BY e.key
-
 -- name: succession
 -- Pairs (newer, older) with these nodes: facts that replaced one another, and open conflicts.
 WITH asked AS (SELECT unnest(ints(:keys)) AS key)
@@ -32,21 +29,6 @@ UNION SELECT newer, older FROM reviews
   WHERE older IN (SELECT key FROM asked) AND decided_at IS NULL AND kind IN ('conflict', 'same')
 ORDER BY 1, 2
 
--- name: edge_of
-SELECT source, relation_type, target, predicate, weight, confidence, valid_from, valid_until, evidence, created_at
-FROM edges WHERE source = :source AND relation_type = :type AND target = :target AND closed_at IS NULL
-
--- name: edge_close
-UPDATE edges SET closed_at = ?4, commit_seq = ?5, seal = ?6 WHERE source = ?1 AND relation_type = ?2 AND target = ?3
-
--- name: review_put
-INSERT INTO reviews VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET decided_at = excluded.decided_at, decision = excluded.decision,
-  commit_seq = excluded.commit_seq, seal = excluded.seal
-
--- name: review_place
-SELECT key FROM reviews WHERE id = :id
-
 -- name: review_last_key
 SELECT coalesce((SELECT last FROM counters WHERE tbl = 'reviews'), 0)
 
@@ -54,10 +36,6 @@ SELECT coalesce((SELECT last FROM counters WHERE tbl = 'reviews'), 0)
 SELECT r.key, r.id, r.kind, r.newer, r.older, r.created_at, r.decided_at, r.decision, r.reasons, r.about, s.owner, s.chat
 FROM reviews r JOIN spaces s ON s.key = r.space
 WHERE r.id = :id AND r.space = ANY (ints(:spaces))
-
--- name: reviews_decided_with
-SELECT older FROM reviews WHERE newer = :node AND older IS NOT NULL AND decided_at IS NOT NULL
-UNION SELECT newer FROM reviews WHERE older = :node AND decided_at IS NOT NULL
 
 -- name: reviews_open
 -- Reviews that can still be decided, latest first: if one of the two memories is gone, there is nothing to decide.
@@ -68,13 +46,6 @@ WHERE r.space = ANY (ints(:spaces)) AND r.decided_at IS NULL AND coalesce(r.kind
     WHEN 'replaced' THEN n.closed_at IS NULL AND o.closed_reason IS NOT DISTINCT FROM 'superseded'
     ELSE n.closed_at IS NULL AND o.closed_at IS NULL END
 ORDER BY r.kind = 'replaced', r.kind = 'several', r.kind = 'quarantine', r.key DESC LIMIT :most
-
--- name: review_of_held
--- The latest decision on the same quarantined words, with the node that holds them.
-SELECT r.id, n.id FROM reviews r JOIN nodes n ON n.key = r.newer
-WHERE r.kind = 'quarantine' AND r.space = :space AND n.content = :content AND n.type = :type
-  AND (n.closed_at IS NULL OR n.closed_reason = 'quarantined')
-ORDER BY r.key DESC LIMIT 1
 
 -- name: count_held
 -- Open reviews of quarantined memories.

@@ -29,9 +29,6 @@ WHERE space = ANY (ints(:spaces)) AND type != 'episodic' AND closed_at IS NULL
 SELECT count(*), coalesce(sum(octet_length(content)), 0) FROM nodes
 WHERE space = ANY (ints(:spaces)) AND type != 'episodic' AND closed_at IS NULL
 
--- name: spaces_all
-SELECT owner, chat FROM spaces ORDER BY key
-
 -- name: archive_counts
 -- Number of closed memories by type and reason. Quarantined memories never were live and do not count.
 SELECT closed_reason, count(*) FROM nodes

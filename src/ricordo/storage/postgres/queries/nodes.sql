@@ -20,24 +20,14 @@ SELECT n.key, n.id, n.type, n.category, n.content, n.source_type, n.source_role,
 FROM nodes n JOIN spaces s ON s.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
 WHERE n.key = ANY (ints(:keys)) AND n.space = ANY (ints(:spaces))
 
--- name: node_place
--- The internal key of a node.
-SELECT key, space, shelf, session FROM nodes WHERE id = :id
-
 -- name: node_ids_known
 -- Those of these ids that exist, of any owner: ids are unique in the whole store.
 SELECT id, space, content FROM nodes WHERE id = ANY (texts(:ids))
-
--- name: node_insert
-INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: node_index
 -- Index the terms of a new node, in the same transaction.
 INSERT INTO words (node, space, shelf, is_live, terms)
 SELECT n.key, n.space, n.shelf, n.closed_at IS NULL, labelled(?2) FROM nodes n WHERE n.key = ?1
-
--- name: node_traits
-INSERT INTO traits VALUES (?, ?, ?, ?, ?, ?)
 
 -- name: node_slot
 WITH kept AS (UPDATE words SET line = ?3 WHERE node = ?1)
@@ -51,26 +41,12 @@ SELECT n.key, n.space, n.shelf, n.closed_at IS NULL, labelled(?2) FROM nodes n W
 INSERT INTO shelves VALUES (?, ?, ?, ?)
 ON CONFLICT (space, shelf) DO UPDATE SET nodes = shelves.nodes + excluded.nodes, chars = shelves.chars + excluded.chars
 
--- name: node_update
--- The complete new row: closing, restoring and changing use one statement.
-UPDATE nodes SET (id, space, shelf, type, category, content, source_type, source_role, speaker, session, tags,
-  attributes, event_time, created_at, valid_from, valid_until, expires_at, closed_at, closed_reason, confidence,
-  decay_rate, score, reinforced_at, commit_seq, seal)
-  = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)
-WHERE key = ?1
-
 -- name: node_last_key
 SELECT coalesce((SELECT last FROM counters WHERE tbl = 'nodes'), 0)
 
 -- name: node_contents
 -- The fields that a background job needs of its nodes.
 SELECT key, content, speaker, source_role, source_type, event_time FROM nodes WHERE key = ANY (ints(:keys))
-
--- name: session_by_id
-SELECT key FROM sessions WHERE space = :space AND session_id = :session
-
--- name: session_insert
-INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: session_last_key
 -- The highest key ever given to a session, live or not: runs keep the keys of their sessions. Ricordo 0.1.0 did not note it;
@@ -87,11 +63,6 @@ INSERT INTO counters VALUES (:table, :key) ON CONFLICT DO NOTHING
 SELECT ss.key, ss.session_id, ss.first_seen_at, ss.ended_at, ss.consolidated_at, ss.summary, s.owner, s.chat
 FROM sessions ss JOIN spaces s ON s.key = ss.space
 WHERE ss.session_id = :session AND ss.space = ANY (ints(:spaces))
-
--- name: session_update
-UPDATE sessions SET (space, session_id, first_seen_at, ended_at, consolidated_at, summary, commit_seq, seal)
-  = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-WHERE key = ?1
 
 -- name: edge_put
 INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

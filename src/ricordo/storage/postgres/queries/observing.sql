@@ -46,8 +46,3 @@ SELECT count(*) FROM live_nodes n WHERE n.space = ANY (ints(:spaces)) AND n.sess
 
 -- name: last_consolidated
 SELECT max(consolidated_at) FROM sessions WHERE space = ANY (ints(:spaces))
-
--- name: sources_of_node
--- The memories that a memory rests on, latest first.
-SELECT e.target FROM edges e WHERE e.source = :key AND e.relation_type = 'derived_from' AND e.closed_at IS NULL
-ORDER BY e.target DESC LIMIT :most

@@ -37,29 +37,6 @@ ORDER BY seq DESC LIMIT 1
 SELECT seq, at FROM commits WHERE space = ANY (ints(:spaces)) AND seq <= :seq
 ORDER BY seq DESC LIMIT 1
 
--- name: history_touched
--- The rows that a commit replaced or removed, and rows it wrote that were replaced since.
-SELECT tbl, row, before FROM history WHERE seq = :seq
-UNION ALL
-SELECT tbl, row, before FROM history WHERE made = :seq
-
--- name: history_of_row
--- All former versions of one row, oldest first.
-SELECT seq, before FROM history WHERE tbl = :table AND row = :row ORDER BY seq
-
--- name: history_spanning
--- The versions that were current right after a commit and were replaced or removed since. At most one for each row, since
--- the versions of a row follow one another without a gap.
-SELECT tbl, row, before FROM main.history WHERE seq > :commit AND made <= :commit
-
--- name: to_link_of
--- Nodes to search for names again.
-SELECT l.id, n.key FROM to_link l JOIN nodes n ON n.key = l.node
-WHERE n.space = :space ORDER BY l.id LIMIT :most
-
--- name: to_link_spaces
-SELECT DISTINCT n.space FROM to_link l JOIN nodes n ON n.key = l.node
-
 -- name: to_link_done
 -- Including those of removed nodes.
 DELETE FROM to_link WHERE id = ANY (ints(:ids))

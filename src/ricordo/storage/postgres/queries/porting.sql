@@ -16,12 +16,6 @@ WHERE r.space = ANY (ints(:spaces)) AND r.closed_at IS NULL AND r.valid_until IS
   AND t.closed_at IS NULL AND x.key IS DISTINCT FROM t.key
 ORDER BY r.key
 
--- name: spaces_known
-SELECT key FROM spaces
-
--- name: spaces_named
-SELECT key, owner, chat FROM spaces
-
 -- name: memories_all
 -- All memories of some tenants, including closed ones, in the order in which they were recorded.
 SELECT key FROM nodes WHERE space = ANY (ints(:spaces)) ORDER BY key

@@ -1,12 +1,3 @@
--- name: run_put
-INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET sessions = excluded.sessions, ended_at = excluded.ended_at,
-  tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, cost = excluded.cost, items = excluded.items,
-  commit_seq = excluded.commit_seq, seal = excluded.seal
-
--- name: run_place
-SELECT key FROM runs WHERE id = :id
-
 -- name: run_last_key
 SELECT coalesce((SELECT last FROM counters WHERE tbl = 'runs'), 0)
 
@@ -56,15 +47,6 @@ GROUP BY sp.owner, sp.chat, ss.session_id ORDER BY max(n.key) DESC
 SELECT n.key FROM live_nodes n LEFT JOIN sessions ss ON ss.key = n.session
 WHERE n.space = :space AND n.shelf = 'e' AND ss.session_id IS NOT DISTINCT FROM :session ORDER BY n.event_time, n.key
 
--- name: episodes_of
--- All live messages of one session, in order.
-SELECT n.key FROM live_nodes n JOIN sessions ss ON ss.key = n.session
-WHERE n.space = :space AND n.type = 'episodic' AND ss.session_id = :session ORDER BY n.event_time, n.key
-
--- name: model_use_before
--- What models used on days before calls were recorded one by one; of all owners together.
-SELECT day, '', '', model, calls, tokens_in, tokens_out FROM model_use WHERE day >= :since ORDER BY day DESC, model
-
 -- name: model_call_begin
 -- Nothing is recorded if the tokens of the day are used up; 0 means no limit.
 INSERT INTO model_calls (space, session, run, kind, model, prompt, day, at, calls, tokens_in, tokens_out, outcome, reason)
@@ -73,13 +55,6 @@ SELECT CAST(:space AS bigint), CAST(:session AS bigint), :run, :kind, :model, :p
 WHERE :most = 0 OR :most > (SELECT coalesce(sum(tokens_in + tokens_out), 0) FROM model_calls
   WHERE space = :space AND day = :day)
 RETURNING key
-
--- name: model_call_end
-UPDATE model_calls SET tokens_in = :tokens_in, tokens_out = :tokens_out, cost = :cost, outcome = '' WHERE key = :key
-
--- name: run_outcome_add
-INSERT INTO model_calls (space, session, run, kind, model, prompt, day, at, calls, tokens_in, tokens_out, outcome, reason)
-VALUES (:space, :session, :run, :kind, :model, :prompt, :day, :at, 0, 0, 0, :outcome, :reason)
 
 -- name: model_calls_of
 -- What models used by day, owner and model, latest first.
@@ -106,11 +81,6 @@ GROUP BY m.run ORDER BY min(m.key) DESC LIMIT :most
 SELECT run, sum(tokens_in), sum(tokens_out), sum(cost) FROM model_calls
 WHERE run = ANY (texts(:runs)) GROUP BY run
 
--- name: run_failures
--- The sessions of a run that failed, and why.
-SELECT ss.session_id, m.reason FROM model_calls m LEFT JOIN sessions ss ON ss.key = m.session
-WHERE m.run = :run AND m.calls = 0 AND m.outcome = 'failed' AND m.session IS NOT NULL ORDER BY m.key
-
 -- name: failure_add
 INSERT INTO failures (space, session, tries, at, reason) VALUES (:space, :session, 1, :at, :reason)
 ON CONFLICT (space, (coalesce(session, 0))) DO UPDATE SET tries = failures.tries + 1, at = excluded.at,
@@ -124,18 +94,12 @@ SELECT sp.owner, sp.chat, ss.session_id, f.tries, f.at, f.reason
 FROM failures f JOIN spaces sp ON sp.key = f.space LEFT JOIN sessions ss ON ss.key = f.session
 WHERE f.space = ANY (ints(:spaces)) ORDER BY f.at DESC
 
--- name: proposal_put
-INSERT INTO proposals VALUES (:id, :space, :at, :body)
-
 -- name: proposal_by_id
 SELECT body FROM proposals
 WHERE (id = :id OR (length(:id) = 8 AND right(id, 8) = :id)) AND space = ANY (ints(:spaces))
 
 -- name: proposals_remove
 DELETE FROM proposals WHERE id = ANY (texts(:ids))
-
--- name: proposals_drop
-DELETE FROM proposals WHERE at < :before
 
 -- name: forgotten_like
 -- Facts of a type that were forgotten or refused, and that say the same or rest on the same messages. What accepting a
@@ -182,30 +146,6 @@ SELECT DISTINCT n.key FROM nodes m JOIN edges e ON e.target = m.key AND e.relati
   JOIN live_nodes n ON n.key = e.source
 WHERE m.id = ANY (texts(:evidence)) AND e.closed_at IS NULL ORDER BY n.key LIMIT :most
 
--- name: run_items_last
--- The items of the latest run of a kind in a tenant.
-SELECT items FROM runs WHERE space = :space AND kind = :kind ORDER BY key DESC LIMIT 1
-
--- name: pairs_to_look_at
--- Consecutive messages of people in one session, earliest recorded first.
-SELECT p.key, n.key FROM (SELECT key, session, event_time FROM live_nodes
-    WHERE space = :space AND key > :after AND type = 'episodic' AND source_role = 'user' AND session IS NOT NULL
-    ORDER BY key LIMIT :most) AS n
-  JOIN nodes p ON p.key = (SELECT b.key FROM live_nodes b
-    WHERE b.session = n.session AND b.closed_at IS NULL AND b.type = 'episodic' AND b.source_role = 'user'
-      AND (b.event_time, b.key) < (n.event_time, n.key) ORDER BY b.event_time DESC, b.key DESC LIMIT 1)
-ORDER BY n.key
-
--- name: messages_after
--- The last of a number of messages of people recorded after a given one: how far `pairs_to_look_at` has got.
-SELECT max(key) FROM (SELECT key FROM live_nodes
-  WHERE space = :space AND key > :after AND type = 'episodic' AND source_role = 'user' AND session IS NOT NULL
-  ORDER BY key LIMIT :most)
-
--- name: causal_between
-SELECT 1 FROM edges WHERE relation_type = 'causal' AND closed_at IS NULL
-  AND ((source = :one AND target = :other) OR (source = :other AND target = :one)) LIMIT 1
-
 -- name: entities_to_enrich
 -- Entities that are named often enough and have no summary, or a generated one whose evidence is outdated; most often named
 -- first. A summary that the user corrected or forgot is left alone.
@@ -220,24 +160,6 @@ WHERE e.space = :space AND (SELECT coalesce(sum(nodes), 0) FROM entity_counts
 ORDER BY (SELECT coalesce(sum(nodes), 0) FROM entity_counts
   WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key)) DESC, e.key
 LIMIT :most
-
--- name: rests_on_ended
--- Whether any evidence of a memory is closed.
-SELECT EXISTS (SELECT 1 FROM edges d JOIN nodes t ON t.key = d.target
-  WHERE d.source = :node AND d.relation_type = 'derived_from' AND t.closed_at IS NOT NULL)
-
--- name: concluded_from
--- Live reflections and summaries that rest on a memory.
-SELECT n.key FROM edges e JOIN live_nodes n ON n.key = e.source
-WHERE e.target = :node AND e.relation_type = 'derived_from' AND n.category IN ('reflection', 'summary') ORDER BY n.key
-
--- name: learnt_between
--- Knowledge of a time span, latest last, without conclusions.
-SELECT key FROM (SELECT key, event_time FROM live_nodes
-  WHERE space = :space AND type != 'episodic' AND event_time >= :after AND event_time < :before
-    AND (category IS NULL OR category NOT IN ('reflection', 'summary'))
-    AND (expires_at IS NULL OR expires_at > :now)
-  ORDER BY event_time DESC, key DESC LIMIT :most) ORDER BY event_time, key
 
 -- name: reflections_on
 -- The live reflections that rest on one of some memories.

@@ -44,10 +44,6 @@ FROM traits WHERE node BETWEEN :first AND :last AND space = ANY (ints(:spaces))
 -- name: turns_position
 SELECT (SELECT value::bigint FROM meta WHERE name = 'turns_changed'), coalesce((SELECT max(node) FROM traits), 0)
 
--- name: sessions_grown
--- The sessions with turns added after a given one.
-SELECT DISTINCT session FROM traits WHERE node > :after AND session != 0
-
 -- name: turns_live
 -- All turns of some tenants, and the closed ones among them, each from a covering index. As text for the reason above.
 SELECT (SELECT string_agg(key::text, ',') FROM nodes WHERE space = ANY (ints(:spaces))),
@@ -67,13 +63,6 @@ WHERE key = ANY (ints(:keys)) AND space = ANY (ints(:spaces))
 -- Those of some memories that are in some partitions.
 SELECT key FROM nodes WHERE key = ANY (ints(:keys))
   AND shelf = ANY (texts(:shelves))
-
--- name: node_shelf
-SELECT shelf FROM nodes WHERE key = :key
-
--- name: floor_of
--- The calibration of a caller for an embedder, and the number of memories at that time.
-SELECT count, middle, spread, chance FROM floors WHERE spaces = :spaces AND model = :model AND rule = :rule
 
 -- name: floor_put
 INSERT INTO floors VALUES (:spaces, :model, :rule, :count, :middle, :spread, :chance)

@@ -43,21 +43,5 @@ WHERE space = ANY (ints(:spaces))
 SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c
 WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
 
--- name: counts_off
--- For `doctor`: partitions whose counts do not match the nodes. An empty partition keeps its row of zeros.
-SELECT DISTINCT space, shelf FROM (
-  SELECT space, shelf, sum(nodes) AS nodes, sum(chars) AS chars FROM (
-    SELECT space, shelf, 1 AS nodes, char_count(content) AS chars FROM live_nodes
-    UNION ALL SELECT space, shelf, -nodes, -chars FROM shelves)
-  GROUP BY space, shelf)
-WHERE nodes != 0 OR chars != 0
-
--- name: entity_counts_off
--- For `doctor`: entities whose count does not match the live memories linked to them.
-SELECT entity FROM (
-  SELECT m.entity, 1 AS nodes FROM mentions m JOIN live_nodes n ON n.key = m.node
-  UNION ALL SELECT entity, -nodes FROM entity_counts)
-GROUP BY entity HAVING sum(nodes) != 0
-
 -- name: turns_changed
 UPDATE meta SET value = (value::bigint + 1)::text WHERE name = 'turns_changed'

@@ -1,47 +1,5 @@
--- name: models_known
-SELECT key, name, dimension, spec, state FROM models ORDER BY key
-
--- name: model_insert
-INSERT INTO models (name, dimension, spec, state) VALUES (:name, :dimension, :spec, :state) RETURNING key
-
--- name: model_state
-UPDATE models SET state = :state WHERE key = :key
-
--- name: model_vectors_drop
-DELETE FROM embeddings WHERE id IN (SELECT id FROM embeddings WHERE model = :model LIMIT :most)
-
 -- name: model_packs_drop
 SELECT 1 WHERE FALSE
-
--- name: model_removals_drop
--- The removals of a retired model are not followed.
-DELETE FROM removals WHERE model = :model
-
--- name: model_drop
-DELETE FROM models WHERE key = :model AND NOT EXISTS (SELECT 1 FROM embeddings WHERE model = :model)
-
--- name: lacking
--- Live nodes without a vector of this model, oldest first, from a key on.
-SELECT n.key, n.content, n.speaker FROM nodes n
-WHERE n.key > :after AND n.closed_at IS NULL
-  AND NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.node = n.key AND e.model = :model)
-ORDER BY n.key LIMIT :most
-
--- name: lacking_count
-SELECT count(*) FROM live_nodes n
-WHERE NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.node = n.key AND e.model = :model)
-
--- name: embedding_insert
--- Only if the node still has the embedded text: it may have been changed or removed since it was read.
-INSERT INTO embeddings (node, model, space, shelf, vector)
-SELECT key, :model, space, shelf, :vector FROM nodes WHERE key = :node AND content = :content
-ON CONFLICT DO NOTHING RETURNING id
-
--- name: word_vectors_insert
-INSERT INTO word_vectors VALUES (:embedding, :pieces, :vectors)
-
--- name: passage_vectors_insert
-INSERT INTO passage_vectors VALUES (:embedding, :vectors)
 
 -- name: passage_vectors_of
 SELECT e.node, p.vectors FROM embeddings e JOIN passage_vectors p ON p.embedding = e.id
@@ -51,25 +9,8 @@ WHERE e.model = :model AND e.node = ANY (ints(:nodes))
 SELECT e.node, w.vectors FROM embeddings e JOIN word_vectors w ON w.embedding = e.id
 WHERE e.model = :model AND length(w.vectors) > 0 AND e.node = ANY (ints(:nodes))
 
--- name: embeddings_new
--- Vectors of a partition that are newer than the reader's. Closed nodes are not in the live index.
-SELECT e.id, e.node, e.vector FROM embeddings e JOIN live_nodes n ON n.key = e.node
-WHERE e.model = :model AND e.space = :space AND e.shelf = :shelf AND e.id > :after ORDER BY e.id LIMIT :most
-
 -- name: embeddings_of
 SELECT node, vector FROM embeddings WHERE model = :model AND node = ANY (ints(:nodes)) ORDER BY node
-
--- name: embeddings_position
-SELECT coalesce((SELECT max(id) FROM embeddings), 0), coalesce((SELECT max(id) FROM removals), 0),
-  coalesce((SELECT max(key) FROM erasures), 0)
-
--- name: centres_due
--- Partitions that have grown by a third since their mean was computed, until it rests on enough vectors.
-SELECT s.space, s.shelf FROM shelves s LEFT JOIN centres c ON c.model = :model AND c.space = s.space AND c.shelf = s.shelf
-WHERE s.nodes >= :least AND coalesce(c.count, 0) < :most AND s.nodes > coalesce(c.count, 0) * 4 / 3
-
--- name: centre_sample
-SELECT vector FROM embeddings WHERE model = :model AND space = :space AND shelf = :shelf ORDER BY id LIMIT :most
 
 -- name: centre_put
 INSERT INTO centres VALUES (:model, :space, :shelf, :count, :vector)
@@ -79,18 +20,9 @@ ON CONFLICT (model, space, shelf) DO UPDATE SET count = excluded.count, vector =
 SELECT count, vector FROM centres WHERE model = :model AND space = ANY (ints(:spaces))
   AND shelf = ANY (texts(:shelves))
 
--- name: removals_since
-SELECT max(id), min(node) FROM removals WHERE id > :after
-
 -- name: removals_needed
 -- The position up to which every segment was purged and every model has vectors: a reader starting there needs nothing earlier.
 SELECT least(CAST(:least AS bigint), (SELECT max(id) FROM removals)) WHERE EXISTS (SELECT 1 FROM removals)
-
--- name: removals_drop
-DELETE FROM removals WHERE id < :before
-
--- name: removals_new
-SELECT id, node FROM removals WHERE id > :after AND (model IS NULL OR model = :model) ORDER BY id
 
 -- name: packs_of
 SELECT 0, 0, 0, 0 WHERE FALSE

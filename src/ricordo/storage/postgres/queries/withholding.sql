@@ -1,19 +1,3 @@
--- name: withheld_any
-SELECT EXISTS (SELECT 1 FROM withheld WHERE space = :space AND is_lifted = 0)
-
--- name: withheld_put
-INSERT INTO withheld (space, node, at, session, is_bound, is_erased, is_shared, is_lifted)
-VALUES (:space, :node, :at, :session, :is_bound, :is_erased, :is_shared, 0) RETURNING key
-
--- name: withheld_print_put
-INSERT INTO withheld_prints VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
-
--- name: withheld_span_put
-INSERT INTO withheld_spans VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
-
--- name: withheld_drop
-DELETE FROM withheld WHERE node = :node
-
 -- name: withheld_lift
 UPDATE withheld SET is_lifted = 1 WHERE key = ANY (ints(:numbers))
   OR (is_shared = 1 AND node IN (SELECT s.node FROM withheld s
@@ -36,15 +20,9 @@ WHERE p.space = :space AND w.is_lifted = 0
   AND (p.print = :whole OR (p.is_whole = 1 AND p.print IN (SELECT decode(l, 'hex') FROM unnest(texts(:less)) l)))
 ORDER BY w.key
 
--- name: withheld_spans_any
-SELECT EXISTS (SELECT 1 FROM withheld_spans)
-
 -- name: withheld_spans_of
 SELECT s.node, s.start, s.length FROM withheld_spans s JOIN withheld w ON w.key = s.withheld
 WHERE s.node = ANY (ints(:nodes)) AND w.is_lifted = 0
-
--- name: withheld_sources
-SELECT target FROM edges WHERE source = :node AND relation_type = 'derived_from'
 
 -- name: withheld_texts
 SELECT n.key, n.content, s.session_id FROM nodes n LEFT JOIN sessions s ON s.key = n.session
