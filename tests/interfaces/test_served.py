@@ -203,6 +203,15 @@ def test_shutdown_finishes_running_requests_and_cleans_up(tmp_path: Path) -> Non
         assert memory.doctor().ok
 
 
+def test_shutdown_ends_streams_of_changes(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        with server.client() as client, client.stream("GET", "/v1/changes?after=0") as answer:
+            assert answer.status_code == 200
+            os.kill(server.process.pid, signal.SIGTERM)
+            assert list(answer.iter_lines()) == []
+        assert server.process.wait(timeout=30) == 0
+
+
 def test_a_kill_loses_no_acknowledged_write_on_any_interface(tmp_path: Path) -> None:
     for most in (5, 12, 30):
         acknowledged: list[str] = []

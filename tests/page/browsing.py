@@ -77,7 +77,7 @@ def serving(config: StoreConfig) -> Iterator[Site]:
         limits = Limits(rate=1e6, burst=1_000_000)
         app = build(dispatcher, Tokens(tokens_file(config.location)), limits=limits)
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3))
-        app.page.is_closing = lambda: server.should_exit
+        app.page.dispatcher.is_closing = lambda: server.should_exit
         ready.extend((app, asyncio.get_running_loop(), dispatcher, server))
         await server.serve(sockets=[opened])
 

@@ -9,9 +9,12 @@ import pytest
 
 from ricordo.storage.database.history import truth_of
 from ricordo.storage.database.statements import statements as of_sqlite
-from ricordo.storage.postgres.connection import statements
 from ricordo.storage.sql import named_statements
 from tests.storage.making import opened
+
+pytest.importorskip("psycopg", reason="`make postgres` installs the client library")
+
+from ricordo.storage.postgres.connection import statements
 
 STATEMENTS = statements()
 OWN = {

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import inspect
 import logging
-from collections.abc import AsyncIterator, Awaitable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +99,8 @@ class Dispatcher:
         opening: Gives the store; an interface may be ready before the store is open.
         """
         self._opening = asyncio.ensure_future(opening)
+        self.is_closing: Callable[[], bool] = lambda: False
+        """Whether the server is about to stop: streams without an end then end."""
         self._recent = RecentIds()
         self._running: set[asyncio.Future[None]] = set()
 

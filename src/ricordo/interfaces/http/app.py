@@ -40,6 +40,7 @@ Work = Callable[[Progress], Awaitable[Any]]
 
 _IMPORT = next(each for each in CATALOG if each.method == "import_")
 _HEARTBEAT_S = 5.0
+_LOOK_S = 0.5  # how often a stream asks whether the server is about to stop
 _STREAM_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _DEFECT = "something went wrong inside the memory"
 
@@ -167,7 +168,9 @@ class Handlers:
             raise InvalidError("query: after must be the number of a change", hint="use after=0 for all changes")
         memory = await self.dispatcher.memory(caller)
         following = memory.changes(after=None if given is None else int(given))
-        return StreamingResponse(_changes(following), media_type="text/event-stream", headers=_STREAM_HEADERS)
+        return StreamingResponse(
+            _changes(following, self.dispatcher.is_closing), media_type="text/event-stream", headers=_STREAM_HEADERS
+        )
 
     async def answer_rpc(self, request: Request) -> Response:
         """Answer a JSON-RPC message."""
@@ -434,19 +437,21 @@ _POSITION = re.compile(r"\d{1,15}")
 _STREAM_S = 600  # a client then comes back with the number it has seen, if its token is still good
 
 
-async def _changes(following: AsyncIterator[Commit]) -> AsyncIterator[str]:
+async def _changes(following: AsyncIterator[Commit], is_closing: Callable[[], bool]) -> AsyncIterator[str]:
     """Yield a `change` event for each commit, with its number as the id, and a comment now and then."""
-    until = asyncio.get_running_loop().time() + _STREAM_S
+    now = asyncio.get_running_loop().time
+    until, told = now() + _STREAM_S, now()
     step = asyncio.ensure_future(anext(following))
     try:
-        while (left_s := until - asyncio.get_running_loop().time()) > 0:
-            await asyncio.wait({step}, timeout=min(_HEARTBEAT_S, left_s))
+        while now() < until and not is_closing():
+            await asyncio.wait({step}, timeout=_LOOK_S)
             if step.done():
                 commit = step.result()
                 yield f"id: {commit.seq}\n{_event('change', commit)}"
-                step = asyncio.ensure_future(anext(following))
-            else:
+                told, step = now(), asyncio.ensure_future(anext(following))
+            elif now() - told >= _HEARTBEAT_S:
                 yield ": nothing new\n\n"
+                told = now()
     except UnavailableError:
         return  # the store was closed
     finally:

@@ -130,13 +130,7 @@ PUBLIC = frozenset(("/", "/docs"))
 
 
 class Page(Protocol):
-    """The pages for people. They are not called with a token but with a cookie, which the page itself checks.
-
-    Attributes:
-        is_closing: Streams of news end when this is true.
-    """
-
-    is_closing: Callable[[], bool]
+    """The pages for people. They are not called with a token but with a cookie, which the page itself checks."""
 
     def key(self, caller: Caller) -> str:
         """Return the path of a one-time link for the person who started the server."""

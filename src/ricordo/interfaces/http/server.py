@@ -112,8 +112,7 @@ async def serve(
                 " read on the way. Put a proxy with TLS in front of it; see the page “Serve over HTTP”."
             )
         server = uvicorn.Server(uvicorn_config)
-        if app.page is not None:
-            app.page.is_closing = lambda: server.should_exit
+        dispatcher.is_closing = lambda: server.should_exit
         if open_page is not None:
             if app.page is None:
                 raise UnavailableError("the page needs a package that is not installed", hint=_EXTRA)

@@ -82,8 +82,6 @@ class Site:
         self.tokens = tokens
         self.metrics = metrics
         self.sessions = Sessions(tokens=tokens)
-        self.is_closing: Callable[[], bool] = lambda: False
-        """Streams of news end when this is true."""
         routes = [
             Route("/page/static/{name:path}", _static),
             Route("/page/enter", self._enter, methods=["GET", "POST"]),
@@ -212,7 +210,7 @@ class Site:
         yield "retry: 2000\n\n"
         for passed in range(_STREAM_S):
             await asyncio.sleep(_LOOK_S)
-            if self.is_closing() or self.sessions.of(cookie) is None:
+            if self.dispatcher.is_closing() or self.sessions.of(cookie) is None:
                 return
             with suppress(RicordoError):
                 latest = await visit.latest()
