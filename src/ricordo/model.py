@@ -1148,6 +1148,60 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """A memory that an answer gave, by its id: a receipt copies no text.
+
+    Attributes:
+        score: its score in that answer; None for what a context shows beside its hits.
+        why: the parts of the score.
+        section: the section of the context it stands in; "" in a search.
+    """
+
+    id: str
+    score: float | None = None
+    why: tuple[Share, ...] = ()
+    section: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A memory that came near an answer and is not in it, and the reason."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What a search or a context gave to whom, and why.
+
+    Attributes:
+        verb: "search", "query", "context" or "ask".
+        question: the text that was asked; None once it was erased, because it led to something erased.
+        asked: the other arguments, as far as they differ from the defaults.
+        owner, chat, trust: the caller.
+        commit: the last commit that the caller saw; 0 before the first.
+        setup: what ranking depended on besides the memories: version, embedder, reranker, settings; and what could not
+            take part.
+        given: best first.
+        left_out: the best of the rest, at most 10.
+    """
+
+    id: str
+    at: datetime
+    verb: str
+    question: str | None
+    owner: str
+    chat: str
+    trust: Trust
+    commit: int
+    asked: Json = field(default_factory=dict)
+    setup: Json = field(default_factory=dict)
+    given: tuple[Given, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExportReport:
     """What an export holds and where it is. `messages`, `closed` and `commits` are of a complete export only."""
 

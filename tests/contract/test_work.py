@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
-from ricordo.clock import from_ms
+from ricordo.clock import from_ms, to_ms
 from ricordo.language import ScriptedModel
-from ricordo.model import Change, Edge, Entity, Relation, Run, RunItem, Scope
+from ricordo.model import Change, Edge, Entity, Given, LeftOut, Receipt, Relation, Run, RunItem, Scope, Share
 from ricordo.storage.values import Usage
 from tests.contract.backends import open_backend
 from tests.contract.histories import answer
@@ -315,3 +315,64 @@ async def test_sessions_are_listed_with_their_live_messages(store):
     assert await store.read(lambda tx: tx.sessions.listed(ME, most=1)) == listed[:1]
     assert await store.read(lambda tx: tx.sessions.listed(ME, most=9, session_id="s")) == listed[1:]
     assert await store.read(lambda tx: tx.sessions.listed(ME, most=9, session_id="x")) == []
+
+
+def receipt(id_: str, *given: str, owner: str = "me", chat: str = "", text: str = "what is it") -> Receipt:
+    why = (Share(strategy="words", rank=1, raw=0.5, share=0.25),)
+    return Receipt(
+        id=id_,
+        at=NOON,
+        verb="search",
+        question=text,
+        owner=owner,
+        chat=chat,
+        trust="user",
+        commit=1,
+        asked={"limit": 3},
+        setup={"embedder": "none"},
+        given=tuple(Given(id=each, score=0.25, why=why) for each in given),
+        left_out=(LeftOut(id=given[0], reason="ranked below"),) if given else (),
+    )
+
+
+async def test_receipts_are_kept_for_their_caller_alone(store):
+    hello, secret = said("hello"), replace(said("secret"), owner="eve")
+    await commit(store, add=(hello, secret))
+    kept = [receipt("r1-000001", hello.id), receipt("r2-000002", chat="pub"), receipt("r3", secret.id, owner="eve")]
+    kept.append(receipt("r4", owner="", chat="pub"))
+    for each in [*kept, kept[0]]:
+        await store.derive(lambda tx, each=each: tx.receipts.put(each))
+    by_caller = {
+        ME: [kept[1], kept[0]],
+        Scope(owner="me", chat="pub"): [kept[1], kept[0]],
+        Scope(owner="eve", chat="pub"): [kept[2]],
+        Scope(owner="", chat="pub"): [kept[3]],
+        Scope(owner="nobody"): [],
+    }
+    for caller, mine in by_caller.items():
+        assert await store.read(lambda tx, c=caller: tx.receipts.listed(c, before=None, most=9)) == mine
+        assert await store.read(lambda tx, c=caller: tx.receipts.get(c, "r1-000001")) == (
+            kept[0] if kept[0] in mine else None
+        )
+    assert await store.read(lambda tx: tx.receipts.listed(ME, before="r2-000002", most=9)) == [kept[0]]
+    assert await store.read(lambda tx: tx.receipts.get(ME, "2-000002")) == kept[1]
+    assert await store.read(lambda tx: tx.history.seen(ME)) == 1
+    assert await store.read(lambda tx: tx.history.seen(Scope(owner="nobody"))) == 0
+    space = await store.read(lambda tx: tx.space("me", ""))
+    assert {id_ for id_, text in await store.read(lambda tx: tx.receipts.asked(space))} == {"r1-000001", "r2-000002"}
+    await store.derive(lambda tx: tx.receipts.blank(["r2-000002"]))
+    assert await store.read(lambda tx: tx.receipts.get(ME, "r2-000002")) == replace(kept[1], question=None, asked={})
+    assert await store.derive(lambda tx: tx.receipts.expire(ME, before=to_ms(NOON))) == 0
+    assert await store.derive(lambda tx: tx.receipts.expire(ME, before=to_ms(NOON) + 1)) == 2
+    assert await store.read(lambda tx: tx.receipts.listed(Scope(owner="eve"), before=None, most=9)) == [kept[2]]
+
+
+async def test_a_receipt_names_nothing_that_the_store_no_longer_holds(store):
+    hello = said("hello")
+    await commit(store, add=(hello,))
+    await store.derive(lambda tx: tx.receipts.put(receipt("r1", hello.id)))
+    await store.derive(lambda tx: tx.receipts.put(receipt("r2", hello.id, "gone")))
+    await store.derive(lambda tx: tx.receipts.sweep())
+    whole, cut = [await store.read(lambda tx, i=i: tx.receipts.get(ME, i)) for i in ("r1", "r2")]
+    assert whole == receipt("r1", hello.id)
+    assert (cut.question, cut.asked, [each.id for each in cut.given]) == (None, {}, [hello.id])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import unicodedata
@@ -16,6 +17,7 @@ from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, entity_meant, faults
 from ricordo.storage.staging import left_behind
 from ricordo.storage.values import Cleaned, ErasureTargets, OpenErasure, check_encodable, of_text
+from ricordo.text.analyzer import index_terms, question_terms
 
 _log = logging.getLogger(__name__)
 
@@ -82,6 +84,7 @@ async def erase(
     def start(snapshot: Snapshot) -> tuple[Plan, OpenErasure]:
         plan = planned(snapshot, asked, scope, path=store.path)
         _withhold(snapshot, plan.targets, scope, at=now)
+        _forget_questions(snapshot, plan.targets, scope)
         number = snapshot.erasure.begin(plan.targets, at=now)
         begun = OpenErasure(number, plan.targets.space, plan.targets.kind, now, "rows")
         if plan.report.count <= AT_ONCE_ROWS or store.erases_in_one_commit:
@@ -109,6 +112,26 @@ def _withhold(snapshot: Snapshot, targets: ErasureTargets, scope: Scope, *, at: 
             sources = snapshot.suppression.sources(node, space)
             found += [each for each in sources if going.isdisjoint(span[0] for span in each.spans)]
         snapshot.suppression.put(space, found, at=at)
+
+
+def _forget_questions(snapshot: Snapshot, targets: ErasureTargets, scope: Scope) -> None:
+    """Take the questions out of receipts that share a content word with what is erased."""
+    if targets.whole_space:
+        return  # its receipts go with it
+    nodes = snapshot.nodes.by_key(scope, targets.nodes)
+    spaces = {targets.space, *(snapshot.space(node.owner, node.chat) for node in nodes.values())}
+    going = {str(key) for key in targets.nodes}
+    for space in spaces - {None}:
+        asked = snapshot.receipts.asked(space)  # type: ignore[arg-type]  # None was taken out
+        if not asked:
+            continue
+        texts = [text for row, _, text in snapshot.erasure.former_texts(space) if row in going]  # type: ignore[arg-type]
+        texts += [
+            f"{node.content} {node.speaker or ''} {node.session or ''} {' '.join(node.tags)}" for node in nodes.values()
+        ]
+        texts += [json.dumps(dict(node.attributes or {}), ensure_ascii=False) for node in nodes.values()]
+        words = {term for text in [*texts, *snapshot.erasure.own_names(targets.entities)] for term in index_terms(text)}
+        snapshot.receipts.blank(id_ for id_, text in asked if not words.isdisjoint(question_terms(text)))
 
 
 async def resume(store: Store) -> None:
@@ -151,6 +174,7 @@ async def _remove(store: Store, begun: OpenErasure, *, actor: str, progress: Pro
 
 def _finish(snapshot: Snapshot, begun: OpenErasure, actor: str) -> None:
     snapshot.erasure.finish(begun.number, space=begun.space, kind=begun.kind, at=begun.at, actor=actor)
+    snapshot.receipts.sweep()
 
 
 async def _cleaned(store: Store, report: ErasureReport) -> ErasureReport:

@@ -21,6 +21,7 @@ from ricordo.model import (
     Entity,
     ModelUse,
     Node,
+    Receipt,
     Related,
     Relation,
     Review,
@@ -422,6 +423,9 @@ class History(Protocol):
     def events(self, *, after: int, most: int) -> list[ChangeEvent]:
         """Return what the next commits after a number changed, in any space, oldest first."""
 
+    def seen(self, scope: Scope) -> int:
+        """Return the number of the last commit that a caller sees; 0 if there is none."""
+
     def next_commit(self) -> int:
         """Return the number of the next commit. Certain only inside a write."""
 
@@ -712,6 +716,41 @@ class Proposals(Protocol):
 
     def drop(self, ids: Iterable[str]) -> None:
         """Delete proposals by their ids. Only inside `derive`."""
+
+
+class Receipts(Protocol):
+    """What callers were given. Receipts are no truth and have no history. Each is seen by its own caller alone: an
+    owner in any chat, or a chat without an owner.
+    """
+
+    def put(self, receipt: Receipt) -> None:
+        """Keep a receipt; putting it again changes nothing. Only inside `derive`.
+
+        If an id in it is in no row and in no former version any more, it was erased meanwhile: it is left out, with the
+        question that led to it.
+        """
+
+    def get(self, scope: Scope, receipt_id: str) -> Receipt | None:
+        """Return a receipt by its id, or the last 8 characters of it; None if this caller has none, or several."""
+
+    def listed(self, scope: Scope, *, before: str | None, most: int) -> list[Receipt]:
+        """Return the receipts of a caller with ids below one: latest id first, the first `most`."""
+
+    def expire(self, scope: Scope, *, before: int) -> int:
+        """Delete the receipts of a caller from before a time (Unix milliseconds); return how many. Only inside
+        `derive`.
+        """
+
+    def asked(self, space: int) -> list[tuple[str, str]]:
+        """Return (receipt id, all text of the caller's) of each answer to somebody who sees a space; in no order."""
+
+    def blank(self, ids: Iterable[str]) -> None:
+        """Take the questions out of some receipts. Only inside `derive`."""
+
+    def sweep(self) -> None:
+        """Take out every id that is in no row and in no former version, and the questions that led to it. Only inside
+        `derive`.
+        """
 
 
 class Erasure(Protocol):

@@ -27,6 +27,7 @@ from ricordo.storage.groups import (
     Mentions,
     Nodes,
     Proposals,
+    Receipts,
     Reviews,
     Runs,
     Sessions,
@@ -86,6 +87,8 @@ class Snapshot(Protocol):
     def leases(self) -> Leases: ...
     @property
     def proposals(self) -> Proposals: ...
+    @property
+    def receipts(self) -> Receipts: ...
     @property
     def erasure(self) -> Erasure: ...
 

@@ -6,12 +6,14 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.model import Commit, Entity, Node, Scope, Stats
+from ricordo.clock import to_ms
+from ricordo.model import Commit, Entity, Node, Receipt, Scope, Stats
 from ricordo.storage.candidates import CandidateQuery, CandidateSet, Shortlist
 from ricordo.storage.values import (
     ChangeEvent,
@@ -80,6 +82,10 @@ class History(Group):
         before, then = self._state.past[seq - 1], self._state.past[seq]
         wrote = {name for name in TRUTH if any(row["commit_seq"] == seq for row in then[name].values())}
         return frozenset(wrote | {name for name in TRUTH if before[name].keys() - then[name].keys()})
+
+    def seen(self, scope: Scope) -> int:
+        sees = self._sees(scope)
+        return max((seq for seq, row in self._state.commits.items() if sees(row)), default=0)
 
     def next_commit(self) -> int:
         return len(self._state.commits) + 1
@@ -349,6 +355,59 @@ class Proposals(Group):
         return rows[0]["body"] if len(rows) == 1 else None
 
 
+class Receipts(Group):
+    """What callers were given. Each row holds the receipt whole."""
+
+    def put(self, receipt: Receipt) -> None:
+        owner, chat = (receipt.owner, "") if receipt.owner else ("", receipt.chat)
+        space = self._state.make_space(owner, chat)
+        if self._state.get("receipts", receipt.id) is None:
+            self._state.put("receipts", {"id": receipt.id, "space": space, "receipt": self._left(receipt)})
+
+    def _left(self, receipt: Receipt) -> Receipt:
+        tables = [self._state.tables, *self._state.past]
+        held = {row["id"] for each in tables for name in ("nodes", "entities") for row in each[name].values()}
+        if all(each.id in held for each in (*receipt.given, *receipt.left_out)):
+            return receipt
+        given = tuple(each for each in receipt.given if each.id in held)
+        left_out = tuple(each for each in receipt.left_out if each.id in held)
+        return replace(receipt, question=None, asked={}, given=given, left_out=left_out)
+
+    def _own(self, scope: Scope) -> list[Receipt]:
+        space = self._state.space(scope.owner, "") if scope.owner else self._state.space("", scope.chat or "")
+        rows = self._state.all("receipts", lambda row: row["space"] == space)
+        return [row["receipt"] for row in reversed(rows)]
+
+    def get(self, scope: Scope, receipt_id: str) -> Receipt | None:
+        is_short = len(receipt_id) == 8
+        found = [
+            each for each in self._own(scope) if each.id == receipt_id or (is_short and each.id.endswith(receipt_id))
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def listed(self, scope: Scope, *, before: str | None, most: int) -> list[Receipt]:
+        return [each for each in self._own(scope) if before is None or each.id < before][:most]
+
+    def expire(self, scope: Scope, *, before: int) -> int:
+        old = {each.id for each in self._own(scope) if to_ms(each.at) < before}
+        return len(self._state.drop("receipts", lambda row: row["id"] in old))
+
+    def asked(self, space: int) -> list[tuple[str, str]]:
+        chat = self._state.tables["spaces"][(space,)]["chat"]
+        rows = self._state.all("receipts", lambda row: row["space"] == space or (chat and row["receipt"].chat == chat))
+        found = [row["receipt"] for row in rows if row["receipt"].question is not None]
+        return [(each.id, json.dumps({"text": each.question, **each.asked})) for each in found]
+
+    def blank(self, ids: Iterable[str]) -> None:
+        for id_ in set(ids):
+            row = self._state.tables["receipts"][(id_,)]
+            self._state.put("receipts", {**row, "receipt": replace(row["receipt"], question=None, asked={})})
+
+    def sweep(self) -> None:
+        for row in self._state.all("receipts"):
+            self._state.put("receipts", {**row, "receipt": self._left(row["receipt"])})
+
+
 class Snapshot:
     """One moment of a store, its questions grouped by subject."""
 
@@ -374,6 +433,7 @@ class Snapshot:
         self.export = Export(state)
         self.leases = Leases(state)
         self.proposals = Proposals(state)
+        self.receipts = Receipts(state)
         self.erasure = Erasure(state)
 
     def space(self, owner: str, chat: str) -> int | None:

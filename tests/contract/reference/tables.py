@@ -53,6 +53,7 @@ DERIVED = {
     "failures": Shape(key=("space", "session"), references=(("session", "sessions"),)),
     "leases": Shape(key=("name",)),
     "proposals": Shape(key=("id",)),
+    "receipts": Shape(key=("id",)),
     "floors": Shape(key=("spaces", "model")),
     "off_record": Shape(key=("owner", "chat", "session")),
     "withheld": Shape(),

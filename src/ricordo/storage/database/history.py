@@ -374,6 +374,9 @@ class History(Group):
         event = reading(ChangeEvent)
         return [event((*row, frozenset(kinds.get(row[0], ())))) for row in commits]
 
+    def seen(self, scope: Scope) -> int:
+        return int(self._sql.rows_of_store("commit_seen", self._sql.scoped(scope))[0][0] or 0)
+
     def next_commit(self) -> int:
         return int((self._sql.rows("commit_last") or [(0, b"")])[0][0]) + 1
 

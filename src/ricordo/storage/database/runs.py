@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
-from ricordo.model import Conversation, ModelUse, Node, Review, ReviewKind, Run, RunItem, RunKind, RunState, Scope
+from ricordo.clock import from_ms, to_ms
+from ricordo.model import (
+    Conversation,
+    Given,
+    LeftOut,
+    ModelUse,
+    Node,
+    Receipt,
+    Review,
+    ReviewKind,
+    Run,
+    RunItem,
+    RunKind,
+    RunState,
+    Scope,
+    Share,
+)
 from ricordo.storage.database.nodes import Nodes
 from ricordo.storage.database.statements import (
     Group,
+    Row,
     as_set,
     asks,
     column,
@@ -249,6 +266,115 @@ class Proposals(Group):
         values = {"id": run_id, "spaces": json.dumps(self._sql.visible(scope))}
         found = self._sql.rows("proposal_by_id", values)
         return str(found[0][0]) if len(found) == 1 else None
+
+
+_given = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_LAST_ID = "~"
+
+
+def _receipt(row: Row) -> Receipt:
+    asked, setup, given, left_out = map(json.loads, row[7:])
+    return Receipt(
+        id=row[0],
+        owner=row[1],
+        chat=row[2],
+        trust=row[3],
+        verb=row[4],
+        at=from_ms(row[5]),
+        commit=row[6],
+        question=asked.pop("text", None),
+        asked=asked,
+        setup=setup,
+        given=tuple(
+            Given(
+                id=id_,
+                score=score,
+                section=section,
+                why=tuple(Share(strategy=name, rank=rank, raw=raw, share=share) for name, rank, raw, share in why),
+            )
+            for id_, score, section, why in given
+        ),
+        left_out=tuple(LeftOut(id=id_, reason=reason) for id_, reason in left_out),
+    )
+
+
+class Receipts(Group):
+    """What callers were given, by ids: the text of a memory is in no receipt."""
+
+    def put(self, receipt: Receipt) -> None:
+        asked = {} if receipt.question is None else {"text": receipt.question, **receipt.asked}
+        given = [
+            (each.id, each.score, each.section, [(why.strategy, why.rank, why.raw, why.share) for why in each.why])
+            for each in receipt.given
+        ]
+        left_out = [(each.id, each.reason) for each in receipt.left_out]
+        owner, chat = _home(receipt.owner, receipt.chat)
+        space = self._sql.space(owner, chat)
+        if space is None:
+            space = int(self._sql.value("space_insert", {"owner": owner, "chat": chat}))
+        row = {
+            "id": receipt.id,
+            "space": space,
+            "in_chat": receipt.chat,
+            "trust": receipt.trust,
+            "verb": receipt.verb,
+            "at": to_ms(receipt.at),
+            "commit_number": receipt.commit,
+            "setup": _given(receipt.setup),
+        }
+        held = self._left([(receipt.id, _given(asked), _given(given), _given(left_out))])
+        self._sql.rows("receipt_put", {**row, **held[0]})
+
+    def get(self, scope: Scope, receipt_id: str) -> Receipt | None:
+        if not isinstance(receipt_id, str) or not receipt_id.isprintable():
+            return None
+        rows = self._sql.rows("receipt_by_id", {"id": receipt_id, "space": self._space(scope)})
+        return _receipt(rows[0]) if len(rows) == 1 else None
+
+    def listed(self, scope: Scope, *, before: str | None, most: int) -> list[Receipt]:
+        values = {"space": self._space(scope), "before": before or _LAST_ID, "most": most}
+        return [*map(_receipt, self._sql.rows("receipts_listed", values))]
+
+    def expire(self, scope: Scope, *, before: int) -> int:
+        return len(self._sql.rows("receipts_expire", {"space": self._space(scope), "before": before}))
+
+    def _space(self, scope: Scope) -> int | None:
+        found: int | None = self._sql.space(*_home(scope.owner, scope.chat or ""))
+        return found
+
+    def asked(self, space: int) -> list[tuple[str, str]]:
+        return [(id_, asked) for id_, asked, _, _ in self._sql.rows("receipts_asked", {"space": space})]
+
+    def blank(self, ids: Iterable[str]) -> None:
+        wanted = set(ids)
+        for id_, _, given, left_out in self._sql.rows("receipts_all") if wanted else ():
+            if id_ in wanted:
+                self._sql.rows("receipt_rewrite", {"id": id_, "asked": "{}", "given": given, "left_out": left_out})
+
+    def sweep(self) -> None:
+        rows = self._sql.rows("receipts_all")
+        for row, left in zip(rows, self._left(rows), strict=True):
+            if tuple(left.values()) != row:
+                self._sql.rows("receipt_rewrite", left)
+
+    def _left(self, rows: Sequence[Row]) -> list[dict[str, str]]:
+        """Return what may stay of (id, asked, given, left out) of receipts: no ids that are gone."""
+        parsed = [(id_, asked, json.loads(given), json.loads(left_out)) for id_, asked, given, left_out in rows]
+        named = {each[0] for _, _, given, left_out in parsed for each in (*given, *left_out)}
+        known = as_set(self._sql.rows("ids_known", {"ids": json.dumps(sorted(named))})) if named else named
+        gone = named - known
+        found = []
+        for id_, asked, given, left_out in parsed:
+            is_whole = gone.isdisjoint(each[0] for each in (*given, *left_out))
+            lists = [[each for each in listed if each[0] not in gone] for listed in (given, left_out)]
+            kept = {"asked": asked if is_whole else "{}", "given": _given(lists[0]), "left_out": _given(lists[1])}
+            found.append({"id": id_, **kept})
+        return found
+
+
+def _home(owner: str, chat: str) -> tuple[str, str]:
+    """Return the owner and chat of the space that a caller's receipts are in."""
+    return (owner, "") if owner else ("", chat)
 
 
 class Evidence(Group):

@@ -13,7 +13,7 @@ from ricordo.storage.database.entities import Entities, Mentions
 from ricordo.storage.database.erase import Erasure
 from ricordo.storage.database.history import History
 from ricordo.storage.database.nodes import Export, Lifecycle
-from ricordo.storage.database.runs import Evidence, Leases, Proposals, Reviews, Runs, Sessions
+from ricordo.storage.database.runs import Evidence, Leases, Proposals, Receipts, Reviews, Runs, Sessions
 from ricordo.storage.database.word_index import Upkeep
 from ricordo.storage.protocol import Snapshot
 
@@ -34,6 +34,7 @@ class DatabaseSnapshot(search.SearchReader):
     upkeep = cached_property(Upkeep)
     leases = cached_property(Leases)
     proposals = cached_property(Proposals)
+    receipts = cached_property(Receipts)
     erasure = cached_property(Erasure)
 
     candidates = search.candidates

@@ -251,3 +251,45 @@ SELECT DISTINCT e.value FROM runs r, json_each(r.items) i, json_each(i.value, '$
 WHERE r.space = :space AND r.kind = 'extraction' AND r.model = :model
   AND json_extract(r.sessions, '$[0]') IS :session AND i.value ->> 0 = 'looked'
   AND e.value IN (SELECT value FROM json_each(:keys))
+
+-- name: receipt_put
+INSERT INTO receipts (id, space, in_chat, trust, verb, at, commit_number, asked, setup, given, left_out)
+VALUES (:id, :space, :in_chat, :trust, :verb, :at, :commit_number, :asked, :setup, :given, :left_out)
+ON CONFLICT DO NOTHING
+
+-- name: receipts_listed
+-- Of one caller, latest first.
+SELECT r.id, s.owner, r.in_chat, r.trust, r.verb, r.at, r.commit_number, r.asked, r.setup, r.given, r.left_out
+FROM receipts r JOIN spaces s ON s.key = r.space
+WHERE r.space = :space AND r.id < :before ORDER BY r.id DESC LIMIT :most
+
+-- name: receipt_by_id
+-- Or by the last 8 characters of the id.
+SELECT r.id, s.owner, r.in_chat, r.trust, r.verb, r.at, r.commit_number, r.asked, r.setup, r.given, r.left_out
+FROM receipts r JOIN spaces s ON s.key = r.space
+WHERE r.space = :space AND (r.id = :id OR (length(:id) = 8 AND substr(r.id, -8) = :id)) ORDER BY r.id DESC LIMIT 2
+
+-- name: receipts_expire
+DELETE FROM receipts WHERE space = :space AND at < :before RETURNING 1
+
+-- name: receipts_asked
+-- What the callers asked who saw a space: its owner, or everybody in a chat.
+SELECT id, asked, given, left_out FROM receipts
+WHERE asked != '{}' AND (space = :space OR (in_chat != '' AND in_chat = (SELECT chat FROM spaces WHERE key = :space)))
+
+-- name: receipts_all
+SELECT id, asked, given, left_out FROM receipts
+
+-- name: receipt_rewrite
+UPDATE receipts SET asked = :asked, given = :given, left_out = :left_out WHERE id = :id
+
+-- name: ids_known
+-- The ids that are in a row or a former version of one.
+SELECT id FROM nodes WHERE id IN (SELECT value FROM json_each(:ids))
+UNION SELECT id FROM entities WHERE id IN (SELECT value FROM json_each(:ids))
+UNION SELECT before ->> 'id' FROM history
+WHERE tbl IN ('nodes', 'entities') AND before ->> 'id' IN (SELECT value FROM json_each(:ids))
+
+-- name: commit_seen
+-- The last commit that a caller sees.
+SELECT max(seq) FROM commits WHERE space IN (SELECT value FROM json_each(:spaces))

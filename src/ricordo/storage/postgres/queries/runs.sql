@@ -181,3 +181,19 @@ SELECT DISTINCT e.value::bigint FROM runs r CROSS JOIN LATERAL jsonb_array_eleme
 WHERE r.space = :space AND r.kind = 'extraction' AND r.model = :model
   AND (r.sessions::jsonb ->> 0)::bigint IS NOT DISTINCT FROM CAST(:session AS bigint) AND i.value ->> 0 = 'looked'
   AND e.value::bigint = ANY (ints(:keys))
+
+-- name: receipt_by_id
+-- Or by the last 8 characters of the id.
+SELECT r.id, s.owner, r.in_chat, r.trust, r.verb, r.at, r.commit_number, r.asked, r.setup, r.given, r.left_out
+FROM receipts r JOIN spaces s ON s.key = r.space
+WHERE r.space = :space AND (r.id = :id OR (length(:id) = 8 AND right(r.id, 8) = :id)) ORDER BY r.id DESC LIMIT 2
+
+-- name: ids_known
+-- The ids that are in a row or a former version of one.
+SELECT id FROM nodes WHERE id = ANY (texts(:ids))
+UNION SELECT id FROM entities WHERE id = ANY (texts(:ids))
+UNION SELECT before ->> 'id' FROM history WHERE tbl IN ('nodes', 'entities') AND before ->> 'id' = ANY (texts(:ids))
+
+-- name: commit_seen
+-- The last commit that a caller sees.
+SELECT max(seq) FROM commits WHERE space = ANY (ints(:spaces))
