@@ -49,6 +49,7 @@ bench: $(READY)
 	@$(BIN)/python benchmarks/startup.py
 	@$(BIN)/python benchmarks/background.py
 	@$(BIN)/python benchmarks/vectors.py
+	@$(BIN)/python benchmarks/briefing.py --out benchmarks/results/briefing.json
 	@$(BIN)/python benchmarks/folder.py --lines $(or $(LINES_OF_FOLDER),100000)
 
 # Retrieval quality beside plain baselines, as one table: make quality DATA=FOLDER measures all sets (half an hour, see

@@ -26,6 +26,7 @@ from ricordo.model import (
     Archive,
     ArchiveReport,
     Backup,
+    Briefing,
     Category,
     Change,
     ClosedReason,
@@ -930,6 +931,56 @@ class Memory:
         hits = [hit for hit in results.hits if may_be_quoted(hit)]
         given = await answers.answer(replace(context, scope=self._scope), question, hits)
         return replace(given, degraded=(*results.degraded, *given.degraded))
+
+    async def brief(
+        self, *, budget: int | None = None, since: datetime | str | int | None = None, session: str | None = None
+    ) -> str | None:
+        """Return a markdown block for the start of a session: decisions and rules that hold, what is under way, open
+        ends, what changed since last time, and who is who; None if nothing is remembered.
+
+        Args:
+            budget, since, session: as in `brief_parts`.
+
+        Raises:
+            InvalidError: an argument is invalid.
+        """
+        return (await self.brief_parts(budget=budget, since=since, session=session)).text
+
+    async def brief_parts(
+        self, *, budget: int | None = None, since: datetime | str | int | None = None, session: str | None = None
+    ) -> Briefing:
+        """Return the block of `brief` together with its parts: each line with the id of the memory it shows.
+
+        With a language model, it joins and shortens the lines; what its memories do not support is left out. Without
+        one, if it fails, and for callers who speak for a tool or a page, the memories stand as they are.
+
+        Args:
+            budget: the most tokens it may have; 800 if None.
+            since: when "last time" was: a time, an expression as in `search`, or the `seq` of an earlier briefing; the
+                beginning of the latest conversation if None.
+            session: the present conversation, which is left out.
+
+        Raises:
+            InvalidError: an argument is invalid.
+        """
+        from ricordo.retrieval import briefing
+
+        room = briefing.checked_budget(budget)
+        at = self._opened.instant(since, "since") if isinstance(since, datetime | str) else None
+        commit = None if isinstance(since, datetime | str) else checked_position(since, name="since")
+        asking = self._asking
+        found = await briefing.gather(asking, since=at, as_commit=commit, session=session)
+        plain = briefing.compose(found, budget=room)
+        asking.told([hit for hit in found.by_id().values() if hit.id in plain.ids])
+        if self._opened.language is None or plain.text is None or not allows("brief.model", self._holder):
+            return plain
+        from ricordo.consolidation import answers
+
+        context = self._opened.consolidation_context(self._scope)
+        written = await answers.brief(context, found.in_order())
+        if not written.lines:
+            return replace(plain, degraded=(f"model: {written.failed or 'no line is supported by a memory'}",))
+        return briefing.rewritten(found, written.lines, budget=room, model=self._opened.language.name, cut=written.cut)
 
     async def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
         """Return a memory by its id, closed ones too; with `as_of` (as in `search`), as it was then.

@@ -36,7 +36,16 @@ ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine", "s
 Decision = Literal["replace", "keep both", "keep old", "approve", "refuse"]
 Trust = Literal["user", "agent", "import", "tool", "web"]
 RunKind = Literal[
-    "consolidation", "replay", "extraction", "reflection", "enrichment", "causes", "summary", "search", "answer"
+    "consolidation",
+    "replay",
+    "extraction",
+    "reflection",
+    "enrichment",
+    "causes",
+    "summary",
+    "search",
+    "answer",
+    "briefing",
 ]
 RunState = Literal["done", "failed", "proposed", "dry", "undone"]
 RunItemKind = Literal[
@@ -58,7 +67,7 @@ RunItemKind = Literal[
 ]
 Durability = Literal["disk", "process"]
 Fading = Literal["never", "sinks", "closes"]
-ContextName = Literal["facts", "people", "timeline", "evidence"]
+ContextName = Literal["facts", "people", "timeline", "evidence", "under_way", "decisions", "open", "changed", "who"]
 DecayCloses = Literal["ephemeral", "all"]
 EndsBy = Literal["expiry", "lifetime"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
@@ -1199,6 +1208,34 @@ class Receipt:
     setup: Json = field(default_factory=dict)
     given: tuple[Given, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Briefing:
+    """What to know at the beginning of a session.
+
+    Attributes:
+        text: all of it as fenced markdown; None if nothing is remembered.
+        tokens: its estimated length; at most `budget`.
+        seq: the number of the latest change; given as `since`, it makes the next briefing begin here.
+        model: the language model that wrote it; None if the lines are the memories themselves.
+        cut: how many lines of the model were left out, because no memory supports them.
+        degraded: why the model did not take part, if it failed.
+    """
+
+    text: str | None
+    tokens: int
+    budget: int
+    seq: int
+    sections: tuple[ContextSection, ...] = ()
+    model: str | None = None
+    cut: int = 0
+    degraded: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The ids of all memories and entities in it."""
+        return frozenset(line.id for section in self.sections for line in section.lines if line.id is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

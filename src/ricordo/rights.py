@@ -80,6 +80,9 @@ RIGHTS: Mapping[str, Right] = {
     "query": _READS,
     "context": _READS,
     "context_parts": _READS,
+    "brief": _READS,
+    "brief_parts": _READS,
+    "brief.model": Right("read", "agent"),
     "ask": _READS,
     "ask.model": Right("read", "agent"),  # it costs the owner's tokens
     "get": _READS,

@@ -12,6 +12,7 @@ from ricordo.model import (
     Archive,
     ArchiveReport,
     Backup,
+    Briefing,
     Category,
     ClosedReason,
     Commit,
@@ -307,6 +308,18 @@ class Memory:
         """Answer a question from what is remembered alone: each sentence with the memories it rests on. A sentence
         of the language model that they do not support is left out. Nothing of the answer is stored.
         """
+
+    def brief(
+        self, *, budget: int | None = None, since: datetime | str | int | None = None, session: str | None = None
+    ) -> str | None:
+        """Return a markdown block for the start of a session: decisions and rules that hold, what is under way, open
+        ends, what changed since last time, and who is who; None if nothing is remembered.
+        """
+
+    def brief_parts(
+        self, *, budget: int | None = None, since: datetime | str | int | None = None, session: str | None = None
+    ) -> Briefing:
+        """Return the block of `brief` together with its parts: each line with the id of the memory it shows."""
 
     def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
         """Return a memory by its id, closed ones too; with `as_of` (as in `search`), as it was then."""

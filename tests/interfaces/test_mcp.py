@@ -96,6 +96,7 @@ async def use_every_tool(client: Client, left: set[str]) -> None:
     for each in (await use("list_sessions"))["result"]:
         assert (await use("get_session", id=each["id"]))["turns"]
     assert (await use("list_spending"))["result"] == []
+    assert "<recalled-memory>" in str(await use("get_briefing", since="last_week"))
     for name in ("confirm_fact", "memory_reinforce", "memory_demote"):
         await use(name, id=cello)
     assert (await use("memory_update", id=one, tags=["home"]))["tags"] == ["home"]
@@ -138,7 +139,7 @@ async def use_every_tool(client: Client, left: set[str]) -> None:
 
 
 async def read_everything(client: Client) -> None:
-    assert {each.name for each in (await client.list_resources()).resources} == {"people", "stats"}
+    assert {each.name for each in (await client.list_resources()).resources} == {"people", "stats", "briefing"}
     templates = (await client.list_resource_templates()).resource_templates
     assert {each.uri_template for each in templates} == {
         "ricordo://context/{prompt}",
@@ -149,6 +150,7 @@ async def read_everything(client: Client) -> None:
     for uri, expected in (
         ("ricordo://people", "Anna (person"),
         ("ricordo://stats", '"semantic"'),
+        ("ricordo://briefing", "<recalled-memory>"),
         ("ricordo://entity/Anna", "blue"),
         ("ricordo://context/What%20colour%20does%20Anna%20like%3F", "<recalled-memory>"),
         (f"ricordo://memory/{blue['id']}", "favourite colour is red"),

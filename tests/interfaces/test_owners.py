@@ -65,6 +65,7 @@ LINES: Mapping[str, tuple[Line, ...]] = {
     "query": (_of("texts", "query", "{}"),),
     "ask": (_of("texts", "ask", "{}"),),
     "context": (_of("texts", "context", "{}", "--budget", "50000"),),
+    "brief": (_of("sessions", "brief", "--budget", "50000", "--session", "{}"),),
     "correct": (_of("ids", "correct", "{}", "it is not so"),),
     "update": (_of("ids", "update", "{}", "--content", "it is not so"),),
     "resolve": (_of("reviews", "resolve", "{}", "keep both"), _of("reviews", "resolve", "{}", "approve")),

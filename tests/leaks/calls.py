@@ -138,6 +138,18 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
             Call(kind="texts", ask=_simple("context", budget=50_000), compared=False),
             Call(kind="sessions", ask=lambda memory, given: memory.context("Bob", session=given)),
         ),
+        **{
+            name: (
+                _all(lambda memory, _, name=name: getattr(memory, name)(budget=50_000)),
+                Call(kind="sessions", ask=lambda memory, given, name=name: getattr(memory, name)(session=given)),
+                Call(
+                    kind="commits",
+                    ask=lambda memory, given, name=name: getattr(memory, name)(since=given),
+                    compared=False,
+                ),
+            )
+            for name in ("brief", "brief_parts")
+        },
         "list": (
             _all(lambda memory, _: memory.list(limit=1_000)),
             _all(lambda memory, _: memory.list(limit=1_000, archived=True)),

@@ -91,6 +91,7 @@ _FIXED: Mapping[str, Any] = {
     "shared": True,
     "budget": 50_000,
     "after": "last_year",
+    "since": "last_year",
     "valid_from": "yesterday",
     "relation": "wife",
 }

@@ -1,12 +1,13 @@
-"""Answers from what is remembered: a model writes them, code checks each sentence against the memories it cites.
+"""Answers and briefings from what is remembered: a model writes them, code checks each sentence against the memories it
+cites.
 
-Nothing of an answer is stored. Without a model, or if it fails, the best passages answer for themselves.
+Nothing of them is stored. Without a model, or if it fails, the best passages answer for themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -37,6 +38,10 @@ _PASSAGES = 3
 _MOST_NEW_WORDS = 0.5
 """A sentence with more content words than this share that no cited memory has is not taken from them."""
 
+_BRIEFING = "brief.1"
+_MAX_LINES = 20
+_LINE_CHARS = 1_000
+
 Support = Literal["stated", "drawn", "none"]
 
 
@@ -50,6 +55,27 @@ class ProposedAnswer(BaseModel, extra="ignore"):
 
     known: bool
     sentences: list[ProposedSentence] = Field(max_length=40)
+
+
+class ProposedLine(BaseModel, extra="ignore"):
+    part: str = Field(json_schema_extra={"enum": ["decisions", "under_way", "open", "changed", "who"]})
+    text: str
+    evidence: list[str]
+
+
+class ProposedBriefing(BaseModel, extra="ignore"):
+    """What to know at the beginning of a session."""
+
+    lines: list[ProposedLine] = Field(max_length=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The lines of a briefing that a model wrote and its memories support: (part, text, ids of the memories)."""
+
+    lines: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    cut: int = 0
+    failed: str = ""
 
 
 async def answer(context: ConsolidationContext, question: str, hits: Sequence[Hit]) -> Answer:
@@ -89,12 +115,61 @@ async def answer(context: ConsolidationContext, question: str, hits: Sequence[Hi
     )
 
 
+async def brief(context: ConsolidationContext, found: Sequence[tuple[str, str]]) -> Written:
+    """Write a briefing from memories.
+
+    Args:
+        found: (part of the briefing, id of a memory), best first, without those that must not be quoted.
+    """
+    model = require_model(context)
+    parts = {id: part for part, id in reversed(found)}
+    nodes = await context.store.read(lambda tx: _shown(tx, context, list(parts)))
+    run, kept = new_run(context, "briefing", prompt=_BRIEFING), list(nodes.values())
+    try:
+        room = prompt_room(model, context.tokens, _BRIEFING)
+        batch = batches(kept, lambda each: each.content[:_LINE_CHARS], room=room, most=len(kept), tokens=context.tokens)
+        handles = {f"m{number}": node for number, node in enumerate(next(batch, []), 1)}
+        lines = [
+            f"{handle} ({parts[node.id]}, {node.event_time.date()}) {prompts.speaker_label(node)}: "
+            f"{prompts.one_line(node.content[:_LINE_CHARS])}"
+            for handle, node in handles.items()
+        ]
+        turns = prompts.briefing(lines, day=context.day())
+        proposed = await ask_model(context, turns, ProposedBriefing, Spent(run=run))
+    except RicordoError as error:
+        reason = failure_reason(error)
+        await note_outcome(context, replace(run, state="failed", reason=reason))
+        return Written(failed=reason)
+    await note_outcome(context, run)
+    written = [_supported(context, each, handles) for each in proposed.lines[:_MAX_LINES]]
+    lines_ = tuple(each for each in written if each is not None)
+    return Written(lines=lines_, cut=len(proposed.lines) - len(lines_))
+
+
+def _supported(
+    context: ConsolidationContext, line: ProposedLine, shown: Mapping[str, Node]
+) -> tuple[str, str, tuple[str, ...]] | None:
+    """Return a line with the ids it rests on; None if they do not support it, or it must not be shown."""
+    cited = [shown[handle] for handle in dict.fromkeys(line.evidence) if handle in shown]
+    text = prompts.one_line(line.text)
+    if not cited or context.rules.has_credential(text) or context.rules.is_instruction(text):
+        return None
+    if support_of(text, cited) == "none":
+        return None
+    return line.part, text, tuple(node.id for node in cited)
+
+
+def _shown(snapshot: Snapshot, context: ConsolidationContext, ids: Sequence[str]) -> dict[str, Node]:
+    """Return memories by id as a model may be shown them."""
+    nodes = [node for id in ids if (node := snapshot.nodes.get(context.scope, id)) is not None]
+    return {node.id: node for node in as_shown(snapshot, nodes) if not context.rules.has_credential(node.content)}
+
+
 def _remembered(
     snapshot: Snapshot, context: ConsolidationContext, hits: Sequence[Hit]
 ) -> tuple[dict[str, Node], tuple[Contradiction, ...]]:
     """Return the memories of hits as a model may be shown them, and which of them contradict each other undecided."""
-    nodes = [node for hit in hits if (node := snapshot.nodes.get(context.scope, hit.id)) is not None]
-    shown = {node.id: node for node in as_shown(snapshot, nodes) if not context.rules.has_credential(node.content)}
+    shown = _shown(snapshot, context, [hit.id for hit in hits])
     by_key = {node.key: node for node in shown.values() if node.is_live}
     pairs = snapshot.nodes.succession(by_key)
     found = (
@@ -153,11 +228,11 @@ def checked(question: str, proposed: ProposedAnswer, shown: Mapping[str, Node]) 
     return tuple(found)
 
 
-def support_of(sentence: str, cited: Sequence[Node], *, question: str) -> Support:
+def support_of(sentence: str, cited: Sequence[Node], *, question: str = "") -> Support:
     """Return whether memories state a sentence, say it in other words as far as words can tell, or do not say it.
 
-    What an answer takes from the question counts as said. Where the question, whose language an answer has, and the
-    memories are in different languages, only numbers can be compared.
+    What an answer takes from the question, if there is one, counts as said. Where it, whose language an answer has, and
+    the memories are in different languages, only numbers can be compared.
     """
     if not sentence or not cited:
         return "none"
@@ -166,7 +241,7 @@ def support_of(sentence: str, cited: Sequence[Node], *, question: str) -> Suppor
         return "stated"
     shown = [f"{prompts.speaker_label(node)} {' '.join(node.about)} {node.content}" for node in cited]
     new_names = new_values(f"- {sentence}", [*shown, question])
-    if all(languages_of(text) != languages_of(question) for text in shown):
+    if question and all(languages_of(text) != languages_of(question) for text in shown):
         return "none" if any(char.isdigit() for name in new_names for char in name) else "drawn"
     if new_names:
         return "none"

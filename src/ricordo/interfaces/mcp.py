@@ -181,6 +181,8 @@ class Library:
     async def _text(self, ctx: Context, name: str, given: str) -> str:
         if name == "context":
             return str(await self._call(ctx, "get_context", prompt=given) or _NOTHING)
+        if name == "briefing":
+            return str(await self._call(ctx, "get_briefing") or _NOTHING)
         if name == "entity":
             return as_text(await self._call(ctx, "get_entity_info", name=given))
         if name == "people":

@@ -62,14 +62,34 @@ def assemble(
     drafts: Mapping[ContextName, Sequence[ContextLine]], *, budget: int, tokens: TokenCounter, complexity: str
 ) -> Context:
     """Return the lines that fit into a budget of tokens, best first in each section; no text without facts or turns."""
-    left = budget - tokens.count(f"{BEGIN}\n{NOTE}\n{END}")
-    heads = {name: tokens.count(f"## {title}\n") for name, (title, _) in SECTIONS.items()}
-    taken: dict[ContextName, list[int]] = {name: [] for name in SECTIONS}
+    room = int((budget - fence_tokens(tokens)) * SECTIONS["people"][1]) - tokens.count(f"## {SECTIONS['people'][0]}\n")
+    people = [_within(each, room, tokens) for each in drafts.get("people", ())]
+    sections = fitted({**drafts, "people": people}, SECTIONS, budget=budget, tokens=tokens)
+    if not any(section.name in _SPEAKING for section in sections):
+        return Context(text=None, tokens=0, budget=budget, complexity=complexity)
+    text = fenced(sections)
+    return Context(text=text, tokens=tokens.count(text), budget=budget, complexity=complexity, sections=sections)
+
+
+def fitted(
+    drafts: Mapping[ContextName, Sequence[ContextLine]],
+    titles: Mapping[ContextName, tuple[str, float]],
+    *,
+    budget: int,
+    tokens: TokenCounter,
+) -> tuple[ContextSection, ...]:
+    """Return sections with the lines that fit into a budget of tokens, fence included.
+
+    Args:
+        titles: each section's title and its share of the budget; what one leaves over goes to the others.
+    """
+    left = budget - fence_tokens(tokens)
+    heads = {name: tokens.count(f"## {title}\n") for name, (title, _) in titles.items()}
+    taken: dict[ContextName, list[int]] = {name: [] for name in titles}
     used = 0
-    rooms = [(name, int(left * share)) for name, (_, share) in SECTIONS.items()]
-    lines = {name: list(drafts.get(name, ())) for name in SECTIONS}
-    lines["people"] = [_within(each, dict(rooms)["people"] - heads["people"], tokens) for each in lines["people"]]
-    for name, room in [*rooms, *((name, left) for name in SECTIONS)]:  # by its share first, then of what is left over
+    rooms = [(name, int(left * share)) for name, (_, share) in titles.items()]
+    lines = {name: list(drafts.get(name, ())) for name in titles}
+    for name, room in [*rooms, *((name, left) for name in titles)]:  # by its share first, then of what is left over
         costs = [tokens.count(line.text) + 1 for line in lines[name]]
         mine = sum(costs[place] for place in taken[name]) + heads[name]
         for place, cost in enumerate(costs):
@@ -77,16 +97,22 @@ def assemble(
             if place not in taken[name] and mine + cost <= room and used + more <= left:
                 taken[name].append(place)
                 mine, used = mine + cost, used + more
-    sections = tuple(
-        ContextSection(name=name, title=SECTIONS[name][0], lines=_in_order(name, lines[name], places))
+    return tuple(
+        ContextSection(name=name, title=titles[name][0], lines=_in_order(name, lines[name], places))
         for name, places in taken.items()
         if places
     )
-    if not any(section.name in _SPEAKING for section in sections):
-        return Context(text=None, tokens=0, budget=budget, complexity=complexity)
+
+
+def fence_tokens(tokens: TokenCounter) -> int:
+    """Return how many tokens the fence around remembered text takes."""
+    return tokens.count(f"{BEGIN}\n{NOTE}\n{END}")
+
+
+def fenced(sections: Sequence[ContextSection]) -> str:
+    """Return sections as Markdown between the marks of remembered text."""
     parts = [part for each in sections for part in (f"## {each.title}", *(line.text for line in each.lines))]
-    text = "\n".join([BEGIN, NOTE, *parts, END])
-    return Context(text=text, tokens=tokens.count(text), budget=budget, complexity=complexity, sections=sections)
+    return "\n".join([BEGIN, NOTE, *parts, END])
 
 
 def _within(line: ContextLine, room: int, tokens: TokenCounter) -> ContextLine:
@@ -110,13 +136,13 @@ def fact_line(hit: Hit, *, before: str | None) -> ContextLine:
     """Return the line of a fact: its subject, since when, and its previous value."""
     about = f" (about {', '.join(map(as_label, hit.about))})" if hit.about else ""
     former = f" (before: “{tamed(before)}”)" if before else ""
-    return _line(f"{tamed(hit.excerpt)}{about}{former} [{_when(hit)}]{mark(hit)}", hit)
+    return _line(f"{tamed(hit.excerpt)}{about}{former} [{when(hit)}]{mark(hit)}", hit)
 
 
 def said_line(hit: Hit) -> ContextLine:
     """Return a line with what someone said, and when."""
     speaker = as_label(hit.speaker or hit.role or "someone")
-    return _line(f"{speaker} ({_when(hit)}){mark(hit)}: “{tamed(hit.excerpt)}”", hit)
+    return _line(f"{speaker} ({when(hit)}){mark(hit)}: “{tamed(hit.excerpt)}”", hit)
 
 
 def person_line(
@@ -138,7 +164,8 @@ def _line(text: str, hit: Hit) -> ContextLine:
     return ContextLine(text=f"- {text} [id:{tamed(hit.handle)}]", id=hit.id, at=hit.event_time_iso)
 
 
-def _when(hit: Hit) -> str:
+def when(hit: Hit) -> str:
+    """Return the day of a hit and how long ago that is."""
     return f"{hit.event_time_local[:10]}, {hit.event_time_relative}"
 
 

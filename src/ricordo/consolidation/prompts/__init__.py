@@ -100,6 +100,11 @@ def answering(question: str, lines: Sequence[str], undecided: Sequence[str], *, 
     return _asking("answer.1", [*lines, *undecided], before=f"Today is {day}. The question: {one_line(question)}")
 
 
+def briefing(lines: Sequence[str], *, day: str) -> list[Turn]:
+    """Ask for a briefing from memories, one for each line, beginning with its handle; `day` is today, ISO 8601."""
+    return _asking("brief.1", lines, before=f"Today is {day}.")
+
+
 def _asking(name: str, lines: Sequence[str], *, before: str = "") -> list[Turn]:
     """Return instructions, and lines of data between two marks."""
     mark = _mark(lines)

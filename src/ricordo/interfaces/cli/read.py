@@ -79,6 +79,25 @@ async def context(ctx: CommandContext, memory: Memory, prompt: str, **given: Any
 
 
 @command
+async def brief(ctx: CommandContext, memory: Memory, **given: Any) -> Output:
+    found = await memory.brief_parts(**given)
+    for part in found.degraded:
+        ctx.notice(f"Not available: {safe(part)}")
+    if found.cut:
+        ctx.notice(f"Lines of the model that no memory supports, left out: {found.cut}.")
+
+    def show(out: Console) -> None:
+        if found.text is None:
+            ctx.notice("There is nothing to brief about yet.")
+        else:
+            click.echo(safe(found.text))
+            ctx.hint(f"About {found.tokens} of at most {found.budget} tokens. Next time: --since {found.seq}")
+
+    shown = {name: getattr(found, name) for name in ("tokens", "budget", "seq", "sections", "model", "cut")}
+    return Output(data={"briefing": found.text, **shown}, show=show)
+
+
+@command
 async def ask(ctx: CommandContext, memory: Memory, question: str, limit: int) -> Output:
     answer = await memory.ask(question, limit=limit)
     for part in answer.degraded:

@@ -408,6 +408,23 @@ class SmallTalk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """How people who work on something together state what holds.
+
+    `decided` and `rules` are words by which such facts are looked up. The patterns find the statements in what is said
+    to a coding agent: decisions, rules and what is left to do; `cause` finds why something failed in its answers.
+    """
+
+    parts: Mapping[str, str] = field(default_factory=dict)
+    decided: Words = ()
+    rules: Words = ()
+    decision: Patterns = ()
+    rule: Patterns = ()
+    left: Patterns = ()
+    cause: Patterns = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Headings:
     """The headings of notes that people keep for an assistant, in lower case."""
 
@@ -446,6 +463,7 @@ class Language:
     suspicion: Suspicion = field(default_factory=Suspicion)
     questions: Questions = field(default_factory=Questions)
     small_talk: SmallTalk = field(default_factory=SmallTalk)
+    work: Work = field(default_factory=Work)
     headings: Headings = field(default_factory=Headings)
     categories: Mapping[str, Words] = field(default_factory=dict)
 

@@ -1,0 +1,311 @@
+"""The briefing for the beginning of a session: who, what is under way, what holds, what changed, what is open.
+
+It asks no question, so no words rank it: each section takes the most confirmed and latest memories of its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ricordo.clock import to_ms
+from ricordo.errors import InvalidError
+from ricordo.model import Briefing, Category, ContextLine, ContextName, ContextSection, Hit, Node, Scope
+from ricordo.ports import TokenCounter
+from ricordo.retrieval.context import EstimatedTokens, fact_line, fenced, fitted, people_line, when
+from ricordo.retrieval.hits import as_shown, hit_of, mark, may_be_quoted
+from ricordo.retrieval.inspection import known_people
+from ricordo.retrieval.query import ALL_EPISODES, KNOWLEDGE
+from ricordo.retrieval.service import Asking
+from ricordo.storage import Snapshot
+from ricordo.storage.values import Filter
+from ricordo.text.analyzer import index_terms
+from ricordo.text.languages import all_languages, cached
+from ricordo.text.prompt_text import reasons, tamed
+
+SECTIONS: Mapping[ContextName, tuple[str, float]] = {
+    "decisions": ("Decisions and rules that hold", 0.30),
+    "under_way": ("Under way", 0.25),
+    "open": ("Open ends", 0.15),
+    "changed": ("Changed since last time", 0.15),
+    "who": ("Who", 0.15),
+}
+"""Each section's title and its share of the budget. What may be shown in several is shown in the first."""
+
+USUAL_TOKENS = 800
+_SAFE = 0.8  # the estimate of tokens is within a fifth of real tokenizers
+_LATEST_TURNS = 120
+_DAY_MS = 86_400_000  # a device's clock may be ahead
+_SESSIONS = 4
+_SAID_CHARS = 220
+_CANDIDATES = 120
+_EACH = 40
+_WHO: tuple[Category, ...] = ("identity", "relationship", "preference")
+_PEOPLE = 8
+_REVIEWS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """What a briefing may show: hits by section, best first, and lines that are no hits.
+
+    Attributes:
+        seq: the number of the latest change.
+    """
+
+    hits: Mapping[ContextName, Sequence[Hit]]
+    lines: Mapping[ContextName, Sequence[ContextLine]]
+    before: Mapping[str, str]
+    talks: Sequence[Hit]
+    seq: int
+
+    def by_id(self) -> dict[str, Hit]:
+        """Return all hits by id."""
+        return {hit.id: hit for hits in (*self.hits.values(), self.talks) for hit in hits}
+
+    def in_order(self) -> list[tuple[str, str]]:
+        """Return (part, id) of all hits, by part."""
+        found = [(str(name), hit.id) for name, hits in self.hits.items() for hit in hits]
+        return [*found, *(("under_way", hit.id) for hit in self.talks)]
+
+
+async def gather(asking: Asking, *, since: int | None, as_commit: int | None, session: str | None) -> Gathered:
+    """Read what a briefing may show, in one snapshot.
+
+    Args:
+        since: Unix milliseconds; "last time" is the beginning of the latest conversation if neither is given.
+        as_commit: the number of a change instead.
+        session: the present conversation, which is left out.
+    """
+    return await asking.store.read(lambda tx: _Reading(tx, asking).gathered(since, as_commit, session))
+
+
+def compose(found: Gathered, *, budget: int) -> Briefing:
+    """Return the lines that fit into a budget of tokens. Pure."""
+    drafts: dict[ContextName, list[ContextLine]] = {name: list(found.lines.get(name, ())) for name in SECTIONS}
+    for name in SECTIONS:
+        drafts[name] += [fact_line(hit, before=found.before.get(hit.id)) for hit in found.hits.get(name, ())]
+    return briefing_of(
+        fitted(drafts, SECTIONS, budget=int(budget * _SAFE), tokens=EstimatedTokens()), budget, found.seq
+    )
+
+
+def briefing_of(sections: tuple[ContextSection, ...], budget: int, seq: int, **more: Any) -> Briefing:
+    """Return the briefing of some sections; without text if there are none."""
+    text = fenced(sections) if sections else None
+    tokens: TokenCounter = EstimatedTokens()
+    return Briefing(
+        text=text, tokens=0 if text is None else tokens.count(text), budget=budget, seq=seq, sections=sections, **more
+    )
+
+
+def rewritten(
+    found: Gathered, lines: Sequence[tuple[str, str, tuple[str, ...]]], *, budget: int, **more: Any
+) -> Briefing:
+    """Return a briefing of lines that a model wrote.
+
+    Args:
+        lines: (part, text, ids of the memories it rests on). Each carries the mark of its least trusted memory.
+        more: further fields of the briefing.
+    """
+    hits = found.by_id()
+    drafts: dict[ContextName, list[ContextLine]] = {name: [] for name in SECTIONS}
+    for part, text, ids in lines:
+        marks = dict.fromkeys(mark(hits[id]) for id in ids if id in hits)
+        cited = " ".join(f"[id:{tamed(hits[id].handle)}]" for id in ids if id in hits)
+        name: ContextName = next((each for each in SECTIONS if each == part), "changed")
+        drafts[name].append(ContextLine(text=f"- {tamed(text)}{''.join(marks)} {cited}", id=ids[0]))
+    sections = fitted(drafts, SECTIONS, budget=int(budget * _SAFE), tokens=EstimatedTokens())
+    return briefing_of(sections, budget, found.seq, **more)
+
+
+def checked_budget(budget: int | None) -> int:
+    """Return the budget of a briefing in tokens.
+
+    Raises:
+        InvalidError: it is not a positive number.
+    """
+    if budget is None:
+        return USUAL_TOKENS
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise InvalidError(f"budget: {budget!r} is not a positive number of tokens")
+    return budget
+
+
+@cached()
+def _cue_terms() -> tuple[str, ...]:
+    """Return the index terms of the words that decisions and rules are stated with, in all languages."""
+    words = all_languages().words(lambda each: (*each.work.decided, *each.work.rules))
+    return tuple(sorted({term for word in words for term in index_terms(word)}))
+
+
+class _Reading:
+    """Reads one snapshot for one briefing. A memory is given out once."""
+
+    def __init__(self, tx: Snapshot, asking: Asking) -> None:
+        self._tx = tx
+        self._asking = asking
+        self._scope = asking.scope
+        self._now = asking.now
+        self._given: set[int] = set()
+
+    def gathered(self, since: int | None, as_commit: int | None, session: str | None) -> Gathered:
+        talks = self._latest_talks(session)
+        start = self._start(since, as_commit, talks)
+        under_way, spoken = self._under_way(talks)
+        hits: dict[ContextName, list[Hit]] = {"decisions": self._decisions()}
+        hits["open"] = self._of_categories(("task",))
+        fresh = self._learnt_since(start)
+        hits["changed"] = self._hits(fresh)
+        hits["who"] = self._of_categories(_WHO)
+        lines: dict[ContextName, list[ContextLine]] = {
+            "under_way": under_way,
+            "open": self._undecided(),
+            "who": self._people(),
+        }
+        latest = self._tx.history.commits(self._scope, before=None, most=1)
+        seq = latest[0].seq if latest else 0
+        return Gathered(hits=hits, lines=lines, before=self._before(fresh), talks=spoken, seq=seq)
+
+    def _start(self, since: int | None, as_commit: int | None, talks: Mapping[str, Sequence[Node]]) -> int:
+        """Return since when something counts as changed, in Unix milliseconds."""
+        if as_commit is not None:
+            before = self._tx.history.commits(self._scope, before=as_commit + 1, most=1)
+            return to_ms(before[0].at) + 1 if before else 0
+        if since is not None:
+            return since
+        return min((to_ms(turn.created_at) for turn in next(iter(talks.values()), ())), default=0)
+
+    # what was said
+
+    def _latest_talks(self, session: str | None) -> dict[str, list[Node]]:
+        """Return the latest turns of the latest conversations, latest conversation first, each in order."""
+        wanted, end = Filter(shelves=ALL_EPISODES), self._now + _DAY_MS
+        keys = self._tx.nodes.within(self._scope, wanted, after=0, before=end, most=_LATEST_TURNS)
+        turns = self._tx.nodes.by_key(self._scope, keys.tolist()).values()
+        found: dict[str, list[Node]] = {}
+        for turn in sorted(turns, key=lambda turn: (turn.event_time, turn.key), reverse=True):
+            if turn.session is not None and turn.session != session:
+                found.setdefault(turn.session, []).insert(0, turn)
+        return dict(list(found.items())[:_SESSIONS])
+
+    def _under_way(self, talks: Mapping[str, Sequence[Node]]) -> tuple[list[ContextLine], list[Hit]]:
+        """Return a line for each conversation, and the turns they quote."""
+        lines, spoken = list[ContextLine](), list[Hit]()
+        for name, turns in talks.items():
+            shown = self._hits(turns, once=False)
+            summary = self._summary(name)
+            asked = next((hit for hit in shown if hit.role == "user"), None)
+            last = next((hit for hit in reversed(shown) if hit.role == "assistant"), None)
+            if summary or asked or last:
+                lines.append(_session_line(summary, asked, last))
+                spoken += [hit for hit in (asked, last) if hit is not None]
+        return lines, spoken
+
+    def _summary(self, session: str) -> str | None:
+        known = self._tx.sessions.get(self._scope, session)
+        return None if known is None or reasons(known.summary or "") else known.summary
+
+    # knowledge
+
+    def _hits(self, nodes: Iterable[Node], *, once: bool = True) -> list[Hit]:
+        """Return memories that may be quoted, without forgotten sentences and without those given out before."""
+        chosen = {node.key: node for node in nodes if not (once and node.key in self._given)}
+        shown = as_shown(self._tx, chosen)
+        now, zone = self._now, self._asking.zone
+        hits = {key: hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone) for key, node in shown.items()}
+        kept = {key: hit for key, hit in hits.items() if may_be_quoted(hit)}
+        if once:
+            self._given.update(kept)
+        return [kept[key] for key in chosen if key in kept]
+
+    def _of_categories(self, categories: tuple[Category, ...]) -> list[Hit]:
+        wanted = Filter(shelves=(KNOWLEDGE,), categories=categories)
+        found = self._tx.nodes.page(self._scope, wanted, now=self._now, before_key=None, limit=_CANDIDATES)
+        return self._best(found)
+
+    def _decisions(self) -> list[Hit]:
+        """Return live facts that are worded like a decision or a rule, wherever they come from."""
+        keys: set[int] = set()
+        for owner, chat in _places(self._scope):
+            keys.update(self._tx.nodes.facts_with(owner, chat, [_cue_terms()], most=_CANDIDATES))
+        found = self._tx.nodes.by_key(self._scope, sorted(keys)).values()
+        return self._best(node for node in found if self._holds(node) and node.category != "task")
+
+    def _holds(self, node: Node) -> bool:
+        ends = [at for at in (node.expires_at, node.valid_until) if at is not None]
+        return node.is_live and all(to_ms(at) > self._now for at in ends)
+
+    def _best(self, nodes: Iterable[Node]) -> list[Hit]:
+        """Return the most confirmed first, then the latest."""
+        ordered = sorted(nodes, key=lambda node: (-max(node.score, 0.0), -to_ms(node.event_time), -node.key))
+        return self._hits(ordered[:_EACH])
+
+    def _learnt_since(self, start: int) -> list[Node]:
+        wanted = Filter(shelves=(KNOWLEDGE,))
+        nodes = self._tx.nodes.page(self._scope, wanted, now=self._now, before_key=None, limit=_EACH)
+        return [node for node in nodes if to_ms(node.created_at) >= start and node.category not in ("summary",)]
+
+    def _before(self, nodes: Sequence[Node]) -> dict[str, str]:
+        """Return the text that each memory took the place of, by its id."""
+        found: dict[str, str] = {}
+        for node in nodes:
+            replaced = self._tx.nodes.by_key(self._scope, self._tx.nodes.replaced(node.key)[:1])
+            found.update((node.id, hit.excerpt) for hit in self._hits(replaced.values(), once=False))
+        return found
+
+    def _undecided(self) -> list[ContextLine]:
+        found = self._tx.reviews.listed(self._scope, most=_REVIEWS, kind="conflict")
+        lines = []
+        for each in found:
+            pair = self._hits([each.newer, *([each.older] if each.older else [])], once=False)
+            if len(pair) == 2 and each.newer.is_live:
+                lines.append(_undecided_line(*pair))
+        return lines
+
+    def _people(self) -> list[ContextLine]:
+        people = [each for each in known_people(self._tx, self._scope, most=_PEOPLE) if each.relation]
+        return [people_line([(each.name, each.relation) for each in people])] if people else []
+
+
+def _places(scope: Scope) -> list[tuple[str, str]]:
+    """Return the (owner, chat) of the memories that a caller sees."""
+    own = [(scope.owner, "")] if scope.owner else []
+    return [*own, *([("", scope.chat)] if scope.chat else [])]
+
+
+# lines of what is no single fact
+
+
+def _session_line(summary: str | None, asked: Hit | None, last: Hit | None) -> ContextLine:
+    """Return the line of a conversation: its summary, or what was asked first, and what was answered last."""
+    told = next(hit for hit in (last, asked) if hit is not None) if last or asked else None
+    parts = [f"in short: {tamed(summary)}"] if summary else []
+    if asked is not None and not summary:
+        parts.append(f"asked{mark(asked)}: “{_beginning(asked.excerpt)}”")
+    if last is not None:
+        parts.append(f"answered last{mark(last)}: “{_end(last.excerpt)}”")
+    if told is None:
+        return ContextLine(text=f"- {'; '.join(parts)}")
+    text = f"- {when(told)}: {'; '.join(parts)} [id:{tamed(told.handle)}]"
+    return ContextLine(text=text, id=told.id, at=told.event_time_iso)
+
+
+def _beginning(text: str) -> str:
+    text = " ".join(tamed(text).split())
+    return text if len(text) <= _SAID_CHARS else f"{text[:_SAID_CHARS].rsplit(' ', 1)[0]} …"
+
+
+def _end(text: str) -> str:
+    """Return the end of a text, where an answer says what is next, and its beginning where that leaves room."""
+    text = " ".join(tamed(text).split())
+    if len(text) <= 2 * _SAID_CHARS:
+        return text
+    return f"{text[:_SAID_CHARS].rsplit(' ', 1)[0]} … {text[-_SAID_CHARS:].split(' ', 1)[-1]}"
+
+
+def _undecided_line(newer: Hit, older: Hit) -> ContextLine:
+    """Return the line of two facts of which nobody has decided which holds."""
+    both = " or ".join(f"“{_beginning(hit.excerpt)}”{mark(hit)} [id:{tamed(hit.handle)}]" for hit in (newer, older))
+    return ContextLine(text=f"- Not decided: {both}", id=newer.id, at=newer.event_time_iso)
