@@ -1516,7 +1516,13 @@ class Memory:
         return await asyncio.to_thread(restore_backup, path, location, replace=replace, now=now)
 
     async def import_(
-        self, path: str | Path, *, format: str | None = None, dry_run: bool = False, progress: Progress | None = None
+        self,
+        path: str | Path,
+        *,
+        format: str | None = None,
+        own: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
     ) -> ImportReport:
         """Import the data of another memory or a chat: messages, facts, people and relations.
 
@@ -1524,14 +1530,16 @@ class Memory:
         is simply repeated. Facts keep the time they were observed and get the origin "import"; they close none of the
         facts that are here, and `review` lists possible conflicts.
 
-        A complete `export` imported into an empty store of the same owner restores it as it was; imported into another
-        store it adds its memories.
+        A file may be anybody's: by default a complete `export` adds its memories with at most the trust "import", and
+        without its history. With `own`, its memories keep their origins, and an empty store of the same owner is
+        restored as it was.
 
         Args:
             path: a file, or a folder for formats of several files.
             format: "jsonl" (a complete `export`), "markdown", "memories-jsonl", "memories-sqlite", "mcp", "mem0",
                 "langgraph", "chatgpt", "claude", "chat" (JSON lines of role or speaker, text, time, session) or
                 "locomo"; detected from the content if None.
+            own: the file is this owner's own complete export, unchanged since; needs the trust "user".
             dry_run: read and check everything, record nothing.
             progress: called with (records so far, records in total).
 
@@ -1550,6 +1558,7 @@ class Memory:
                 instant=engine.instant,
                 rules=engine.rules,
                 holds_untrusted=engine.settings.untrusted_knowledge == "hold",
+                is_own=own,
             ),
             store=engine.store,
             write=partial(self._noted, "import"),

@@ -143,6 +143,7 @@ RIGHTS: Mapping[str, Right] = {
     "replay": Right(None, "agent"),
     "write_operations": Right(None, "agent"),
     "import_": _CHANGES,
+    "import_.own": Right(None, "user"),  # the word of the file counts as the owner's
     # maintenance
     "accept": _KEEPS,
     "gc": _KEEPS,

@@ -520,7 +520,13 @@ class Memory:
         """Restore a store from a backup after `verify_backup` has found it sound: all of it or nothing."""
 
     def import_(
-        self, path: str | Path, *, format: str | None = None, dry_run: bool = False, progress: Progress | None = None
+        self,
+        path: str | Path,
+        *,
+        format: str | None = None,
+        own: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
     ) -> ImportReport:
         """Import the data of another memory or a chat: messages, facts, people and relations."""
 

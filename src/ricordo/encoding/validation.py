@@ -244,6 +244,14 @@ def gate_of(rules: TextRules) -> Gate:
     return gate
 
 
+def holds_credentials(given: Sequence[Any], *, rules: TextRules) -> bool:
+    """Return whether any text in some values is a credential that the rules do not let in."""
+    if rules.secrets == "keep":
+        return False
+    clean = partial(without_secrets, name="a field", rules=replace(rules, secrets="redact"))
+    return any(_cleaned(each, clean) is not each for each in given)
+
+
 def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
     """Return a value with every text in it cleaned; the value itself where nothing changes."""
     if isinstance(value, str):

@@ -51,6 +51,7 @@ class ImportContext:
     """What an import needs to know: the scope, the current time, and the rules for texts and times.
 
     `holds_untrusted`: quarantine everything that tools and pages say, or only what reads like an instruction.
+    `is_own`: the file is the owner's own complete export, so what it says about origins counts.
     """
 
     scope: Scope
@@ -58,6 +59,7 @@ class ImportContext:
     instant: Instant
     rules: TextRules
     holds_untrusted: bool = True
+    is_own: bool = False
 
     def reasons_to_hold(self, node: Node) -> tuple[str, ...]:
         """Return why a fact is quarantined; () if it is not."""
@@ -112,12 +114,13 @@ async def import_path(
     with ExitStack() as stack:
         if chosen.name == complete.NAME and not dry_run:
             export = await asyncio.to_thread(lambda: stack.enter_context(complete.unpacked(path)))
-            report = await complete.restore(
-                export, scope=scope, rules=context.rules, progress=progress, derive=store.derive
-            )
-            if report is not None:
-                return report
-            records = await asyncio.to_thread(complete.records_of, export, destination)
+            if context.is_own:
+                report = await complete.restore(
+                    export, scope=scope, rules=context.rules, progress=progress, derive=store.derive
+                )
+                if report is not None:
+                    return report
+            records = await asyncio.to_thread(complete.records_of, export, destination, is_own=context.is_own)
         else:
             records = await asyncio.to_thread(parse, source, chosen, destination)
         return await _store(records, context, store=store, write=write, progress=progress, dry_run=dry_run)

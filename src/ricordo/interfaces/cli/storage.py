@@ -290,17 +290,17 @@ async def restore_backup(ctx: CommandContext, path: Path, replace: bool) -> Outp
 
 
 @command
-async def import_(ctx: CommandContext, path: Path, dry_run: bool, format: str | None = None) -> Output:
+async def import_(ctx: CommandContext, path: Path, own: bool, dry_run: bool, format: str | None = None) -> Output:
     try:
         async with ctx.open(create=not dry_run) as memory:
             with progress_bar(ctx.err, "Reading") as progress:
-                report = await memory.import_(path, format=format, dry_run=dry_run, progress=progress)
+                report = await memory.import_(path, format=format, own=own, dry_run=dry_run, progress=progress)
             if not dry_run:
                 await wait_for_embeddings(ctx.err, memory)
     except asyncio.CancelledError:
         ctx.notice("Stopped. What was read so far is stored; run the same command again to continue.")
         raise
-    return Output(data=report, show=lambda out: _show_import(out, report, dry_run=dry_run))
+    return Output(data=report, show=lambda out: _show_import(out, report, own=own, dry_run=dry_run))
 
 
 @view("export")
@@ -310,7 +310,7 @@ def _show_export(ctx: CommandContext, report: ExportReport) -> None:
     ctx.out.print(counts(report, ("facts", "messages", "closed", "people", "relations", "commits")))
 
 
-def _show_import(out: Console, report: ImportReport, *, dry_run: bool) -> None:
+def _show_import(out: Console, report: ImportReport, *, own: bool, dry_run: bool) -> None:
     fresh = report.read - report.known if dry_run else report.added
     is_chat = report.format in ("chat", "locomo")
     what = plural(fresh, "message") if is_chat else plural(fresh, "memory", "memories")
@@ -321,6 +321,8 @@ def _show_import(out: Console, report: ImportReport, *, dry_run: bool) -> None:
     if details.row_count:
         out.print(dim(f"Read as {report.format}:"))
         out.print(details)
+    if report.format == "jsonl" and not own:
+        out.print(dim("Read as somebody else's. To move your own store, import the export into a new one with --own."))
     if report.refused_count:
         out.print(Text(f"{plural(report.refused_count, 'entry', 'entries')} could not be imported:", style="yellow"))
         for line in report.refused:

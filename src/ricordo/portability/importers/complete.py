@@ -1,4 +1,4 @@
-"""Import of a complete export: an empty store is restored exactly, any other store gets its memories.
+"""Import of a complete export: the owner's own restores an empty store exactly; otherwise its memories are added.
 
 Source: `ricordo.portability.exporters`, which writes it.
 """
@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from ricordo.encoding.validation import TextRules, storable
+from ricordo.encoding.validation import TextRules, holds_credentials
 from ricordo.errors import InvalidError
-from ricordo.model import Fact, ImportReport, Message, Node, Origin, Scope
+from ricordo.model import Fact, ImportReport, Message, Node, Origin, Scope, Trust
 from ricordo.portability import exporters
 from ricordo.portability.records import (
     Destination,
@@ -151,7 +151,7 @@ async def restore(
     Returns:
         None, with the store unchanged, if the store is not empty, the export is another owner's, or it was edited.
     """
-    is_theirs = (export.scope.owner, export.scope.chat) == (scope.owner, scope.chat) and scope.trust == "user"
+    is_theirs = (export.scope.owner, export.scope.chat) == (scope.owner, scope.chat)
     if not is_theirs or export.schema != schema_version():
         return None
     try:
@@ -173,7 +173,7 @@ def _filled(
     if built.by_hand or built.uncommitted or built.unused.places or not holds_only(tx, scope):
         raise _NotRestorableError
     held = tx.export.everything(scope)
-    if any(storable(node.content, name="content", rules=rules) != node.content for node in held.nodes):
+    if holds_credentials((*held.nodes, *held.entities, *held.relations), rules=rules):
         raise _NotRestorableError
     messages = sum(node.type == "episodic" for node in held.nodes)
     return ImportReport(
@@ -194,8 +194,13 @@ def _leave_models_out(path: Path) -> None:
     path.write_bytes(b"\n".join(line for line in lines if not line or json.loads(line).get("kind") != "model"))
 
 
-def records_of(export: Unpacked, destination: Destination) -> Records:
-    """Return the memories of an export, for a store with others; history is not imported."""
+def records_of(export: Unpacked, destination: Destination, *, is_own: bool = False) -> Records:
+    """Return the memories of an export, for a store with others; history is not imported.
+
+    Args:
+        is_own: the export is the importing owner's own: its memories keep their origins.
+    """
+    caller: Trust = "user" if is_own else "import"
     with opened_lines(export.folder / "files", export.folder / "lines.db") as (tx, built):
         held = tx.export.everything(export.scope)
     names = {entity.id: entity.name for entity in held.entities}
@@ -211,9 +216,9 @@ def records_of(export: Unpacked, destination: Destination) -> Records:
         if node.chat and node.chat != destination.chat:
             records.refused.append(f"{place}: it belongs to the chat {node.chat}")
         elif node.type != "episodic":
-            records.facts[node.id] = _known(node, place)
+            records.facts[node.id] = _known(node, place, caller=caller)
         elif node.is_live:
-            records.messages[node.id] = _said(node, place)
+            records.messages[node.id] = _said(node, place, caller=caller)
         else:
             records.refused.append(f"{place}: a message that was {node.closed_reason} is not imported")
     for source, predicate, target in held.relations:
@@ -226,8 +231,8 @@ def records_of(export: Unpacked, destination: Destination) -> Records:
     return records
 
 
-def _said(node: Node, place: str) -> ImportedMessage:
-    message = Message(text=node.content, role=node.role or "user", at=node.event_time, origin=_origin(node))
+def _said(node: Node, place: str, *, caller: Trust) -> ImportedMessage:
+    message = Message(text=node.content, role=node.role or "user", at=node.event_time, origin=_origin(node, caller))
     return ImportedMessage(message=_copied(node, message), tags=node.tags, place=place)
 
 
@@ -240,13 +245,13 @@ def _copied(node: Node, record: R) -> R:
     return replace(record, **{name: getattr(node, name) for name in _SAME if name in known})
 
 
-def _origin(node: Node) -> Origin:
-    """Cap a file's claim about an origin at the trust of an import."""
-    return capped(node.origin, node.role, caller="import")
+def _origin(node: Node, caller: Trust) -> Origin:
+    """Cap a file's claim about an origin."""
+    return capped(node.origin, node.role, caller=caller)
 
 
-def _known(node: Node, place: str) -> ImportedFact:
-    fact = Fact(content=node.content, expires=node.expires_at, origin=_origin(node))
+def _known(node: Node, place: str, *, caller: Trust) -> ImportedFact:
+    fact = Fact(content=node.content, expires=node.expires_at, origin=_origin(node, caller))
     return ImportedFact(
         fact=_copied(node, fact),
         at=node.event_time,
