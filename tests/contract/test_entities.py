@@ -127,6 +127,14 @@ async def test_what_belongs_to_one_owner_is_unknown_to_another(memory):
     assert await memory.scoped(Scope(owner="eve")).people() == ()
 
 
+async def test_names_of_one_owner_are_none_of_another(store):
+    await commit(store, entities=(person("Anna Holm"),))
+    assert await store.read(lambda tx: (tx.graph.has_names(ME), tx.graph.has_names(Scope(owner="eve")))) == (
+        True,
+        False,
+    )
+
+
 async def test_a_word_may_begin_a_longer_name(store):
     await commit(store, entities=(person("Anna Holm"),), add=(fact("Anna Holm bakes"),))
 

@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from ricordo import DeniedError, InvalidError, Memory, NotFoundError, Scope, Settings
 from ricordo.language import ScriptedModel
+from ricordo.storage.database.statements import Statements
 from tests.contract import server
 from tests.leaks.calls import NOT_TRIED, table
 from tests.leaks.many import Still, beside_another, times_beside_another, try_all
@@ -74,6 +76,30 @@ async def test_another_owner_changes_no_median_time_much(tmp_path: Path) -> None
     """A generous bound for a busy machine; `make leaks` measures a tenth with more memories and rounds."""
     times = await times_beside_another(tmp_path, count=2_000, rounds=30)
     assert {name: each for name, each in times.items() if not 0.5 < each < 2.0} == {}
+
+
+async def test_another_owner_costs_a_search_no_statement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a search asks the database depends on what its owner stored, apart from one look for versions."""
+    asked: list[str] = []
+    for name in ("rows", "value"):
+        whole = getattr(Statements, name)
+
+        def noted(self: Statements, statement: str, *given: Any, whole: Any = whole) -> Any:
+            asked.append(statement)
+            return whole(self, statement, *given)
+
+        monkeypatch.setattr(Statements, name, noted)
+    told = []
+    for count in (0, 2_000):
+        async with Memory.open(tmp_path / f"{count}.db", embedder="hashing", clock=Still()) as memory:
+            await beside_another(memory, count=count)
+            me = memory.scoped(Scope(owner="me"))
+            for _ in range(2):
+                asked.clear()
+                for question in ("Who likes tea in Paris?", "ships rope", "zqabsent7"):
+                    await me.search(question)
+            told.append({each: asked.count(each) for each in ("names_known", "live_postings", "windows", "traits_of")})
+    assert told[0] == told[1]
 
 
 async def test_a_member_shares_group_memories_only(memory: Memory) -> None:

@@ -29,7 +29,7 @@ def around(snapshot, table, keys, best):
 
 
 def both(snapshot, keys, best, *, whole):
-    with snapshot.turns() as kept:
+    with snapshot.turns(snapshot.visible(ME)) as kept:
         if whole:
             kept.read_all(snapshot, live_turns(snapshot, snapshot.visible(ME)))
         found = around(snapshot, kept, keys, best)
@@ -88,7 +88,7 @@ async def test_turns_read_in_bulk_equal_those_read_one_by_one(store, monkeypatch
         read_all_turns(tx, tx.visible(ME))
         fresh = TurnTable()
         fresh.follow(tx)
-        with tx.turns() as table:
+        with tx.turns(tx.visible(ME)) as table:
             kept = len(table.words_of(np.arange(1, 14)).keys)
             return keys.tolist(), kept, around(tx, table, keys, keys), around(tx, fresh, keys, keys)
 
@@ -120,9 +120,9 @@ async def test_an_older_snapshot_gets_its_own_table(store):
     assert first is await store.read(lambda tx: tx._cache), "readers share what they keep"
 
     def ahead(tx):
-        with tx.turns() as table:
+        with tx.turns(tx.visible(ME)) as table:
             table._last += 1
-        with tx.turns() as other:
+        with tx.turns(tx.visible(ME)) as other:
             return other is table
 
     assert not await store.read(ahead)
@@ -149,7 +149,7 @@ def postings(snapshot, *, most=1_000, shelves=("k", "e")):
 
 def in_memory(snapshot):
     """Return whether the postings of all turns are cached."""
-    with snapshot.turns() as table:
+    with snapshot.turns(snapshot.visible(ME)) as table:
         return table.holding(snapshot, TERMS, snapshot.visible(ME)) is not None
 
 

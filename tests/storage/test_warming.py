@@ -44,7 +44,7 @@ async def done(tasks):
 
 async def are_read(store, scope):
     def look(tx):
-        with tx.turns() as table:
+        with tx.turns(tx.visible(scope)) as table:
             return table.holding(tx, ("lake",), tx.visible(scope)) is not None
 
     return await store.read(look)
@@ -86,6 +86,13 @@ async def test_cached_turns_are_replaced_only_for_returning_callers(store, readi
     reading.asked(OTHER, by_vector=False)
     await done(tasks)
     assert await are_read(store, OTHER)
+
+
+async def test_turns_of_several_callers_are_cached_at_a_time(store, reading, tasks):
+    for scope in (ME, OTHER):
+        reading.answered(scope)
+        await done(tasks)
+    assert await are_read(store, ME) and await are_read(store, OTHER)
 
 
 @pytest.mark.parametrize(("limit", "most"), [("KEPT_MOST", 8), ("KEPT_CHARS", 71)])

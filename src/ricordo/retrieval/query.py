@@ -377,7 +377,7 @@ def filter_of(snapshot: Snapshot, scope: Scope, query: Query) -> Filter:
 
 def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ...]:
     """Return how a question names entities, in any form or as "my wife", with those that were merged into them."""
-    if not snapshot.graph.kinds().names:  # the owner's wife has a name, too
+    if not snapshot.graph.has_names(scope):  # the owner's wife has a name, too
         return ()
     from ricordo.storage.candidates import Naming  # it needs numpy
 

@@ -255,6 +255,9 @@ class Entities(Protocol):
 class Graph(Protocol):
     """What is linked to memories: entities, causes and effects, memories that proved useful together."""
 
+    def has_names(self, scope: Scope) -> bool:
+        """Return whether the caller sees any name of an entity."""
+
     def kinds(self) -> Kinds:
         """Return which kinds of links the store has at all."""
 

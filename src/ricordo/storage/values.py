@@ -97,9 +97,8 @@ class Usage(NamedTuple):
 
 
 class Kinds(NamedTuple):
-    """Whether a store knows any of a kind: names, causes, associates, versions of one thing, facts told in a line."""
+    """Whether a store knows any of a kind: causes, associates, versions of one thing, facts told in a line."""
 
-    names: bool
     causal: bool
     associates: bool
     versions: bool

@@ -272,10 +272,13 @@ class Entities(Group):
 class Graph(Group):
     """What lies near some memories."""
 
+    def has_names(self, scope: Scope) -> bool:
+        spaces = visible(self._state, scope)
+        return bool(self._state.all("aliases", lambda row: row["space"] in spaces))
+
     def kinds(self) -> Kinds:
         edges = self._state.all("edges")
         return Kinds(
-            names=bool(self._state.tables["aliases"]),
             causal=any(row["relation_type"] == "causal" for row in edges),
             associates=bool(self._state.tables["associates"]),
             versions=bool(edges or self._state.tables["reviews"]),

@@ -47,7 +47,7 @@ from ricordo.storage.database.entities import Graph
 from ricordo.storage.database.nodes import Nodes, Statistics
 from ricordo.storage.database.statements import Statements, Unchanged
 from ricordo.storage.database.suppression import Suppression
-from ricordo.storage.database.turns import KEYS_BELOW, Holders, TurnTable
+from ricordo.storage.database.turns import KEYS_BELOW, Holders, TurnTable, TurnTables
 from ricordo.storage.database.vector_math import runs_of
 from ricordo.storage.values import Filter
 
@@ -63,8 +63,8 @@ _CONSOLIDATED = "c"
 class Cache:
     """What the readers of a store keep from one snapshot to the next. Each part is made when it is first needed."""
 
-    turns = cached_property(lambda _: TurnTable())
     vectors = cached_property(lambda _: VectorShelves())
+    turns = cached_property(lambda _: TurnTables())
 
 
 class SearchReader(Statements):
@@ -92,14 +92,15 @@ class SearchReader(Statements):
         return self._cache.vectors
 
     @contextmanager
-    def turns(self, *, shared: bool = True) -> Iterator[TurnTable]:
-        """Yield the cached turns, brought to the state of this snapshot; a table of its own if the cache is ahead.
+    def turns(self, spaces: tuple[int, ...], *, shared: bool = True) -> Iterator[TurnTable]:
+        """Yield a caller's cached turns, brought to the state of this snapshot; a fresh table if the cache is ahead.
 
         Args:
+            spaces: what the caller sees.
             shared: False where closed turns are looked at, which stand in no session's order.
         """
-        table = self._cache.turns
         if shared:
+            table = self._cache.turns.of(spaces)
             with table.lock:
                 if table.follow(self):
                     try:
@@ -112,6 +113,10 @@ class SearchReader(Statements):
         own.follow(self)
         yield own
 
+    def has_room_for_turns(self, count: int) -> bool:
+        """Return whether so many turns can be cached without dropping those of others."""
+        return self._cache.turns.count + count <= turns.KEPT_MOST
+
     def postings(
         self, scope: Scope, shelves: Sequence[str], terms: Sequence[str], *, archived: bool, most: int
     ) -> list[Keys]:
@@ -122,7 +127,7 @@ class SearchReader(Statements):
         if not endings:
             return [np.empty(0, np.int64) for _ in terms]
         if not archived and self._all_lie_on(scope, shelves):
-            with self.turns() as table:
+            with self.turns(self.visible(scope)) as table:
                 held = table.holding(self, terms, self.visible(scope))
             if held is not None:
                 return [keys[:most] for keys in held]
@@ -412,7 +417,7 @@ def _turns(search: _Search, chosen: Keys, best: Keys) -> tuple[Turns, int]:
     snapshot, shelves = search.snapshot, search.shelves
     # Turns that became knowledge stand around others, and are no candidates unless they are asked for.
     has_hidden = _CONSOLIDATED not in shelves and snapshot.statistics.size(search.query.scope, (_CONSOLIDATED,))[0] > 0
-    with snapshot.turns(shared=not search.archived) as table:
+    with snapshot.turns(search.spaces, shared=not search.archived) as table:
         return table.around(
             snapshot,
             chosen,
@@ -490,10 +495,8 @@ def load_turns(snapshot: SearchReader, scope: Scope, *, ahead: bool = False) -> 
     count, chars = snapshot.statistics.size(scope, ("k", "e", _CONSOLIDATED))
     if count > turns.KEPT_MOST or chars > turns.KEPT_CHARS:
         return True
-    if ahead:
-        with snapshot.turns() as table:
-            if table.count + count > turns.KEPT_MOST:
-                return False
+    if ahead and not snapshot.has_room_for_turns(count):
+        return False
     read_all_turns(snapshot, snapshot.visible(scope))
     return True
 
@@ -505,7 +508,7 @@ def read_all_turns(snapshot: SearchReader, spaces: tuple[int, ...]) -> None:
         return
     # In one go, and before the table is locked: each step would wait for the interpreter lock again.
     fetched = turns.fetch_close(snapshot, spaces, keys)
-    with snapshot.turns() as table:
+    with snapshot.turns(spaces) as table:
         if fetched is not None:
             table.keep(fetched, among=keys)
         table.read_all(snapshot, keys)
@@ -513,6 +516,6 @@ def read_all_turns(snapshot: SearchReader, spaces: tuple[int, ...]) -> None:
     if position[1] >= KEYS_BELOW:
         return
     holders = Holders(words)  # this blocks no one either
-    with snapshot.turns() as table:
+    with snapshot.turns(spaces) as table:
         if table.position == position:
             table.keep_holders(holders, spaces=spaces, through=position[1])

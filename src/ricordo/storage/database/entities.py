@@ -148,6 +148,9 @@ class Graph(Group):
     def kinds(self) -> Kinds:
         return self._sql.once(("kinds",), lambda: Kinds(*map(bool, self._sql.rows("kinds_of_links")[0])))
 
+    def has_names(self, scope: Scope) -> bool:
+        return bool(self._sql.rows_of_store("names_any", self._sql.scoped(scope))[0][0])
+
     def known_names(self, scope: Scope, text: str) -> NameIndex:
         keys, sounds = candidates([text])
         found: dict[str, tuple[Bearer, ...]] = {}

@@ -28,9 +28,12 @@ Codes = NDArray[np.uint32]
 
 
 KEPT_MOST = 200_000
-"""The number of turns that a process caches, about 60 MB; at the limit the cache is emptied. The turns of a caller with
-at most that many are prefetched in the background.
+"""The number of turns that a process caches, about 60 MB; at the limit those of the caller who searched longest ago are
+dropped. The turns of a caller with at most that many are prefetched in the background.
 """
+
+_CALLERS_MOST = 64
+"""The number of callers whose turns are cached: an empty table takes some 200 kB."""
 
 KEPT_CHARS = 40_000_000
 """Nor more characters than this, twice as many as there are in so many turns of talk: documents are longer."""
@@ -38,7 +41,7 @@ KEPT_CHARS = 40_000_000
 # Turns among so many keys each are read from the first to the last; others one by one.
 _CLOSE = 4
 
-# So many may have come, anybody's, after the words of all were put in order; when there are more, full text tells.
+# So many may have come after the words of all were put in order; when there are more, full text tells.
 _LATER_MOST = 5_000
 
 # Row 0 stands for no turn: the end of a session, or an unknown neighbour.
@@ -110,7 +113,7 @@ class _Held:
 
 
 class TurnTable:
-    """The turns that were read. Shared by the readers of a process: hold `lock` from `follow` on.
+    """The turns of one caller that were read. Shared by the readers of a process: hold `lock` from `follow` on.
 
     A row is a turn, in the order they were read; `previous` and `following` are rows, and right as far as `known` steps
     around it. What searches look up most stands in columns of its own: of the rest a whole row is copied at once.
@@ -276,9 +279,11 @@ class TurnTable:
         known = self._held_later
         if known is not None and known.through == self._last:
             return known.holders
-        if self._last - held.through > _LATER_MOST or self._last >= KEYS_BELOW:
+        if self._last >= KEYS_BELOW:
             return None
         keys = _numbers(snapshot.value("turns_since", {"after": held.through, "spaces": json.dumps(held.spaces)}) or "")
+        if len(keys) > _LATER_MOST:
+            return None
         self._read(snapshot, keys)
         later = Holders(self.words_of(keys))
         self._held_later = _Held(held.spaces, self._last, later)
@@ -456,6 +461,30 @@ class TurnTable:
             for left in range(reach - 1, 0, -1):
                 step = links.take(step)
                 known[step] = np.maximum(known[step], left)
+
+
+class TurnTables:
+    """A table for each caller: a search does not depend on the turns of others. Shared by the readers of a process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tables: dict[tuple[int, ...], TurnTable] = {}  # the latest used last
+
+    @property
+    def count(self) -> int:
+        """How many turns are kept."""
+        with self._lock:
+            return sum(table.count for table in self._tables.values())
+
+    def of(self, spaces: tuple[int, ...]) -> TurnTable:
+        """Return the table of a caller by the spaces it sees. Those used longest ago make room."""
+        with self._lock:
+            table = self._tables.pop(spaces, None) or TurnTable()
+            count = sum(each.count for each in self._tables.values()) + table.count
+            while self._tables and (count > KEPT_MOST or len(self._tables) >= _CALLERS_MOST):
+                count -= self._tables.pop(next(iter(self._tables))).count
+            self._tables[spaces] = table
+            return table
 
 
 def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:

@@ -31,6 +31,9 @@ SELECT 1 FROM aliases a JOIN entities e ON e.key = a.entity
 WHERE a.space IN (SELECT value FROM json_each(:spaces)) AND a.folded >= :first AND a.folded < :after
   AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL) LIMIT 1
 
+-- name: names_any
+SELECT EXISTS (SELECT 1 FROM aliases WHERE space IN (SELECT value FROM json_each(:spaces)))
+
 -- name: names_known
 -- The same for names found in texts of one tenant: matching key, the entity with the name, and its current entity.
 SELECT a.folded, a.alias, e.key, coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity

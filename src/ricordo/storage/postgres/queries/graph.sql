@@ -1,7 +1,7 @@
 -- name: kinds_of_links
--- Whether the store has any names, causes, associates, versions and statement lines: if not, searches skip them. Every
+-- Whether the store has any causes, associates, versions and statement lines: if not, searches skip them. Every
 -- memory with versions has an edge or a review.
-SELECT EXISTS (SELECT 1 FROM aliases), EXISTS (SELECT 1 FROM edges WHERE relation_type = 'causal'),
+SELECT EXISTS (SELECT 1 FROM edges WHERE relation_type = 'causal'),
   EXISTS (SELECT 1 FROM associates), EXISTS (SELECT 1 FROM edges) OR EXISTS (SELECT 1 FROM reviews),
   EXISTS (SELECT 1 FROM slots)
 
