@@ -22,6 +22,7 @@ from ricordo.encoding.worker import BackgroundWorker
 from ricordo.errors import DeniedError, InvalidError, RicordoError
 from ricordo.forgetting.erase import resume
 from ricordo.forgetting.upkeep import QUIET_MS, Concluded, Conclusion, Rules, Upkeep, single_scopes
+from ricordo.loop_thread import Home
 from ricordo.model import Change, Commit, Json, Node, Origin, Reason, Run, Scope
 from ricordo.models.embedding import Embedded, embed_question, resolve
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress, Reranker
@@ -70,6 +71,7 @@ class Engine:
         reranker: Reranker | None = None,
     ) -> None:
         self.store = store
+        self.home = Home()
         self.settings = settings
         self.clock = clock
         self.zone: ZoneInfo = zone_of(settings.time_zone)
@@ -150,11 +152,14 @@ class Engine:
         """Finish the current batch, write what is queued, and close the store."""
         self._prefetch.close()
         try:
-            await self.exchanges.close()
-            await self.backlog.close()
-            await self._usage.close()
+            await self.home.run(self._end_tasks)
         finally:
             await asyncio.to_thread(self.store.close)
+
+    async def _end_tasks(self) -> None:
+        await self.exchanges.close()
+        await self.backlog.close()
+        await self._usage.close()
 
     def now(self) -> int:
         """Return the current time in Unix milliseconds, UTC."""

@@ -1,10 +1,11 @@
-"""An event loop in its own thread, for blocking callers such as scripts and notebooks."""
+"""Event loops: one in its own thread for blocking callers such as notebooks, and the loop that tasks belong to."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from typing import Any, TypeVar, cast
 
@@ -13,11 +14,32 @@ from ricordo.errors import UnavailableError
 T = TypeVar("T")
 
 
+class Home:
+    """The event loop, in this process, that tasks belong to."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._process = os.getpid()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the loop has ended, and its tasks with it."""
+        return self._loop.is_closed()
+
+    async def run(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run what waits for tasks in their loop, from any loop. If theirs no longer runs, the tasks do not either."""
+        if self._loop is asyncio.get_running_loop():
+            await work()
+        elif self._loop.is_running() and os.getpid() == self._process:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._loop))
+
+
 class Portal:
     """Runs coroutines from blocking code, even if another loop runs in the caller's thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._process = os.getpid()
         self._thread = threading.Thread(target=self._run, name="ricordo-loop", daemon=True)
         self._thread.start()
 
@@ -35,12 +57,15 @@ class Portal:
         """Run a coroutine and return its result. An interrupt stops the waiting, not the work.
 
         Raises:
-            UnavailableError: the portal is closed.
+            UnavailableError: the portal is closed, or it was opened before a fork.
         """
         return self.begin(work).result()
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Start a coroutine and return its future. Raises as `call` does."""
+        if os.getpid() != self._process:
+            work.close()
+            raise UnavailableError("this memory was opened before a fork", hint="open it again in the child process")
         if not self._thread.is_alive() or self._loop.is_closed():
             work.close()
             raise UnavailableError("the memory is closed", hint="open it again")

@@ -165,7 +165,7 @@ class Memory:
         return other
 
     async def close(self) -> None:
-        """Write what is queued and close the store. Closing twice is fine."""
+        """Write what is queued and close the store. Closing twice is fine; any event loop may close it."""
         if self._notes is not None and self._owns_engine:
             await self._notes.close()
         engine, self._engine = self._engine, None
@@ -1596,6 +1596,9 @@ class Memory:
     def _opened(self) -> Engine:
         if self._engine is None:
             raise UnavailableError("the memory is not open", hint="use `async with Memory.open(...)`")
+        if self._engine.home.has_ended:
+            message = "the event loop in which this memory was opened has ended"
+            raise UnavailableError(message, hint="open it in the loop that uses it, or use `ricordo.sync.Memory`")
         return self._engine
 
     @property

@@ -209,6 +209,28 @@ def test_a_chat_that_got_no_answer_fails(cli: Cli) -> None:
     assert piped.status == 6
 
 
+@pytest.mark.parametrize(
+    ("model", "remedy"),
+    [
+        ("openai:gpt-4o", "OPENAI_API_KEY"),
+        ("anthropic:claude", "ANTHROPIC_API_KEY"),
+        ("http://127.0.0.1:9/v1#none", "http://127.0.0.1:9 cannot be reached"),
+    ],
+)
+def test_a_model_that_does_not_work_is_one_line_with_a_remedy(cli: Cli, model: str, remedy: str) -> None:
+    pytest.importorskip("httpx_sse", reason="the extra `openai` is not installed")
+    told = cli.process("--model", model, "chat", "hello", OPENAI_API_KEY="", ANTHROPIC_API_KEY="")
+    assert remedy in told.err
+    assert len(told.err.strip().splitlines()) == 1
+    assert "Error" not in told.err + told.out
+
+
+def test_an_mcp_server_in_a_terminal_says_how_to_connect_it(cli: Cli) -> None:
+    pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+    told = in_terminal(cli, "mcp")
+    assert "ricordo mcp install --client claude-desktop" in told
+
+
 PLACE = ConversationKey(owner="me", chat="", channel="terminal")
 
 

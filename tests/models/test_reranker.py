@@ -225,7 +225,7 @@ def slow(body: dict) -> tuple[int, dict, str]:
     ("answer", "problem"),
     [
         (lambda body: (500, {}, "out of memory"), "UnavailableError: the reranker answered 500"),
-        (lambda body: (401, {}, "{}"), "DeniedError: the reranker refused the key"),
+        (lambda body: (401, {}, "{}"), "refused the key (401)"),
         (lambda body: (200, {}, "<html>"), "UnavailableError: the reranker's answer cannot be read"),
         (lambda body: (200, {}, '{"data": []}'), "UnavailableError: the reranker's answer cannot be read"),
         (lambda body: (200, {}, "[1, 2]"), "UnavailableError: the reranker's answer cannot be read"),
@@ -401,4 +401,4 @@ def test_a_missing_package_is_named_when_the_memory_is_opened(monkeypatch: pytes
     monkeypatch.setattr("ricordo.models.reranker.find_spec", lambda name: None)
     with pytest.raises(UnavailableError) as error:
         resolve("cross-encoder:tiny/model")
-    assert error.value.hint == "pip install 'ricordo[rerank]'"
+    assert error.value.hint == 'pip install "ricordo[rerank]"'

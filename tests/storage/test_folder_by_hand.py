@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import shutil
 import subprocess
@@ -524,3 +525,42 @@ async def test_a_hand_written_erasure_does_not_block_the_folder(folder, with_ind
     async with opened(folder) as memory:
         assert "Anna likes tea" in await facts(memory)
     assert not list(folder.glob(".index.building*"))
+
+
+async def test_a_line_by_hand_stands_in_its_file_once_and_is_edited_like_any_other(folder):
+    async with opened(folder) as memory:
+        await memory.remember("Ben sails")
+    rewritten(folder, "memories.jsonl", lambda found: ['{"broken\n', '{"content": "Anna likes tea"}\n', *found])
+    async with opened(folder) as memory:
+        assert await facts(memory) == {"Ben sails", "Anna likes tea"}
+        assert list(caught(memory).found.unused) == [("memories.jsonl", 0)]
+    texts = [line["content"] for line in map(json.loads, (folder / "memories.jsonl").read_text().splitlines()[1:])]
+    assert texts == ["Ben sails", "Anna likes tea"]
+    rewritten(folder, "memories.jsonl", edited("likes tea", "likes coffee"))
+    async with opened(folder) as memory:
+        assert await facts(memory) == {"Ben sails", "Anna likes coffee"}
+    rewritten(folder, "memories.jsonl", without("coffee"))
+    async with opened(folder) as memory:
+        assert await facts(memory) == {"Ben sails"}
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+async def test_a_line_by_hand_counts_once_after_a_crash(folder, with_index):
+    async with opened(folder) as memory:
+        await memory.remember("Ben sails")
+    path = folder / "memories.jsonl"
+    path.write_text(path.read_text() + '{"content": "Anna likes tea"}\n')
+
+    def full(point):
+        if point == "folder: after commit line":
+            raise apsw.FullError("as if the disk of the index were full")
+
+    faults.install(full)
+    with contextlib.suppress(OSError, StoreError, UnavailableError):
+        async with opened(folder):
+            pass
+    faults.install(None)
+    if not with_index:
+        without_index(folder)
+    async with opened(folder) as memory:
+        assert sorted(node.content for node in (await memory.list()).nodes) == ["Anna likes tea", "Ben sails"]

@@ -12,7 +12,8 @@ import apsw
 import pytest
 from tests.storage.making import ME, commit, fact, opened, raw, rows
 
-from ricordo.errors import InvalidError, StoreError
+from ricordo import Memory, sync
+from ricordo.errors import InvalidError, StoreError, UnavailableError
 from ricordo.storage import faults
 from ricordo.storage.database.connection import connect
 from ricordo.storage.database.schema import Migration, _migrate, migrations, prepare
@@ -317,3 +318,53 @@ def test_two_processes_may_create_the_same_store_at_once(tmp_path):
             racer.stdin.close()
             racer.wait(10)
             racer.stdout.close()
+
+
+def test_a_memory_is_closed_in_another_event_loop(tmp_path):
+    async def begin():
+        memory = await Memory.open(tmp_path / "me.db", embedder=None)
+        await memory.remember("Anna likes tea")
+        return memory
+
+    async def go_on(memory):
+        with pytest.raises(UnavailableError, match="the event loop in which this memory was opened has ended"):
+            await memory.search("tea")
+        await memory.close()
+        await memory.close()
+
+    asyncio.run(go_on(asyncio.run(begin())))
+    with sync.Memory.open(tmp_path / "me.db", embedder=None) as again:
+        assert [node.content for node in again.list().nodes] == ["Anna likes tea"]
+
+
+async def test_a_memory_is_closed_from_the_loop_of_another_thread(tmp_path):
+    memory = await Memory.open(f"{tmp_path}/memories/", embedder=None)
+    await memory.remember("Anna likes tea")
+    await asyncio.to_thread(asyncio.run, memory.close())
+    async with Memory.open(f"{tmp_path}/memories/", embedder=None) as again:
+        assert len((await again.list()).nodes) == 1
+
+
+def test_a_forked_child_is_told_to_open_the_memory_again(tmp_path):
+    program = f"""
+import os, sys
+from ricordo.errors import UnavailableError
+from ricordo.sync import Memory
+
+with Memory.open({str(tmp_path / "me.db")!r}, embedder=None) as memory:
+    memory.remember("Anna likes tea")
+    if (child := os.fork()) == 0:
+        try:
+            memory.search("tea")
+        except UnavailableError as error:
+            print(error, flush=True)
+        memory.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    print(len(memory.search("tea")))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == [
+        "this memory was opened before a fork (open it again in the child process)",
+        "1",
+    ]

@@ -12,30 +12,41 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
+from urllib.parse import urlsplit
 
 from ricordo.errors import DeniedError, InvalidError, RicordoError, UnavailableError
 
 try:
     import httpx
-    import stamina
     from httpx_sse import EventSource, SSEError
 except ImportError as error:
     raise UnavailableError(
-        "models over HTTP need packages that are not installed", hint="pip install 'ricordo[openai]'"
+        "models over HTTP need packages that are not installed", hint='pip install "ricordo[openai]"'
     ) from error
 
 _LONGEST_WAIT_S = 30.0
 _MOST_BYTES = 64_000_000
+_KEY_HEADERS = {"authorization", "x-api-key"}
+_LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1"}
+_OLLAMA_PORT = 11434
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A server and its limits. `what` names it in errors; `timeout_s` holds for one whole answer."""
+    """A server and its limits.
+
+    Args:
+        what: names the server in errors.
+        key_variable: where its key comes from, for a server that answers nobody without one.
+        timeout_s: holds for one whole answer.
+    """
 
     base_url: str
     what: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    key_variable: str = ""
     timeout_s: float = 30.0
     attempts: int = 4
     first_wait_s: float = 0.2
@@ -43,21 +54,35 @@ class Endpoint:
     def url(self, path: str) -> str:
         return f"{self.base_url.rstrip('/')}/{path}"
 
-    def retries(self, attempts: int | None) -> Any:
-        """Return the attempts, for a plain or an async loop."""
-        return stamina.retry_context(
-            on=_backoff,
-            attempts=attempts or self.attempts,
-            timeout=None,
-            wait_initial=self.first_wait_s,
-            wait_jitter=self.first_wait_s,
-            wait_max=_LONGEST_WAIT_S,
-        )
+    @property
+    def place(self) -> str:
+        """The server's address without the path."""
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+    def check_key(self) -> None:
+        """Raise DeniedError if a key is needed and there is none: asking would only be refused."""
+        if self.key_variable and not {name.lower() for name in self.headers} & _KEY_HEADERS:
+            raise DeniedError(f"the {self.what} at {self.place} needs a key", hint=f"set {self.key_variable}")
+
+    def wait_s(self, error: Exception, tried: int, attempts: int | None) -> float:
+        """Return the seconds to wait before the next attempt; raise the error if it was the last."""
+        asked = _backoff(error)
+        if asked is False or tried >= (attempts or self.attempts):
+            raise error
+        if asked is not True:
+            return asked
+        return min(self.first_wait_s * (2.0 ** (tried - 1) + random.random()), _LONGEST_WAIT_S)
 
 
 def bearer(api_key: str | None) -> Mapping[str, str]:
     """Return the header that carries an API key; none without a key."""
     return {"Authorization": f"Bearer {api_key}"} if api_key else {}
+
+
+def key_variable(provider: str) -> str:
+    """Return the variable of a provider's key; empty for servers that may need none."""
+    return f"{provider.upper()}_API_KEY" if provider in ("openai", "anthropic", "cohere", "jina") else ""
 
 
 def client_of(endpoint: Endpoint) -> httpx.Client:
@@ -73,27 +98,32 @@ def post(client: httpx.Client, endpoint: Endpoint, path: str, body: Any, *, atte
         DeniedError: the server refuses the key.
         InvalidError: the server refuses the request.
     """
-    url = endpoint.url(path)
+    endpoint.check_key()
     try:
-        for attempt in endpoint.retries(attempts):
-            with attempt, client.stream("POST", url, json=body) as response:
-                answer = _read_all(response, response.iter_bytes(), until=time.monotonic() + endpoint.timeout_s)
-                _check_status(response, answer)
+        for tried in count(1):
+            try:
+                answer = _answer(client, endpoint, endpoint.url(path), body)
+                break
+            except httpx.HTTPError as error:
+                time.sleep(endpoint.wait_s(error, tried, attempts))
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise _as_our_error(error, url, endpoint.what) from error
+        raise _as_our_error(error, endpoint) from error
     return _parse(answer, endpoint.what)
 
 
 async def post_async(endpoint: Endpoint, path: str, body: Any, *, attempts: int | None = None) -> Any:
     """Do the same as `post` over a new connection: an answer takes seconds, and cancelling must not wait for it."""
-    url = endpoint.url(path)
+    endpoint.check_key()
     try:
         async with httpx.AsyncClient(headers=endpoint.headers, timeout=endpoint.timeout_s) as client:
-            async for attempt in endpoint.retries(attempts):
-                with attempt:
-                    answer = await _answer_async(client, endpoint, url, body)
+            for tried in count(1):
+                try:
+                    answer = await _answer_async(client, endpoint, endpoint.url(path), body)
+                    break
+                except httpx.HTTPError as error:
+                    await asyncio.sleep(endpoint.wait_s(error, tried, attempts))
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise _as_our_error(error, url, endpoint.what) from error
+        raise _as_our_error(error, endpoint) from error
     return _parse(answer, endpoint.what)
 
 
@@ -107,21 +137,25 @@ async def stream_events(endpoint: Endpoint, path: str, body: Any) -> AsyncIterat
         DeniedError: the server refuses the key.
         InvalidError: the server refuses the request.
     """
-    url = endpoint.url(path)
+    endpoint.check_key()
     try:
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(
                 httpx.AsyncClient(headers=endpoint.headers, timeout=endpoint.timeout_s)
             )
-            async for attempt in endpoint.retries(None):
-                with attempt:
-                    response = await stack.enter_async_context(client.stream("POST", url, json=body))
+            for tried in count(1):
+                try:
+                    asked = client.stream("POST", endpoint.url(path), json=body)
+                    response = await stack.enter_async_context(asked)
                     if response.is_error:
                         _check_status(response, await _read_all_async(response.aiter_bytes()))
+                    break
+                except httpx.HTTPError as error:
+                    await asyncio.sleep(endpoint.wait_s(error, tried, None))
             async for event in _events(response, endpoint):
                 yield event
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise _as_our_error(error, url, endpoint.what) from error
+        raise _as_our_error(error, endpoint) from error
 
 
 async def _events(response: httpx.Response, endpoint: Endpoint) -> AsyncIterator[Any]:
@@ -141,6 +175,13 @@ async def _events(response: httpx.Response, endpoint: Endpoint) -> AsyncIterator
             return
         if event.data:
             yield _parse(event.data.encode(), endpoint.what)
+
+
+def _answer(client: httpx.Client, endpoint: Endpoint, url: str, body: Any) -> bytes:
+    with client.stream("POST", url, json=body) as response:
+        answer = _read_all(response, response.iter_bytes(), until=time.monotonic() + endpoint.timeout_s)
+        _check_status(response, answer)
+        return answer
 
 
 async def _answer_async(client: httpx.AsyncClient, endpoint: Endpoint, url: str, body: Any) -> bytes:
@@ -199,15 +240,35 @@ def _backoff(error: Exception) -> bool | float:
     return min(max(wait_s, 0.0), _LONGEST_WAIT_S) * random.uniform(1.0, 1.1)
 
 
-def _as_our_error(error: Exception, url: str, what: str) -> RicordoError:
+def _as_our_error(error: Exception, endpoint: Endpoint) -> RicordoError:
+    what = endpoint.what
     if not isinstance(error, _StatusError):
-        return UnavailableError(f"{url} does not answer: {type(error).__name__}")
+        return UnavailableError(f"the {what} at {endpoint.place} {_failure(error)}", hint=_remedy(error, endpoint))
     status = error.response.status_code
     if status in (401, 403):
-        return DeniedError(f"the {what} refused the key ({status})", hint="set the provider's API key")
+        hint = f"check {endpoint.key_variable or 'the API key of the provider'}"
+        return DeniedError(f"the {what} at {endpoint.place} refused the key ({status})", hint=hint)
     if status == 429 or status >= 500:
         return UnavailableError(f"the {what} answered {status}: {error.text}")
     return InvalidError(f"the {what} answered {status}: {error.text}")
+
+
+def _failure(error: Exception) -> str:
+    """Return what a server did that sent no whole answer."""
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol | httpx.InvalidURL):
+        return "cannot be reached"
+    if isinstance(error, httpx.TimeoutException):
+        return "does not answer in time"
+    return f"does not answer: {type(error).__name__}"
+
+
+def _remedy(error: Exception, endpoint: Endpoint) -> str:
+    place = urlsplit(endpoint.base_url)
+    if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
+        return "try again, or allow more time: `model_timeout_s` and `provider_timeout_s` in ricordo.toml"
+    if place.hostname not in _LOCAL_HOSTS:
+        return "check the address and the connection to the internet"
+    return "start it with `ollama serve`" if place.port == _OLLAMA_PORT else "start the server, or check its address"
 
 
 def _parse(answer: bytes, what: str) -> Any:

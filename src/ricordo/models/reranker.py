@@ -75,14 +75,20 @@ def _checked_object(candidate: Reranker) -> Reranker:
 
 
 def _served(provider: str, spec: str, model: str, api_key: str | None, timeout_s: float) -> Reranker:
-    from ricordo.models.http import Endpoint, bearer
+    from ricordo.models.http import Endpoint, bearer, key_variable
 
     url = _BASE_URLS.get(provider, "")
     if not url:
         url, _, model = spec.partition("#")
     # A caller waits for the answer: a failed request is not repeated.
     endpoint = Endpoint(
-        base_url=url, what="reranker", headers=bearer(api_key), timeout_s=timeout_s, attempts=1, first_wait_s=0.0
+        base_url=url,
+        what="reranker",
+        headers=bearer(api_key),
+        key_variable=key_variable(provider),
+        timeout_s=timeout_s,
+        attempts=1,
+        first_wait_s=0.0,
     )
     return ServedReranker(f"{'http' if provider == 'https' else provider}:{model or url}", endpoint, model=model)
 
@@ -135,7 +141,7 @@ class CrossEncoderReranker:
     def __init__(self, model: str) -> None:
         if find_spec("sentence_transformers") is None:
             raise UnavailableError(
-                "the reranker cross-encoder needs a package that is not installed", hint="pip install 'ricordo[rerank]'"
+                "the reranker cross-encoder needs a package that is not installed", hint='pip install "ricordo[rerank]"'
             )
         from ricordo.models.embedding.local import Lanes
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ricordo.errors import NotFoundError, RicordoError
+from ricordo.loop_thread import Home
 from ricordo.model import Category, Commit, Explanation, Fact, Finding, Node, Page
 from ricordo.portability.note_text import Item, Note, as_tag, mark_of, parse, says, state_of, written
 from ricordo.text.analyzer import name_key
@@ -136,6 +137,7 @@ class Notes:
         self._names: dict[str, bool] = {}  # whether a heading is a known person or thing, in this sync
         self._busy = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
+        self._home = Home()
 
     def belongs_to(self, owner: str) -> bool:
         """Return whether the notes are an owner's: of the one who opened them first."""
@@ -155,7 +157,10 @@ class Notes:
         self._task = asyncio.create_task(self._keep_looking(), name="ricordo-notes")
 
     async def close(self) -> None:
-        """Look once more, and stop."""
+        """Look once more, and stop. If the loop in which this began has ended, the next opening looks."""
+        await self._home.run(self._stop)
+
+    async def _stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -202,7 +202,7 @@ def _yaml() -> Any:
     try:
         from ruamel.yaml import YAML
     except ImportError:
-        raise UnavailableError("recall tests are YAML", hint="pip install ricordo[test]") from None
+        raise UnavailableError("recall tests are YAML", hint='pip install "ricordo[test]"') from None
     yaml = YAML()
     yaml.indent(mapping=2, sequence=4, offset=2)
     yaml.width = 120

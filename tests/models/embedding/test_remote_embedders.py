@@ -176,14 +176,14 @@ def test_a_slow_server_times_out(server):
         return answer(body)
 
     server.always = sleepy
-    with pytest.raises(UnavailableError, match="ReadTimeout"):
+    with pytest.raises(UnavailableError, match="does not answer in time"):
         embed(server.embedder(timeout_s=0.1, attempts=2), "hello")
     assert len(server.requests) == 2
 
 
 def test_nobody_at_the_address_is_unavailable():
     embedder = resolve("http://127.0.0.1:9/v1#m@3", attempts=2, first_wait_s=0.01)
-    with pytest.raises(UnavailableError, match="does not answer"):
+    with pytest.raises(UnavailableError, match=r"http://127\.0\.0\.1:9 cannot be reached"):
         embed(embedder, "hello")
 
 

@@ -131,7 +131,7 @@ def test_an_unknown_model_is_said_to_be_so_at_once(server):
 
 def test_a_hang_ends_after_the_time_for_an_answer(server):
     server.always = lambda body: (time.sleep(1.0), said(GOOD)(body))[1]
-    with pytest.raises(UnavailableError, match="ReadTimeout"):
+    with pytest.raises(UnavailableError, match="does not answer in time"):
         asked(model_of(server, timeout_s=0.2, attempts=2))
 
 
@@ -191,7 +191,7 @@ def test_what_no_server_should_send_is_unavailable(server, body):
 
 
 def test_nobody_at_the_address_is_unavailable():
-    with pytest.raises(UnavailableError, match="does not answer"):
+    with pytest.raises(UnavailableError, match=r"http://127\.0\.0\.1:9 cannot be reached"):
         asked(resolve("http://127.0.0.1:9/v1#m", attempts=2, first_wait_s=0.01))
 
 
@@ -232,5 +232,5 @@ def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "httpx", None)
     monkeypatch.delitem(sys.modules, "ricordo.models.http", raising=False)
     monkeypatch.delitem(sys.modules, "ricordo.models.language.openai", raising=False)
-    with pytest.raises(UnavailableError, match=r"pip install 'ricordo\[openai\]'"):
+    with pytest.raises(UnavailableError, match=r'pip install "ricordo\[openai\]"'):
         resolve("ollama:m")

@@ -57,6 +57,12 @@ async def mcp(
     except ImportError as error:
         hint = 'pip install "ricordo[mcp]"'
         raise UnavailableError("MCP needs a package that is not installed", hint=hint) from error
+    if sys.stdin.isatty():
+        raise InvalidError(
+            "`ricordo mcp` answers a program such as Claude on standard input, and this is a terminal",
+            hint="to connect one: `ricordo mcp install --client claude-desktop` (or claude-code, cursor, vscode, "
+            "windsurf, gemini, codex); it then starts `ricordo mcp` itself",
+        )
     await serve_stdio(_config(ctx), caller=Caller(owner=ctx.owner, chat=ctx.chat), profile=profile)
     return Output(data=None, show=lambda out: None)
 

@@ -104,9 +104,12 @@ def _remote(spec: str, base_url: str | None, api_key: str | None, patience: dict
         raise InvalidError(f"the embedder {spec!r} names no model", hint="as in 'http://localhost:8000/v1#model'")
     dimension = _dimension(model, given)
     from ricordo.models.embedding.openai import OpenAIEmbedder, ServedModel
-    from ricordo.models.http import Endpoint, bearer
+    from ricordo.models.http import Endpoint, bearer, key_variable
 
-    endpoint = Endpoint(base_url=base_url or url, what="embedding server", headers=bearer(api_key), **patience)
+    variable = "" if base_url else key_variable(provider)
+    endpoint = Endpoint(
+        base_url=base_url or url, what="embedding server", headers=bearer(api_key), key_variable=variable, **patience
+    )
     served = ServedModel(endpoint=endpoint, model=model, dimension=dimension, shortens=model.startswith(_SHORTENED))
     return OpenAIEmbedder(f"{provider}:{model}@{dimension}", served)
 

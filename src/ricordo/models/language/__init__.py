@@ -73,7 +73,7 @@ def resolve(
         url, _, model = spec.partition("#")
     if not url or not model:
         raise InvalidError(f"there is no language model {spec!r}", hint=_KNOWN)
-    from ricordo.models.http import Endpoint
+    from ricordo.models.http import Endpoint, key_variable
     from ricordo.models.language.servers import AnthropicModel, OpenAIModel, headers
 
     tokens = context_tokens or _CONTEXT_TOKENS.get(provider, _DEFAULT_CONTEXT_TOKENS)
@@ -81,6 +81,7 @@ def resolve(
         base_url=base_url or url,
         what="model's server",
         headers=headers(provider, api_key),
+        key_variable="" if base_url else key_variable(provider),
         timeout_s=timeout_s,
         attempts=attempts,
         first_wait_s=first_wait_s,

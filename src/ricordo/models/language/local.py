@@ -97,7 +97,7 @@ class LocalModel:
                 from llama_cpp import Llama
             except ImportError as error:
                 raise UnavailableError(
-                    "models in files need a package that is not installed", hint="pip install 'ricordo[local]'"
+                    "models in files need a package that is not installed", hint='pip install "ricordo[local]"'
                 ) from error
             try:
                 self._loaded = Llama(model_path=str(self._path), n_ctx=self.context_tokens, verbose=False)

@@ -117,7 +117,7 @@ class DatabaseStore:
     def check_process(self) -> None:
         """Refuse to work in a forked child: it shares the locks of the file but not the threads."""
         if os.getpid() != self._process:
-            raise UnavailableError("this store was opened before a fork", hint="open it again in the child process")
+            raise UnavailableError("this memory was opened before a fork", hint="open it again in the child process")
 
     # writing
 

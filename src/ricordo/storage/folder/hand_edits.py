@@ -30,11 +30,15 @@ _ORIGIN = "import"
 _OWNER = "me"
 """The owner where a line names none: the same as of a memory opened without one."""
 _DEEPEST = 5
+_SEALING = {"commit", "seal", "row", "kind", "owner_user_id", "chat_id"}
+"""The fields of a line beside those of its row."""
 _IMPOSSIBLE = (apsw.ConstraintError, apsw.MismatchError, RicordoError)
 
 
-def adopt(connection: apsw.Connection, journal: FolderJournal, found: Findings, *, now: int) -> None:
+def adopt(connection: apsw.Connection, journal: FolderJournal, found: Findings, *, now: int) -> list[HandLine]:
     """Apply changes made by hand as one commit; if that fails, row by row, so that a wrong line does not block others.
+
+    Return the lines that commits have taken over: their rows have lines of their own now.
 
     Args:
         found: the lines and rows; lines that cannot become rows are added to its unused ones.
@@ -50,6 +54,7 @@ def adopt(connection: apsw.Connection, journal: FolderJournal, found: Findings, 
         except _IMPOSSIBLE:
             _adopt_one_by_one(connection, journal, group, adoption, scope=scope, now=now)
         unchanged = adoption.unchanged = []
+    return adoption.taken_over(found.by_hand)
 
 
 def _by_owner(connection: apsw.Connection, shapes: Shapes, rows: Sequence[RowState]) -> dict[Scope, list[RowState]]:
@@ -161,6 +166,15 @@ class _Adoption:
             self.lines.update(dict.fromkeys(fresh, given))
             self.unchanged += [] if fresh else [given]
         return tuple(self._rows.values())
+
+    def taken_over(self, lines: Sequence[HandLine]) -> list[HandLine]:
+        """Return those of some lines that became rows and say nothing that a row cannot hold."""
+
+        def is_held(given: HandLine) -> bool:
+            known = {each.field for each in self._shapes.rows[given.table].columns}
+            return (given.file, given.offset) not in self.unused and {*given.line} <= known | _SEALING
+
+        return [given for given in lines if is_held(given)]
 
     def _adopt(self, given: HandLine) -> None:
         shape = self._shapes.rows[given.table]

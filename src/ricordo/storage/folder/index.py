@@ -37,7 +37,7 @@ from ricordo.storage.folder.journal import (
 from ricordo.storage.folder.rewrite import BUILDING, finish, link_files, replace_files, sweep
 from ricordo.storage.jsonl.builder import build
 from ricordo.storage.jsonl.layout import COMMITS, FILES, HISTORY, INDEX, PEOPLE, ROW_FILES, STORE
-from ricordo.storage.jsonl.lines import Findings, UnusedLines, count_lines, lines_of
+from ricordo.storage.jsonl.lines import Findings, HandLine, UnusedLines, count_lines, lines_of
 from ricordo.storage.sql import transaction, translated
 from ricordo.text.sentences import plural
 
@@ -307,7 +307,7 @@ class FolderIndex:
             )
             self.journal.note_followed(connection, {name: followed(self.folder / name) for name in changed})
             self.journal.rewrites = catch_up.put_back
-            adopt(connection, self.journal, found, now=now)
+            self.journal.taken_over = _places(adopt(connection, self.journal, found, now=now), cut)
             known = {line: why for line, why in read_unused(connection).items() if line[0] not in catch_up.altered}
             write_unused(connection, UnusedLines(known | found.unused).after(cut))
             self.journal.write(connection)
@@ -351,7 +351,7 @@ class FolderIndex:
             with transaction(connection):
                 write_state(connection, {name: followed(self.folder / name) for name in (*FILES, PEOPLE)})
                 self.journal.begin(connection)
-                adopt(connection, self.journal, built, now=SystemClock().now())
+                self.journal.taken_over = _places(adopt(connection, self.journal, built, now=SystemClock().now()), cut)
                 write_unused(connection, built.unused.after(cut))
                 self.journal.write(connection)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -380,6 +380,14 @@ class FolderIndex:
         else:
             self.disk.replace(path, (raw + b"\n" for offset, raw in lines_of(path) if offset not in gone))
         return [(offset, len(raw) + 1) for offset, raw in lines if offset in gone]
+
+
+def _places(lines: Sequence[HandLine], cut: Cut) -> dict[str, set[int]]:
+    """Return the offsets of lines by file, after others were cut."""
+    places: dict[str, set[int]] = {}
+    for file, offset in UnusedLines({(each.file, each.offset): "" for each in lines}).after(cut):
+        places.setdefault(file, set()).add(offset)
+    return places
 
 
 def _finding(check: str, detail: str, remedy: str) -> Finding:

@@ -19,10 +19,10 @@ from ricordo.errors import StoreError
 from ricordo.storage import faults
 from ricordo.storage.database.statements import sql
 from ricordo.storage.database.threads import CommitHook
-from ricordo.storage.folder.files import Disk, FolderLock, Followed, Stamp, stamp_of
+from ricordo.storage.folder.files import Disk, FolderLock, Followed, Stamp, followed, stamp_of
 from ricordo.storage.folder.rewrite import finish, is_unfinished, rewrite
 from ricordo.storage.jsonl.layout import COMMITS, FILES, INDEX, PEOPLE
-from ricordo.storage.jsonl.lines import Line, UnusedLines
+from ricordo.storage.jsonl.lines import Line, UnusedLines, lines_of
 from ricordo.storage.jsonl.shapes import Shapes, shapes_of
 from ricordo.storage.jsonl.writer import commits_after, lines_of_commit, touched_lines, watch
 from ricordo.storage.sql import MENDING
@@ -86,6 +86,7 @@ class FolderJournal(CommitHook):
         self.is_written = False
         self.is_distrusted = False  # whether a reader found the index damaged
         self.rewrites = False  # whether this batch rewrites the files without outdated lines
+        self.taken_over: dict[str, set[int]] = {}  # offsets of lines by hand that this batch has made rows
         self._follow, self._connect, self._reopen = follow, connect, reopen
         self._inode = 0
         self._prepared: apsw.Connection | None = None
@@ -170,6 +171,7 @@ class FolderJournal(CommitHook):
         self.is_written = False
         self._pending = {}
         self.rewrites = False
+        self.taken_over = {}
         self._state = dict(read_state(connection))
         self._seq = self._seq_before = int(connection.execute(sql("commit_last_seq")).get or 0)
         connection.execute(sql("touched_forget"))
@@ -204,6 +206,7 @@ class FolderJournal(CommitHook):
                 self._append()
             self.is_written = True
             faults.reached("folder: after commit line")
+            self._leave_out_taken_over(connection)
             write_state(connection, self._state)
 
     def _rewrite(self, connection: apsw.Connection) -> None:
@@ -217,6 +220,24 @@ class FolderJournal(CommitHook):
         self._state |= {name: Followed(stamp_of(self.folder / name), total) for name, total in sums.items()}
         write_state(connection, self._state)
         write_unused(connection, UnusedLines())  # they were set aside
+
+    def _leave_out_taken_over(self, connection: apsw.Connection) -> None:
+        """Remove lines by hand whose rows have lines of a commit now, so that each memory stands in its file once.
+
+        After a crash they stay: the commit names them, so they do not count again. A file edited meanwhile stays, too.
+        """
+        cut: dict[str, list[tuple[int, int]]] = {}
+        for name, gone in self.taken_over.items():
+            path = self.folder / name
+            lines = list(lines_of(path))
+            if name == PEOPLE or stamp_of(path) != self._state[name].stamp:
+                continue
+            with contextlib.suppress(OSError):
+                self.disk.replace(path, (raw + b"\n" for offset, raw in lines if offset not in gone))
+                cut[name] = [(offset, len(raw) + 1) for offset, raw in lines if offset in gone]
+            self._state[name] = followed(path)
+        if cut:
+            write_unused(connection, read_unused(connection).after(cut))
 
     def _append(self) -> None:
         written = {name: b"".join(self._pending[name]) for name in FILES if name in self._pending}
