@@ -142,12 +142,13 @@ async def nodes_of(memory: Memory) -> dict[str, object]:
 async def test_speakers_times_and_what_is_left_out(tmp_path: Path) -> None:
     async with opened(tmp_path / "me.db") as memory:
         report = await memory.import_(slack(tmp_path))
-        assert report.refused == ("not imported: integration_logs.json",)
+        assert report.refused == ("not imported: 1 notice, such as who joined", "not imported: integration_logs.json")
         (node,) = (await memory.list()).nodes
         assert (node.content, node.speaker, node.session) == ("I moved to Rome, Anna Rossi", "Anna Rossi", "general")
         report = await memory.import_(telegram(tmp_path / "t"))
         assert report.refused == ("not imported: 1 notice, such as a call or a pinned message",)
-        await memory.import_(whatsapp(tmp_path / "w"))
+        report = await memory.import_(whatsapp(tmp_path / "w"))
+        assert report.refused == ("not imported: 1 notice, of WhatsApp itself",)
         found = await nodes_of(memory)
         assert found["I moved to Rome\nlast week"].event_time.isoformat() == "2023-12-31T21:15:00+00:00"
         await memory.import_(whatsapp_ios(tmp_path))
@@ -266,3 +267,25 @@ async def test_markdown_boxes_labels_and_relations(tmp_path: Path) -> None:
         assert found["Sell the desk"].category == found["Buy a monitor"].category == "task"
         assert "decision" in found["Use trains"].tags
         assert "Maria" in found["works with Maria"].about
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("<Media omitted>", "[a file]"),
+        ("<Medien ausgeschlossen>", "[a file]"),
+        ("<Без медиафайлов>", "[a file]"),
+        ("\u200eBild weggelassen", "[a file]"),
+        ("\u200e<adjunto: 0012-PHOTO.jpg>", "[a file]"),
+        ("\u200eМенее секунды назад сообщения и звонки защищены сквозным шифрованием", None),
+        ("I omitted the second page", "I omitted the second page"),
+        ("a < b and b > c", "a < b and b > c"),
+        ("\u200e@\u2068Bob\u2069 are you there", "\u200e@\u2068Bob\u2069 are you there"),
+    ],
+)
+async def test_what_whatsapp_writes_itself_is_no_message(tmp_path: Path, said: str, kept: str | None) -> None:
+    path = write(tmp_path / "_chat.txt", f"[31.12.23, 22:15:00] Anna: {said}\n[31.12.23, 22:16:00] Bob: Hello\n")
+    async with opened(tmp_path / "me.db") as memory:
+        report = await memory.import_(path)
+        assert {*await nodes_of(memory)} == {"Hello", kept} - {None}
+        assert len(report.refused) == (kept is None)

@@ -188,8 +188,9 @@ def _check_later(mine: Collection[int], commit_or_run: int | str, later: tuple[i
         raise ConflictError(f"{commit_or_run} cannot be undone: changes of others build on it", commits=seen)
     if not with_later:
         listed = ", ".join(map(str, later[:_LISTED])) + (", ..." if len(later) > _LISTED else "")
-        hint = "undo those first, or undo all of them with with_later (--with-later)"
-        raise ConflictError(f"{commit_or_run} cannot be undone alone: {listed} build on it", hint=hint, commits=later)
+        built = "changes {} build on it" if len(later) > 1 else "change {} builds on it"
+        hint = f"undo all together: `ricordo undo {commit_or_run} --with-later` (with_later=True in Python)"
+        raise ConflictError(f"{commit_or_run} cannot be undone alone: {built.format(listed)}", hint=hint, commits=later)
 
 
 def _is_undone(ledger: Ledger, asked: Iterable[int]) -> bool:

@@ -77,6 +77,9 @@ def open_store(
         steps=steps or migrations(),
         gate=gate,
     )
+    if not isinstance(location, str | os.PathLike):
+        kind = f"{type(location).__module__}.{type(location).__name__}"
+        raise InvalidError(f"location: {kind} is no path", hint="give the path of a file or a folder, or :memory:")
     text = str(location)
     if text == _TEMPORARY:
         return SQLiteStore.open_temporary(options)

@@ -198,6 +198,8 @@ def _print_usage_error(error: click.ClickException, *, as_json: bool) -> int:
     """Report an unknown command or option, or an option without its value."""
     context = getattr(error, "ctx", None)
     hint = f"see `{context.command_path} --help`" if context is not None else ""
+    if isinstance(error, click.MissingParameter) and (meaning := getattr(error.param, "help", None)):
+        hint = f"{error.param.make_metavar(context)}: {meaning}\n{hint}"  # type: ignore[union-attr,arg-type]
     _print_error(error.format_message(), code=InvalidError.code, hint=hint, as_json=as_json)
     return InvalidError.exit_status
 

@@ -142,6 +142,8 @@ def _difference(before: Node | None, node: Node, zone: ZoneInfo) -> str:
     """Return the new text or, if it is the same, the other fields that changed."""
     if before is None or before.id != node.id or before.content != node.content:
         return node.content + (f" ({node.closed_reason})" if node.closed_reason else "")
+    if node.closed_reason and before.closed_reason is None:
+        return f"closed: {node.closed_reason}"
     changes = [
         f"{name.replace('_', ' ')}: {_plain(getattr(before, name), zone)} → {_plain(getattr(node, name), zone)}"
         for name in _COMPARED

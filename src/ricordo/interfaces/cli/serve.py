@@ -186,7 +186,9 @@ async def token(
 
     def show(out: Console) -> None:
         out.print(Text(secret), soft_wrap=True)
-        ctx.notice("It is shown only once. Send it as `Authorization: Bearer TOKEN`.")
+        place = f"{fresh.owner} in {fresh.chat}" if fresh.chat else fresh.owner
+        ctx.notice(f"A token for the memory of {place} in {ctx.location}. It is shown only once.")
+        ctx.notice("Send it as `Authorization: Bearer TOKEN`.")
 
     return Output(data={**_public(fresh), "token": secret}, show=show)
 

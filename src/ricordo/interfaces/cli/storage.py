@@ -324,8 +324,8 @@ def _show_import(out: Console, report: ImportReport, *, own: bool, dry_run: bool
     if report.format == "jsonl" and not own:
         out.print(dim("Read as somebody else's. To move your own store, import the export into a new one with --own."))
     if report.refused_count:
-        out.print(Text(f"{plural(report.refused_count, 'entry', 'entries')} could not be imported:", style="yellow"))
+        out.print(Text(f"Not imported ({report.refused_count:,}):", style="yellow"))
         for line in report.refused:
-            out.print(Text(f"  {one_line(line, most=200)}"), soft_wrap=True)
+            out.print(Text(f"  {one_line(line.removeprefix('not imported: '), most=200)}"), soft_wrap=True)
         if report.refused_count > len(report.refused):
             out.print(dim(f"  and {report.refused_count - len(report.refused):,} more"))

@@ -39,6 +39,12 @@ def _add(records: Records, where: str, *, session: str, id: object, speaker: str
     )
 
 
+def _name_notices(records: Records, count: int, what: str) -> None:
+    """Name in the report what a chat program says itself: that is nothing to remember."""
+    if count:
+        records.refused.append(f"not imported: {plural(count, 'notice')}, {what}")
+
+
 # Telegram
 
 
@@ -70,8 +76,7 @@ def read_telegram(source: Source, destination: Destination) -> Records:
             notices += sum(each.get("type") != "message" for each in _said(chat))
             rows = ((f"{name} {session}, message {each.get('id')}", each) for each in _said(chat))
             records.read(rows, partial(_telegram_message, records, session))
-    if notices:
-        records.refused.append(f"not imported: {plural(notices, 'notice')}, such as a call or a pinned message")
+    _name_notices(records, notices, "such as a call or a pinned message")
     return records
 
 
@@ -93,9 +98,12 @@ _LINE = re.compile(
     r"(?:[\s\u202f]*([AaPp])\.?[Mm]\.?)?\]?(?:\s+-)?\s+([^:\n]{1,80}): (.*)"
 )
 _STAMP = re.compile(r"[\u200e\u200f\ufeff]*\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4},?\s+\d{1,2}[:.]\d{2}")
-_NO_TEXT = re.compile(
-    r"[<\[]?\u200e?(?:Media omitted|image omitted|video omitted|audio omitted|sticker omitted)[>\]]?\s*\Z"
+_BY_PROGRAM = re.compile(
+    r"\s*(?:[\u200e\u202a]+(?![@\u2068])|<(?=[^<>\n]*>\s*\Z)|(?=[^\n]{,20} omitted\]?\s*\Z))(.*)", re.DOTALL
 )
+"""What WhatsApp writes for a file or a notice, in the phone's language: behind a mark of direction, or in brackets."""
+_MOST_WORDS = 4
+"""A file is named in so few words ("image omitted", "Bild weggelassen"); a notice has more."""
 
 
 def is_whatsapp(source: Source) -> bool:
@@ -121,10 +129,12 @@ def read_whatsapp(source: Source, destination: Destination) -> Records:
     """Read the messages of one chat. A date is read with the day first, unless a number above 12 shows otherwise."""
     records = Records(format="whatsapp", destination=destination)
     session = re.sub(r"^(WhatsApp Chat (with|-) |_chat)|\.(txt|zip)$", "", source.path.name).strip() or "WhatsApp"
-    found = list(_whatsapp_lines(_chat_text(source)))
+    read = list(_whatsapp_lines(_chat_text(source)))
+    found = [each for each in read if each[1]]
     is_month_first = any(int(each[1]) > 12 for _, each, _ in found) and not any(
         int(each[0]) > 12 for _, each, _ in found
     )
+    notices = len(read) - len(found)
     for number, parts, text in found:
         try:
             at = _whatsapp_time(parts, is_month_first=is_month_first)
@@ -133,27 +143,31 @@ def read_whatsapp(source: Source, destination: Destination) -> Records:
             continue
         speaker = parts[7].strip("\u200e\u202a\u202c ")
         where = f"line {number}"
-        if _NO_TEXT.match(text):
+        if by_program := _BY_PROGRAM.match(text):
+            if len(by_program[1].split()) > _MOST_WORDS:
+                notices += 1
+                continue
             text = "[a file]"
         _add(records, where, session=session, id=f"{at} {speaker}", speaker=speaker, text=text, at=at)
+    _name_notices(records, notices, "of WhatsApp itself")
     return records
 
 
 def _whatsapp_lines(text: str) -> Iterator[tuple[int, tuple[str, ...], str]]:
-    """Yield (line, parts of its head, whole text) of each message."""
+    """Yield (line, parts of its head, whole text) of each message, and of each notice, whose head has no parts."""
     head: tuple[str, ...] = ()
     said: list[str] = []
     begun = 0
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
         found = _LINE.match(line)
-        if found or _STAMP.match(line):  # a notice has a date and no name
-            if head:
+        if found or _STAMP.match(line):
+            if begun:
                 yield begun, head, "\n".join(said)
             head = tuple(part or "" for part in found.groups()) if found else ()
             said, begun = [found[9]] if found else [], number
-        elif head:
+        else:
             said.append(line)
-    if head:
+    if begun:
         yield begun, head, "\n".join(said)
 
 
@@ -183,13 +197,14 @@ def is_slack(source: Source) -> bool:
 
 
 def read_slack(source: Source, destination: Destination) -> Records:
-    """Read the messages of each channel, with the names of their authors; joins and other notices are left out."""
+    """Read the messages of each channel, with the names of their authors; notices are named by their number."""
     records = Records(format="slack", destination=destination)
     people = {
         str(user.get("id")): label(object_of(user.get("profile")).get("real_name")) or label(user.get("name")) or ""
         for _, document in source.json_file(lambda name: name == "users.json")
         for user in objects_in(document)
     }
+    notices = 0
     others = [name for name in source.names if not _DAY.match(PurePosixPath(name).name)]
     for name in source.names:
         if name in others:
@@ -200,8 +215,10 @@ def read_slack(source: Source, destination: Destination) -> Records:
         except InvalidError as error:
             records.refused.append(f"{name}: {error}")
             continue
-        rows = ((f"{name}, message {number}", row) for number, row in enumerate(objects_in(document), start=1))
+        rows = [(f"{name}, message {number}", row) for number, row in enumerate(objects_in(document), start=1)]
+        notices += sum(not _is_spoken(row) for _, row in rows)
         records.read(rows, partial(_slack_message, records, channel, people))
+    _name_notices(records, notices, "such as who joined")
     known = ("users.json", "channels.json")
     records.refused += [f"not imported: {name}" for name in others if PurePosixPath(name).name not in known][:20]
     return records
@@ -210,13 +227,12 @@ def read_slack(source: Source, destination: Destination) -> Records:
 _SPOKEN = (None, "thread_broadcast", "me_message", "bot_message")
 
 
+def _is_spoken(row: Row) -> bool:
+    return row.get("type") == "message" and row.get("subtype") in _SPOKEN
+
+
 def _slack_message(records: Records, channel: str, people: dict[str, str], where: str, row: Row) -> None:
-    if row.get("type") != "message" or row.get("subtype") not in (
-        None,
-        "thread_broadcast",
-        "me_message",
-        "bot_message",
-    ):
+    if not _is_spoken(row):
         return
     user = str(row.get("user") or "")
     speaker = (
