@@ -80,7 +80,7 @@ class Memory:
         """Return the same store for another caller, whose trust is at most this one's. Closing it closes nothing."""
 
     def close(self) -> None:
-        """Write what is queued and close the store. Closing twice is fine."""
+        """Write what is queued and close the store. Closing twice is fine; any event loop may close it."""
 
     def add(
         self,

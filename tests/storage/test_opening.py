@@ -368,3 +368,9 @@ with Memory.open({str(tmp_path / "me.db")!r}, embedder=None) as memory:
         "this memory was opened before a fork (open it again in the child process)",
         "1",
     ]
+
+
+@pytest.mark.parametrize("location", [None, 5, object()])
+def test_a_location_that_is_no_path_is_refused_by_name(location):
+    with pytest.raises(InvalidError, match=r"location: an? .* is not a path"):
+        sync.Memory.open(location)

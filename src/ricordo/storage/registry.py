@@ -77,10 +77,12 @@ def open_store(
         steps=steps or migrations(),
         gate=gate,
     )
-    if not isinstance(location, str | os.PathLike):
-        kind = f"{type(location).__module__}.{type(location).__name__}"
-        raise InvalidError(f"location: {kind} is no path", hint="give the path of a file or a folder, or :memory:")
-    text = str(location)
+    try:
+        text = os.fspath(location)
+    except TypeError as error:
+        kind = type(location).__name__
+        hint = "give the path of a file or a folder, or :memory:"
+        raise InvalidError(f"location: a {kind} is not a path", hint=hint) from error
     if text == _TEMPORARY:
         return SQLiteStore.open_temporary(options)
     if "://" in text:
