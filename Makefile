@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories notes damage knowledge fuzz floods clean fuzz-http load adapters conformance page postgres postgres-broken
+.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories notes damage knowledge fuzz floods clean fuzz-http load adapters conformance page postgres postgres-broken agents
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -176,3 +176,7 @@ $(READY): pyproject.toml
 
 clean:
 	rm -rf $(VENV) build dist
+
+# Sixty questions at the beginning of sessions with coding agents: how many does the briefing or the first search answer?
+agents: $(READY)
+	@$(BIN)/python benchmarks/agents.py --out benchmarks/results/agents.json

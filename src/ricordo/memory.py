@@ -1537,14 +1537,17 @@ class Memory:
         Args:
             path: a file, or a folder for formats of several files.
             format: "jsonl" (a complete `export`), "markdown", "memories-jsonl", "memories-sqlite", "mcp", "mem0",
-                "langgraph", "chatgpt", "claude", "chat" (JSON lines of role or speaker, text, time, session) or
-                "locomo"; detected from the content if None.
-            own: the file is this owner's own complete export, unchanged since; needs the trust "user".
+                "langgraph", "chatgpt", "claude", "claude-code", "codex", "cursor", "gemini-cli", "opencode" (logs of
+                coding agents), "chat" (JSON lines of role or speaker, text, time, session) or "locomo"; detected from
+                the content if None.
+            own: the file is this owner's own, unchanged since: a complete export, or the log of a coding agent, in which
+                messages then count as said by the user and by an assistant. It needs the trust "user".
             dry_run: read and check everything, record nothing.
             progress: called with (records so far, records in total).
 
         Raises:
             InvalidError: it cannot be read, or its format is unknown.
+            DeniedError: `own` by a caller who is not trusted as the user.
         """
         from ricordo.portability.pipeline import ImportContext, import_path
 

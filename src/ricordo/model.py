@@ -96,6 +96,9 @@ SignalName = Literal[
 Json = Mapping[str, Any]
 """A JSON object of the caller, returned as it was given. Ricordo reads only the keys it documents."""
 
+AGENT = "coding_agent"
+"""The attribute of a message that was said to or by a coding agent; its value is the name of the agent."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:

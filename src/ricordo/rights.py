@@ -166,6 +166,9 @@ RIGHTS: Mapping[str, Right] = {
     "metrics": Right("admin", "web"),
     # what only the command line offers
     "quarantine": _DECIDES,
+    "install": OWNER_ALONE,
+    "uninstall": OWNER_ALONE,
+    "hook": OWNER_ALONE,
     "mcp": OWNER_ALONE,
     "serve": OWNER_ALONE,
     "page": OWNER_ALONE,

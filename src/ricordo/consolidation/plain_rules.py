@@ -16,12 +16,13 @@ from typing import Literal
 
 from ricordo.consolidation.judge import MAX_ITEMS, Proposal, ProposedEntity, ProposedFact
 from ricordo.consolidation.prompts import Page, own_words
-from ricordo.model import Category
+from ricordo.model import AGENT, Category
 from ricordo.text.change import topics
 from ricordo.text.dates.grammar import mentions_time
 from ricordo.text.entity_recognition import plainly_named
 from ricordo.text.languages import LanguageSet, cached, languages_of
 from ricordo.text.sentences import infer_category, plain_sentences
+from ricordo.text.work import Stated, stated
 from ricordo.trust import trust_of
 
 _LEAST_WORDS, _MOST_WORDS = 3, 60
@@ -65,7 +66,23 @@ def propose(page: Page) -> Proposal:
                 confidence=1.0,
             )
             facts.setdefault((node.id, said.text), fact)
+        for told in stated(node.content) if node.role == "user" and AGENT in node.attributes else ():
+            if told.kind != "cause":
+                facts.setdefault((node.id, told.text), _of_work(told, handle))
     return Proposal(facts=list(facts.values())[:MAX_ITEMS], entities=_named(page)[:MAX_ITEMS])
+
+
+def _of_work(told: Stated, handle: str) -> ProposedFact:
+    return ProposedFact(
+        text=told.text,
+        kind="fact",
+        category="task" if told.kind == "left" else "knowledge",
+        about=[],
+        slot="",
+        evidence=[handle],
+        said=True,
+        confidence=1.0,
+    )
 
 
 def _named(page: Page) -> list[ProposedEntity]:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import inspect
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,8 @@ class Caller:
         trust: How far the caller's texts are believed.
         access: The permissions it has.
         name: Its name in metrics and rate limits: that of a token.
+        shares: What it remembers belongs to its chat, except for what is about the user: how a coding agent keeps one
+            project apart from the next.
     """
 
     owner: str = "me"
@@ -44,6 +46,7 @@ class Caller:
     trust: Trust = "agent"
     access: frozenset[Access] = EVERY_ACCESS
     name: str = "process"
+    shares: bool = False
 
     @property
     def scope(self) -> Scope:
@@ -141,6 +144,8 @@ class Dispatcher:
         if "progress" in names:
             arguments["progress"] = progress
         bound = {name: _bind_origin(value, capability, caller) for name, value in arguments.items()}
+        if caller.shares and caller.chat and _is_of_the_chat(capability, bound):
+            memory = (await self.opened()).scoped(replace(caller.scope, owner=""))
         answer = await work(memory, **bound)
         if capability.method in _SHOW_HELD and (as_tool or not caller.may("review.quarantined_text")):
             answer = withhold(answer)
@@ -168,6 +173,25 @@ class Dispatcher:
             self._opening.cancel()
         with contextlib.suppress(RicordoError, asyncio.CancelledError):
             await (await self._opening).close()
+
+
+_OF_THE_USER = frozenset(("identity", "relationship", "preference"))
+
+
+def _is_of_the_chat(capability: Capability, given: Mapping[str, Any]) -> bool:
+    """Return whether something is remembered that is not about the user, by its category."""
+    if capability.method not in ("remember", "remember_many"):
+        return False
+    from ricordo.text.sentences import infer_category
+
+    facts = given.get("facts_") or [given]
+    told = [(_of(fact, "category"), _of(fact, "content")) for fact in facts]
+    texts = [(kind, each) for kind, text in told for each in ([text] if isinstance(text, str) else text or ())]
+    return not any((kind or infer_category(text)) in _OF_THE_USER for kind, text in texts)
+
+
+def _of(fact: object, name: str) -> Any:
+    return fact.get(name) if isinstance(fact, Mapping) else getattr(fact, name, None)
 
 
 def _origin(capability: Capability, caller: Caller) -> Origin:

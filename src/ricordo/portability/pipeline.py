@@ -20,7 +20,7 @@ from ricordo.encoding import entities, episodes, facts
 from ricordo.encoding.episodes import Instant
 from ricordo.encoding.validation import TextRules, short_name
 from ricordo.errors import InvalidError
-from ricordo.model import Change, Edge, Entity, ImportReport, Node, Scope
+from ricordo.model import AGENT, Change, Edge, Entity, ImportReport, Node, Scope
 from ricordo.portability.importers import complete, format_of, parse
 from ricordo.portability.records import (
     Destination,
@@ -51,7 +51,7 @@ class ImportContext:
     """What an import needs to know: the scope, the current time, and the rules for texts and times.
 
     `holds_untrusted`: quarantine everything that tools and pages say, or only what reads like an instruction.
-    `is_own`: the file is the owner's own complete export, so what it says about origins counts.
+    `is_own`: the file is the owner's own complete export or log, so what it says about origins counts.
     """
 
     scope: Scope
@@ -206,8 +206,10 @@ def _made(records: Iterable[M], node_of: Callable[[M], Node], counts: _Counts) -
 
 
 def _episode(said: ImportedMessage, context: ImportContext) -> Node:
+    is_own_log = context.is_own and AGENT in (said.message.attributes or ())
+    message = replace(said.message, origin="conversation") if is_own_log else said.message
     node = episodes.new_episode(
-        said.message, scope=context.scope, now=context.now, instant=context.instant, rules=context.rules
+        message, scope=context.scope, now=context.now, instant=context.instant, rules=context.rules
     )
     return replace(node, tags=said.tags) if said.tags else node
 

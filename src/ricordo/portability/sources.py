@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -55,6 +56,11 @@ class Source:
     @cached_property
     def is_folder(self) -> bool:
         return stat.S_ISDIR(self._status.st_mode)
+
+    @property
+    def changed_at(self) -> datetime:
+        """When the file or folder was last changed."""
+        return datetime.fromtimestamp(self._status.st_mtime, UTC)
 
     @cached_property
     def is_database(self) -> bool:

@@ -15,13 +15,14 @@ from rich.text import Text
 from ricordo import settings
 from ricordo.errors import InvalidError, RicordoError, UnavailableError
 from ricordo.interfaces import demo
-from ricordo.interfaces.cli import chat, knowledge, read, recall_tests, serve, storage, write
+from ricordo.interfaces.cli import agents, chat, knowledge, read, recall_tests, serve, storage, write
 from ricordo.interfaces.cli.options import CommandContext, Program, command, common_options, common_parameters
 from ricordo.interfaces.cli.terminal import Output, dim, notices_console, one_line, replace_unprintable, safe, table
 from ricordo.interfaces.serialize import json_text
 
 __all__ = [
     "INTERRUPTED",
+    "agents",
     "chat",
     "demo",
     "knowledge",

@@ -23,6 +23,7 @@ from rich.text import Text
 from ricordo.errors import ConflictError, InvalidError, UnavailableError
 from ricordo.interfaces.call import Caller, StoreConfig
 from ricordo.interfaces.cli.options import CommandContext, command
+from ricordo.interfaces.cli.projects import is_private, project_of
 from ricordo.interfaces.cli.terminal import Output, dim
 from ricordo.interfaces.http.tokens import Token, Tokens, checked_trust, tokens_file, write_private
 
@@ -49,6 +50,7 @@ async def mcp(
     config_file: Path | None = None,
     yes: bool = False,
     dry_run: bool = False,
+    project: bool = False,
 ) -> Output:
     if action == "install":
         return _install(ctx, _plan(ctx, client, config_file, name=name, profile=profile), yes=yes, dry_run=dry_run)
@@ -63,7 +65,10 @@ async def mcp(
             hint="to connect one: `ricordo mcp install --client claude-desktop` (or claude-code, cursor, vscode, "
             "windsurf, gemini, codex); it then starts `ricordo mcp` itself",
         )
-    await serve_stdio(_config(ctx), caller=Caller(owner=ctx.owner, chat=ctx.chat), profile=profile)
+    caller = Caller(owner=ctx.owner, chat=ctx.chat)
+    if project and not is_private(Path.cwd(), home=Path.home()):
+        caller = replace(caller, chat=project_of(Path.cwd()), shares=True)
+    await serve_stdio(_config(ctx), caller=caller, profile=profile)
     return Output(data=None, show=lambda out: None)
 
 
@@ -234,7 +239,7 @@ def _install(ctx: CommandContext, plan: Plan, *, yes: bool, dry_run: bool) -> Ou
     if plan.changes and not ctx.options.as_json:
         ctx.err.print(f"This is added to {file}; everything else in it stays:\n")
         ctx.err.print(Text(plan.ours))
-    writes = plan.changes and not dry_run and (yes or _confirm(ctx))
+    writes = plan.changes and not dry_run and (yes or confirmed(ctx))
     backup = write_plan(plan, stamp=f"{datetime.now(UTC):%Y%m%d-%H%M%S}") if writes else None
     kept = str(backup) if backup else None
     data = {"client": client.name, "file": str(file), "entry": plan.ours, "written": writes, "backup": kept}
@@ -253,7 +258,8 @@ def _install(ctx: CommandContext, plan: Plan, *, yes: bool, dry_run: bool) -> Ou
     return Output(data=data, show=show)
 
 
-def _confirm(ctx: CommandContext) -> bool:
+def confirmed(ctx: CommandContext) -> bool:
+    """Ask the person at the terminal. Raises InvalidError without one."""
     if not sys.stdin.isatty() or ctx.options.as_json:
         raise InvalidError("this needs a confirmation, and there is no terminal", hint="use --yes, or --dry-run")
     return click.confirm("Write it?", err=True)
@@ -334,7 +340,7 @@ def make_plan(client: Client, entry: Entry, *, name: str) -> Plan:
         InvalidError: The file cannot be parsed.
         ConflictError: The entry exists already, and a file of this format cannot be rewritten in place.
     """
-    before = _read(client.file)
+    before = read_text(client.file)
     if client.format == "toml":
         return _toml_plan(client, entry, before, name=name)
     given = {**({"type": "stdio"} if client.has_type else {}), **entry}
@@ -369,7 +375,8 @@ def _toml_plan(client: Client, entry: Entry, before: str | None, *, name: str) -
     return Plan(client=client, before=before, after=text + gap + ours, ours=ours)
 
 
-def _read(file: Path) -> str | None:
+def read_text(file: Path) -> str | None:
+    """Return the text of a file; None if there is none."""
     try:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -396,26 +403,36 @@ def _json(value: object) -> str:
 
 
 def write_plan(plan: Plan, *, stamp: str) -> Path | None:
-    """Write the new text, whole or not at all; return the backup of the old file, if there was one.
+    """Write the new text as `write_text` does."""
+    return write_text(plan.client.file, plan.before, plan.after, stamp=stamp)
+
+
+def write_text(file: Path, before: str | None, after: str | None, *, stamp: str) -> Path | None:
+    """Write a new text, whole or not at all, or delete the file; return the backup of the old one, if there was one.
 
     Args:
+        before: The text that was read; None if there was no file.
+        after: None deletes the file.
         stamp: A time for the name of the backup.
 
     Raises:
         ConflictError: The file has changed since it was read.
         InvalidError: It cannot be written.
     """
-    file = plan.client.file.resolve()  # keep a symbolic link
-    if _read(file) != plan.before:
+    file = file.resolve()  # keep a symbolic link
+    if read_text(file) != before:
         raise ConflictError(f"{file} has just been changed by another program", hint="try again")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         copy = None
-        if plan.before is not None:
+        if before is not None:
             copy = file.with_name(f"{file.name}.before-ricordo-{stamp}")
-            _write_like(copy, plan.before, like=file)
+            _write_like(copy, before, like=file)
+        if after is None:
+            file.unlink(missing_ok=True)
+            return copy
         fresh = file.with_name(f".{file.name}.ricordo-{os.getpid()}")
-        _write_like(fresh, plan.after, like=file)
+        _write_like(fresh, after, like=file)
         fresh.replace(file)
     except OSError as error:
         raise InvalidError(f"{file} cannot be written: {error.strerror}") from error

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ricordo.errors import InvalidError, RicordoError, StoreError
+from ricordo.interfaces.cli import agents
 from ricordo.interfaces.cli.options import CommandContext, command, exit_status, view
 from ricordo.interfaces.cli.terminal import (
     Output,
@@ -291,6 +292,9 @@ async def restore_backup(ctx: CommandContext, path: Path, replace: bool) -> Outp
 
 @command
 async def import_(ctx: CommandContext, path: Path, own: bool, dry_run: bool, format: str | None = None) -> Output:
+    if format is not None and format in agents.agents() and ctx.chat is None:
+        report = await agents.import_logs(ctx, path, format, own=own, dry_run=dry_run)
+        return Output(data=report, show=lambda out: _show_import(out, report, dry_run=dry_run))
     try:
         async with ctx.open(create=not dry_run) as memory:
             with progress_bar(ctx.err, "Reading") as progress:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ricordo.errors import InvalidError
 from ricordo.portability import IMPORTED, markdown
-from ricordo.portability.importers import chats, complete, conversations, libraries, memories
+from ricordo.portability.importers import agents, chats, complete, conversations, libraries, memories
 from ricordo.portability.records import Destination, Records
 from ricordo.portability.sources import Source
 
@@ -35,6 +35,7 @@ FORMATS = tuple(
         (libraries.LANGGRAPH, "a LangGraph store", libraries.is_langgraph, libraries.read_langgraph),
         (libraries.ZEP, "Zep's facts and messages", libraries.is_zep, libraries.read_zep),
         (libraries.LETTA, "a Letta agent file", libraries.is_letta, libraries.read_letta),
+        *((name, f"a session log of {name}", *agents.READERS[name]) for name in agents.CLIENTS),
         ("telegram", "Telegram's export", chats.is_telegram, chats.read_telegram),
         ("slack", "Slack's export", chats.is_slack, chats.read_slack),
         ("whatsapp", "an exported WhatsApp chat", chats.is_whatsapp_archive, chats.read_whatsapp),

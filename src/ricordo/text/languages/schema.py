@@ -412,7 +412,8 @@ class Work:
     """How people who work on something together state what holds.
 
     `decided` and `rules` are words by which such facts are looked up. The patterns find the statements in what is said
-    to a coding agent: decisions, rules and what is left to do; `cause` finds why something failed in its answers.
+    to a coding agent: decisions, rules and what is left to do; `cause` finds why something failed in its answers. What
+    is `unsure` states nothing, unless a word of `contrast` follows.
     """
 
     parts: Mapping[str, str] = field(default_factory=dict)
@@ -422,6 +423,8 @@ class Work:
     rule: Patterns = ()
     left: Patterns = ()
     cause: Patterns = ()
+    unsure: Patterns = ()
+    contrast: Words = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,381 @@
+"""Coding agents: their files are changed and restored, their hooks answered, their logs taken in once."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import time
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.agent_logs import Session, repository, sessions, write_log
+from benchmarks.agents import measure
+from tests.interfaces.conftest import Cli, clean_environment
+
+from ricordo import DeniedError, InvalidError, Memory, Scope
+from ricordo.interfaces.call import Caller, Dispatcher
+from ricordo.interfaces.catalog import tools
+from ricordo.interfaces.cli.agents import agents, path_of
+from ricordo.interfaces.cli.json_text import JsonText
+from ricordo.interfaces.cli.projects import is_private, project_of
+from ricordo.text.work import stated
+
+AGENTS = tuple(agents())
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+def _hook(cli: Cli, monkeypatch: pytest.MonkeyPatch, agent: str, event: str, **given: Any) -> Any:
+    """Run a hook in this process and return what it printed."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(given)))
+    done = cli("hook", agent, event)
+    assert (done.status, done.err) == (0, "")
+    return done.out if agent == "opencode" else json.loads(done.out or "{}")
+
+
+def _text(answer: Any) -> str:
+    if isinstance(answer, str):
+        return answer
+    told = answer.get("hookSpecificOutput") or {}
+    return str(answer.get("additional_context") or told.get("additionalContext") or "")
+
+
+def _session_of(agent: str) -> Session:
+    """Return the session in which sessions were decided to be in Postgres, as one of a client."""
+    return replace(next(each for each in sessions() if "JWTs" in str(each.steps)), client=agent)
+
+
+# the logs
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("first", ["hook", "import"])
+def test_a_session_goes_in_once_by_hook_and_by_import_and_the_next_briefing_holds_its_decision(
+    cli: Cli, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str, first: str
+) -> None:
+    session = _session_of(agent)
+    root = repository(tmp_path, session)
+    log = write_log(session, home, root)
+    given = {"session_id": session.id, "cwd": str(root), "transcript_path": str(log)}
+
+    def take_in(way: str) -> None:
+        if way == "hook":
+            _hook(cli, monkeypatch, agent, "take-in", **given)
+        else:
+            done = cli("import", "--format", agent, str(log))
+            assert done.status == 0, done.err
+
+    counts = []
+    for way in (first, first, "import" if first == "hook" else "hook"):
+        take_in(way)
+        counts.append(cli("--chat", "github.com/ann/kiln", "--json", "stats").json["nodes"])
+    assert counts[0] == counts[1] == counts[2] and counts[0]["episodic"] == 6
+    briefing = _text(_hook(cli, monkeypatch, agent, "session-start", session_id="next", cwd=str(root)))
+    assert "server-side sessions in Postgres instead" in briefing
+    assert "never" in briefing.lower() or "cookie" in briefing
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert "Postgres" not in _text(_hook(cli, monkeypatch, agent, "session-start", cwd=str(elsewhere)))
+
+
+def test_the_folder_of_a_client_is_imported_by_project_and_private_ones_are_left_out(
+    cli: Cli, home: Path, tmp_path: Path
+) -> None:
+    told = [replace(each, client="claude-code") for each in sessions()]
+    chosen = [next(each for each in told if each.project == name) for name in ("kiln", "atlas", "brief")]
+    roots = {each.project: repository(tmp_path / "code", each) for each in chosen}
+    for each in chosen:
+        write_log(each, home, roots[each.project])
+    (roots["brief"] / ".ricordoignore").write_text("", encoding="utf-8")
+    done = cli("--json", "import", "--format", "claude-code", str(home / ".claude/projects"))
+    assert done.json["sessions"] == 2 and any(".ricordoignore" in each for each in done.json["refused"])
+    assert any("of other kinds" in each for each in done.json["refused"])
+    for project, chat, word in (
+        ("kiln", "github.com/ann/kiln", "sqlc"),
+        ("atlas", "gitlab.example.org/maps/atlas", "uv"),
+    ):
+        texts = str(cli("--chat", chat, "--json", "list", "--limit", "500").json)
+        assert word in texts and ("sqlc" in texts) == (project == "kiln")
+    assert cli("--chat", "github.com/kontor/brief", "--json", "stats").json["nodes"].get("episodic", 0) == 0
+    assert cli("--json", "stats").json["nodes"].get("episodic", 0) == 0
+
+
+def test_commands_that_worked_and_failed_and_their_causes_are_known(
+    cli: Cli, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = next(each for each in sessions() if "inherited this Python" in str(each.steps))
+    root = repository(tmp_path, session)
+    log = write_log(session, home, root)
+    cli("import", "--format", session.client, str(log))
+    texts = str(cli("--chat", project_of(root), "--json", "list", "--tag", "command").json)
+    assert "`pytest` fails; `uv run pytest` works instead" in texts and "`uv run pytest` works" in texts
+    causes = str(cli("--chat", project_of(root), "--json", "list", "--tag", "cause").json)
+    assert "GDAL is only installed in the uv environment" in causes
+
+
+def test_secrets_and_the_clients_own_insertions_are_not_kept(
+    cli: Cli, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = _session_of("claude-code")
+    key = "sk-ant-api03-" + "Zq9" * 31 + "AA"
+    session.steps.append(("user", f"Use the key {key} for the demo", True))
+    root = repository(tmp_path, session)
+    cli("import", "--format", "claude-code", str(write_log(session, home, root)))
+    texts = cli("--chat", project_of(root), "--json", "list", "--limit", "500").out
+    assert key not in texts and "for the demo" in texts
+    assert "Stay brief" not in texts and "Caveat" not in texts and "Let me think" not in texts
+
+
+async def test_only_a_record_of_the_users_own_program_counts_as_said_by_the_user(tmp_path: Path) -> None:
+    session = _session_of("codex")
+    log = write_log(session, tmp_path / "home", repository(tmp_path, session))
+    for own, tiers in ((True, {"user", "agent"}), (False, {"import"})):
+        async with Memory.open(":memory:", embedder=None) as memory:
+            await memory.import_(log, format="codex", own=own)
+            hits = (await memory.search("cookie", type="episodic", limit=50)).hits
+            assert {hit.trust for hit in hits} == tiers
+            with pytest.raises(DeniedError):
+                await memory.scoped(Scope(trust="agent")).import_(log, format="codex", own=True)
+
+
+async def test_a_share_of_the_questions_at_a_sessions_start_is_answered(tmp_path: Path) -> None:
+    """All sixty: python benchmarks/agents.py; benchmarks/results/agents.json."""
+    result = await measure(tmp_path, embedder=None, projects=2)
+    assert result["questions"] >= 40 and result["answered"] >= 0.9 * result["questions"], result["missed"]
+    assert result["leaks"] == []
+
+
+# hooks
+
+
+@pytest.mark.parametrize(
+    ("event", "stdin"),
+    [
+        ("session-start", b""),
+        ("session-start", b"no json"),
+        ("session-end", b"[]"),
+        ("compaction", b'{"cwd": 5, "transcript_path": "/nowhere"}'),
+        ("take-in", b'{"cwd": 5, "transcript_path": "/nowhere"}'),
+        ("take-in", b"\xff\xfe"),
+    ],
+)
+def test_a_hook_never_fails_the_client(cli: Cli, event: str, stdin: bytes) -> None:
+    done = cli.process("hook", "claude-code", event, stdin=stdin, embedder=None)
+    assert done.status == 0 and "Traceback" not in done.err
+    assert not done.out.strip() or json.loads(done.out) == {}
+
+
+def test_the_end_of_a_session_does_not_wait_for_its_log(cli: Cli, home: Path, tmp_path: Path) -> None:
+    session = _session_of("claude-code")
+    root = repository(tmp_path, session)
+    log = write_log(session, home, root)
+    given = json.dumps({"session_id": session.id, "cwd": str(root), "transcript_path": str(log)}).encode()
+    done = cli.process("hook", "claude-code", "session-end", stdin=given, HOME=str(home), embedder=None)
+    assert done.status == 0 and json.loads(done.out) == {}
+    for _ in range(300):
+        found = cli.process("--chat", project_of(root), "--json", "stats", HOME=str(home), embedder=None)
+        if found.status == 0 and found.json["nodes"].get("semantic"):
+            break
+        time.sleep(0.2)
+    assert found.json["nodes"]["episodic"] == 6
+
+
+# the files of clients
+
+_BEFORE = {
+    "claude-code": '{\n    "theme": "dark",\n    "hooks": {"Stop": [{"hooks": [{"type": "command"}]}]}\n}\n',
+    "codex": '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}',
+    "cursor": '{\n  "version": 1,\n  "hooks": {\n    "stop": [{"command": "./audit.sh"}]\n  }\n}\n',
+    "gemini-cli": '{\n\t"ui": {"theme": "x"}, // mine\n\t"mcpServers": {"other": {"command": "o"}},\n}\n',
+    "opencode": '{\n  "$schema": "https://opencode.ai/config.json",\n  "mcp": {}\n}\n',
+}
+_MCP_BEFORE = {
+    "claude-code": '{"mcpServers": {"other": {"type": "stdio", "command": "o", "args": []}}, "numStartups": 7}',
+    "codex": 'model = "gpt-5"  # mine\n\n[mcp_servers.other]\ncommand = "o"\n\n[profiles.x]\nmodel = "o3"\n',
+    "cursor": '{"mcpServers": {}}\n',
+}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("with_files", [True, False])
+def test_uninstalling_restores_what_was_there_before(cli: Cli, agent: str, with_files: bool) -> None:
+    kinds: dict[Path, str | None] = {path_of(agent, "mcp"): _MCP_BEFORE.get(agent, _BEFORE[agent])}
+    if agents()[agent]["shape"] != "plugin":
+        kinds[path_of(agent, "hooks")] = _BEFORE[agent]
+    for file, text in kinds.items():
+        if with_files:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text or "", encoding="utf-8")
+    preview = cli("install", agent, "--dry-run")
+    assert preview.status == 0 and "+" in preview.err and "ricordo" in preview.err
+    assert all(file.exists() == with_files for file in kinds)
+    assert cli("install", agent, "--yes", "--owner", "ann").status == 0
+    assert "already connected" in cli("install", agent, "--yes", "--owner", "ann").out
+    mcp = path_of(agent, "mcp").read_text(encoding="utf-8")
+    assert "--project" in mcp and str(cli.store) in mcp
+    if with_files:
+        for file, text in kinds.items():
+            assert [each.read_text(encoding="utf-8") for each in file.parent.glob(f"{file.name}.before-ricordo-*")][
+                :1
+            ] == [text]
+    rows = {row["client"]: row for row in cli("--json", "install").json}
+    assert rows[agent]["server"] and rows[agent]["hooks"]
+    assert cli("uninstall", agent, "--yes").status == 0
+    for file, text in kinds.items():
+        if with_files and text != '{"mcpServers": {}}\n':
+            left = file.read_text(encoding="utf-8") if file.exists() else None
+            assert left == text or JsonText(left or "", name="x").value() == {
+                "$schema": "https://opencode.ai/config.json"
+            }
+        elif not with_files:
+            assert not file.exists()
+    rows = {row["client"]: row for row in cli("--json", "install").json}
+    assert not rows[agent]["server"] and not rows[agent]["hooks"]
+
+
+@pytest.mark.parametrize("agent", [each for each in AGENTS if agents()[each]["shape"] != "plugin"])
+def test_the_hooks_are_written_as_the_client_documents_them_and_run(cli: Cli, home: Path, agent: str) -> None:
+    assert cli("install", agent, "--yes").status == 0
+    hooks = json.loads(path_of(agent, "hooks").read_text(encoding="utf-8"))["hooks"]
+    wanted = {name for names in agents()[agent]["events"].values() for name in names}
+    assert set(hooks) == wanted
+    lines = [(entry.get("command") or entry["hooks"][0]["command"]) for (entry,) in hooks.values()]
+    assert all(f"hook {agent} " in line and str(cli.store) in line for line in lines)
+    if agent == AGENTS[0]:
+        environment = {**clean_environment(), "HOME": str(home)}
+        done = subprocess.run(lines[0], shell=True, input=b"{}", capture_output=True, env=environment, check=False)
+        assert done.returncode == 0 and json.loads(done.stdout) == {}
+    text = path_of(agent, "mcp").read_text(encoding="utf-8")
+    whole = tomllib.loads(text) if agent == "codex" else json.loads(text)
+    assert whole[agents()[agent]["member"]]["ricordo"]["args"][-1] == "--project"
+
+
+def test_a_file_that_is_no_json_is_left_alone(cli: Cli) -> None:
+    file = path_of("cursor", "hooks")
+    file.parent.mkdir(parents=True)
+    file.write_text("{ not json", encoding="utf-8")
+    done = cli("install", "cursor", "--yes")
+    assert done.status == 2 and "repair it by hand" in done.err
+    assert file.read_text(encoding="utf-8") == "{ not json" and not path_of("cursor", "mcp").exists()
+
+
+@pytest.mark.parametrize("text", ["[]", "5", '{"a": 1,, }', '{"a" 1}'])
+def test_text_that_is_no_object_is_refused(text: str) -> None:
+    with pytest.raises(InvalidError):
+        JsonText(text, name="settings.json")
+
+
+# projects
+
+
+@pytest.mark.parametrize(
+    ("remote", "name"),
+    [
+        ("git@github.com:ann/shop.git", "github.com/ann/shop"),
+        ("https://ann:token@GitHub.com/ann/shop.git", "github.com/ann/shop"),
+        ("ssh://git@host.org:2222/team/x.git/", "host.org/team/x"),
+        ("/srv/git/x.git", None),
+        ("", None),
+    ],
+)
+def test_a_project_is_named_by_its_remote_or_its_root(tmp_path: Path, remote: str, name: str | None) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/config").write_text(
+        f'[core]\n\tbare = false\n[remote "origin"]\n\turl = {remote}\n', encoding="utf-8"
+    )
+    (tmp_path / "a/b").mkdir(parents=True)
+    assert project_of(tmp_path / "a/b") == (name or str(tmp_path.resolve()))
+
+
+def test_a_worktree_belongs_to_the_project_of_its_repository(tmp_path: Path) -> None:
+    real = tmp_path / "repo/.git"
+    (real / "worktrees/w").mkdir(parents=True)
+    (real / "config").write_text('[remote "origin"]\n\turl = git@h.org:a/b\n', encoding="utf-8")
+    (real / "worktrees/w/commondir").write_text("../..\n", encoding="utf-8")
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w/.git").write_text(f"gitdir: {real / 'worktrees/w'}\n", encoding="utf-8")
+    assert project_of(tmp_path / "w") == "h.org/a/b"
+
+
+@pytest.mark.parametrize(
+    ("patterns", "where", "private"),
+    [
+        ("", "shop", True),
+        ("# only this\nsecret\n", "shop/secret/deep", True),
+        ("# only this\nsecret\n", "shop/open", False),
+        ("clients/*\n!clients/open\n", "shop/clients/acme", True),
+        ("clients/*\n!clients/open\n", "shop/clients/open", False),
+    ],
+)
+def test_an_ignore_file_keeps_folders_private(tmp_path: Path, patterns: str, where: str, private: bool) -> None:
+    (tmp_path / where).mkdir(parents=True)
+    (tmp_path / "shop/.ricordoignore").write_text(patterns, encoding="utf-8")
+    assert is_private(tmp_path / where, home=tmp_path / "home") == private
+
+
+async def test_what_an_agent_remembers_in_a_project_stays_there_except_for_what_is_about_the_user() -> None:
+    opened = Memory.open(":memory:", embedder=None)
+    memory = await opened
+    dispatcher = Dispatcher(_given(memory))
+    remember = next(each for each in tools("core") if each.tool == "remember_fact")
+    caller = Caller(owner="me", chat="h.org/a", shares=True)
+    for content in ("The queue runs on port 5672", "I prefer short commit messages"):
+        await dispatcher.call(remember, {"content": content}, caller=caller, as_tool=True)
+    here = str(await memory.scoped(Scope(chat="h.org/a")).brief()) + str(
+        (await memory.scoped(Scope(chat="h.org/a")).list()).nodes
+    )
+    there = str((await memory.scoped(Scope(chat="h.org/b")).list()).nodes)
+    assert "5672" in here and "short commit" in here
+    assert "5672" not in there and "short commit" in there
+    await memory.close()
+
+
+async def _given(memory: Memory) -> Memory:
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("Let's go with SQLite instead of Postgres.", "decision"),
+        ("We've settled on trunk-based development.", "decision"),
+        ("All endpoints must return JSON.", "rule"),
+        ("Never push to main directly.", "rule"),
+        ("The retry logic is still missing.", "left"),
+        ("Wir nehmen ab jetzt Poetry statt pip.", "decision"),
+        ("Alle Beträge müssen in Cent gespeichert werden.", "rule"),
+        ("Мы решили перейти на Kotlin.", "decision"),
+        ("Все даты должны быть в UTC.", "rule"),
+        ("Nous avons décidé de passer à PostgreSQL.", "decision"),
+        ("Toutes les dates doivent être en UTC.", "rule"),
+        ("Hemos decidido usar Redis para las sesiones.", "decision"),
+        ("Todas las fechas deben estar en UTC.", "rule"),
+        ("Should we use SQLite?", None),
+        ("Maybe we could use SQLite.", None),
+        ("Can you look at the failing test", None),
+        ("Thanks, that looks great.", None),
+        ("Fix the typo in the header.", None),
+        ("```\nWe always use tabs\n```", None),
+    ],
+)
+def test_what_is_stated_at_work(said: str, kind: str | None) -> None:
+    assert [found.kind for found in stated(said)] == ([kind] if kind else [])
+
+
+def test_a_session_id_is_no_path(cli: Cli, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "secret.json").write_text("{}", encoding="utf-8")
+    for session in ("../../secret", "*", ""):  # each is refused before a file is looked for
+        _hook(cli, monkeypatch, "codex", "take-in", session_id=session, cwd=str(tmp_path))
+    assert not cli.store.exists()
