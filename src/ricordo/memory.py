@@ -1540,7 +1540,7 @@ class Memory:
                 "langgraph", "chatgpt", "claude", "claude-code", "codex", "cursor", "gemini-cli", "opencode" (logs of
                 coding agents), "chat" (JSON lines of role or speaker, text, time, session) or "locomo"; detected from
                 the content if None.
-            own: the file is this owner's own, unchanged since: a complete export, or the log of a coding agent, in which
+            own: the file is this owner's own, unchanged since: a complete export, or the log of a coding agent, whose
                 messages then count as said by the user and by an assistant. It needs the trust "user".
             dry_run: read and check everything, record nothing.
             progress: called with (records so far, records in total).

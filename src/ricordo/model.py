@@ -1185,7 +1185,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What a search or a context gave to whom, and why.
+    """What a search or a context gave, to which caller, and why.
 
     Attributes:
         verb: "search", "query", "context" or "ask".

@@ -294,7 +294,7 @@ async def restore_backup(ctx: CommandContext, path: Path, replace: bool) -> Outp
 async def import_(ctx: CommandContext, path: Path, own: bool, dry_run: bool, format: str | None = None) -> Output:
     if format is not None and format in agents.agents() and ctx.chat is None:
         report = await agents.import_logs(ctx, path, format, own=own, dry_run=dry_run)
-        return Output(data=report, show=lambda out: _show_import(out, report, dry_run=dry_run))
+        return Output(data=report, show=lambda out: _show_import(out, report, own=own, dry_run=dry_run))
     try:
         async with ctx.open(create=not dry_run) as memory:
             with progress_bar(ctx.err, "Reading") as progress:
