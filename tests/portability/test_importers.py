@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import InvalidError, Memory, Node
+from ricordo.portability.importers.agents import CLIENTS
 from tests.portability.conftest import FILES, opened, told
 
 Sample = Callable[[str], Path]
@@ -34,7 +35,7 @@ ALL = [
 ]
 
 
-TESTED_ELSEWHERE = {"zep", "letta", "telegram", "whatsapp", "slack"}
+TESTED_ELSEWHERE = {*CLIENTS, "zep", "letta", "telegram", "whatsapp", "slack"}
 
 
 async def by_content(memory: Memory, *, archived: bool = False) -> dict[str, Node]:
