@@ -163,6 +163,7 @@ floods: $(READY)
 leaks: $(READY)
 	@$(BIN)/python -m tests.leaks.many --calls 10000 --out benchmarks/results/leaks.json
 	@$(BIN)/python -m tests.leaks.doors --calls 10000 --out benchmarks/results/leaks_doors.json
+	@$(BIN)/python -m tests.leaks.staged --calls 5000 --out benchmarks/results/leaks_staged.json
 
 $(READY): pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is required. Set PYTHON=/path/to/python3.11." >&2; exit 1; }

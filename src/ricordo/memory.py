@@ -10,10 +10,10 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from ricordo.clock import SystemClock, from_ms, new_id
-from ricordo.consolidation import evolution, resolve, reviews
+from ricordo.consolidation import evolution, proposals, resolve, reviews
 from ricordo.encoding import entities, entity_merge, episodes, facts
 from ricordo.encoding.validation import TextRules, check_choice, checked_attributes, checked_tags, storable, stored_id
 from ricordo.engine import Engine, StoreView
@@ -81,6 +81,8 @@ if TYPE_CHECKING:
     from ricordo.portability.notes import Notes
 
 T = TypeVar("T")
+
+_MOST_HELD = 100_000
 
 
 @governed(lambda memory: memory._holder)
@@ -424,8 +426,7 @@ class Memory:
         ]
         claimed = frozenset(fact.id for fact in facts_ if fact.id is not None)
         secret = tuple(node.id for node, fact in zip(nodes, facts_, strict=True) if fact.keep_secrets)
-        waits = engine.settings.untrusted_knowledge == "hold"
-        held = {node.id: why for node in nodes if (why := reviews.reasons_to_hold(node, holds_untrusted=waits))}
+        held = {node.id: why for node in nodes if (why := self._held_for(node))}
         nodes = [reviews.quarantined(node, at=from_ms(now)) if node.id in held else node for node in nodes]
 
         def decide(tx: Snapshot) -> tuple[Change, list[Node]]:
@@ -454,27 +455,33 @@ class Memory:
             ConflictError: it is closed; if a newer version replaced it, the hint names that one.
             DeniedError: the correction comes from a tool or a page, or reads like an instruction and is not the user's.
         """
-        text, at = self._text(content), self._at
+        text = self._text(content)
         check_choice(origin, facts.ORIGINS, name="origin")
         said = capped(origin, "user", caller=self._scope.trust)
         reviews.check_words(text, tier=trust_of(said, "user"))
-        fresh = new_id(self._opened.now())
+        if self._scope.proposes:
+            return await self._propose("correct", id, text=text, origin=said, content=text, evidence=list(evidence))
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
-            old = self._living(tx, id)
-            shown = [evolution.evidence_for(old, tx.nodes.known(self._scope, each)).id for each in evidence]
-            return evolution.correct(
-                old,
-                text,
-                subjects=tx.nodes.subjects(old.key),
-                at=at,
-                new_id=fresh,
-                origin=said,
-                evidence=shown,
-                zone=self._opened.zone,
-            )
+            return self._corrected(tx, self._living(tx, id), text, origin=said, evidence=evidence)
 
         return await self._noted("correct", decide)
+
+    def _corrected(
+        self, tx: Snapshot, old: Node, text: str, *, origin: Origin, evidence: Sequence[str], at: datetime | None = None
+    ) -> tuple[Change, Node]:
+        shown = [evolution.evidence_for(old, tx.nodes.known(self._scope, each)).id for each in evidence]
+        now = self._opened.now()
+        return evolution.correct(
+            old,
+            text,
+            subjects=tx.nodes.subjects(old.key),
+            at=at or from_ms(now),
+            new_id=new_id(now),
+            origin=origin,
+            evidence=shown,
+            zone=self._opened.zone,
+        )
 
     async def update(
         self,
@@ -499,20 +506,22 @@ class Memory:
         reviews.check_words(text, tags, attributes, tier=self._scope.trust)
         labels = None if tags is None else checked_tags(tags, rules=self._opened.rules)
         values = None if attributes is None else checked_attributes(attributes, rules=self._opened.rules)
-        engine, at = self._opened, from_ms(self._opened.now())
+        engine = self._opened
         until = evolution.UNCHANGED if expires is None else evolution.Expiry(engine.expiry(expires))
+        if self._scope.proposes:
+            given: dict[str, object] = {
+                "content": text,
+                "tags": None if labels is None else list(labels),
+                "attributes": values,
+            }
+            if until is not evolution.UNCHANGED:
+                given["expires"] = None if until.at is None else until.at.isoformat()
+            said = capped("user", "user", caller=self._scope.trust)
+            return await self._propose("update", id, text=text or "", origin=said, **given)
+        change = partial(evolution.update, content=text, tags=labels, attributes=values, expiry=until, zone=engine.zone)
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
-            return evolution.update(
-                self._living(tx, id),
-                content=text,
-                tags=labels,
-                attributes=values,
-                expiry=until,
-                caller=self._scope.trust,
-                at=at,
-                zone=engine.zone,
-            )
+            return change(self._living(tx, id), caller=self._scope.trust, at=self._at)
 
         return await self._noted("update", decide)
 
@@ -563,11 +572,13 @@ class Memory:
 
         def ask_store(tx: Snapshot) -> Sequence[Review]:
             stuck = reviews.failed_conversations(tx, self._scope) if kind in (None, "session") else []
-            return [*stuck, *tx.reviews.listed(self._scope, most=most, kind=kind)][:most]
+            found = tx.reviews.listed(self._scope, most=most, kind=kind)
+            shown = (proposals.as_shown(tx, self._scope, each, self._carry_out) for each in found)
+            return [*stuck, *shown][:most]
 
         return await self._read(ask_store)
 
-    async def resolve(self, item: Review | str, *, decision: Decision) -> Review:
+    async def resolve(self, item: Review | str, *, decision: Decision, content: str | None = None) -> Review:
         """Decide on an item of `review`.
 
         Args:
@@ -575,7 +586,9 @@ class Memory:
             decision: for two facts, "replace" closes the older one, "keep old" the newer one, and "keep both" leaves
                 both live, each ranked by itself. What a rule had closed is reopened unless it is to be replaced. For a
                 quarantined memory, "approve" admits it to answers with the trust it has, and "refuse" keeps it out, now
-                and when it is said again. For a conversation, "approve" tries it again in the next run.
+                and when it is said again; a proposed change is carried out, or not. For a conversation, "approve" tries
+                it again in the next run.
+            content: your words in place of those that are approved.
 
         Raises:
             InvalidError: there is no such decision, or it does not apply to this item.
@@ -585,23 +598,74 @@ class Memory:
         """
         chosen, now = reviews.checked_decision(decision), self._opened.now()
         wanted = item.id if isinstance(item, Review) else item
+        words = None if content is None else self._text(content)
 
         def decide(tx: Snapshot) -> tuple[Change, Review]:
             if isinstance(wanted, str) and wanted.startswith(reviews.SESSION):
                 return reviews.try_again(tx, self._scope, wanted, chosen)
             review = reviews.find_review(tx, self._scope, wanted)
             if review.kind != "quarantine":
+                if words is not None:
+                    raise InvalidError("content: only what is held back can be edited", hint="leave it out")
                 return reviews.resolve(review, chosen, at=from_ms(now))
-            return reviews.decide(
-                tx,
-                review,
-                chosen,
-                caller=self._scope.trust,
-                now=now,
-                learn=lambda tx, node: facts.subjects_change(tx, node, now=now),
-            )
+            change, (decided,) = self._decided(tx, [review], chosen, content=words)
+            return change, decided
 
         return await self._noted("resolve", decide)
+
+    async def resolve_many(
+        self, items: Sequence[Review | str] | None = None, *, decision: Decision, trust: Trust | None = None
+    ) -> Sequence[Review]:
+        """Approve or refuse much of what is held back, as one commit: all of it, or nothing.
+
+        Args:
+            items: reviews, or their ids; None for all that is held, without proposals whose memory is gone and without
+                the later ones of several that concern the same memory.
+            decision: "approve" or "refuse".
+            trust: only what has this trust: what the user said, for example, and not what a tool said.
+
+        Raises:
+            InvalidError: there is no such decision or trust, a review compares two facts, or two of several proposals
+                concern the same memory.
+            NotFoundError: there is no review of an id.
+            ConflictError: one is decided already, or the memory that it would change is gone.
+            DeniedError: only a caller trusted as the user may decide on quarantined memories.
+        """
+        chosen = reviews.checked_decision(decision)
+        if trust is not None:
+            check_choice(trust, get_args(Trust), name="trust")
+        ids = None if items is None else [each.id if isinstance(each, Review) else each for each in items]
+
+        def decide(tx: Snapshot) -> tuple[Change, Sequence[Review]]:
+            if ids is None:
+                held = reversed(tx.reviews.listed(self._scope, most=_MOST_HELD, kind="quarantine"))
+                found = proposals.possible(tx, held, self._carry_out) if chosen == "approve" else list(held)
+            else:
+                found = [reviews.find_review(tx, self._scope, each) for each in dict.fromkeys(ids)]
+            if pairs := [each.id for each in found if each.kind != "quarantine"]:
+                raise InvalidError(f"items: {pairs[0]} is not held back", hint="decide on it with `resolve`")
+            return self._decided(
+                tx, [each for each in found if trust in (None, trust_of(each.newer.origin, each.newer.role))], chosen
+            )
+
+        decided = await self._write("resolve", decide)
+        self._opened.backlog.note(len(decided))
+        return decided
+
+    def _decided(
+        self, tx: Snapshot, asked: Sequence[Review], decision: Decision, *, content: str | None = None
+    ) -> tuple[Change, list[Review]]:
+        now = self._opened.now()
+        return reviews.decide(
+            tx,
+            asked,
+            decision,
+            caller=self._scope.trust,
+            now=now,
+            learn=partial(facts.subjects_change, now=now),
+            carry_out=self._carry_out,
+            content=content,
+        )
 
     async def forget(self, id: str, reason: str | None = None) -> None:
         """Remove a memory from every answer, with the sentences it came from and what was concluded from it; it is not
@@ -610,13 +674,20 @@ class Memory:
         Raises:
             NotFoundError: there is no memory of that id.
         """
-        at = self._at
+        if self._scope.proposes:
+            self._reason("forget", reason)
+            said = capped("user", "user", caller=self._scope.trust)
+            await self._propose("forget", id, text=reason or "", origin=said)
+            return
 
         def decide(tx: Snapshot) -> tuple[Change, None]:
-            node = tx.nodes.known(self._scope, id)
-            return forget.with_conclusions(tx, self._scope, node, forget.forget(node, at=at), at=at), None
+            return self._forgotten(tx, tx.nodes.known(self._scope, id)), None
 
         await self._write("forget", decide, said=reason)
+
+    def _forgotten(self, tx: Snapshot, node: Node) -> Change:
+        at = self._at
+        return forget.with_conclusions(tx, self._scope, node, forget.forget(node, at=at), at=at)
 
     async def restore(self, id: str) -> Node:
         """Bring back what was forgotten or archived. The age of what upkeep closed counts from now, and a past expiry
@@ -1606,7 +1677,7 @@ class Memory:
 
     @property
     def _holder(self) -> Holder:
-        return Holder(self._scope.trust, self._owns_engine)
+        return Holder(self._scope.trust, self._owns_engine, proposes=self._scope.proposes)
 
     @property
     def _at(self) -> datetime:
@@ -1636,6 +1707,50 @@ class Memory:
 
     def _living(self, tx: Snapshot, id: str) -> Node:
         return evolution.require_live(tx, self._scope, tx.nodes.known(self._scope, id))
+
+    def _held_for(self, node: Node) -> tuple[str, ...]:
+        """Return why a new fact waits for the user's decision; () if it need not."""
+        holds_untrusted = self._opened.settings.untrusted_knowledge == "hold"
+        why = reviews.reasons_to_hold(node, holds_untrusted=holds_untrusted)
+        return (proposals.PROPOSED, *why) if self._scope.proposes else why
+
+    async def _propose(
+        self, method: proposals.Method, id: str, *, text: str, origin: Origin, **arguments: object
+    ) -> Node:
+        """Store a change that waits for the user's decision. Raises what the method would raise now."""
+
+        def decide(tx: Snapshot) -> tuple[Change, Node]:
+            target = self._living(tx, id)
+            now = self._opened.now()
+            change, held = proposals.proposed(target, method, arguments, text=text, origin=origin, now=now)
+            asked = proposals.proposal_in(change.reviews[0])
+            assert asked is not None
+            self._carry_out(tx, asked, held)
+            return change, held
+
+        return await self._write("propose", decide)
+
+    def _carry_out(self, tx: Snapshot, proposal: proposals.Proposal, held: Node) -> tuple[Change, Node]:
+        """Return what a proposal changes; see `proposals.CarryOut`."""
+        target, given = self._living(tx, proposal.id), proposal.arguments
+        if proposal.method == "forget":
+            return self._forgotten(tx, target), target
+        if proposal.method == "correct":
+            said: dict[str, Any] = {"origin": held.origin, "evidence": given["evidence"], "at": held.event_time}
+            return self._corrected(tx, target, given["content"], **said)
+        until = evolution.UNCHANGED
+        if "expires" in given:
+            until = evolution.Expiry(proposals.instant_in(proposal, "expires"))
+        return evolution.update(
+            target,
+            content=given["content"],
+            tags=None if given["tags"] is None else tuple(given["tags"]),
+            attributes=given["attributes"],
+            expiry=until,
+            caller=trust_of(held.origin, None),
+            at=held.event_time,
+            zone=self._opened.zone,
+        )
 
     async def _noted(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]], *, said: str | None = None) -> T:
         """Write what may need a new vector."""

@@ -105,12 +105,14 @@ class Scope:
     """A caller: a person's own memory (`owner`), together with the group memory of the present `chat`.
 
     `trust` limits how much this caller's words are believed, whatever origin they claim. An interface that a language
-    model speaks through binds "agent".
+    model speaks through binds "agent". A caller that only `proposes` changes nothing by itself: what it remembers,
+    corrects, updates or forgets waits in `review`, in nobody's answers, until the user decides.
     """
 
     owner: str = "me"
     chat: str | None = None
     trust: Trust = "user"
+    proposes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -581,6 +583,10 @@ class Change:
     @property
     def is_empty(self) -> bool:
         return not any(getattr(self, each.name) for each in fields(self))
+
+    def joined(self, other: Change) -> Change:
+        """Return both changes as one, this one's rows first."""
+        return Change(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

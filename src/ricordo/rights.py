@@ -17,7 +17,7 @@ from ricordo.errors import DeniedError
 from ricordo.model import Scope, Trust
 from ricordo.trust import lower
 
-Access = Literal["read", "write", "admin", "erase"]
+Access = Literal["read", "propose", "write", "admin", "erase"]
 Door = Literal["python", "cli", "rest", "rpc", "mcp", "tools"]
 T = TypeVar("T")
 
@@ -44,11 +44,13 @@ class Holder:
     Attributes:
         is_opener: It is the memory that opened the store, not one scoped from it.
         access: The permissions of a network caller; None: the call comes from this process.
+        proposes: It only proposes changes, on which the user decides.
     """
 
     trust: Trust
     is_opener: bool = False
     access: frozenset[Access] | None = None
+    proposes: bool = False
 
 
 OWNER_ALONE = Right(None, "user", True)
@@ -60,6 +62,8 @@ _CHANGES = Right("write", "agent")
 _DECIDES = Right("write", "user")
 _KEEPS = Right("admin", "agent")
 _ANYONE = Right(None, "web")
+_ANY_TOKEN = Right("any", "web")
+_PROPOSE = "it may read, and propose with `remember`, `correct`, `update` and `forget`"
 
 RIGHTS: Mapping[str, Right] = {
     # the memory itself
@@ -127,6 +131,7 @@ RIGHTS: Mapping[str, Right] = {
     "demote": _CHANGES,
     "resolve": _CHANGES,
     "resolve.quarantine": _DECIDES,
+    "resolve_many": _DECIDES,
     "merge": _CHANGES,
     "split": _CHANGES,
     "forget": _CHANGES,
@@ -161,8 +166,8 @@ RIGHTS: Mapping[str, Right] = {
     "restore_backup": OWNER_ALONE,
     "export": Right(None, "user"),
     # what only a server offers
-    "health": Right("any", "web"),
-    "openapi": Right("any", "web"),
+    "health": _ANY_TOKEN,
+    "openapi": _ANY_TOKEN,
     "metrics": Right("admin", "web"),
     # what only the command line offers
     "quarantine": _DECIDES,
@@ -182,6 +187,9 @@ RIGHTS: Mapping[str, Right] = {
     "chat": OWNER_ALONE,
     "notes": OWNER_ALONE,
 }
+
+PROPOSED = frozenset(("remember", "remember_many", "correct", "update", "forget"))
+"""The changes that a caller may propose who may not make them."""
 
 MOST_TRUST: Mapping[Door, Trust] = {
     "python": "user",
@@ -207,11 +215,14 @@ def at_door(door: Door, trust: Trust) -> Trust:
 def refusal(capability: str, holder: Holder) -> DeniedError | None:
     """Return why a caller may not use a capability, or None if it may."""
     right, has = right_to(capability), holder.access
+    if holder.proposes and right.access != "read" and right not in (_ANYONE, _ANY_TOKEN) and capability not in PROPOSED:
+        return DeniedError(f"a caller that only proposes may not use {capability}", hint=_PROPOSE)
     if has is not None and right.access is None:
         return DeniedError(
             f"{capability} is not offered over a network", hint="use the command line of the store's owner"
         )
-    if has is not None and right.access != "any" and right.access not in has:
+    may_propose = capability in PROPOSED and has is not None and "propose" in has
+    if has is not None and right.access != "any" and right.access not in has and not may_propose:
         listed = ", ".join(sorted(has)) or "none"
         return DeniedError(f"this needs the permission {right.access!r}", hint=f"this caller has {listed}")
     if lower(holder.trust, right.trust) != right.trust:
@@ -256,7 +267,7 @@ def governed(holder_of: Callable[[Any], Holder]) -> Callable[[T], T]:
 
 def _checked(name: str, work: Callable[..., Any], holder_of: Callable[[Any], Holder]) -> Callable[..., Any]:
     arguments = tuple(each.partition(".")[2] for each in RIGHTS if each.startswith(f"{name}."))
-    if not arguments and allows(name, Holder("web")):
+    if not arguments and all(allows(name, Holder("web", proposes=each)) for each in (False, True)):
         return work  # nothing can be refused
 
     def check(called: Any, options: Mapping[str, Any]) -> None:
@@ -288,4 +299,5 @@ def narrowed(wanted: Scope, *, own: Scope, holder: Holder) -> Scope:
     """
     if wanted.owner not in ("", own.owner) or wanted.chat not in (None, own.chat):
         require("scoped.others", holder)
-    return Scope(owner=wanted.owner, chat=wanted.chat, trust=lower(wanted.trust, own.trust))
+    trust, proposes = lower(wanted.trust, own.trust), wanted.proposes or own.proposes
+    return Scope(owner=wanted.owner, chat=wanted.chat, trust=trust, proposes=proposes)

@@ -44,6 +44,7 @@ from ricordo.model import (
     Run,
     Scope,
     Stats,
+    Trust,
     Version,
     Weak,
 )
@@ -187,8 +188,13 @@ class Memory:
         latest first.
         """
 
-    def resolve(self, item: Review | str, *, decision: Decision) -> Review:
+    def resolve(self, item: Review | str, *, decision: Decision, content: str | None = None) -> Review:
         """Decide on an item of `review`."""
+
+    def resolve_many(
+        self, items: Sequence[Review | str] | None = None, *, decision: Decision, trust: Trust | None = None
+    ) -> Sequence[Review]:
+        """Approve or refuse much of what is held back, as one commit: all of it, or nothing."""
 
     def forget(self, id: str, reason: str | None = None) -> None:
         """Remove a memory from every answer, with the sentences it came from and what was concluded from it; it is

@@ -70,9 +70,11 @@ async def house(
 
     calls = Dispatcher(opened())
     built = House(store, calls, limits or Limits(rate=1e6, burst=1_000_000))
-    yield built
-    await built.close()
-    await calls.close()
+    try:
+        yield built
+    finally:
+        await built.close()
+        await calls.close()
 
 
 @dataclass

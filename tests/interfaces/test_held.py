@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.interfaces.conftest import Cli
 from tests.interfaces.serving import house
 from tests.interfaces.test_mcp import connected
 
+from ricordo import Memory, Scope, sync
+from ricordo.interfaces.call import PROPOSING
 from ricordo.interfaces.catalog import tools
 from ricordo.interfaces.serialize import HELD_NOTICE
 
@@ -65,3 +68,49 @@ async def test_quarantined_text_is_shown_to_user_tokens_only(tmp_path: Path, tru
         told.append((await asks.post("/rpc", json=rpc)).text)
         assert [SECRET in each for each in told] == [is_told] * 5
         assert json.loads(told[0])[0]["newer"]["id"] == id
+
+
+async def test_an_agent_over_mcp_only_proposes(tmp_path: Path) -> None:
+    async with Memory.open(tmp_path / "me.db", embedder="hashing") as memory:
+        kept = await memory.remember("Anna is a nurse")
+    async with connected(tmp_path / "me.db", profile="full", access=PROPOSING) as client:
+        listed = {each.name for each in (await client.list_tools()).tools}
+        assert {"remember_fact", "correct_fact", "memory_update", "forget_memory", "search_memory"} <= listed
+        assert listed.isdisjoint({"undo_change", "confirm_fact", "resolve_review", "restore_memory", "merge_entities"})
+        await client.call_tool("remember_fact", {"content": "Ben drinks tea"})
+        await client.call_tool("correct_fact", {"id": kept.id, "content": "Anna is a doctor"})
+        await client.call_tool("forget_memory", {"id": kept.id})
+        found = await client.call_tool("search_memory", {"query": "Anna Ben nurse doctor tea"})
+        assert "nurse" in found.content[0].text and "doctor" not in found.content[0].text
+    async with Memory.open(tmp_path / "me.db", embedder="hashing") as memory:
+        said = [each.reasons for each in await memory.review()]
+        assert said == [("proposed", "forget"), ("proposed", "correct"), ("proposed",)]
+
+
+async def test_a_token_that_proposes_and_one_that_approves(tmp_path: Path) -> None:
+    async with house(tmp_path / "me.db") as at:
+        agent = at.client(at.secret("a", owner="me", trust="agent", access=("read", "propose")))
+        user = at.client(at.secret("b", owner="me", trust="user"))
+        assert (await agent.post("/v1/remember", json={"content": "Ben drinks tea"})).status_code == 200
+        for path, given in (("add", {"text": "hello"}), ("resolve_many", {"decision": "approve"})):
+            answer = await agent.post(f"/v1/{path}", json=given)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (403, "denied")
+        assert (await user.post("/v1/search", json={"query": "Ben"})).json()["hits"] == []
+        assert len((await user.post("/v1/resolve_many", json={"decision": "approve"})).json()) == 1
+        assert len((await user.post("/v1/search", json={"query": "Ben"})).json()["hits"]) == 1
+
+
+def test_proposals_at_the_command_line(cli: Cli) -> None:
+    kept = cli("remember", "Anna is a nurse", "--json").json
+    with sync.Memory.open(cli.store, embedder="hashing", scope=Scope(owner="me", proposes=True)) as memory:
+        memory.correct(kept["id"], "Anna is a doctor")
+        memory.remember("Ben drinks tea")
+    waiting = cli("quarantine").out
+    assert "doctor" in waiting and "tea" in waiting and "proposed" in waiting
+    (corrected,) = [each for each in cli("quarantine", "--json").json["reviews"] if each["older"]]
+    shown = cli("quarantine", "show", corrected["id"]).out
+    assert "nurse" in shown and "doctor" in shown
+    assert cli("quarantine", "approve", corrected["id"], "--content", "Anna is a vet").status == 0
+    assert "Approved" in cli("quarantine", "approve", "--everything").out
+    listed = cli("list").out
+    assert "vet" in listed and "tea" in listed and "nurse" not in listed

@@ -42,9 +42,11 @@ async def connected(store: Path, *, profile: str = "core", **caller: Any) -> Asy
 
     dispatcher = Dispatcher(opened())
     server = build(dispatcher, profile=profile, caller_of=lambda ctx: Caller(**caller))
-    async with Client(server) as client:
-        yield client
-    await dispatcher.close()
+    try:
+        async with Client(server) as client:
+            yield client
+    finally:
+        await dispatcher.close()
 
 
 def _text(result: Any) -> str:

@@ -170,6 +170,9 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
         ),
         "update": (Call(kind="ids", ask=_simple("update", content="it is not so")),),
         "resolve": (Call(kind="reviews", ask=_simple("resolve", decision="keep both")),),
+        "resolve_many": (
+            Call(kind="reviews", ask=lambda memory, given: memory.resolve_many([given], decision="refuse")),
+        ),
         "context_parts": (
             Call(kind="texts", ask=_simple("context_parts", budget=50_000), compared=False),
             Call(kind="sessions", ask=lambda memory, given: memory.context_parts("Bob", session=given)),

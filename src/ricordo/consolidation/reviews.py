@@ -1,18 +1,20 @@
 """Questions that wait for the user: two facts that a rule could not settle, quarantined facts, failed conversations.
 
-Quarantined is what untrusted sources say, and what reads like an instruction. Such a fact is stored closed, with the
-reason "quarantined", so that no index of live memories contains it and no query has to leave it out. It adds no
-entities, and repeats and replaces nothing. A review says why it waits.
+Quarantined is what untrusted sources say, what reads like an instruction, and what a caller only proposes. Such a fact
+is stored closed, with the reason "quarantined", so that no index of live memories contains it and no query has to leave
+it out. It adds no entities, and repeats and replaces nothing. A review says why it waits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import get_args
 
 from ricordo.clock import from_ms, new_id
+from ricordo.consolidation import proposals
 from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.consolidation.resolve import Arrived, arrive
 from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
@@ -35,8 +37,8 @@ SESSION = "session:"
 MAX_TRIES = 3
 """A conversation that failed this often waits until the user names it or approves another try."""
 
-AddSubjects = Callable[[Snapshot, Node], Change]
-"""Returns the change that adds a fact's entities and subjects."""
+AddSubjects = Callable[[Snapshot, Sequence[Node]], Change]
+"""Returns the change that adds the entities and subjects of facts."""
 
 
 def checked_decision(given: str) -> Decision:
@@ -205,39 +207,82 @@ def with_quarantine_reviews(
 
 
 def decide(
-    snapshot: Snapshot, review: Review, decision: Decision, *, caller: Trust, now: int, learn: AddSubjects
-) -> tuple[Change, Review]:
-    """Approve a quarantined fact, as if it arrived now with its own trust, or refuse it for good.
+    snapshot: Snapshot,
+    asked: Sequence[Review],
+    decision: Decision,
+    *,
+    caller: Trust,
+    now: int,
+    learn: AddSubjects,
+    carry_out: proposals.CarryOut,
+    content: str | None = None,
+) -> tuple[Change, list[Review]]:
+    """Approve what is held, as if it arrived now with its own trust, or refuse it for good: all of it, or nothing.
+
+    Args:
+        content: the user's words in place of those that are held.
 
     Raises:
-        InvalidError: the decision is one about two facts.
-        ConflictError: it is decided already, or the fact is not in quarantine any more.
+        InvalidError: the decision is one about two facts, or two of several proposals concern the same memory.
+        ConflictError: it is decided already, or not held any more, or the memory that it would change is gone.
         DeniedError: the caller does not speak for the user.
     """
     if decision not in _OF_ONE:
         raise InvalidError(f"decision: {decision!r} is for two facts", hint="approve it, or refuse it")
+    if content is not None and decision != "approve":
+        raise InvalidError("content: only what is approved can be edited", hint="leave it out")
     if not allows("resolve.quarantine", Holder(caller)):
         raise DeniedError("only the user decides what leaves quarantine", hint="ask them; `review` shows what waits")
+    for review in asked:
+        _check_held(review)
+    decided = {each.id: replace(each, decided_at=from_ms(now), decision=decision) for each in asked}
+    change = Change(reviews=tuple(decided.values()))
+    if decision == "refuse":
+        return change, list(decided.values())
+    if content is not None:
+        asked = [replace(each, newer=proposals.edited(each.newer, content)) for each in asked]
+    wanted = {each.id: (each, proposals.proposal_in(each)) for each in asked}
+    _check_apart([proposal.id for _, proposal in wanted.values() if proposal is not None])
+    opened = [
+        replace(each.newer, closed_at=None, closed_reason=None, about=each.about)
+        for each, proposal in wanted.values()
+        if proposal is None
+    ]
+    becomes = {node.id: node for node in opened}
+    for review, proposal in wanted.values():
+        if proposal is not None:
+            carried, becomes[review.newer.id] = carry_out(snapshot, proposal, review.newer)
+            change = change.joined(carried)
+    change = _release(snapshot, opened, learn(snapshot, opened), now=now).joined(change)
+    return change, [replace(each, newer=becomes[each.newer.id]) for each in decided.values()]
+
+
+def _check_held(review: Review) -> None:
     if review.decision is not None:
         raise ConflictError(f"{review.id} is decided already: {review.decision}", hint="`undo` takes a decision back")
     if review.newer.closed_reason != "quarantined":
         raise ConflictError(f"{review.newer.id} is not held any more", hint="there is nothing left to decide")
-    decided = replace(review, decided_at=from_ms(now), decision=decision)
-    if decision == "refuse":
-        return Change(reviews=(decided,)), decided
-    node = replace(review.newer, closed_at=None, closed_reason=None, about=review.about)
-    change = _release(snapshot, node, learn(snapshot, node), now=now)
-    return replace(change, reviews=(*change.reviews, decided)), replace(decided, newer=node)
 
 
-def _release(snapshot: Snapshot, node: Node, learnt: Change, *, now: int) -> Change:
-    """Return the change that makes a quarantined node one of the live facts."""
-    scope = Scope(owner=node.owner, chat=node.chat or None)
-    change = arrive(snapshot, replace(learnt, add=(node,)), scope=scope, now=now, claimed=()).change
-    if change.add:
-        return replace(change, add=(), put=(*change.put, *change.add))
-    merged = replace(node, closed_at=from_ms(now), closed_reason="merged")  # it was learnt otherwise in the meantime
-    return replace(change, put=(*change.put, merged))
+def _check_apart(targets: Sequence[str]) -> None:
+    if twice := [each for each, count in Counter(targets).items() if count > 1]:
+        raise InvalidError(f"items: several proposals concern {twice[0]}", hint="decide on these one by one")
+
+
+def _release(snapshot: Snapshot, nodes: Sequence[Node], learnt: Change, *, now: int) -> Change:
+    """Return the change that makes quarantined nodes live facts."""
+    change = replace(learnt, add=())
+    for owner, chat in dict.fromkeys((node.owner, node.chat) for node in nodes):
+        here = tuple(node for node in nodes if (node.owner, node.chat) == (owner, chat))
+        ids = {node.id for node in here}
+        mine = Change(add=here, subjects=tuple(each for each in learnt.subjects if each[0] in ids))
+        arrived = arrive(snapshot, mine, scope=Scope(owner=owner, chat=chat or None), now=now, claimed=()).change
+        live = {node.id for node in arrived.add}
+        # what was learnt otherwise in the meantime
+        merged = tuple(replace(n, closed_at=from_ms(now), closed_reason="merged") for n in here if n.id not in live)
+        change = replace(change, subjects=tuple(each for each in change.subjects if each[0] not in ids))
+        change = change.joined(replace(arrived, add=(), put=(*arrived.put, *arrived.add, *merged)))
+    return change
 
 
 # failed conversations

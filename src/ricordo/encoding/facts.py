@@ -117,14 +117,24 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
         added.append(replace(node, about=tuple(dict.fromkeys(entity.name for _, entity in entities))))
     stored = {node.id: node for node in added}
     nodes = tuple(stored.get(node.id) or snapshot.nodes.get(scope, node.id) or replace(node, id="") for node in facts)
-    change = with_subjects(Change(add=tuple(added), said_anew=said_again(snapshot, added)), subjects)
+    change = with_subjects(
+        Change(add=tuple(added), said_anew=said_again(snapshot, [each for each in added if each.is_live])), subjects
+    )
     for each in people.values():
         change = each.extend(change)
     return LearntFacts(nodes=nodes, change=change)
 
 
-def subjects_change(snapshot: Snapshot, node: Node, *, now: int) -> Change:
-    """Return the change that adds a stored fact's subjects, and the people among them who are unknown."""
-    people = EntityResolver(snapshot, scope=scope_of(node.owner, node.chat), now=now)
-    subjects = [(node.id, entity.id, folded_name(name)) for name, entity in people.subjects_of(node)]
-    return people.extend(with_subjects(Change(), subjects))
+def subjects_change(snapshot: Snapshot, nodes: Sequence[Node], *, now: int) -> Change:
+    """Return the change that adds the subjects of stored facts that become live, and the unknown people among them."""
+    spaces = dict.fromkeys((node.owner, node.chat) for node in nodes)
+    people = {space: EntityResolver(snapshot, scope=scope_of(*space), now=now) for space in spaces}
+    subjects = [
+        (node.id, entity.id, folded_name(name))
+        for node in nodes
+        for name, entity in people[node.owner, node.chat].subjects_of(node)
+    ]
+    change = with_subjects(Change(said_anew=said_again(snapshot, nodes)), subjects)
+    for each in people.values():
+        change = each.extend(change)
+    return change

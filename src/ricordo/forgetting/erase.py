@@ -271,8 +271,8 @@ def _folded(text: str) -> str:
 
 
 def _with_derived(snapshot: Snapshot, targets: ErasureTargets) -> ErasureTargets:
-    """Add what was derived from these memories and from nothing else."""
-    nodes = list(dict.fromkeys(targets.nodes))
+    """Add what was derived from these memories and from nothing else, and what was proposed about them."""
+    nodes = list(dict.fromkeys((*targets.nodes, *snapshot.erasure.proposed(targets.nodes))))
     while True:
         known = set(nodes)
         fresh = [

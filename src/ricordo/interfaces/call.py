@@ -27,6 +27,8 @@ _log = logging.getLogger(__name__)
 _SHOW_HELD = frozenset({"get", "history", "explain", "review", "resolve"})
 """Methods that also return memories held in quarantine; search, lists and statistics never do."""
 EVERY_ACCESS: frozenset[Access] = frozenset({"read", "write", "admin", "erase"})
+PROPOSING: frozenset[Access] = frozenset({"read", "propose"})
+"""The permissions of a caller that only proposes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,7 @@ class Caller:
 
     Attributes:
         trust: How far the caller's texts are believed.
-        access: The permissions it has.
+        access: The permissions it has. With "propose" and without "write", it only proposes changes.
         name: Its name in metrics and rate limits: that of a token.
         shares: What it remembers belongs to its chat, except for what is about the user: how a coding agent keeps one
             project apart from the next.
@@ -50,7 +52,12 @@ class Caller:
 
     @property
     def scope(self) -> Scope:
-        return Scope(owner=self.owner, chat=self.chat, trust=self.trust)
+        return Scope(owner=self.owner, chat=self.chat, trust=self.trust, proposes=self.proposes)
+
+    @property
+    def proposes(self) -> bool:
+        """Whether what it changes waits for the user's decision."""
+        return "propose" in self.access and "write" not in self.access
 
     @property
     def origin(self) -> Origin:
@@ -73,7 +80,7 @@ class Caller:
 
     @property
     def _holder(self) -> Holder:
-        return Holder(self.trust, access=self.access)
+        return Holder(self.trust, access=self.access, proposes=self.proposes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

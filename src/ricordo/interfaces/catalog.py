@@ -40,6 +40,7 @@ class Capability:
         notes: Descriptions of parameters, where the method's docstring is not enough.
         is_tool_only: A tool made of several methods, or another name for one; it has no route of its own.
         needs_files: It works with files of the machine, so only the command line has it.
+        is_for_people: The user alone may do it, so it has a route and no tool.
     """
 
     method: str
@@ -53,6 +54,7 @@ class Capability:
     notes: Mapping[str, str] = field(default_factory=dict)
     is_tool_only: bool = False
     needs_files: bool = False
+    is_for_people: bool = False
 
     @property
     def right(self) -> Right:
@@ -123,7 +125,7 @@ def tools(profile: str = "core") -> tuple[Capability, ...]:
     Raises:
         InvalidError: There is no such profile or tool.
     """
-    available = [each for each in CATALOG if not each.needs_files]
+    available = [each for each in CATALOG if not (each.needs_files or each.is_for_people)]
     chosen = [each for name in _parts(profile) for each in _select(name, available)]
     return tuple(dict.fromkeys(chosen))
 

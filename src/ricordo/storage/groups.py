@@ -804,6 +804,9 @@ class Erasure(Protocol):
     def derived(self, nodes: Sequence[int]) -> list[Derived]:
         """Return the memories that were derived from any of these, by ascending key."""
 
+    def proposed(self, nodes: Sequence[int]) -> list[int]:
+        """Return the keys of what was proposed about these: quarantined nodes whose `proposes` names one of them."""
+
     def sources(self, nodes: Sequence[int]) -> list[str]:
         """Return the ids of the memories that these were derived from, without these."""
 

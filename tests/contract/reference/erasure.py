@@ -282,6 +282,11 @@ class Erasure:
         versions = [each["commit_seq"] for _, each in self._state.versions(table, key_of(table, row)) if each]
         return str(self._state.commits[min(versions, default=row["commit_seq"])]["origin"])
 
+    def proposed(self, nodes: Sequence[int]) -> list[int]:
+        ids = {row["id"] for row in self._state.all("nodes", lambda row: row["key"] in nodes)}
+        held = self._state.all("nodes", lambda row: row["closed_reason"] == "quarantined")
+        return [row["key"] for row in held if _proposed_about(row) in ids]
+
     def sources(self, nodes: Sequence[int]) -> list[str]:
         edges = self._state.all("edges", lambda row: row["relation_type"] == "derived_from" and row["source"] in nodes)
         targets = {row["target"] for row in edges} - set(nodes)
@@ -349,3 +354,8 @@ def _written(row: Row) -> str:
     """All that is written in a memory."""
     tags = json.dumps(list(row["tags"]), ensure_ascii=False, separators=(",", ":"))
     return "\n".join((row["content"], row["speaker"] or "", tags, row["attributes"]))
+
+
+def _proposed_about(row: Row) -> object:
+    given = row["attributes"].get("proposes")
+    return given.get("id") if isinstance(given, dict) else None

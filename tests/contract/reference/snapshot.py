@@ -244,9 +244,14 @@ class Statistics(Group):
         rows = self._live(lambda row: row["shelf"] in shelves and sees(row))
         return len(rows), sum(len(row["content"]) for row in rows)
 
+    def _is_known(self, session: Row) -> bool:
+        """Return whether more is known of a session than what is quarantined."""
+        said = self._state.all("nodes", lambda row: row["session"] == session["key"])
+        return not said or any(row["closed_reason"] != "quarantined" for row in said)
+
     def summary(self, scope: Scope, *, whole_store: bool) -> Stats:
         sees, state = self._sees(scope), self._state
-        nodes, sessions = self._live(sees), state.all("sessions", sees)
+        nodes, sessions = self._live(sees), state.all("sessions", lambda row: sees(row) and self._is_known(row))
         models = {model.state: model for model in Models(state).known()}
         active, coming = models.get("active"), models.get("coming")
         edges = self._edges(nodes)

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ricordo.errors import ConflictError, InvalidError, UnavailableError
-from ricordo.interfaces.call import Caller, StoreConfig
+from ricordo.interfaces.call import EVERY_ACCESS, PROPOSING, Caller, StoreConfig
 from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.projects import is_private, project_of
 from ricordo.interfaces.cli.terminal import Output, dim
@@ -45,6 +45,7 @@ async def mcp(
     ctx: CommandContext,
     action: Literal["serve", "install"] = "serve",
     profile: str = "core",
+    propose: bool = False,
     client: ClientName | None = None,
     name: str = "ricordo",
     config_file: Path | None = None,
@@ -65,7 +66,7 @@ async def mcp(
             hint="to connect one: `ricordo mcp install --client claude-desktop` (or claude-code, cursor, vscode, "
             "windsurf, gemini, codex); it then starts `ricordo mcp` itself",
         )
-    caller = Caller(owner=ctx.owner, chat=ctx.chat)
+    caller = Caller(owner=ctx.owner, chat=ctx.chat, access=PROPOSING if propose else EVERY_ACCESS)
     if project and not is_private(Path.cwd(), home=Path.home()):
         caller = replace(caller, chat=project_of(Path.cwd()), shares=True)
     await serve_stdio(_config(ctx), caller=caller, profile=profile)

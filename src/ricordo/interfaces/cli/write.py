@@ -18,7 +18,7 @@ from ricordo.interfaces.cli import nodes
 from ricordo.interfaces.cli.options import CommandContext, command, view
 from ricordo.interfaces.cli.terminal import Output, dim, one_line, progress_bar, safe, short_id, table, with_article
 from ricordo.interfaces.serialize import HELD_NOTICE, match_end
-from ricordo.model import Decision, ErasureReport, Node, Outdated, Review, ReviewKind
+from ricordo.model import Decision, ErasureReport, Node, Outdated, Review, ReviewKind, Trust
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -215,18 +215,31 @@ _DECIDED = {"approve": "Approved; search finds it from now on", "refuse": "Refus
 
 
 @command
-async def quarantine(ctx: CommandContext, memory: Memory, action: str, id: str | None = None) -> Output:
+async def quarantine(
+    ctx: CommandContext,
+    memory: Memory,
+    action: str,
+    id: str | None = None,
+    content: str | None = None,
+    everything: bool = False,
+    trust: Trust | None = None,
+) -> Output:
     if action == "list":
         if id is not None:
             raise InvalidError("`quarantine list` takes no id", hint="use `ricordo quarantine show ID`")
         found = await memory.review(_MAX_REVIEWS, kind="quarantine")
         return Output(data={"reviews": found}, show=lambda out: _list_quarantine(ctx, found))
-    if id is None:
+    if everything and id is None and action != "show":
+        many = await memory.resolve_many(decision=cast("Decision", action), trust=trust)
+        await ctx.settle(memory)
+        told = Text(f"{_DECIDED[action].partition(';')[0]}: {len(many):,}.", "green")
+        return Output(data={"reviews": many}, show=lambda out: out.print(told))
+    if id is None or everything:
         raise InvalidError(f"`quarantine {action}` needs an id", hint="`ricordo quarantine` lists the ids")
     held = await _held(memory, id)
     if action == "show":
         return Output(data=held, show=lambda out: _show_held(ctx, held))
-    decided = await memory.resolve(held.id, decision=cast("Decision", action))
+    decided = await memory.resolve(held.id, decision=cast("Decision", action), content=content)
     await ctx.settle(memory)
     done = Text.assemble((f"{_DECIDED[action]}: ", "green"), one_line(decided.newer.content))
     return Output(data=decided, show=lambda out: out.print(done))
@@ -254,6 +267,8 @@ async def _held(memory: Memory, given: str) -> Review:
 
 
 def _show_held(ctx: CommandContext, held: Review) -> None:
+    if held.older is not None:
+        ctx.out.print(dim(safe(held.older.content)))
     ctx.out.print(Text(safe(held.newer.content)))
     ctx.out.print()
     ctx.out.print(ctx.labelled(held, {"source": nodes.origin_of(held.newer)}))

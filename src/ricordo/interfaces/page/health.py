@@ -49,7 +49,7 @@ async def add_token(visit: Visit) -> Response:
     """Create a token, and show its secret once."""
     visit.require("page.tokens")
     visit.tokens.file.parent.mkdir(parents=True, exist_ok=True)
-    access = [name for name in ("read", "write", "admin", "erase") if visit.given(name)]
+    access = [name for name in ("read", "propose", "write", "admin", "erase") if visit.given(name)]
     _, secret = visit.tokens.add(
         visit.given("name") or "",
         owner=visit.given("owner") or visit.caller.owner,

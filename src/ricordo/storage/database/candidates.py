@@ -268,6 +268,8 @@ def _terms(search: _Search) -> dict[str, _Term]:
     total, _ = snapshot.statistics.size(query.scope, search.shelves)
     most = max(COMMON_LEAST, int(total * COMMON_SHARE))
     postings = snapshot.postings(query.scope, search.shelves, query.terms, archived=search.archived, most=most + 1)
+    if search.archived and search.allowed is not None:  # what is quarantined is closed, too, and tells nothing
+        postings = [keys[np.isin(keys, search.allowed)] for keys in postings]
     return {
         term: _Term(inverse_frequency(len(keys), total), keys, len(keys) > most)
         for term, keys in zip(query.terms, postings, strict=True)

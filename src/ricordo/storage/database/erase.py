@@ -334,6 +334,7 @@ class Erasure(Group):
                 yield row, seq, "\n".join(words)
 
     derived = asks("erase_derived", "nodes", rows_as(Derived._make))
+    proposed = asks("erase_proposed", "nodes", column)
     sources = asks("erase_resting", "nodes", column)
     relations = asks("erase_relations", "nodes entities", column)
     orphaned_entities = asks("erase_forsaken", "nodes relations", column)

@@ -144,6 +144,13 @@ FROM edges d JOIN nodes n ON n.key = d.source
 WHERE d.relation_type = 'derived_from' AND d.target IN (SELECT value FROM json_each(:nodes))
 GROUP BY d.source
 
+-- name: erase_proposed
+-- What was proposed about these memories.
+SELECT h.key FROM reviews r JOIN nodes h ON h.key = r.newer
+WHERE r.kind = 'quarantine' AND h.closed_reason = 'quarantined'
+  AND r.space IN (SELECT space FROM nodes WHERE key IN (SELECT value FROM json_each(:nodes)))
+  AND h.attributes ->> '$.proposes.id' IN (SELECT id FROM nodes WHERE key IN (SELECT value FROM json_each(:nodes)))
+
 -- name: erase_resting
 -- The other memories that these memories were derived from.
 SELECT DISTINCT n.id FROM edges d JOIN nodes n ON n.key = d.target

@@ -86,6 +86,14 @@ FROM edges d JOIN nodes n ON n.key = d.source
 WHERE d.relation_type = 'derived_from' AND d.target = ANY (ints(:nodes))
 GROUP BY d.source, n.key, n.category, n.session, n.commit_seq, n.id ORDER BY d.source
 
+-- name: erase_proposed
+-- What was proposed about these memories.
+SELECT h.key FROM reviews r JOIN nodes h ON h.key = r.newer
+WHERE r.kind = 'quarantine' AND h.closed_reason = 'quarantined'
+  AND r.space IN (SELECT space FROM nodes WHERE key = ANY (ints(:nodes)))
+  AND h.attributes::jsonb #>> '{proposes,id}' IN (SELECT id FROM nodes WHERE key = ANY (ints(:nodes)))
+ORDER BY h.key
+
 -- name: erase_resting
 -- The other memories that these memories were derived from.
 SELECT DISTINCT n.id FROM edges d JOIN nodes n ON n.key = d.target

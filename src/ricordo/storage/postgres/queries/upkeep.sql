@@ -22,7 +22,10 @@ ORDER BY 1
 SELECT count(*) FROM live_entities WHERE space = ANY (ints(:spaces))
 
 -- name: count_sessions
-SELECT count(*), count(*) FILTER (WHERE consolidated_at IS NULL) FROM sessions WHERE space = ANY (ints(:spaces))
+-- Without those of which nothing is known but what is quarantined.
+SELECT count(*), count(*) FILTER (WHERE consolidated_at IS NULL) FROM sessions s WHERE space = ANY (ints(:spaces))
+  AND (EXISTS (SELECT 1 FROM nodes n WHERE n.session = s.key AND n.closed_reason IS DISTINCT FROM 'quarantined')
+    OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.session = s.key))
 
 -- name: count_commits
 SELECT count(*) FROM commits WHERE space = ANY (ints(:spaces))

@@ -1,0 +1,161 @@
+"""Proposals: changes of a memory that a caller asks for who may not make them. The user decides.
+
+A proposed fact is quarantined like any other fact that waits. A proposed correction, update or forgetting is a
+quarantined node of its own: its content says what is asked for, and its attribute `proposes` holds the method, the
+memory and the arguments. Approval runs the method in the name of the caller who asked, on the memory as it is then.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Literal
+
+from ricordo.clock import from_ms, new_id
+from ricordo.errors import RicordoError
+from ricordo.model import Change, Node, Origin, Review, Scope
+from ricordo.storage import Snapshot
+
+Method = Literal["correct", "update", "forget"]
+
+PROPOSED = "proposed"
+"""The first reason of what waits because its caller only proposes."""
+
+ATTRIBUTE = "proposes"
+_CHANGED = "the memory has changed since"
+_DIGEST_CHARS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A change that is asked for.
+
+    Attributes:
+        arguments: of the method, as JSON.
+        state: a digest of the memory when the change was proposed.
+    """
+
+    method: Method
+    id: str
+    arguments: Mapping[str, Any]
+    state: str
+
+
+CarryOut = Callable[[Snapshot, Proposal, Node], tuple[Change, Node]]
+"""Returns what a proposal, held as this node, would change, and the memory as it would be.
+
+Raises NotFoundError or ConflictError if the memory is gone.
+"""
+
+
+def proposed(
+    target: Node, method: Method, arguments: Mapping[str, Any], *, text: str, origin: Origin, now: int
+) -> tuple[Change, Node]:
+    """Return the change that stores a proposal and its review, and the node that holds it.
+
+    Args:
+        text: the new words, or why; it is checked like every text that is stored.
+        now: Unix milliseconds, UTC.
+    """
+    at = from_ms(now)
+    value = {"method": method, "id": target.id, "arguments": dict(arguments), "state": _state(target)}
+    held = Node(
+        id=new_id(now),
+        type="semantic",
+        content=f"{method}: {text}" if text else method,
+        event_time=at,
+        created_at=at,
+        valid_from=at,
+        owner=target.owner,
+        chat=target.chat,
+        origin=origin,
+        attributes={ATTRIBUTE: value},
+        closed_at=at,
+        closed_reason="quarantined",
+    )
+    review = Review(
+        id=new_id(now),
+        kind="quarantine",
+        newer=held,
+        older=None,
+        created_at=at,
+        owner=held.owner,
+        chat=held.chat,
+        reasons=(PROPOSED, method),
+    )
+    return Change(add=(held,), reviews=(review,)), held
+
+
+def proposal_in(review: Review) -> Proposal | None:
+    """Return the change that a review asks for; None if a fact is held, or two facts are compared."""
+    given = review.newer.attributes.get(ATTRIBUTE)
+    if review.kind != "quarantine" or review.reasons[:1] != (PROPOSED,) or not isinstance(given, Mapping):
+        return None
+    return Proposal(
+        method=given["method"], id=str(given["id"]), arguments=given["arguments"], state=str(given["state"])
+    )
+
+
+def as_shown(snapshot: Snapshot, scope: Scope, review: Review, carry_out: CarryOut) -> Review:
+    """Return a review with the memory before and after what it proposes, and what stands against that by now."""
+    proposal = proposal_in(review)
+    if proposal is None or review.decision is not None:
+        return review
+    before = snapshot.nodes.get(scope, proposal.id)
+    against: tuple[str, ...] = ()
+    after = review.newer
+    try:
+        _, after = carry_out(snapshot, proposal, review.newer)
+    except RicordoError as error:
+        against = (str(error),)
+    else:
+        if before is not None and _state(before) != proposal.state:
+            against = (_CHANGED,)
+    held = review.newer
+    shown = replace(
+        after, id=held.id, key=held.key, origin=held.origin, closed_at=held.closed_at, closed_reason=held.closed_reason
+    )
+    return replace(review, newer=shown, older=before, reasons=(*review.reasons, *against))
+
+
+def possible(snapshot: Snapshot, held: Iterable[Review], carry_out: CarryOut) -> list[Review]:
+    """Return what can be approved together: the first proposal about each memory, and none whose memory is gone."""
+    found: list[Review] = []
+    concerned: set[str] = set()
+    for review in held:
+        proposal = proposal_in(review)
+        if proposal is not None:
+            if proposal.id in concerned:
+                continue
+            try:
+                carry_out(snapshot, proposal, review.newer)
+            except RicordoError:
+                continue
+            concerned.add(proposal.id)
+        found.append(review)
+    return found
+
+
+def edited(held: Node, content: str) -> Node:
+    """Return a held node with the user's words in place of those proposed."""
+    given = held.attributes.get(ATTRIBUTE)
+    if not isinstance(given, Mapping):
+        return replace(held, content=content)
+    value = {**given, "arguments": {**given["arguments"], "content": content}}
+    return replace(held, content=f"{given['method']}: {content}", attributes={**held.attributes, ATTRIBUTE: value})
+
+
+def instant_in(proposal: Proposal, name: str) -> datetime | None:
+    """Return an argument that is a time."""
+    given = proposal.arguments.get(name)
+    return None if given is None else datetime.fromisoformat(given)
+
+
+def _state(node: Node) -> str:
+    """Return a digest of what may be proposed to change."""
+    until = None if node.expires_at is None else node.expires_at.isoformat()
+    parts = [node.content, list(node.tags), dict(node.attributes), until]
+    return sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:_DIGEST_CHARS]
