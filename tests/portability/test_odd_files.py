@@ -93,6 +93,27 @@ async def test_a_zip_that_unpacks_to_far_too_much_is_refused(tmp_path: Path) -> 
         assert "unpacks to far too much" in str(await refused(memory, path))
 
 
+async def test_what_all_members_of_a_zip_unpack_to_is_limited(tmp_path: Path) -> None:
+    """Each member is within its own limit; together they are 76 MB from 80 kB."""
+    path = packed(
+        tmp_path / "bomb.zip", **{f"{n}/conversations.json": b"[" + b" " * 19_000_000 + b"]" for n in range(4)}
+    )
+    assert path.stat().st_size < 100_000
+    async with opened(tmp_path / "me.db") as memory:
+        assert "unpacks to far too much" in str(await refused(memory, path))
+    forged = path.read_bytes().replace((19_000_002).to_bytes(4, "little"), (2).to_bytes(4, "little"))
+    path.write_bytes(forged)  # the sizes in its headers lie
+    async with opened(tmp_path / "me.db") as memory:
+        await refused(memory, path)
+
+
+@pytest.mark.parametrize("tiny", ["[],", '{"a":1},'])
+async def test_json_that_would_fill_the_memory_is_refused(tiny: str, tmp_path: Path) -> None:
+    (tmp_path / "tiny.json").write_text("[" + tiny * 1_500_000 + "1]")
+    async with opened(tmp_path / "me.db") as memory:
+        assert "too many tiny" in str(await refused(memory, tmp_path / "tiny.json"))
+
+
 async def test_zip_entries_outside_the_archive_are_not_read(tmp_path: Path) -> None:
     chats = (FILES / "claude/conversations.json").read_bytes()
     names = ("../conversations.json", "/conversations.json", "c:\\conversations.json")

@@ -32,6 +32,11 @@ MAX_MEMBER_BYTES = 1_000_000_000
 _MOST_SQUEEZED = 1_000
 """Text compresses about 20 times; a file that unpacks to 1,000 times its size is an attack."""
 _SUSPICIOUS_BYTES = 20_000_000
+_MOST_SQUEEZED_IN_ALL = 100
+_SUSPICIOUS_IN_ALL_BYTES = 50_000_000
+_CONTAINERS = 1_000_000
+_CHARS_EACH = 16
+"""JSON with more lists and objects than one in so many characters takes over ten times its size in memory."""
 _PART_BYTES = 1_000_000
 _LOOKED_AT_LINES = 20
 _HEAD_BYTES = 4_096
@@ -51,6 +56,7 @@ class Source:
     def __init__(self, path: Path, *, store: Path | None = None) -> None:
         self.path = path
         self.notes: list[str] = []
+        self._unpacked: dict[str, int] = {}  # bytes by member
         self._status = _checked_place(path, store)
 
     @cached_property
@@ -102,9 +108,16 @@ class Source:
         """
         if self.is_archive:
             name = name or self.names[0]
-            return TextFile(name=f"{self.path.name}/{name}", text=decoded(_unpacked(self.path, name), name=name))
+            return TextFile(name=f"{self.path.name}/{name}", text=decoded(self._member(name), name=name))
         path = self._inside[name] if self.is_folder and name is not None else self.path
         return TextFile(name=name or path.name, text=decoded(_bytes(path), name=str(name or path)))
+
+    def _member(self, name: str) -> bytes:
+        """Unpack a member, within what all members together may unpack to."""
+        left = _most_in_all(self._status.st_size) - sum(self._unpacked.values())
+        content = _unpacked(self.path, name, most=left + self._unpacked.get(name, 0))
+        self._unpacked[name] = len(content)
+        return content
 
     @cached_property
     def head(self) -> bytes:
@@ -219,6 +232,10 @@ def _members(path: Path, notes: list[str]) -> list[str]:
         raise InvalidError(f"{path} is not a complete ZIP archive: {error}", hint="download it again") from error
     if len(members) > MAX_FILES:
         raise InvalidError(f"{path} holds more than {MAX_FILES:,} files", hint="unpack what you need")
+    if sum(member.file_size for member in members) > _most_in_all(
+        path.stat().st_size
+    ):  # headers that lie: see `_member`
+        raise InvalidError(f"{path} unpacks to far too much", hint="unpack it yourself, and inspect it")
     names = []
     for member in members:
         parts = PurePosixPath(member.filename.replace("\\", "/"))
@@ -229,13 +246,23 @@ def _members(path: Path, notes: list[str]) -> list[str]:
     return names
 
 
-def _unpacked(path: Path, name: str) -> bytes:
-    """Unpack a member, counting its bytes: the size in its header is not trusted."""
+def _most_in_all(archive_bytes: int) -> int:
+    """Return to how many bytes all members of an archive may unpack."""
+    return min(MAX_FILE_BYTES, max(_SUSPICIOUS_IN_ALL_BYTES, archive_bytes * _MOST_SQUEEZED_IN_ALL))
+
+
+def _unpacked(path: Path, name: str, *, most: int) -> bytes:
+    """Unpack a member, counting its bytes: the size in its header is not trusted.
+
+    Args:
+        most: the bytes that are left for it.
+    """
     parts: list[bytes] = []
     size = 0
     try:
         with zipfile.ZipFile(path) as archive:
-            most = max(_SUSPICIOUS_BYTES, min(MAX_MEMBER_BYTES, archive.getinfo(name).compress_size * _MOST_SQUEEZED))
+            squeezed = archive.getinfo(name).compress_size * _MOST_SQUEEZED
+            most = min(most, max(_SUSPICIOUS_BYTES, min(MAX_MEMBER_BYTES, squeezed)))
             with archive.open(name) as member:
                 while size <= most and (part := member.read(_PART_BYTES)):
                     parts.append(part)
@@ -252,7 +279,7 @@ def decoded(content: bytes, *, name: str) -> str:
     """Decode UTF-8 text, with or without a byte order mark.
 
     Raises:
-        InvalidError: it has another encoding or is not text; the message names the line.
+        InvalidError: it has another encoding, is not text, or is JSON that would fill the memory.
     """
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InvalidError(f"{name} line 1: it is UTF-16, not UTF-8", hint="iconv -f UTF-16 -t UTF-8 FILE > NEW")
@@ -260,13 +287,18 @@ def decoded(content: bytes, *, name: str) -> str:
         line = content.count(b"\n", 0, zero) + 1
         raise InvalidError(f"{name} line {line}: it is not text", hint="give a text file in a known format")
     try:
-        return content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InvalidError(
             f"{name} line {line}: byte 0x{content[error.start]:02x} is not UTF-8",
             hint="iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW, or another source encoding",
         ) from error
+    if text.lstrip()[:1] in ("{", "[") and text.count("[") + text.count("{") > max(
+        _CONTAINERS, len(text) // _CHARS_EACH
+    ):
+        raise InvalidError(f"{name} holds too many tiny lists or objects", hint="no export looks like that; inspect it")
+    return text
 
 
 def one_document(text: str, *, name: str, is_checked: bool = True) -> Any:

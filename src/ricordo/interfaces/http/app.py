@@ -11,9 +11,12 @@ import contextlib
 import json
 import logging
 import re
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from html import escape
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
@@ -40,6 +43,7 @@ Work = Callable[[Progress], Awaitable[Any]]
 
 _IMPORT = next(each for each in CATALOG if each.method == "import_")
 _HEARTBEAT_S = 5.0
+_IN_MEMORY_BYTES = 1_000_000  # of an upload; more goes to the disk
 _LOOK_S = 0.5  # how often a stream asks whether the server is about to stop
 _STREAM_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _DEFECT = "something went wrong inside the memory"
@@ -120,6 +124,7 @@ class Handlers:
         self.limits = limits
         self.metrics = metrics
         self.rpc = Rpc(dispatcher)
+        self.importing = asyncio.Semaphore(1)  # parsed JSON takes ten times the size of the file
 
     def for_capability(self, capability: Capability) -> Callable[[Request], Awaitable[Response]]:
         """Return the endpoint of a capability."""
@@ -148,14 +153,20 @@ class Handlers:
                 f"query: {', '.join(sorted(unknown)) or 'dry_run'} is invalid",
                 hint="use format=NAME, dry_run=true or false",
             )
-        body = await self._body(request, self.limits.upload_bytes)
+        spooled = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115 - `work` may run later
+        try:
+            await self._receive(request, self.limits.upload_bytes, spooled.write)
+        except BaseException:
+            spooled.close()
+            raise
 
         async def work(progress: Progress) -> Any:
-            with temporary_folder() as folder:
-                file = folder / "upload"
-                await asyncio.to_thread(file.write_bytes, body)
-                given = {"path": str(file), "format": request.query_params.get("format"), "dry_run": dry_run}
-                return await self.dispatcher.call(_IMPORT, given, caller=caller, as_tool=False, progress=progress)
+            async with self.importing:
+                with spooled, temporary_folder() as folder:
+                    file = folder / "upload"
+                    await asyncio.to_thread(_write, spooled, file)
+                    given = {"path": str(file), "format": request.query_params.get("format"), "dry_run": dry_run}
+                    return await self.dispatcher.call(_IMPORT, given, caller=caller, as_tool=False, progress=progress)
 
         return await self._respond(request, work)
 
@@ -209,21 +220,31 @@ class Handlers:
         return json_response(answer)
 
     async def _body(self, request: Request, most: int) -> bytes:
+        parts: list[bytes] = []
+        await self._receive(request, most, parts.append)
+        return b"".join(parts)
+
+    async def _receive(self, request: Request, most: int, keep: Callable[[bytes], object]) -> None:
         """Read the whole body within the limits of time and size. Raises HTTPException: 413 or 408."""
         with contextlib.suppress(ValueError):
             if int(request.headers.get("content-length", "0")) > most:
                 raise HTTPException(413)
-        parts, size = [], 0
+        size = 0
         try:
             async with asyncio.timeout(self.limits.seconds):
                 async for part in request.stream():
                     size += len(part)
                     if size > most:
                         raise HTTPException(413)
-                    parts.append(part)
+                    keep(part)
         except TimeoutError as error:
             raise HTTPException(408) from error
-        return b"".join(parts)
+
+
+def _write(content: IO[bytes], path: Path) -> None:
+    content.seek(0)
+    with path.open("wb") as file:
+        shutil.copyfileobj(content, file)
 
 
 def _refuse_other_types(headers: Headers) -> Response | None:
