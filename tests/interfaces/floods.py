@@ -92,7 +92,8 @@ def malformed(random: Random, token: str) -> bytes:
     return random.choice(kinds)()
 
 
-async def _send(port: int, data: bytes, tally: Tally) -> None:
+async def send(port: int, data: bytes, tally: Tally) -> None:
+    """Send the bytes of one request and note what came back."""
     writer = None
     try:
         reader, writer = await asyncio.wait_for(asyncio.open_connection("127.0.0.1", port), 20)
@@ -157,7 +158,7 @@ async def flood(server: Served, *, slow: int, requests: int, seed: int) -> Tally
         for _ in range(50):
             client.post("/v1/search", json={"text": "cello"}).raise_for_status()
     for _ in range(300):  # load what is imported at first use
-        await _send(port, malformed(random, token), Tally())
+        await send(port, malformed(random, token), Tally())
     before = memory_mb(server.process.pid)
     crawling = [asyncio.ensure_future(_slow(port, tally, done)) for _ in range(slow)]
     honest = asyncio.ensure_future(_honest(server, tally, done))
@@ -165,7 +166,7 @@ async def flood(server: Served, *, slow: int, requests: int, seed: int) -> Tally
 
     async def one() -> None:
         async with room:
-            await _send(port, malformed(random, token), tally)
+            await send(port, malformed(random, token), tally)
 
     await asyncio.gather(*(one() for _ in range(requests)))
     await asyncio.sleep(1)

@@ -25,6 +25,21 @@ def test_slow_and_malformed_clients_keep_nobody_out(tmp_path: Path) -> None:
         assert tally.malformed == 300 and "500" not in tally.answers and "no answer" not in tally.answers
 
 
+def test_malformed_requests_leave_no_memory_behind(tmp_path: Path) -> None:
+    """The parser's exceptions hold what was sent in reference cycles: 20 kB for each request."""
+    with served(tmp_path, "--rate", "100000") as server:
+        port, good = int(server.url.rpartition(":")[2]), f"Host: 127.0.0.1\r\nAuthorization: Bearer {server.token}\r\n"
+        bad = f"POST /rpc HTTP/1.1\r\n{good}Transfer-Encoding: chunked\r\n\r\nzz\r\n".encode()
+
+        async def many(count: int) -> float:
+            for _ in range(count // 20):
+                await asyncio.gather(*(floods.send(port, bad, floods.Tally()) for _ in range(20)))
+            return floods.memory_mb(server.process.pid)
+
+        before = asyncio.run(many(300))
+        assert asyncio.run(many(900)) - before < 6.0
+
+
 def test_a_connection_that_sends_no_request_is_closed(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         port = int(server.url.rpartition(":")[2])
