@@ -67,7 +67,9 @@ RunItemKind = Literal[
 ]
 Durability = Literal["disk", "process"]
 Fading = Literal["never", "sinks", "closes"]
-ContextName = Literal["facts", "people", "timeline", "evidence", "under_way", "decisions", "open", "changed", "who"]
+ContextName = Literal[
+    "facts", "people", "timeline", "evidence", "under_way", "decisions", "open", "how", "changed", "who"
+]
 DecayCloses = Literal["ephemeral", "all"]
 EndsBy = Literal["expiry", "lifetime"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]

@@ -379,3 +379,30 @@ def test_a_session_id_is_no_path(cli: Cli, home: Path, tmp_path: Path, monkeypat
     for session in ("../../secret", "*", ""):  # each is refused before a file is looked for
         _hook(cli, monkeypatch, "codex", "take-in", session_id=session, cwd=str(tmp_path))
     assert not cli.store.exists()
+
+
+async def test_what_an_old_session_left_open_is_shown_no_more(tmp_path: Path) -> None:
+    told = [replace(each, client="claude-code") for each in sessions() if each.project == "kiln"]
+    async with Memory.open(":memory:", embedder=None) as opened:
+        memory = opened.scoped(Scope(chat="h.org/kiln"))
+        for number, session in enumerate(told):
+            log = write_log(session, tmp_path / "home", repository(tmp_path, session))
+            await memory.import_(log, format="claude-code", own=True)
+            await memory.extract()
+            text = str(await memory.brief(budget=3_000)).partition("## Open ends")[2].partition("##")[0]
+            if number == 0:
+                assert "overlap check" in text
+        assert "overlap check" not in text and "admin list still uses offsets" in text
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("I was leaning towards Mongo but let's stick with Postgres.", "Let's stick with Postgres"),
+        ("Change of plan: we're moving the queue to NATS.", "Change of plan: we're moving the queue to NATS"),
+        ("Cache keys must start with v2:", "Cache keys must start with v2:"),
+        ("- **Always** rebase before merging", "Always rebase before merging"),
+    ],
+)
+def test_the_statement_is_kept_whole_and_without_what_came_before_it(said: str, text: str) -> None:
+    assert [found.text for found in stated(said)] == [text]

@@ -26,9 +26,10 @@ from ricordo.text.prompt_text import reasons, tamed
 
 SECTIONS: Mapping[ContextName, tuple[str, float]] = {
     "decisions": ("Decisions and rules that hold", 0.30),
-    "under_way": ("Under way", 0.25),
+    "under_way": ("Under way", 0.20),
     "open": ("Open ends", 0.15),
-    "changed": ("Changed since last time", 0.15),
+    "how": ("How things are done", 0.10),
+    "changed": ("Changed since last time", 0.10),
     "who": ("Who", 0.15),
 }
 """Each section's title and its share of the budget. What may be shown in several is shown in the first."""
@@ -41,6 +42,10 @@ _SESSIONS = 4
 _SAID_CHARS = 220
 _CANDIDATES = 120
 _EACH = 40
+_RECENT = 250
+_SHOWN_BEFORE = 12
+_STALE_MS = 14 * _DAY_MS
+"""What a conversation left to do is shown for so long, counted to the latest conversation: mostly it has been done."""
 _WHO: tuple[Category, ...] = ("identity", "relationship", "preference")
 _PEOPLE = 8
 _REVIEWS = 5
@@ -155,8 +160,10 @@ class _Reading:
         start = self._start(since, as_commit, talks)
         under_way, spoken = self._under_way(talks)
         hits: dict[ContextName, list[Hit]] = {"decisions": self._decisions()}
-        hits["open"] = self._of_categories(("task",))
-        fresh = self._learnt_since(start)
+        recent = self._recent()
+        hits["open"] = self._best(node for node in recent if node.category == "task" and not _is_stale(node, talks))
+        hits["how"] = self._best(node for node in recent if node.type == "procedural")
+        fresh = [node for node in recent if to_ms(node.created_at) >= start and node.category != "summary"][:_EACH]
         hits["changed"] = self._hits(fresh)
         hits["who"] = self._of_categories(_WHO)
         lines: dict[ContextName, list[ContextLine]] = {
@@ -166,7 +173,7 @@ class _Reading:
         }
         latest = self._tx.history.commits(self._scope, before=None, most=1)
         seq = latest[0].seq if latest else 0
-        return Gathered(hits=hits, lines=lines, before=self._before(fresh), talks=spoken, seq=seq)
+        return Gathered(hits=hits, lines=lines, before=self._before(fresh[:_SHOWN_BEFORE]), talks=spoken, seq=seq)
 
     def _start(self, since: int | None, as_commit: int | None, talks: Mapping[str, Sequence[Node]]) -> int:
         """Return since when something counts as changed, in Unix milliseconds."""
@@ -231,7 +238,7 @@ class _Reading:
         for owner, chat in _places(self._scope):
             keys.update(self._tx.nodes.facts_with(owner, chat, [_cue_terms()], most=_CANDIDATES))
         found = self._tx.nodes.by_key(self._scope, sorted(keys)).values()
-        return self._best(node for node in found if self._holds(node) and node.category != "task")
+        return self._best(node for node in found if self._holds(node) and not _belongs_elsewhere(node))
 
     def _holds(self, node: Node) -> bool:
         ends = [at for at in (node.expires_at, node.valid_until) if at is not None]
@@ -242,10 +249,10 @@ class _Reading:
         ordered = sorted(nodes, key=lambda node: (-max(node.score, 0.0), -to_ms(node.event_time), -node.key))
         return self._hits(ordered[:_EACH])
 
-    def _learnt_since(self, start: int) -> list[Node]:
+    def _recent(self) -> list[Node]:
+        """Return the latest knowledge, latest recorded first."""
         wanted = Filter(shelves=(KNOWLEDGE,))
-        nodes = self._tx.nodes.page(self._scope, wanted, now=self._now, before_key=None, limit=_EACH)
-        return [node for node in nodes if to_ms(node.created_at) >= start and node.category not in ("summary",)]
+        return self._tx.nodes.page(self._scope, wanted, now=self._now, before_key=None, limit=_RECENT)
 
     def _before(self, nodes: Sequence[Node]) -> dict[str, str]:
         """Return the text that each memory took the place of, by its id."""
@@ -259,6 +266,8 @@ class _Reading:
         found = self._tx.reviews.listed(self._scope, most=_REVIEWS, kind="conflict")
         lines = []
         for each in found:
+            if each.newer.category == "task":  # two things to do are no contradiction
+                continue
             pair = self._hits([each.newer, *([each.older] if each.older else [])], once=False)
             if len(pair) == 2 and each.newer.is_live:
                 lines.append(_undecided_line(*pair))
@@ -267,6 +276,18 @@ class _Reading:
     def _people(self) -> list[ContextLine]:
         people = [each for each in known_people(self._tx, self._scope, most=_PEOPLE) if each.relation]
         return [people_line([(each.name, each.relation) for each in people])] if people else []
+
+
+def _belongs_elsewhere(node: Node) -> bool:
+    """Return whether a fact has a section of its own, whatever words it uses."""
+    return node.category == "task" or node.type == "procedural"
+
+
+def _is_stale(node: Node, talks: Mapping[str, Sequence[Node]]) -> bool:
+    """Return whether something to do was left by a conversation long before the latest one."""
+    latest = next((turns[-1] for turns in talks.values()), None)
+    is_said = node.origin in ("conversation", "extraction", "consolidation", "import")
+    return is_said and latest is not None and to_ms(latest.event_time) - to_ms(node.event_time) > _STALE_MS
 
 
 def _places(scope: Scope) -> list[tuple[str, str]]:

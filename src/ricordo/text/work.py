@@ -75,10 +75,14 @@ def _sentences(text: str) -> Iterator[str]:
 def _statement(sentence: str, cues: _Cues) -> Stated | None:
     if sentence.endswith("?") or len(sentence) > _MOST_CHARS:
         return None
-    said = cues.leads.sub("", sentence).strip(" ,:;.!—–-")
+    said = cues.leads.sub("", sentence).lstrip(" ,:;.!—–-").rstrip(" ,;.!—–-")
     if cues.unsure.search(said):  # "I was thinking of A, but let's take B"
         said = cues.leads.sub("", cues.contrast.split(said, maxsplit=1)[-1])
     if not _LEAST_WORDS <= len(said.split()) <= _MOST_WORDS or cues.unsure.search(said):
         return None
-    kind = next((kind for kind, pattern in cues.kinds if pattern.search(said)), None)
+    kind = _kind(said, cues) or _kind(said.partition(": ")[2], cues)  # "Change of plan: we take A instead"
     return None if kind is None else Stated(kind=kind, text=said[0].upper() + said[1:])
+
+
+def _kind(said: str, cues: _Cues) -> Kind | None:
+    return next((kind for kind, pattern in cues.kinds if said and pattern.search(said)), None)
