@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,6 +31,7 @@ from ricordo.retrieval.calibration import Floors
 from ricordo.retrieval.hits import ContextLog, UsageLog, as_shown
 from ricordo.retrieval.inspection import Difference, changed_by
 from ricordo.retrieval.query import DEFAULT_SHELVES, Weighing
+from ricordo.retrieval.receipts import ReceiptLog
 from ricordo.retrieval.service import Asking, Prefetch, Question, Reranking
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store, values
@@ -89,6 +91,7 @@ class Engine:
         self._prefetch = Prefetch(store, shelves=DEFAULT_SHELVES, beside=self._background)
         self._usage = UsageLog(store)
         self._told = ContextLog()
+        self.receipts = ReceiptLog(store, self.setup, keeps_secrets=settings.secrets == "keep")
         self._floors = Floors(
             store,
             embedder_of=self._embedder_by_key,
@@ -148,6 +151,21 @@ class Engine:
             await asyncio.to_thread(store.close)
             raise
 
+    async def on_copy(self, path: Path) -> Engine:
+        """Return an engine like this one on a copy of its store, without upkeep, extraction and receipts."""
+        store = await asyncio.to_thread(open_store, path, durability="process")
+        known = await store.read(lambda tx: tx.models.known())
+        mine = self.backlog.model
+        return Engine(
+            store,
+            embedder=self.embedder,
+            model=next((each for each in known if mine is not None and each.key == mine.key), None),
+            language=None,
+            settings=replace(self.settings, extraction_enabled=False, auto_gc=False, receipts="off"),
+            clock=self.clock,
+            reranker=self.reranker,
+        )
+
     async def close(self) -> None:
         """Finish the current batch, write what is queued, and close the store."""
         self._prefetch.close()
@@ -160,6 +178,7 @@ class Engine:
         await self.exchanges.close()
         await self.backlog.close()
         await self._usage.close()
+        await self.receipts.close()
 
     def now(self) -> int:
         """Return the current time in Unix milliseconds, UTC."""
@@ -208,9 +227,25 @@ class Engine:
             deadline_s=self.settings.search_deadline_ms / 1_000,
             context_tokens=self.settings.context_tokens,
             links=links,
+            keep=self.receipts.keep,
+            leaves_receipts=self.settings.receipts != "off",
             weighing=self._weighing,
             reranking=self._reranking(scope),
         )
+
+    def setup(self) -> Json:
+        """Return what ranking depends on besides the memories, for receipts."""
+        settings = self.settings
+        named = {
+            "version": version("ricordo"),
+            "embedder": None if self.embedder is None else self.embedder.name,
+            "reranker": None if self.reranker is None else type(self.reranker).__name__,
+            "fusion": settings.fusion,
+            "without_signals": sorted(settings.signals_left_out()),
+            "context_tokens": settings.context_tokens,
+            "time_zone": settings.time_zone,
+        }
+        return {name: value for name, value in named.items() if value not in (None, [])}
 
     def _reranking(self, scope: Scope) -> Reranking | None:
         """Return how the reranker is asked. The calls of a language model are recorded for the scope."""
@@ -264,6 +299,7 @@ class Engine:
     async def upkeep(self, scope: Scope | None, *, dry_run: bool = False, progress: Progress | None = None) -> Upkeep:
         """Return what upkeep of a scope needs, or of all owners. The counts of shown memories are written first."""
         await self._usage.flush()
+        await self.receipts.flush()
         settings = self.settings
         rules = Rules(
             decay_closes=settings.decay_closes,
@@ -271,6 +307,7 @@ class Engine:
             max_entries=settings.max_entries,
             max_size=settings.max_size,
             reflect_days=settings.reflect_days,
+            receipts_days=settings.receipts_days,
         )
         scopes = await self.store.read(lambda tx: tx.lifecycle.scopes()) if scope is None else single_scopes(scope)
         actor = "upkeep" if scope is None else scope.owner or scope.chat or ""

@@ -51,6 +51,8 @@ from ricordo.model import (
     Page,
     Profile,
     Reason,
+    Receipt,
+    ReceiptReplay,
     Report,
     Restored,
     Results,
@@ -69,6 +71,7 @@ from ricordo.retrieval import context as context_
 from ricordo.retrieval import inspection, service
 from ricordo.retrieval.hits import may_be_quoted
 from ricordo.retrieval.query import Request, checked_limit, checked_name, checked_position
+from ricordo.retrieval.receipts import Draft, ids_in
 from ricordo.rights import Holder, allows, governed, narrowed, require
 from ricordo.settings import Settings
 from ricordo.storage import Snapshot, changes
@@ -730,6 +733,7 @@ class Memory:
         engine = self._opened
         if not dry_run:
             engine.store.check_writable()
+            await engine.receipts.flush()
         report = await erasure.erase(
             engine.store, asked, scope=self._scope, now=engine.now(), dry_run=dry_run, progress=progress
         )
@@ -896,6 +900,7 @@ class Memory:
         trace: bool = False,
         why_not: str | None = None,
         rerank: bool | None = None,
+        receipt: bool | None = None,
     ) -> Results:
         """Return what matters for a question, best first: knowledge, and episodes that are not consolidated yet.
 
@@ -912,6 +917,7 @@ class Memory:
             trace: explain how the answer came about.
             why_not: the id of a memory you expected; `results.trace.absence` says why it is missing.
             rerank: whether the reranker takes part; by default if there is one and it is not a language model.
+            receipt: whether to leave a receipt, whose id is `results.receipt`; by default by the setting.
 
         Raises:
             InvalidError: an argument is invalid, or `rerank` is true and there is no reranker.
@@ -934,12 +940,14 @@ class Memory:
             trace=trace or why_not is not None,
             why_not=why_not,
             rerank=rerank,
+            receipt=receipt,
         )
         return await service.search(self._asking, request)
 
-    async def query(self, keywords: str, *, limit: int = 5) -> Results:
-        """Search by keywords that an agent chose, in full text only. Raises InvalidError as `search` does."""
-        return await service.search(self._asking, Request(text=keywords, limit=limit, words_only=True))
+    async def query(self, keywords: str, *, limit: int = 5, receipt: bool | None = None) -> Results:
+        """Search by keywords that an agent chose, in full text only. `receipt` and errors are those of `search`."""
+        request = Request(text=keywords, limit=limit, words_only=True, receipt=receipt, verb="query")
+        return await service.search(self._asking, request)
 
     async def context(
         self,
@@ -948,6 +956,7 @@ class Memory:
         budget: int | None = None,
         session: str | None = None,
         as_of: datetime | str | int | None = None,
+        receipt: bool | None = None,
     ) -> str | None:
         """Return a markdown block of what an agent should know before it answers `prompt`, or None if nothing matters.
 
@@ -956,11 +965,12 @@ class Memory:
                 and half more for a complex one.
             session: the present conversation: what was said in it is known to the agent and left out.
             as_of: use what was known at that time, as in `search`.
+            receipt: whether to leave a receipt, as in `search`; `context_parts` returns its id.
 
         Raises:
             InvalidError: an argument is invalid.
         """
-        return (await self.context_parts(prompt, budget=budget, session=session, as_of=as_of)).text
+        return (await self.context_parts(prompt, budget=budget, session=session, as_of=as_of, receipt=receipt)).text
 
     async def context_parts(
         self,
@@ -969,18 +979,19 @@ class Memory:
         budget: int | None = None,
         session: str | None = None,
         as_of: datetime | str | int | None = None,
+        receipt: bool | None = None,
     ) -> Context:
         """Return the block of `context` together with its parts: facts, people, what was said, and the evidence.
 
         Args:
-            budget, session, as_of: as in `context`.
+            budget, session, as_of, receipt: as in `context`.
 
         Raises:
             InvalidError: an argument is invalid.
         """
-        return await context_.brief(self._asking, prompt, budget=budget, session=session, as_of=as_of)
+        return await context_.brief(self._asking, prompt, budget=budget, session=session, as_of=as_of, receipt=receipt)
 
-    async def ask(self, question: str, *, limit: int = 12) -> Answer:
+    async def ask(self, question: str, *, limit: int = 12, receipt: bool | None = None) -> Answer:
         """Answer a question from what is remembered alone: each sentence with the memories it rests on. A sentence of
         the language model that they do not support is left out. Nothing of the answer is stored.
 
@@ -989,19 +1000,64 @@ class Memory:
 
         Args:
             limit: the most memories to look at.
+            receipt: whether its search leaves a receipt, as in `search`.
 
         Raises:
             InvalidError: an argument is invalid.
         """
         from ricordo.consolidation import answers
 
-        results = await self.search(question, type="any", only_relevant=True, limit=limit)
+        request = Request(text=question, type="any", only_relevant=True, limit=limit, receipt=receipt, verb="ask")
+        results = await service.search(self._asking, request)
         context = self._opened.consolidation_context(self._scope)
         if not allows("ask.model", self._holder):
             context = replace(context, model=None)
         hits = [hit for hit in results.hits if may_be_quoted(hit)]
         given = await answers.answer(replace(context, scope=self._scope), question, hits)
-        return replace(given, degraded=(*results.degraded, *given.degraded))
+        return replace(given, degraded=(*results.degraded, *given.degraded), receipt=results.receipt)
+
+    async def receipts(self, limit: int = 50, *, before: str | None = None) -> Sequence[Receipt]:
+        """Return the receipts of this caller, latest first: what was asked, and what was given and left out, by ids.
+
+        Args:
+            before: the id of a receipt; continues further back.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000, or `before` is not text.
+        """
+        most = checked_limit(limit)
+        below = None if before is None else checked_name(before)
+        await self._opened.receipts.flush()
+        return await self._read(lambda tx: tx.receipts.listed(self._scope, before=below, most=most))
+
+    async def receipt(self, id: str) -> Receipt:
+        """Return one receipt of this caller.
+
+        Args:
+            id: as in `results.receipt`, or the last 8 characters of it.
+
+        Raises:
+            NotFoundError: there is none: it was never left, or is older than the setting `receipts_days`.
+        """
+        await self._opened.receipts.flush()
+        found = await self._read(lambda tx: tx.receipts.get(self._scope, id))
+        if found is None:
+            raise NotFoundError(f"there is no receipt {id}", hint="`receipts` lists them")
+        return found
+
+    async def replay_receipt(self, id: str) -> ReceiptReplay:
+        """Answer the question of a receipt again, as of its commit and by today's memories, and return what differs and
+        which commits make the difference. The store stays as it is: the past is restored in a temporary copy of it,
+        which takes a second per 100 MB.
+
+        Raises:
+            NotFoundError: there is no such receipt.
+            ConflictError: its question was erased, it was left in another chat, or it is of another kind of read.
+        """
+        from ricordo.replay import replayed
+
+        receipt = await self.receipt(id)
+        return await replayed(self._opened, self._scope, receipt)
 
     async def brief(
         self, *, budget: int | None = None, since: datetime | str | int | None = None, session: str | None = None
@@ -1060,7 +1116,8 @@ class Memory:
             NotFoundError: there is none, or there was none then.
             InvalidError: `as_of` is neither a time nor a commit number.
         """
-        return await service.read(self._asking, lambda tx: tx.nodes.known(self._scope, id), as_of)
+        found = await service.read(self._asking, lambda tx: tx.nodes.known(self._scope, id), as_of)
+        return self._told("get", found, as_of=as_of)
 
     async def list(
         self,
@@ -1097,7 +1154,7 @@ class Memory:
             archived=archived,
             limit=limit,
         )
-        return await inspection.page(self._asking, request, cursor=cursor)
+        return self._told("list", await inspection.page(self._asking, request, cursor=cursor), type=type, entity=entity)
 
     async def entity(self, name: str, *, limit: int = 10, as_of: datetime | str | int | None = None) -> Profile:
         """Return what is known of a person, project, place or other thing.
@@ -1111,9 +1168,10 @@ class Memory:
             InvalidError: several entities have it.
         """
         now, most, wanted = self._opened.now(), checked_limit(limit), checked_name(name)
-        return await service.read(
+        found = await service.read(
             self._asking, lambda tx: inspection.profile(tx, self._scope, wanted, now=tx.current(now), limit=most), as_of
         )
+        return self._told("entity", found, as_of=as_of)
 
     async def people(self, *, limit: int = 100) -> Sequence[Entity]:
         """Return the known people, those who are mentioned most often first.
@@ -1122,7 +1180,8 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000.
         """
         most = checked_limit(limit)
-        return await self._read(lambda tx: inspection.known_people(tx, self._scope, most=most))
+        found = await self._read(lambda tx: inspection.known_people(tx, self._scope, most=most))
+        return self._told("people", found)
 
     async def sessions(self, limit: int = 50) -> Sequence[Conversation]:
         """Return conversations, those with the latest messages first, with their summaries and without their messages.
@@ -1149,7 +1208,7 @@ class Memory:
             shown = (replace(node, content=cut[node.key]) if node.key in cut else node for node in turns)
             return replace(found, turns=tuple(node for node in shown if node.content))
 
-        return await self._read(read)
+        return self._told("session", await self._read(read), session=id)
 
     # consolidation
 
@@ -1321,7 +1380,8 @@ class Memory:
             NotFoundError: there is no memory of that id, or there was none then.
             InvalidError: `as_of` is neither a time nor a commit number.
         """
-        return await service.read(self._asking, lambda tx: inspection.history(tx, self._scope, id), as_of)
+        found = await service.read(self._asking, lambda tx: inspection.history(tx, self._scope, id), as_of)
+        return self._told("history", found, as_of=as_of)
 
     async def log(self, limit: int = 50, *, before: int | None = None) -> Sequence[Commit]:
         """Return the latest commits, newest first; `before`, a commit number, continues further back.
@@ -1381,7 +1441,7 @@ class Memory:
             NotFoundError: no entity has the name given as `entity`.
         """
         request = Request(entity=entity, after=after, before=before, as_of=as_of, limit=limit)
-        return await inspection.timeline(self._asking, request)
+        return self._told("timeline", await inspection.timeline(self._asking, request), entity=entity)
 
     async def explain(self, id: str, *, as_of: datetime | str | int | None = None) -> Explanation:
         """Explain a memory: its commit and run, its sources, what it replaced and what replaced it, its versions and
@@ -1397,7 +1457,7 @@ class Memory:
         def read(tx: Snapshot) -> Explanation:
             return inspection.explain(tx, self._scope, id, now=tx.current(now), zone=zone, closes=closes, often=often)
 
-        return await service.read(self._asking, read, as_of)
+        return self._told("explain", await service.read(self._asking, read, as_of), as_of=as_of)
 
     async def undo(self, commit_or_run: int | str, *, with_later: bool = False, dry_run: bool = False) -> Commit:
         """Undo a commit or a run: everything it touched becomes what it was before. Return the commit that does so,
@@ -1464,7 +1524,8 @@ class Memory:
         most = checked_limit(limit)
         if reason is not None:
             check_choice(reason, frozenset(get_args(ClosedReason)), name="reason")
-        return await self._read(lambda tx: inspection.archive(tx, self._scope, reason, limit=most))
+        found = await self._read(lambda tx: inspection.archive(tx, self._scope, reason, limit=most))
+        return self._told("archive", found, reason=reason)
 
     async def gc(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
@@ -1540,6 +1601,7 @@ class Memory:
         """
         from ricordo.storage.registry import migrate
 
+        await self._opened.receipts.flush()
         await asyncio.to_thread(migrate, self._opened.store, path)
 
     async def backup(self, path: str | Path) -> Backup:
@@ -1554,6 +1616,7 @@ class Memory:
         """
         from ricordo.storage.backup import back_up
 
+        await self._opened.receipts.flush()
         return await asyncio.to_thread(back_up, self._opened.store, path, now=self._at)
 
     @staticmethod
@@ -1661,6 +1724,8 @@ class Memory:
         from ricordo.portability.exporters import exporter
 
         engine = self._opened
+        self._told("export", None, format=format)
+        await engine.receipts.flush()
         write = exporter(format, Path(path), scope=self._scope, now=engine.now(), zone=engine.zone, progress=progress)
         return await engine.store.look(write)
 
@@ -1689,6 +1754,15 @@ class Memory:
 
     async def _read(self, work: Callable[[Snapshot], T]) -> T:
         return await self._opened.store.read(work)
+
+    def _told(self, verb: str, answer: T, **asked: object) -> T:
+        """Return an answer, noting who read it if the setting `receipts` says so."""
+        engine = self._opened
+        if engine.settings.receipts == "reads":
+            others = [("", id_) for id_ in ids_in(answer)]
+            request = {"verb": verb, "text": "", **asked}
+            engine.receipts.keep(Draft(scope=self._scope, at=engine.now(), request=request, seen=None, others=others))
+        return answer
 
     @property
     def scope(self) -> Scope:

@@ -73,6 +73,7 @@ ContextName = Literal[
 DecayCloses = Literal["ephemeral", "all"]
 EndsBy = Literal["expiry", "lifetime"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
+ReceiptsPolicy = Literal["off", "answers", "reads"]
 UntrustedPolicy = Literal["hold", "label"]
 Fusion = Literal["score", "rrf"]
 SignalName = Literal[
@@ -757,13 +758,16 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """Hits, best first. `degraded` names each part that could not contribute to the answer."""
+    """Hits, best first. `degraded` names each part that could not contribute to the answer; `receipt` is the id of the
+    receipt, if the search left one.
+    """
 
     hits: tuple[Hit, ...]
     intent: str = "general"
     complexity: str = "simple"
     degraded: tuple[str, ...] = ()
     trace: Trace | None = None
+    receipt: str | None = None
 
     @property
     def ids(self) -> list[str]:
@@ -1124,6 +1128,7 @@ class Answer:
         model: the language model that wrote it; None if the sentences are the best passages, word for word.
         cut: how many sentences of the model were left out, because no memory supports them.
         degraded: why the model did not take part, if it failed.
+        receipt: the id of the receipt of its search, if it left one.
     """
 
     text: str = ""
@@ -1134,6 +1139,7 @@ class Answer:
     model: str | None = None
     cut: int = 0
     degraded: tuple[str, ...] = ()
+    receipt: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1153,6 +1159,7 @@ class Context:
         text: all of it as fenced markdown; None if nothing in the memory concerns the prompt.
         tokens: its estimated length; at most `budget`.
         complexity: of the prompt, `simple` or `complex`.
+        receipt: the id of its receipt, if it left one.
     """
 
     text: str | None
@@ -1160,6 +1167,7 @@ class Context:
     budget: int
     complexity: str
     sections: tuple[ContextSection, ...] = ()
+    receipt: str | None = None
 
     @property
     def ids(self) -> frozenset[str]:
@@ -1193,7 +1201,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What a search or a context gave, to which caller, and why.
+    """What an answer gave, to which caller, and why.
 
     Attributes:
         verb: "search", "query", "context" or "ask".
@@ -1247,6 +1255,48 @@ class Briefing:
     def ids(self) -> frozenset[str]:
         """The ids of all memories and entities in it."""
         return frozenset(line.id for section in self.sections for line in section.lines if line.id is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerDifference:
+    """How one memory stands in two answers to one question.
+
+    Attributes:
+        what: "gone", "new", "moved" to another rank or section, or "scored" by other shares at the same rank.
+        shares: the signals that gave another share.
+    """
+
+    id: str
+    what: Literal["gone", "new", "moved", "scored"]
+    rank_before: int | None = None
+    rank_after: int | None = None
+    score_before: float | None = None
+    score_after: float | None = None
+    shares: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptReplay:
+    """The question of a receipt, answered again: as of its commit, and today. Both at the time of day of the receipt.
+
+    Attributes:
+        then: the answer as of the receipt's commit; equal to what the receipt says if nothing outside the commits has
+            changed.
+        today: the answer by today's memories.
+        differs_from_receipt: how `then` differs from the receipt.
+        differs_today: how `today` differs from `then`.
+        commits: the commits that make the difference between `then` and `today`, oldest first.
+        reasons: what is in no commit and may explain a difference from the receipt: another version or embedder,
+            vectors that were missing then, erased memories.
+    """
+
+    receipt: Receipt
+    then: tuple[Given, ...] = ()
+    today: tuple[Given, ...] = ()
+    differs_from_receipt: tuple[AnswerDifference, ...] = ()
+    differs_today: tuple[AnswerDifference, ...] = ()
+    commits: tuple[Commit, ...] = ()
+    reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,6 +96,9 @@ RIGHTS: Mapping[str, Right] = {
     "timeline": _READS,
     "history": _READS,
     "explain": _READS,
+    "receipts": _READS,
+    "receipt": _READS,
+    "replay_receipt": Right("read", "agent"),  # it copies the store
     "stats": _READS,
     "stats.store_size": Right(None, "web", True),
     "weak": _READS,

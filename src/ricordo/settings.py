@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
-from ricordo.model import DecayCloses, Durability, Fusion, SecretsPolicy, SignalName, UntrustedPolicy
+from ricordo.model import DecayCloses, Durability, Fusion, ReceiptsPolicy, SecretsPolicy, SignalName, UntrustedPolicy
 
 PREFIX = "RICORDO_"
 
@@ -43,6 +43,12 @@ class Settings:
     search_deadline_ms: int = _setting(
         5_000, "after how long a search returns what it has, in milliseconds", least=50, most=600_000
     )
+    receipts: ReceiptsPolicy = _setting(
+        "off",
+        "which calls leave a receipt: `off` those that ask for one, `answers` every search, context and answer, `reads`"
+        " also each memory, list, person, session and export that is read",
+    )
+    receipts_days: int = _setting(30, "after how many days `gc` deletes receipts", least=1, most=36_500)
     reranker: str = _setting(
         "", "the reranker of searches, such as `cohere:rerank-v3.5` or `http://localhost:8000/v1#MODEL`; empty: none"
     )

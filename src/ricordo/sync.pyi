@@ -35,6 +35,8 @@ from ricordo.model import (
     Origin,
     Page,
     Profile,
+    Receipt,
+    ReceiptReplay,
     Report,
     Restored,
     Results,
@@ -282,11 +284,12 @@ class Memory:
         trace: bool = False,
         why_not: str | None = None,
         rerank: bool | None = None,
+        receipt: bool | None = None,
     ) -> Results:
         """Return what matters for a question, best first: knowledge, and episodes that are not consolidated yet."""
 
-    def query(self, keywords: str, *, limit: int = 5) -> Results:
-        """Search by keywords that an agent chose, in full text only. Raises InvalidError as `search` does."""
+    def query(self, keywords: str, *, limit: int = 5, receipt: bool | None = None) -> Results:
+        """Search by keywords that an agent chose, in full text only. `receipt` and errors are those of `search`."""
 
     def context(
         self,
@@ -295,6 +298,7 @@ class Memory:
         budget: int | None = None,
         session: str | None = None,
         as_of: datetime | str | int | None = None,
+        receipt: bool | None = None,
     ) -> str | None:
         """Return a markdown block of what an agent should know before it answers `prompt`, or None if nothing
         matters.
@@ -307,12 +311,25 @@ class Memory:
         budget: int | None = None,
         session: str | None = None,
         as_of: datetime | str | int | None = None,
+        receipt: bool | None = None,
     ) -> Context:
         """Return the block of `context` together with its parts: facts, people, what was said, and the evidence."""
 
-    def ask(self, question: str, *, limit: int = 12) -> Answer:
+    def ask(self, question: str, *, limit: int = 12, receipt: bool | None = None) -> Answer:
         """Answer a question from what is remembered alone: each sentence with the memories it rests on. A sentence
         of the language model that they do not support is left out. Nothing of the answer is stored.
+        """
+
+    def receipts(self, limit: int = 50, *, before: str | None = None) -> Sequence[Receipt]:
+        """Return the receipts of this caller, latest first: what was asked, and what was given and left out, by ids."""
+
+    def receipt(self, id: str) -> Receipt:
+        """Return one receipt of this caller."""
+
+    def replay_receipt(self, id: str) -> ReceiptReplay:
+        """Answer the question of a receipt again, as of its commit and by today's memories, and return what differs
+        and which commits make the difference. The store stays as it is: the past is restored in a temporary copy
+        of it, which takes a second per 100 MB.
         """
 
     def brief(

@@ -25,6 +25,8 @@ ROUTED_BY_OTHER_VERBS = {
     "update_entity": "entity-update",
     "get": "show",
     "accept": "run",
+    "receipt": "receipts",
+    "replay_receipt": "receipts",
 }
 """Methods without a verb of the same name, and the verb for each."""
 

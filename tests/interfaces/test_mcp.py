@@ -95,6 +95,13 @@ async def use_every_tool(client: Client, left: set[str]) -> None:
     assert (await use("explain_fact", id=blue))["supersedes"][0]["id"] == red
     assert "blue" in (await use("ask_memory", question="What colour does Anna like?"))["text"]
     assert (await use("memory_stats"))["nodes"]["semantic"] == 4
+    asked = (await client.call_tool("list_receipts", {})).structured_content["result"]
+    assert asked == []
+    left.discard("list_receipts")
+    for name in ("get_receipt", "replay_receipt"):
+        refused = await client.call_tool(name, {"id": "x"})
+        assert refused.is_error and "no receipt" in refused.content[0].text  # type: ignore[union-attr]
+        left.discard(name)
     for each in (await use("list_sessions"))["result"]:
         assert (await use("get_session", id=each["id"]))["turns"]
     assert (await use("list_spending"))["result"] == []

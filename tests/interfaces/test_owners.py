@@ -81,6 +81,12 @@ LINES: Mapping[str, tuple[Line, ...]] = {
     "end-session": (_of("sessions", "end-session", "{}"),),
     "undo": (_of("commits", "undo", "{}"), _of("runs", "undo", "{}")),
     "run": (_of("runs", "run", "show", "{}"),),
+    "receipts": (
+        _of("texts", "receipts"),
+        _of("receipts", "receipts", "{}"),
+        _of("receipts", "receipts", "{}", "--replay"),
+        _of("receipts", "receipts", "--before", "{}"),
+    ),
     "remember": (_of("texts", "remember", "Bob likes tea"),),
     "add": (_of("texts", "add", "Bob was here"),),
     "entity-add": (_of("texts", "entity-add", "Dana"),),

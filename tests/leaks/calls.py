@@ -188,6 +188,12 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
             _all(lambda memory, _: _each(memory)),
         ),
         "run": (Call(kind="runs", ask=_simple("run")),),
+        "receipts": (
+            _all(lambda memory, _: memory.receipts()),
+            Call(kind="receipts", ask=lambda memory, given: memory.receipts(before=given), compared=False),
+        ),
+        "receipt": (Call(kind="receipts", ask=_simple("receipt")),),
+        "replay_receipt": (Call(kind="receipts", ask=_simple("replay_receipt")),),
         "accept": (Call(kind="runs", ask=_simple("accept")),),
         "replay": (Call(kind="runs", ask=_simple("replay")),),
         "summarise": (Call(kind="sessions", ask=_simple("summarise")),),
@@ -275,6 +281,7 @@ ABSENT = {
     "commits": 987_654_321,
     "owners": "zqnobody",
     "runs": "019b0000-0000-7000-8000-000000000002",
+    "receipts": "019b0000-0000-7000-8000-000000000003",
 }
 """A missing item of each kind."""
 

@@ -87,6 +87,7 @@ _FIXED: Mapping[str, Any] = {
     "trace": True,
     "only_relevant": True,
     "rerank": False,
+    "receipt": True,
     "with_later": True,
     "shared": True,
     "budget": 50_000,
@@ -162,6 +163,8 @@ def _value(name: str, capability: Capability, world: World, random: Random, *, s
 
     if name in ("id", "run") and capability.method == "run":
         return one("runs")
+    if name in ("id", "before") and capability.method in ("receipt", "receipts", "replay_receipt"):
+        return one("receipts")
     if name == "content" and capability.effect == "changes":
         return "it is not so"
     if name == "id" and stores:

@@ -63,6 +63,7 @@ class World:
     commits: list[int] = field(default_factory=list)
     owners: list[str] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
+    receipts: list[str] = field(default_factory=list)
     canaries: list[str] = field(default_factory=list)
 
     @property
@@ -115,6 +116,8 @@ async def private(memory: Memory, random: Random) -> World:
     run = await ann.consolidate(world.sessions[9])
     assert run.items
     world.runs.append(run.id)
+    for text in world.texts[2:5]:
+        world.receipts.append((await ann.search(text, receipt=True)).receipt or "")
     await ann.off_record(world.token(random))
     world.entities += [entity.id for entity in await ann.people()]
     world.commits += [commit.seq for commit in await ann.log(200)]

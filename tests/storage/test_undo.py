@@ -173,3 +173,15 @@ def test_every_durable_table_keeps_before_images_of_all_columns(tmp_path):
             assert [name for name in table.columns if name not in own and f"'{name}', " not in trigger] == []
         assert f"ON {table.name} (commit_seq)" in "".join(filter(None, indexes.values())), table.name
     connection.close()
+
+
+async def test_a_memory_that_comes_back_has_its_meaning_at_once(tmp_path):
+    async with Memory.open(tmp_path / "me.db", embedder="hashing") as memory:
+        rome = await memory.remember("Anna lives in Rome")
+        await memory.settle()
+        await memory.correct(rome.id, "Anna lives in Milan")
+        await memory.settle()
+        await memory.search("where does Anna live")
+        await memory.undo((await memory.log(1))[0].seq)
+        found = await memory.search("where does Anna live")
+        assert "meaning" in {share.strategy for share in found[0].why}

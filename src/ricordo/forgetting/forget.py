@@ -127,6 +127,21 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
     return Change(rows=states)
 
 
+def rolled_back(snapshot: Snapshot, *, to: int) -> Change:
+    """Return the change that makes every row of the store, of all owners, what it was right after a commit."""
+    ledger = snapshot.history.ledger()
+    later = range(to + 1, snapshot.history.next_commit())
+    rows = dict.fromkeys(row for commit in later for row in ledger.touched(commit))
+    states = {row: ledger.state(row, to) for row in rows}
+    return Change(
+        rows=tuple(
+            RowState(row=row, values=then)
+            for row, then in states.items()
+            if content(ledger.current(row)) != content(then)
+        )
+    )
+
+
 def effect(snapshot: Snapshot, change: Change) -> str:
     """Return in words what an undo does to memories: the first few, and how many more."""
     ledger = snapshot.history.ledger()

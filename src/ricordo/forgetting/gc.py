@@ -54,6 +54,8 @@ async def _collect(upkeep: Upkeep, scope: Scope, archiver: Archiver) -> None:
     await archiver.count_live(scope, archived=[each.vital for each in (*over, *evicted)])
     if not upkeep.dry_run:
         await upkeep.store.derive(lambda tx: tx.lifecycle.note_decay(scope, at=upkeep.now))
+        kept_ms = upkeep.rules.receipts_days * DAY_MS
+        await upkeep.store.derive(lambda tx: tx.receipts.expire(scope, before=upkeep.now - kept_ms))
 
 
 def _least_valuable(upkeep: Upkeep, known: Sequence[Vital], *, gone: set[int]) -> list[Removal]:

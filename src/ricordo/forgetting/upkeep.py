@@ -38,6 +38,7 @@ class Rules:
     max_entries: int = 0
     max_size: int = 0
     reflect_days: int = 0
+    receipts_days: int = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,6 +101,10 @@ class StoreConfig:
         return memory
 
 
+_OWN_IDS = frozenset(("run", "receipt", "replay_receipt"))
+"""Methods whose `id` is no memory's."""
+
+
 class Dispatcher:
     """Runs the calls of all interfaces of a process on its one store."""
 
@@ -143,7 +147,7 @@ class Dispatcher:
         arguments = check_arguments(capability, given, as_tool=as_tool)
         work = function_of(capability)
         names = inspect.signature(work).parameters
-        takes_memory_id = capability.effect != "adds" and capability.method != "run"  # else a new id, or a run's
+        takes_memory_id = capability.effect != "adds" and capability.method not in _OWN_IDS
         if takes_memory_id and isinstance(arguments.get("id"), str):
             arguments["id"] = await self._full_id(memory, arguments["id"], arguments.get("as_of"))
         if "origin" in names:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import handle_of, to_ms
@@ -23,7 +25,8 @@ from ricordo.retrieval.query import (
     namings,
     query_of,
 )
-from ricordo.retrieval.service import Asking, AsOf, answer
+from ricordo.retrieval.receipts import Draft
+from ricordo.retrieval.service import Asking, AsOf, answer, wants_receipt
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import QUESTION_MARKS, question_terms
@@ -197,7 +200,15 @@ class Extras:
     replies: Mapping[str, Node] = field(default_factory=dict)
 
 
-async def brief(asking: Asking, prompt: str, *, budget: int | None, session: str | None, as_of: AsOf = None) -> Context:
+async def brief(
+    asking: Asking,
+    prompt: str,
+    *,
+    budget: int | None,
+    session: str | None,
+    as_of: AsOf = None,
+    receipt: bool | None = None,
+) -> Context:
     """Return the context for a prompt.
 
     Raises:
@@ -211,14 +222,17 @@ async def brief(asking: Asking, prompt: str, *, budget: int | None, session: str
     text = asked_in(asked.text)
     if follows_up(text):
         text = await _with_recent(asking, text, session=session, as_of=as_of)
+    wanted = wants_receipt(asking, receipt)
+    request = {"verb": "context", "text": prompt, "budget": budget, "session": session, "as_of": as_of}
     if not text.strip():
-        return assemble({}, budget=room, tokens=EstimatedTokens(), complexity=complexity)
+        block = assemble({}, budget=room, tokens=EstimatedTokens(), complexity=complexity)
+        return _with_receipt(asking, request, block, found=(), left=(), seen=None) if wanted else block
     query = replace(asked, text=text, limit=_HITS[complexity], with_leading=True)
-    results = await answer(asking, query, traced=as_of is not None, as_of=as_of)
+    ask = partial(answer, asking, traced=as_of is not None, as_of=as_of, reasons=wanted, receipt=wanted)
+    results, how = await ask(query)
     found = list(results.hits)
     if len(found) == query.limit and sum(hit.type != "episodic" for hit in found) < _FACTS_LEAST:
-        known = replace(query, filter=Filter(shelves=(KNOWLEDGE,)))
-        facts = await answer(asking, known, traced=as_of is not None, as_of=as_of)
+        facts, _ = await ask(replace(query, filter=Filter(shelves=(KNOWLEDGE,))))
         found += [hit for hit in facts.hits if hit.id not in results.ids]
     hits = without_echoes([hit for hit in found if may_be_quoted(hit) and (session is None or hit.session != session)])
     extras = Extras()
@@ -230,7 +244,44 @@ async def brief(asking: Asking, prompt: str, *, budget: int | None, session: str
     drafts = drafted(hits, extras, session=session, now=asking.now, zone=asking.zone)
     block = assemble(drafts, budget=room, tokens=EstimatedTokens(), complexity=complexity)
     asking.told([hit for hit in hits if hit.id in block.ids])
-    return block
+    if not wanted:
+        return block
+    left = [(hit.id, _why_left(hit, hits, session)) for hit in found if hit.id not in block.ids]
+    return _with_receipt(asking, request, block, found=found, left=[*left, *how.next_best], seen=how.seen)
+
+
+def _why_left(hit: Hit, hits: Sequence[Hit], session: str | None) -> str:
+    """Return why a hit is not in a context."""
+    if not may_be_quoted(hit):
+        return "it reads like an instruction"
+    if session is not None and hit.session == session:
+        return "said in the present conversation"
+    return "no room in the budget" if hit in hits else "an assistant repeats another line"
+
+
+def _with_receipt(
+    asking: Asking,
+    request: Mapping[str, Any],
+    block: Context,
+    *,
+    found: Sequence[Hit],
+    left: Sequence[tuple[str, str]],
+    seen: int | None,
+) -> Context:
+    sections = {line.id: each.name for each in block.sections for line in each.lines if line.id is not None}
+    hits = [hit for hit in found if hit.id in sections]
+    beside = sections.keys() - {hit.id for hit in hits}
+    draft = Draft(
+        scope=asking.scope,
+        at=asking.now,
+        request=request,
+        seen=seen,
+        hits=hits,
+        sections=sections,
+        others=[(section, id_) for id_, section in sections.items() if id_ in beside],
+        left_out=[each for each in left if each[0] not in sections],
+    )
+    return replace(block, receipt=asking.keep(draft))
 
 
 async def _with_recent(asking: Asking, prompt: str, *, session: str | None, as_of: AsOf) -> str:

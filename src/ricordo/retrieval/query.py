@@ -71,6 +71,8 @@ class Request:
     only_relevant: bool = False
     why_not: str | None = None
     rerank: bool | None = None
+    receipt: bool | None = None
+    verb: str = "search"
 
 
 def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:

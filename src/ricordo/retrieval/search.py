@@ -10,7 +10,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, islice
 from math import log
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -67,6 +67,8 @@ _WEIGHED_LEAST = 30
 # For a question of the calibration, which no caller waits for.
 _PATIENCE_S = 30.0
 _COMPARED = 6  # of so many of the best, facts are compared with each other
+# So many of what an answer leaves out are named in its receipt.
+_LEFT_OUT = 10
 # How many causal steps are followed, by the complexity of the question.
 _DEPTHS = {"simple": 2, "complex": 4}
 
@@ -74,7 +76,7 @@ _DEPTHS = {"simple": 2, "complex": 4}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """The result of one snapshot: the best hits, their keys in the same order (`shown`), how they were found, and what
-    is missing.
+    is missing. For a receipt also the last commit the caller saw, and (id, reason) of the best that were left out.
     """
 
     best: tuple[Hit, ...]
@@ -84,6 +86,8 @@ class Found:
     absence: Absence | None = None
     shown: tuple[int, ...] = ()
     under_floor: tuple[tuple[str, float, str], ...] = ()
+    seen: int | None = None
+    next_best: tuple[tuple[str, str], ...] = ()
 
 
 NOTHING = Found(best=(), candidates={}, timings_ms={}, degraded=())
@@ -91,7 +95,15 @@ NOTHING = Found(best=(), candidates={}, timings_ms={}, degraded=())
 
 
 def find(
-    snapshot: Snapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo, until: float, traced: bool, reasons: bool = False
+    snapshot: Snapshot,
+    plan: Plan,
+    *,
+    scope: Scope,
+    zone: ZoneInfo,
+    until: float,
+    traced: bool,
+    reasons: bool = False,
+    receipt: bool = False,
 ) -> Found:
     """Answer a plan from one snapshot.
 
@@ -99,6 +111,7 @@ def find(
         until: deadline on the clock of `time.monotonic`, seconds.
         traced: also tell what was left out.
         reasons: tell why each hit was found.
+        receipt: tell which commit the caller saw, and what was left out last.
 
     Raises:
         NotFoundError: the question is limited to an entity that does not exist.
@@ -143,6 +156,8 @@ def find(
         absence=absence,
         shown=tuple(key_of[hit.id] for hit in hits),
         under_floor=_under_floor(known, judged) if traced else (),
+        seen=snapshot.history.seen(scope) if receipt else None,
+        next_best=_next_best(weighed, judged, known, limit=query.limit) if receipt else (),
     )
 
 
@@ -279,6 +294,19 @@ def _under_floor(known: Shortlist, judged: Judged | None) -> tuple[tuple[str, fl
         for key, relevance in judged.relevance.items()
         if key in judged.reasons and key in known.nodes
     )
+
+
+def _next_best(
+    weighed: Sequence[Ranked], judged: Judged | None, known: Shortlist, *, limit: int
+) -> tuple[tuple[str, str], ...]:
+    """Return (id, reason) of the best memories that are not in the answer, best first."""
+    kept = weighed if judged is None else judged.kept
+    given = {each.key for each in kept[:limit]}
+    beyond = {each.key: f"rank {rank}: {limit} were asked for" for rank, each in enumerate(kept, 1) if rank > limit}
+    under = {} if judged is None else {key: f"not relevant: {reason}" for key, reason in judged.reasons.items()}
+    reasons = under | beyond
+    left = (each.key for each in weighed if each.key not in given and each.key in reasons and each.key in known.nodes)
+    return tuple((known.nodes[key].id, reasons[key]) for key in islice(left, _LEFT_OUT))
 
 
 def _hits(
@@ -480,6 +508,12 @@ def find_past(snapshot: PastSnapshot, plan: Plan, *, scope: Scope, zone: ZoneInf
         timings_ms={"the past": (time.perf_counter() - started) * 1_000},
         degraded=(),
         absence=None if plan.query.why_not is None else _past_absence(snapshot, plan, ranked, scope, within),
+        seen=snapshot.commit_number,
+        next_best=tuple(
+            (each.node.id, f"rank {rank}: {plan.query.limit} were asked for")
+            for rank, each in enumerate(ranked[: plan.query.limit + _LEFT_OUT], 1)
+            if rank > plan.query.limit
+        ),
     )
 
 

@@ -29,6 +29,7 @@ from ricordo.retrieval.query import (
     make_plan,
     query_of,
 )
+from ricordo.retrieval.receipts import Draft
 from ricordo.storage import Links, PastSnapshot, Snapshot, Store, When
 from ricordo.storage.values import EmbeddingModel, Floor
 from ricordo.text.analyzer import QUESTION_MARKS
@@ -175,6 +176,8 @@ class Asking:
         shown, told: note the keys that a search showed, and the hits that a context showed.
         floor: returns what chance reaches by a model's key, or by words alone (0).
         links: finds who is named in memories.
+        keep: notes an answer; returns the id of its receipt.
+        leaves_receipts: whether answers leave one that are not asked to.
     """
 
     store: Store
@@ -192,6 +195,8 @@ class Asking:
     deadline_s: float
     context_tokens: int
     links: Links
+    keep: Callable[[Draft], str] = lambda draft: ""
+    leaves_receipts: bool = False
     weighing: Weighing = Weighing()
     reranking: Reranking | None = None
 
@@ -254,11 +259,41 @@ async def search(asking: Asking, request: Request) -> Results:
     NotFoundError: the question is limited to an entity nobody knows.
     """
     query = query_of(request, now=asking.now, zone=asking.zone)
-    return await answer(asking, query, traced=request.trace, as_of=request.as_of, reasons=True)
+    wanted = wants_receipt(asking, request.receipt)
+    results, found = await answer(
+        asking, query, traced=request.trace, as_of=request.as_of, reasons=True, receipt=wanted
+    )
+    if not wanted:
+        return results
+    draft = Draft(
+        scope=asking.scope,
+        at=asking.now,
+        request=request,
+        seen=found.seen,
+        hits=results.hits,
+        left_out=found.next_best,
+        degraded=results.degraded,
+    )
+    return replace(results, receipt=asking.keep(draft))
 
 
-async def answer(asking: Asking, query: Query, *, traced: bool, as_of: AsOf, reasons: bool = False) -> Results:
-    """Raises NotFoundError where the question is limited to an entity nobody knows."""
+def wants_receipt(asking: Asking, asked: bool | None) -> bool:
+    """Return whether an answer leaves a receipt: as asked, or by the setting.
+
+    Raises:
+        InvalidError: it is neither true, false nor None.
+    """
+    if asked is not None and not isinstance(asked, bool):
+        raise InvalidError("receipt must be true, false or left out")
+    return asking.leaves_receipts if asked is None else asked
+
+
+async def answer(
+    asking: Asking, query: Query, *, traced: bool, as_of: AsOf, reasons: bool = False, receipt: bool = False
+) -> tuple[Results, Found]:
+    """Return the answer, and how it was found. Raises NotFoundError where the question is limited to an entity nobody
+    knows.
+    """
     if query.rerank and asking.reranking is None:
         raise InvalidError("rerank: this memory has no reranker", hint="name one in the setting `reranker`")
     if query.only_relevant and query.text.strip():
@@ -278,7 +313,7 @@ async def answer(asking: Asking, query: Query, *, traced: bool, as_of: AsOf, rea
     embedding_ms = (time.monotonic() - started) * 1_000
     until = started + asking.deadline_s
     opinion = await _opinion(asking, query, question, until=until, as_of=as_of)
-    find_by = partial(_found, asking, query, until=until, traced=traced, as_of=as_of, reasons=reasons)
+    find_by = partial(_found, asking, query, until=until, traced=traced, as_of=as_of, reasons=reasons, receipt=receipt)
     got = await find_by(question, ratings=opinion.ratings)
     if got is None:  # another process has just changed the embedder of the store
         question = replace(await _embedded(asking, query, refresh=True), models=None, interval=interval)
@@ -290,14 +325,14 @@ async def answer(asking: Asking, query: Query, *, traced: bool, as_of: AsOf, rea
     if opinion.ms:
         found = replace(found, timings_ms={**found.timings_ms, "reranker": opinion.ms})
     degraded = question.degraded + opinion.degraded
-    return results_of(found, plan, embedding_ms=embedding_ms, degraded=degraded, traced=traced)
+    return results_of(found, plan, embedding_ms=embedding_ms, degraded=degraded, traced=traced), found
 
 
-def _silent(query: Query, *, now: int, traced: bool) -> Results:
+def _silent(query: Query, *, now: int, traced: bool) -> tuple[Results, Found]:
     from ricordo.retrieval.search import NOTHING, results_of
 
     plan = make_plan(query, now=now, interval=None, vectors={})
-    return results_of(NOTHING, plan, embedding_ms=0.0, degraded=(), traced=traced)
+    return results_of(NOTHING, plan, embedding_ms=0.0, degraded=(), traced=traced), NOTHING
 
 
 async def _opinion(asking: Asking, query: Query, question: Question, *, until: float, as_of: AsOf) -> Opinion:
@@ -350,6 +385,7 @@ async def _found(
     traced: bool,
     as_of: AsOf,
     reasons: bool = False,
+    receipt: bool = False,
     ratings: Mapping[int, float] | None = None,
 ) -> tuple[Found, Plan] | None:
     """Return what a snapshot found for a question, and its plan; None if the question was embedded for other models."""
@@ -383,6 +419,7 @@ async def _found(
             zone=asking.zone,
             traced=traced,
             reasons=reasons,
+            receipt=receipt,
             until=max(until, time.monotonic() + _GRACE_S),
         )
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
+from ricordo.errors import InvalidError
 from ricordo.interfaces.cli import hits, nodes
 from ricordo.interfaces.cli.options import CommandContext, command
-from ricordo.interfaces.cli.terminal import Output, safe
-from ricordo.model import ClosedReason, Results
+from ricordo.interfaces.cli.terminal import Output, dim, minute, one_line, safe, table
+from ricordo.model import ClosedReason, Receipt, ReceiptReplay, Results
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -30,8 +32,8 @@ async def search(
 
 
 @command
-async def query(ctx: CommandContext, memory: Memory, keywords: str, limit: int) -> Output:
-    return _results(ctx, keywords, await memory.query(keywords, limit=limit), traced=False)
+async def query(ctx: CommandContext, memory: Memory, keywords: str, **given: Any) -> Output:
+    return _results(ctx, keywords, await memory.query(keywords, **given), traced=False)
 
 
 def _results(
@@ -48,6 +50,7 @@ def _results(
     Args:
         below: the ids of hits below the relevance floor, which are dimmed.
     """
+    _tell_receipt(ctx, results.receipt)
     for part in results.degraded:
         ctx.notice(f"Part of the search was not available: {safe(part)}")
 
@@ -66,6 +69,7 @@ def _results(
 @command
 async def context(ctx: CommandContext, memory: Memory, prompt: str, **given: Any) -> Output:
     parts = await memory.context_parts(prompt, **given)
+    _tell_receipt(ctx, parts.receipt)
 
     def show(out: Console) -> None:
         if parts.text is None:
@@ -74,7 +78,7 @@ async def context(ctx: CommandContext, memory: Memory, prompt: str, **given: Any
             click.echo(safe(parts.text))
             ctx.hint(f"About {parts.tokens} of at most {parts.budget} tokens.")
 
-    shown = {name: getattr(parts, name) for name in ("tokens", "budget", "complexity", "sections")}
+    shown = {name: getattr(parts, name) for name in ("tokens", "budget", "complexity", "sections", "receipt")}
     return Output(data={"context": parts.text, **shown}, show=show)
 
 
@@ -98,8 +102,9 @@ async def brief(ctx: CommandContext, memory: Memory, **given: Any) -> Output:
 
 
 @command
-async def ask(ctx: CommandContext, memory: Memory, question: str, limit: int) -> Output:
-    answer = await memory.ask(question, limit=limit)
+async def ask(ctx: CommandContext, memory: Memory, question: str, **given: Any) -> Output:
+    answer = await memory.ask(question, **given)
+    _tell_receipt(ctx, answer.receipt)
     for part in answer.degraded:
         ctx.notice(f"Not available: {safe(part)}")
     if answer.cut:
@@ -107,6 +112,72 @@ async def ask(ctx: CommandContext, memory: Memory, question: str, limit: int) ->
     elif answer.known and answer.model is None:
         ctx.notice("These passages answer best; a language model (--model) would answer in a sentence.")
     return Output(data=answer, show=lambda out: hits.answer(out, question, answer))
+
+
+def _tell_receipt(ctx: CommandContext, id: str | None) -> None:
+    if id is not None:
+        ctx.hint(f"Receipt {id[-8:]}: `ricordo receipts {id[-8:]}` shows it.")
+
+
+@command
+async def receipts(
+    ctx: CommandContext,
+    memory: Memory,
+    limit: int,
+    id: str | None = None,
+    before: str | None = None,
+    replay: bool = False,
+) -> Output:
+    if id is None:
+        if replay:
+            raise InvalidError("replay: of which receipt?", hint="`ricordo receipts` lists them")
+        listed = await memory.receipts(limit, before=before)
+        return Output(data={"receipts": listed}, show=lambda out: _list_receipts(ctx, out, listed))
+    if not replay:
+        found = await memory.receipt(id)
+        return Output(data=found, show=lambda out: _show_receipt(ctx, out, found))
+    replayed = await memory.replay_receipt(id)
+    return Output(data=replayed, show=lambda out: _show_replay(ctx, out, replayed))
+
+
+def _list_receipts(ctx: CommandContext, out: Console, listed: Sequence[Receipt]) -> None:
+    if not listed:
+        ctx.notice("No receipt is kept. --receipt leaves one, and so does each answer with the setting `receipts`.")
+        return
+    lines = table("receipt", "when", "by", "asked", "given")
+    for each in listed:
+        asked = "(erased)" if each.question is None else one_line(each.question, most=60)
+        who = " ".join(filter(None, (each.owner, each.chat)))
+        lines.add_row(
+            each.id[-8:], minute(each.at, ctx.zone), safe(who), safe(f"{each.verb}: {asked}"), str(len(each.given))
+        )
+    out.print(lines)
+
+
+def _show_receipt(ctx: CommandContext, out: Console, found: Receipt) -> None:
+    asked = "(its question was erased)" if found.question is None else found.question
+    out.print(safe(f"{found.verb}: {asked}"), style="bold")
+    caller = " ".join(filter(None, (found.owner, found.chat)))
+    out.print(dim(safe(f"{minute(found.at, ctx.zone)}, {caller}, trust {found.trust}, after change {found.commit}")))
+    for rank, each in enumerate(found.given, 1):
+        why = ", ".join(f"{share.strategy} {share.share:.3f}" for share in each.why if share.share)
+        score = "" if each.score is None else f"{each.score:.3f}  "
+        out.print(safe(f"{rank:3}  {each.id[-8:]}  {score}{each.section}{why}"))
+    for left in found.left_out:
+        out.print(dim(safe(f"  –  {left.id[-8:]}  {left.reason}")))
+
+
+def _show_replay(ctx: CommandContext, out: Console, found: ReceiptReplay) -> None:
+    _show_receipt(ctx, out, found.receipt)
+    for title, differing in (("As of then", found.differs_from_receipt), ("Today", found.differs_today)):
+        out.print(f"{title}: {'differs' if differing else 'the same'}", style="bold")
+        for each in differing:
+            ranks = " → ".join("–" if rank is None else str(rank) for rank in (each.rank_before, each.rank_after))
+            out.print(safe(f"     {each.id[-8:]}  {each.what}  {ranks}  {', '.join(each.shares)}"))
+    for reason in found.reasons:
+        out.print(dim(safe(f"     {reason}")))
+    for commit in found.commits:
+        out.print(safe(f"  change {commit.seq}  {minute(commit.at, ctx.zone)}  {commit.origin}: {commit.reason}"))
 
 
 @command

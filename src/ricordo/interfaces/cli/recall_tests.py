@@ -28,10 +28,15 @@ async def test(
     junit: Path | None = None,
     matrix: Sequence[str] = (),
     record: str | None = None,
+    receipt: str | None = None,
     **wanted: Any,
 ) -> Output:
     from ricordo.testing import load, run
 
+    if receipt is not None:
+        if record is not None:
+            raise InvalidError("record, receipt: give one of them", hint="a receipt brings its own question")
+        record, wanted = await _from_receipt(ctx, receipt, wanted)
     if record is not None:
         return _recorded(ctx, files, record, wanted)
     suites = [load(path) for path in files]
@@ -66,6 +71,23 @@ def _configurations(matrix: Sequence[str]) -> list[dict[str, str]]:
     if len(found) > _MOST_CONFIGURATIONS:
         raise InvalidError(f"matrix: {len(found)} configurations are too many", hint=f"at most {_MOST_CONFIGURATIONS}")
     return found
+
+
+async def _from_receipt(ctx: CommandContext, id: str, wanted: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the question of a receipt, and the case: what is wanted or, by default, what the answer gave first."""
+    async with ctx.open() as memory:
+        found = await memory.receipt(id)
+    if found.question is None:
+        raise InvalidError(f"receipt: the question of {id} was erased", hint="give it with --record")
+    case = {name: list(value) if isinstance(value, tuple | list) else value for name, value in wanted.items()}
+    if not any(case.values()):
+        best = next((each.id for each in found.given), None)
+        case = {"silent": True} if best is None else {"must": [f"id:{best}"]}
+    if found.verb == "context":
+        case["in"] = "context"
+    if found.verb == "search" and (limit := found.asked.get("limit")) is not None:
+        case["limit"] = limit
+    return found.question, case
 
 
 def _recorded(ctx: CommandContext, files: Sequence[Path], question: str, wanted: Mapping[str, Any]) -> Output:

@@ -1,0 +1,232 @@
+"""Receipts: what an answer gave and left out, written some time after it; and how two answers differ."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from ricordo.clock import from_ms, new_id
+from ricordo.errors import RicordoError
+from ricordo.model import AnswerDifference, Entity, Given, Hit, Json, LeftOut, Node, Profile, Receipt, Scope, Share
+from ricordo.retrieval.query import Request
+from ricordo.storage import Snapshot, Store
+
+_log = logging.getLogger(__name__)
+
+_WRITTEN_AFTER_S = 0.5
+_AT_ONCE = 100
+_WAITING_MOST = 10_000
+_CLOSING_S = 2.0
+LEFT_OUT_MOST = 10
+_DIGITS = 6
+
+_NOT_ASKED = frozenset(("text", "trace", "why_not", "receipt", "verb"))
+_USUAL = {each.name: each.default for each in fields(Request)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """An answer as the search has it: nothing is copied or computed before it is written.
+
+    Attributes:
+        seen: the last commit in the snapshot; None if no snapshot was needed.
+        others: (section, id) of what a context shows beside its hits; `sections` has those of its hits, by id.
+        left_out: (id, reason), best first.
+    """
+
+    scope: Scope
+    at: int
+    request: Request | Mapping[str, Any]
+    seen: int | None
+    hits: Sequence[Hit] = ()
+    sections: Mapping[str, str] = field(default_factory=dict)
+    others: Sequence[tuple[str, str]] = ()
+    left_out: Sequence[tuple[str, str]] = ()
+    degraded: Sequence[str] = ()
+
+    def given(self) -> tuple[Given, ...]:
+        """Return what the answer gave, hits first, best first."""
+        hits = (
+            Given(
+                id=hit.id,
+                score=_rounded(hit.score),
+                section=self.sections.get(hit.id, ""),
+                why=tuple(
+                    Share(strategy=each.strategy, rank=each.rank, raw=_rounded(each.raw), share=_rounded(each.share))
+                    for each in hit.why
+                ),
+            )
+            for hit in self.hits
+        )
+        return (*hits, *(Given(id=id_, section=section) for section, id_ in self.others))
+
+    def receipt(self, id: str, *, seen: int, setup: Json) -> Receipt:
+        """Return the receipt of the answer.
+
+        Args:
+            seen: the commit to name if no snapshot was read.
+        """
+        asked = _asked(self.request)
+        return Receipt(
+            id=id,
+            at=from_ms(self.at),
+            verb=asked.pop("verb"),
+            question=asked.pop("text"),
+            asked=asked,
+            owner=self.scope.owner,
+            chat=self.scope.chat or "",
+            trust=self.scope.trust,
+            commit=seen if self.seen is None else self.seen,
+            setup={**setup, "degraded": list(self.degraded)} if self.degraded else setup,
+            given=self.given(),
+            left_out=tuple(LeftOut(id=id_, reason=reason) for id_, reason in self.left_out[:LEFT_OUT_MOST]),
+        )
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def _asked(request: Request | Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that were given, as JSON."""
+    if not isinstance(request, Request):
+        return {name: _plain(value) for name, value in request.items() if value is not None}
+    given = {each.name: getattr(request, each.name) for each in fields(Request) if each.name not in _NOT_ASKED}
+    changed = {name: _plain(value) for name, value in given.items() if value != _USUAL[name]}
+    return {"verb": request.verb, "text": request.text, **changed}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return list(value) if isinstance(value, tuple | set | frozenset) else value
+
+
+def ids_in(answer: object) -> dict[str, None]:
+    """Return the ids of all memories and profiles in an answer, in order."""
+    if isinstance(answer, list | tuple):
+        return {id_: None for each in answer for id_ in ids_in(each)}
+    if not is_dataclass(answer):
+        return {}
+    own = {answer.id: None} if isinstance(answer, Node | Profile | Entity) else {}
+    if isinstance(answer, Node):
+        return own
+    return own | {id_: None for each in fields(answer) for id_ in ids_in(getattr(answer, each.name))}
+
+
+def _redacted(receipt: Receipt) -> Receipt:
+    """Return a receipt without the credentials in what was asked."""
+    from ricordo.text.secrets import redact  # compiles its patterns
+
+    asked = json.loads(redact(json.dumps(receipt.asked, ensure_ascii=False)).text) if receipt.asked else receipt.asked
+    return replace(receipt, question=redact(receipt.question or "").text, asked=asked)
+
+
+class ReceiptLog:
+    """Writes receipts some time after the answers. A crash loses those of the last half second.
+
+    It belongs to the event loop it is created in.
+    """
+
+    def __init__(self, store: Store, setup: Callable[[], Json], *, keeps_secrets: bool) -> None:
+        self._store = store
+        self._keeps_secrets = keeps_secrets
+        self._setup = setup
+        self._waiting: list[tuple[str, Draft]] = []
+        self._writing: asyncio.Task[None] | None = None
+
+    def keep(self, draft: Draft) -> str:
+        """Note an answer; return the id of its receipt."""
+        id_ = new_id(draft.at)
+        if len(self._waiting) >= _WAITING_MOST:
+            _log.warning("receipts: too many wait; that of an answer is lost")
+            return id_
+        self._waiting.append((id_, draft))
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write_soon(), name="ricordo-receipts")
+        return id_
+
+    async def _write_soon(self) -> None:
+        await asyncio.sleep(_WRITTEN_AFTER_S)
+        try:
+            await self.flush()
+        except RicordoError as error:
+            _log.warning("receipts: they cannot be written: %s", error)
+
+    async def flush(self) -> None:
+        """Write what was noted, some at a time, so that others can write in between.
+
+        Raises:
+            StoreError, UnavailableError: it cannot be written; it is dropped.
+        """
+        while self._waiting:
+            some, self._waiting = self._waiting[:_AT_ONCE], self._waiting[_AT_ONCE:]
+            await self._store.derive(partial(self._write, some))
+
+    def _write(self, some: Sequence[tuple[str, Draft]], snapshot: Snapshot) -> None:
+        setup = self._setup()
+        for id_, draft in some:
+            seen = snapshot.history.seen(draft.scope) if draft.seen is None else draft.seen
+            receipt = draft.receipt(id_, seen=seen, setup=setup)
+            snapshot.receipts.put(receipt if self._keeps_secrets else _redacted(receipt))
+
+    async def close(self) -> None:
+        """Write what is left, if the store can be written."""
+        if self._writing is not None:
+            self._writing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._writing
+        with contextlib.suppress(TimeoutError, RicordoError):
+            await asyncio.wait_for(self.flush(), _CLOSING_S)
+
+
+_SAME = 1e-5
+"""Two scores that differ by less, relative to the larger one, are the same: receipts keep six digits."""
+
+
+def differences(before: Sequence[Given], after: Sequence[Given]) -> tuple[AnswerDifference, ...]:
+    """Return how one answer differs from another, in the order of the first, then of the second. Pure."""
+    return tuple(_differences(before, after))
+
+
+def _differences(before: Sequence[Given], after: Sequence[Given]) -> Iterator[AnswerDifference]:
+    was = {each.id: (place, each) for place, each in enumerate(before, 1)}
+    now = {each.id: (place, each) for place, each in enumerate(after, 1)}
+    for id_, (place, each) in was.items():
+        if id_ not in now:
+            yield AnswerDifference(id=id_, what="gone", rank_before=place, score_before=each.score)
+            continue
+        place_now, other = now[id_]
+        changed = () if each.score is None or other.score is None else _changed(each.why, other.why)
+        is_moved = place != place_now or each.section != other.section
+        if is_moved or changed:
+            yield AnswerDifference(
+                id=id_,
+                what="moved" if is_moved else "scored",
+                rank_before=place,
+                rank_after=place_now,
+                score_before=each.score,
+                score_after=other.score,
+                shares=changed,
+            )
+    for id_, (place, each) in now.items():
+        if id_ not in was:
+            yield AnswerDifference(id=id_, what="new", rank_after=place, score_after=each.score)
+
+
+def _changed(before: Sequence[Share], after: Sequence[Share]) -> tuple[str, ...]:
+    """Return the names of the signals that gave another share."""
+    was, now = ({each.strategy: each.share for each in shares} for shares in (before, after))
+    names = dict.fromkeys((*was, *now))
+    return tuple(name for name in names if not _is_same(was.get(name, 0.0), now.get(name, 0.0)))
+
+
+def _is_same(one: float, other: float) -> bool:
+    return abs(one - other) <= _SAME * max(1.0, abs(one), abs(other))
