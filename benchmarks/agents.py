@@ -25,6 +25,7 @@ from benchmarks.agent_logs import Session, repository, sessions, write_log
 
 from ricordo import Memory, Scope
 from ricordo.interfaces.cli.projects import project_of
+from ricordo.text.work import stated
 
 
 async def take_in(opened: Memory, session: Session, folder: Path) -> Memory:
@@ -80,6 +81,14 @@ async def _leaks(opened: Memory, told: list[Session]) -> list[str]:
     return found
 
 
+def statements() -> dict[str, int]:
+    """Return how many sentences that state something, and how many others, the rules take for a statement."""
+    lines = (Path(__file__).parent / "data" / "work_statements.txt").read_text(encoding="utf-8").splitlines()
+    told, other = ([line[2:] for line in lines if line.startswith(f"{mark} ")] for mark in "+-")
+    found, wrong = (sum(bool(stated(text)) for text in texts) for texts in (told, other))
+    return {"stated": len(told), "found": found, "others": len(other), "taken_for_one": wrong}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--embedder", default="default")
@@ -89,7 +98,10 @@ def main() -> None:
     embedder = None if given.embedder == "none" else given.embedder
     with tempfile.TemporaryDirectory() as folder:
         result = asyncio.run(measure(Path(folder), embedder=embedder, projects=given.projects))
-    written = json.dumps({"embedder": given.embedder, **result}, indent=2, ensure_ascii=False) + "\n"
+    written = (
+        json.dumps({"embedder": given.embedder, **result, "statements": statements()}, indent=2, ensure_ascii=False)
+        + "\n"
+    )
     print(written)
     if given.out:
         given.out.write_text(written, encoding="utf-8")
