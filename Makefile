@@ -81,6 +81,8 @@ ablation: $(READY)
 crash: $(READY)
 	@$(BIN)/python -m tests.crash.kills --runs 500
 	@$(BIN)/python -m tests.crash.kills --runs 500 --kind folder
+	@$(BIN)/python -m tests.crash.together --runs 200
+	@$(BIN)/python -m tests.crash.together --runs 200 --kind folder
 	@$(BIN)/python -m tests.crash.power --cuts 3000
 	@$(BIN)/python -m tests.crash.processes
 	@$(BIN)/python -m tests.crash.bus_kills --runs 100

@@ -162,7 +162,7 @@ def _run_child(path, said, *, seed, point, passes, rounds, dice):
     left = None
     with open(listening.fileno(), encoding="utf-8", closefd=False) as lines:
         for line in lines:
-            heard = _parsed(line)
+            heard = parsed(line)
             said.hear(heard)
             if heard.get("opening" if is_without_index else "ready") == 0 and point is None:
                 left = dice.randrange(_LINES)
@@ -180,7 +180,7 @@ def _run_child(path, said, *, seed, point, passes, rounds, dice):
     return status, said_wrong, late.is_set()
 
 
-def _parsed(line: str) -> dict:
+def parsed(line: str) -> dict:
     """A line truncated by the kill does not count."""
     with contextlib.suppress(json.JSONDecodeError):
         return json.loads(line)

@@ -13,6 +13,7 @@ from tests.crash.embedders import Letters
 from tests.crash.forking import run_forked
 from tests.crash.kills import ELSEWHERE, kill_once
 from tests.crash.points import POINTS
+from tests.crash.together import kill_together
 from tests.crash.verify import Acknowledged
 from tests.storage.making import rows
 
@@ -34,6 +35,17 @@ def test_five_random_kills_lose_nothing(tmp_path, kind):
         assert run.was_killed
         assert run.verdict.ok, run.verdict
     assert said.count > 50
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_killing_processes_that_share_a_store_loses_nothing(tmp_path, kind):
+    place = tmp_path / "m.db"
+    if kind == "folder":
+        place.mkdir()
+    said = Acknowledged()
+    verdict, _ = kill_together(place, said, seed=4)
+    assert verdict.ok, verdict
+    assert said.count
 
 
 def test_a_killed_embedder_change_resumes_and_equals_a_fresh_store(tmp_path):

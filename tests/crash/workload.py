@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import apsw
 
-from ricordo.errors import RicordoError
+from ricordo.errors import RicordoError, UnavailableError
 from ricordo.forgetting import erase
 from ricordo.memory import Memory
 from ricordo.model import Message
@@ -64,8 +65,10 @@ def die_at(point, passes, *, trouble):
 class Workload:
     """Run several callers of one memory, which is sometimes closed and opened again."""
 
-    def __init__(self, path, seed):
+    def __init__(self, path, seed, *, together=False):
+        """`together`: other processes do the same to this store, so none changes its embedder; and some consolidate."""
         self.path = Path(path)
+        self.together = together
         self.seed = seed
         self.dice = random.Random(seed)
         self.number = 0
@@ -81,7 +84,7 @@ class Workload:
 
     async def run(self, rounds):
         for turn in range(rounds):
-            embedder = self.dice.choice(("hashing", "hashing", Letters()))
+            embedder = "hashing" if self.together else self.dice.choice(("hashing", "hashing", Letters()))
             settings = Settings(durability=self.dice.choice(("disk", "process")))
             say(opening=turn)
             self.memory = await self.opened(embedder, settings)
@@ -128,6 +131,7 @@ class Workload:
                     "tidy",
                     "migrate",
                     *(("tidy", "rebuild") if self.path.is_dir() else ()),
+                    *(("consolidate", "prune") if self.together else ()),
                 )
             )
             say(begins=name)
@@ -216,6 +220,14 @@ class Workload:
         """Rewrite the files of a folder, if it has outdated lines."""
         await self.memory.gc()
 
+    async def consolidate(self, dice, mine, gone):
+        """By rules: what it learns has no text of its own to be lost. Two processes wait for one lease."""
+        with contextlib.suppress(UnavailableError):
+            await self.memory.consolidate()
+
+    async def prune(self, dice, mine, gone):
+        await self.memory.maintain()
+
     async def rebuild(self, dice, mine, gone):
         """Rebuild the index while others write."""
         if dice.random() < 0.5:
@@ -296,6 +308,7 @@ def main(arguments=None):
     options.add_argument("--rounds", type=int, default=1_000)
     options.add_argument("--point", choices=POINTS)
     options.add_argument("--passes", type=int, default=1)
+    options.add_argument("--together", action="store_true", help="other processes write to the same store")
     given = options.parse_args(arguments)
     embeddings.PACK_ROWS = 16  # to cover the behaviour at 16,384 vectors and 2,000 removals
     embeddings._DROP_ROWS = 10
@@ -307,7 +320,7 @@ def main(arguments=None):
         say(ready=0)
         open_store(given.path, steps=UPGRADED).close()
         return
-    workload = Workload(given.path, given.seed)
+    workload = Workload(given.path, given.seed, together=given.together)
     asyncio.run(in_trouble(workload, given.rounds) if trouble else workload.run(given.rounds))
 
 
