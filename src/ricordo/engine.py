@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
@@ -24,7 +25,7 @@ from ricordo.errors import DeniedError, InvalidError, RicordoError
 from ricordo.forgetting.erase import resume
 from ricordo.forgetting.upkeep import QUIET_MS, Concluded, Conclusion, Rules, Upkeep, single_scopes
 from ricordo.loop_thread import Home
-from ricordo.model import Change, Commit, Json, Node, Origin, Reason, Run, Scope
+from ricordo.model import Change, Commit, Finding, Json, Node, Origin, Reason, Run, Scope
 from ricordo.models.embedding import Embedded, embed_question, resolve
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress, Reranker
 from ricordo.retrieval.calibration import Floors
@@ -34,7 +35,7 @@ from ricordo.retrieval.query import DEFAULT_SHELVES, Weighing
 from ricordo.retrieval.receipts import ReceiptLog
 from ricordo.retrieval.service import Asking, Prefetch, Question, Reranking
 from ricordo.settings import Settings, api_key, zone_of
-from ricordo.storage import Snapshot, Store, values
+from ricordo.storage import Snapshot, Store, values, witness
 from ricordo.storage.registry import open_store
 from ricordo.text import lifetimes
 from ricordo.text.dates import parse_expiry, parse_instant, stated_expiry
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from ricordo.consolidation.context import ConsolidationContext
     from ricordo.retrieval.calibration import Exemplars
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 STORED = "stored"
@@ -75,6 +77,7 @@ class Engine:
         self.store = store
         self.home = Home()
         self.settings = settings
+        self._witness = Path(settings.witness).expanduser() if settings.witness else None
         self.clock = clock
         self.zone: ZoneInfo = zone_of(settings.time_zone)
         self.rules = TextRules(secrets=settings.secrets, max_chars=settings.max_text_chars)
@@ -171,6 +174,7 @@ class Engine:
         self._prefetch.close()
         try:
             await self.home.run(self._end_tasks)
+            await self._tell_witness()
         finally:
             await asyncio.to_thread(self.store.close)
 
@@ -179,6 +183,30 @@ class Engine:
         await self.backlog.close()
         await self._usage.close()
         await self.receipts.close()
+
+    async def _tell_witness(self) -> None:
+        try:
+            await self.note_head()
+        except OSError as error:
+            _log.warning("the witness %s cannot be written: %s", self._witness, error.strerror)
+
+    async def note_head(self) -> None:
+        """Note the newest commit in the witness, if there is one. Raises OSError."""
+        if (path := self._witness) is not None:
+            now = self.now()
+            await self.store.read(lambda tx: witness.note(tx, path, now=now))
+
+    async def witnessed(self) -> tuple[Finding, ...]:
+        """Compare the store with its witness, then note its newest commit; () without a witness."""
+        if (path := self._witness) is None:
+            return ()
+        found = await self.store.look(lambda tx: witness.compare(tx, path))
+        try:
+            await self.note_head()
+        except OSError as error:
+            hint = "check the path and its permissions"
+            return (Finding(check="witness", ok=False, detail=f"cannot be written: {error.strerror}", remedy=hint),)
+        return (found,)
 
     def now(self) -> int:
         """Return the current time in Unix milliseconds, UTC."""

@@ -1574,6 +1574,7 @@ class Memory:
             store.check_writable()
             await store.mend(report)
             report = await store.doctor()
+        report = Report(findings=(*report.findings, *await self._opened.witnessed()))
         if self._notes is not None:
             await self._notes.settle()
             report = Report(findings=(*report.findings, *self._notes.findings()))

@@ -30,6 +30,11 @@ class Settings:
     secrets: SecretsPolicy = _setting(
         "redact", "what to do with credentials in a text: `redact` them, `refuse` the text, or `keep` them"
     )
+    witness: str = _setting(
+        "",
+        "a file on another disk or in another account, to which the hash of the newest commit is appended when the "
+        "store is closed or checked; `doctor` compares, so a rewritten or older store is noticed",
+    )
     patience_s: float = _setting(30.0, "how long a write waits for another process, in seconds", least=0.1, most=600)
     queue_limit: int = _setting(10_000, "how many writes of this process may wait", least=1, most=1_000_000)
     reader_threads: int = _setting(2, "how many reads run in parallel", least=1, most=64)

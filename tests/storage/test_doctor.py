@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import shutil
 
 import apsw
 import pytest
 from tests.storage.making import NOON, closing, commit, fact, failing, opened, raw, rows, said
 
+from ricordo import Memory, Settings
 from ricordo.model import Entity
 
 ANNA = Entity(id="anna", type="person", name="Anna", first_seen=NOON, last_updated=NOON, owner="me")
@@ -176,3 +179,67 @@ def test_doctor_is_not_confused_by_writes_of_other_processes(tmp_path):
         return reports
 
     assert all(report.ok for report in opened(path, look_and_look_again, reader_threads=1))
+
+
+class TestWitness:
+    """Somebody with write access rewrites the whole chain, or puts an older copy in the place of the store."""
+
+    @staticmethod
+    def told(path, witness, *texts):
+        """Open the store, add texts, and return what `doctor` finds wrong."""
+
+        async def story():
+            settings = Settings(durability="process", witness=str(witness))
+            async with Memory.open(path, embedder=None, settings=settings) as memory:
+                for text in texts:
+                    await memory.add(text)
+                return [(each.check, each.detail) for each in (await memory.doctor()).findings if not each.ok]
+
+        return asyncio.run(story())
+
+    @pytest.mark.parametrize("kind", ["file", "folder"])
+    def test_an_older_copy_is_noticed(self, tmp_path, kind):
+        path, witness = tmp_path / ("m.db" if kind == "file" else "m"), tmp_path / "elsewhere"
+        if kind == "folder":
+            path.mkdir()
+        assert self.told(path, witness, "one", "two") == []
+        copy = tmp_path / "copy"
+        shutil.copytree(path, copy) if kind == "folder" else shutil.copy2(path, copy)
+        assert self.told(path, witness, "three") == []
+        shutil.rmtree(path) if kind == "folder" else path.unlink()
+        copy.rename(path)
+        ((check, detail),) = self.told(path, witness)
+        assert (check, "older copy" in detail) == ("witness", True)
+        ((check, detail),) = self.told(path, witness, "another three")
+        assert (check, "rewritten" in detail) == ("witness", True)
+
+    def test_a_chain_that_is_rewritten_throughout_is_noticed(self, tmp_path):
+        path, witness = tmp_path / "m.db", tmp_path / "elsewhere"
+        assert self.told(path, witness, "one", "two") == []
+        path.unlink()
+        assert self.told(path, tmp_path / "nobody's", "one", "forged") == [], "the store itself is sound"
+        ((check, _),) = self.told(path, witness)
+        assert check == "witness"
+
+    def test_erasing_and_undoing_leave_the_witness_at_peace(self, tmp_path):
+        path, witness = tmp_path / "m.db", tmp_path / "elsewhere"
+
+        async def story():
+            settings = Settings(durability="process", witness=str(witness))
+            async with Memory.open(path, embedder=None, settings=settings) as memory:
+                node = await memory.remember("a secret")
+                await memory.doctor()
+                await memory.forget(node.id)
+                await memory.undo((await memory.log())[0].seq)
+                await memory.doctor()
+                await memory.erase(id=node.id)
+                await memory.gc()
+                return (await memory.doctor()).ok
+
+        assert asyncio.run(story()) and self.told(path, witness) == []
+        lines = witness.read_text().splitlines()
+        assert len(lines) >= 3 and "secret" not in witness.read_text() and witness.stat().st_mode & 0o077 == 0
+
+    def test_a_witness_that_cannot_be_written_keeps_nobody_from_working(self, tmp_path):
+        ((check, detail),) = self.told(tmp_path / "m.db", tmp_path / "no folder" / "file", "one")
+        assert (check, "cannot be written" in detail) == ("witness", True)
