@@ -61,7 +61,7 @@ async def test_a_review_shows_the_memory_before_and_after(store: Memory) -> None
     assert (corrected.newer.content, corrected.reasons) == ("Anna is a doctor", ("proposed", "correct"))
     assert (updated.newer.tags, updated.reasons) == (("family",), ("proposed", "update"))
     assert updated.newer.expires_at is not None
-    assert forgotten.reasons == ("proposed", "forget")
+    assert (forgotten.reasons, forgotten.newer.content) == (("proposed", "forget"), "forget: it is old")
 
 
 async def test_approved_changes_are_carried_out_in_the_name_of_who_proposed_them(store: Memory) -> None:

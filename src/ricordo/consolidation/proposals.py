@@ -100,7 +100,10 @@ def proposal_in(review: Review) -> Proposal | None:
 
 
 def as_shown(snapshot: Snapshot, scope: Scope, review: Review, carry_out: CarryOut) -> Review:
-    """Return a review with the memory before and after what it proposes, and what stands against that by now."""
+    """Return a review with the memory before and after what it proposes, and what stands against that by now.
+
+    After forgetting there is no memory: `newer` says why it is to be forgotten.
+    """
     proposal = proposal_in(review)
     if proposal is None or review.decision is not None:
         return review
@@ -115,6 +118,8 @@ def as_shown(snapshot: Snapshot, scope: Scope, review: Review, carry_out: CarryO
         if before is not None and _state(before) != proposal.state:
             against = (_CHANGED,)
     held = review.newer
+    if proposal.method == "forget":  # the node that holds it says why
+        after = held
     shown = replace(
         after, id=held.id, key=held.key, origin=held.origin, closed_at=held.closed_at, closed_reason=held.closed_reason
     )
