@@ -122,6 +122,7 @@ fuzz-http: $(READY)
 adversaries: $(READY)
 	@$(BIN)/python -m tests.adversaries.tables
 	@$(BIN)/python -m tests.adversaries.screening --out benchmarks/results/screening.json
+	@RICORDO_TEST_CREDENTIALS=1 $(BIN)/python -m pytest -q tests/adversaries/test_credential_doors.py
 	@$(BIN)/python -m tests.adversaries.credentials --out benchmarks/results/credentials.json
 
 # The public MCP conformance suite, installed by npm in a temporary folder; some minutes.
