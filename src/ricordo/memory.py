@@ -907,7 +907,9 @@ class Memory:
         Args:
             type: "episodic" for all episodes, "semantic", "procedural" or "opinion" for that kind of knowledge, "any"
                 for everything.
-            where: keys and values the attributes must have.
+            where: what the attributes must have: values, such as {"kind": "note"}; comparisons, such as
+                {"price": {"ge": 10, "lt": 20}}, of eq, ne, lt, le, gt, ge, in, contains and exists; and lists of such
+                conditions under "and" and "or", or one under "not".
             after, before: a time, or an expression such as "last_week" or "3 days ago"; `before` is exclusive.
             as_of: search what was known at a time, or right after the commit of that number, as it was then; ranking
                 uses today's statistics. If a clock went back, the later of two moments counts.

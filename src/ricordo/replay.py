@@ -49,6 +49,7 @@ async def replayed(engine: Engine, scope: Scope, receipt: Receipt) -> ReceiptRep
                     makers += commits
                 then = earlier
     lost = differences(receipt.given, then)
+    erasures = await engine.store.read(lambda tx: tx.history.erasures(since)) if lost else []
     return ReceiptReplay(
         receipt=receipt,
         then=then,
@@ -56,7 +57,7 @@ async def replayed(engine: Engine, scope: Scope, receipt: Receipt) -> ReceiptRep
         differs_from_receipt=lost,
         differs_today=differences(then, today),
         commits=tuple(await engine.store.read(lambda tx: [tx.history.made(seq) for seq in sorted(makers)])),
-        reasons=tuple(_reasons(receipt.setup, engine.setup())) if lost else (),
+        reasons=tuple(_reasons(receipt.setup, engine.setup(), erasures)) if lost else (),
     )
 
 
@@ -116,9 +117,10 @@ async def _again(engine: Engine, scope: Scope, receipt: Receipt) -> tuple[Given,
     return drafts[-1].given()
 
 
-def _reasons(then: Json, now: Json) -> list[str]:
+def _reasons(then: Json, now: Json, erasures: Sequence[int]) -> list[str]:
     """Return what is in no commit and may explain another answer."""
     found = [f"then: {each}" for each in then.get("degraded", ())]
+    found += [f"change {seq} erased memories" for seq in erasures]
     changed = (name for name in sorted({*then, *now} - {"degraded"}) if then.get(name) != now.get(name))
     found += [f"{name} was {then.get(name)!r} and is {now.get(name)!r}" for name in changed]
     return found or ["what is computed from memories: vectors, links of names, calibration"]

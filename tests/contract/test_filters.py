@@ -178,3 +178,36 @@ def test_a_time_span_returns_its_latest_matches(world, filter_, scope, start, mo
     assert len(found) == min(most, len(wanted))
     left = set(wanted) - set(found)
     assert not left or not found or max(at[key] for key in left) <= min(at[key] for key in found)
+
+
+CONDITIONS = (
+    ({"a": {"eq": 1}}, lambda got: same(got, "a", 1)),
+    ({"a": {"ne": "1"}}, lambda got: "a" in got and not same(got, "a", "1")),
+    ({"a": {"gt": 0, "le": 1}}, lambda got: type(got.get("a")) in (int, float) and 0 < got["a"] <= 1),
+    ({"b": {"ge": ""}}, lambda got: isinstance(got.get("b"), str)),
+    ({"b": {"lt": 2}}, lambda got: type(got.get("b")) in (int, float) and got["b"] < 2),
+    ({"c": {"in": [True, None, 2**40]}}, lambda got: any(same(got, "c", each) for each in (True, None, 2**40))),
+    ({"c": {"contains": "'Y"}}, lambda got: isinstance(got.get("c"), str) and "'y" in got["c"]),
+    ({"a": {"exists": False}}, lambda got: "a" not in got),
+    ({"a": {"exists": True, "ne": 1}}, lambda got: "a" in got and not same(got, "a", 1)),
+    ({"not": {"a": 1}}, lambda got: not same(got, "a", 1)),
+    ({"or": [{"a": 1}, {"b": {"exists": True}}]}, lambda got: same(got, "a", 1) or "b" in got),
+    (
+        {"and": [{"a": {"exists": True}}, {"not": {"b": "1"}}], "c": None},
+        lambda got: "a" in got and not same(got, "b", "1") and same(got, "c", None),
+    ),
+    ({"or": []}, lambda got: False),
+)
+
+
+@pytest.mark.parametrize(("where", "meets"), CONDITIONS, ids=lambda each: str(each)[:40])
+def test_a_condition_on_attributes_means_the_same_everywhere(world, where, meets):
+    for scope in SCOPES:
+        filter_ = Filter(where=where)
+        wanted = [
+            world.keys[node.id]
+            for node in world.nodes
+            if world.sees(scope, node) and node.id not in world.closed and meets(node.attributes)
+        ]
+        found = world.ask(lambda tx, s=scope, f=filter_: tx.nodes.matching(s, f).tolist())
+        assert found == sorted(wanted)

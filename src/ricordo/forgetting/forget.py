@@ -21,6 +21,7 @@ _CLOSED_BY_UPKEEP = frozenset(("expired", "decayed", "pruned", "evicted"))
 # Rows that many commits share. They stay while any row refers to them.
 _SHARED = frozenset(("sessions",))
 
+_ERASURES = "erasures"
 _LISTED = 20
 _BEGINNING = 100
 
@@ -128,7 +129,9 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
 
 
 def rolled_back(snapshot: Snapshot, *, to: int) -> Change:
-    """Return the change that makes every row of the store, of all owners, what it was right after a commit."""
+    """Return the change that makes every row of the store, of all owners, what it was right after a commit. What was
+    erased since stays erased.
+    """
     ledger = snapshot.history.ledger()
     later = range(to + 1, snapshot.history.next_commit())
     rows = dict.fromkeys(row for commit in later for row in ledger.touched(commit))
@@ -137,7 +140,7 @@ def rolled_back(snapshot: Snapshot, *, to: int) -> Change:
         rows=tuple(
             RowState(row=row, values=then)
             for row, then in states.items()
-            if content(ledger.current(row)) != content(then)
+            if row.table != _ERASURES and content(ledger.current(row)) != content(then)
         )
     )
 

@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
 from ricordo.model import Category, Fusion, Json, NodeType, Scope
 from ricordo.models.embedding import Embedded
 from ricordo.storage import Snapshot, entity_meant
-from ricordo.storage.values import Filter, Floor, check_encodable
+from ricordo.storage.values import COMPARISONS, Filter, Floor, check_encodable
 from ricordo.text.analyzer import QUESTION_MARKS, index_terms, question_terms
 from ricordo.text.dates import Interval, parse_instant
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
@@ -178,14 +178,57 @@ def _text(name: str, value: str | None) -> str | None:
     return value
 
 
+_DEEPEST = 16
+_FORM = 'such as {"price": {"lt": 10}}, or {"or": [{"kind": "a"}, {"not": {"kind": "b"}}]}'
+
+
+def _check_condition(given: Any, *, path: str, depth: int) -> None:
+    """Check a condition on attributes. Raises InvalidError, naming the part."""
+    if not isinstance(given, Mapping):
+        raise InvalidError(f"{path}: {given!r:.60} is no condition", hint=_FORM)
+    if depth > _DEEPEST:
+        raise InvalidError(f"{path}: conditions are nested more than {_DEEPEST} deep", hint="make it simpler")
+    for name, value in given.items():
+        if not isinstance(name, str):
+            raise InvalidError(f"{path}: the key {name!r:.60} is not text")
+        place = f"{path}.{name}"
+        if name in ("and", "or") and isinstance(value, list | tuple):
+            for number, each in enumerate(value):
+                _check_condition(each, path=f"{place}.{number}", depth=depth + 1)
+        elif name == "not" and isinstance(value, Mapping):
+            _check_condition(value, path=place, depth=depth + 1)
+        elif isinstance(value, Mapping):
+            _check_comparisons(value, path=place)
+        elif not isinstance(value, str | int | float | bool | None):
+            raise InvalidError(f"{place}: values are text, numbers, true, false, null or a condition", hint=_FORM)
+
+
+def _check_comparisons(given: Mapping[Any, Any], *, path: str) -> None:
+    if not given:
+        raise InvalidError(f"{path}: no operator is given", hint=f"choose from {', '.join(COMPARISONS)}")
+    for operator, value in given.items():
+        if operator not in COMPARISONS:
+            raise InvalidError(f"{path}: {operator!r:.60} is no operator", hint=f"choose from {', '.join(COMPARISONS)}")
+        place, is_plain = f"{path}.{operator}", isinstance(value, str | int | float | bool | None)
+        is_ordered = isinstance(value, str | int | float) and not isinstance(value, bool)
+        if operator == "exists" and not isinstance(value, bool):
+            raise InvalidError(f"{place}: {value!r:.60} is not true or false")
+        if operator in ("lt", "le", "gt", "ge") and not is_ordered:
+            raise InvalidError(f"{place}: {value!r:.60} is neither text nor a number")
+        if operator == "in" and not (
+            isinstance(value, list | tuple) and all(isinstance(each, str | int | float | bool | None) for each in value)
+        ):
+            raise InvalidError(f"{place}: {value!r:.60} is no list of values")
+        if operator in ("eq", "ne", "contains") and not is_plain:
+            raise InvalidError(f"{place}: {value!r:.60} is neither text, a number, true, false nor null")
+
+
 def _where(given: Json | None) -> Json | None:
     if given is None:
         return None
     if not isinstance(given, Mapping):
         raise InvalidError("where must be a JSON object", hint="pass a dict with text keys")
-    for name, value in given.items():
-        if not isinstance(name, str) or not isinstance(value, str | int | float | bool | None):
-            raise InvalidError("where: keys must be text and values text, numbers, true, false or null")
+    _check_condition(given, path="where", depth=0)
     try:
         json.dumps(dict(given), allow_nan=False).encode()
     except (ValueError, UnicodeEncodeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -159,6 +160,62 @@ class Everything:
     entities: Sequence[Entity]
     relations: Sequence[tuple[str | None, str, str]]
     edges: Sequence[tuple[str, EdgeType, str]]
+
+
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "in", "contains", "exists")
+"""What can be asked of one attribute. Each but `exists` holds only where there is the attribute."""
+COMBINATIONS = ("and", "or", "not")
+
+
+def has_operators(where: Json) -> bool:
+    """Return whether a condition on attributes asks more than that some have given values."""
+    return any(isinstance(wanted, Mapping | list | tuple) for wanted in where.values())
+
+
+def holds(attributes: Json, where: Json) -> bool:
+    """Return whether attributes meet a condition. Pure; values are compared with their types, text by code points."""
+    return all(_holds(attributes, name, wanted) for name, wanted in where.items())
+
+
+def _holds(attributes: Json, name: str, wanted: Any) -> bool:
+    if name == "not" and isinstance(wanted, Mapping):
+        return not holds(attributes, wanted)
+    if name in COMBINATIONS and isinstance(wanted, list | tuple):
+        met = (holds(attributes, each) for each in wanted)
+        return all(met) if name == "and" else any(met)
+    if not isinstance(wanted, Mapping):
+        return name in attributes and _is_same(attributes[name], wanted)
+    if "exists" in wanted and (name in attributes) != wanted["exists"]:
+        return False
+    asked = [(each, value) for each, value in wanted.items() if each != "exists"]
+    return not asked or (name in attributes and all(_compares(attributes[name], *each) for each in asked))
+
+
+def _compares(held: Any, operator: str, value: Any) -> bool:
+    match operator:
+        case "eq" | "ne":
+            return _is_same(held, value) == (operator == "eq")
+        case "in":
+            return any(_is_same(held, each) for each in value)
+        case "contains" if isinstance(held, list):
+            return any(_is_same(each, value) for each in held)
+        case "contains":
+            return isinstance(held, str) and isinstance(value, str) and value.casefold() in held.casefold()
+    if not _are_ordered(held, value):
+        return False
+    met = {"lt": held < value, "le": held <= value, "gt": held > value, "ge": held >= value}
+    return bool(met[operator])
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _are_ordered(one: Any, other: Any) -> bool:
+    """Return whether both are texts, or both are numbers and neither is true or false."""
+    if isinstance(one, str) or isinstance(other, str):
+        return isinstance(one, str) and isinstance(other, str)
+    return all(isinstance(each, int | float) and not isinstance(each, bool) for each in (one, other))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from ricordo.clock import from_ms
 from ricordo.decay import STATED, Vital
 from ricordo.errors import NotFoundError
 from ricordo.model import Edge, Node, Scope
-from ricordo.storage.values import ClosedFact, Filter, LearntFact, Weights
+from ricordo.storage.values import ClosedFact, Filter, LearntFact, Weights, holds
 from ricordo.text.statement import statement_line
 from ricordo.trust import trust_of
 from tests.contract.reference.apply import visible
@@ -88,10 +88,7 @@ class Nodes(Group):
             and (not asked.categories or row["category"] in asked.categories)
             and (linked is None or row["key"] in linked)
             and {tag.casefold() for tag in asked.tags} <= {tag.casefold() for tag in row["tags"]}
-            and all(
-                name in attributes and json.dumps(attributes[name]) == json.dumps(value)
-                for name, value in (asked.where or {}).items()
-            )
+            and holds(attributes, asked.where or {})
             and (asked.session is None or (session is not None and session["session_id"] == asked.session))
             and (asked.after is None or row["event_time"] >= asked.after)
             and (asked.before is None or row["event_time"] < asked.before)

@@ -15,6 +15,7 @@ from ricordo.errors import UnavailableError
 from ricordo.model import Durability
 from ricordo.storage.database.hashes import former_hash, row_sum
 from ricordo.storage.sql import patient, translated
+from ricordo.storage.values import holds
 from ricordo.text.analyzer import index_terms
 from ricordo.text.passages import traits_of
 from ricordo.text.statement import statement_line
@@ -56,6 +57,11 @@ def connect(
     return connection
 
 
+@lru_cache(maxsize=64)
+def _parsed(where: str) -> Any:
+    return json.loads(where)
+
+
 def add_functions(connection: apsw.Connection) -> None:
     """Add the functions that triggers and checks of the schema call."""
     for name, (function, arguments) in _FUNCTIONS.items():
@@ -92,6 +98,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "traits_of": (_traits_of, 4),
     "char_count": (len, 1),  # SQLite's own `length` stops at the first NUL, and its `replace` cannot replace one
     "statement_line": (statement_line, 1),
+    "attributes_meet": (lambda attributes, where: holds(json.loads(attributes), _parsed(where)), 2),
     "case_folded": (lambda text: str(text).casefold(), 1),  # SQLite's own `lower` knows only ASCII
     "former_hash": (former_hash, 3),
     "row_sum": (row_sum, -1),

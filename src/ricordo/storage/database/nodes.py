@@ -20,7 +20,7 @@ from ricordo.storage.database.entities import Entities
 from ricordo.storage.database.integrity import FINGERPRINT_KEY, id_fingerprint
 from ricordo.storage.database.statements import Group, Row, asks, asserted_edge, column, first, flag, node_of, rows_as
 from ricordo.storage.database.word_index import matching
-from ricordo.storage.values import Everything, Filter, Floor, Holdings, Weights
+from ricordo.storage.values import Everything, Filter, Floor, Holdings, Weights, has_operators
 from ricordo.trust import trust_of
 
 Keys = NDArray[np.int64]
@@ -226,6 +226,7 @@ _FRAGMENTS: Mapping[str, str] = {
         "NOT EXISTS (SELECT 1 FROM json_each(:where) AS w WHERE NOT EXISTS (SELECT 1 FROM json_each(n.attributes)"
         " AS a WHERE a.key = w.key AND a.type = w.type AND a.value IS w.value))"
     ),
+    "condition": "attributes_meet(n.attributes, :condition)",
     "session": (
         "n.session IN (SELECT key FROM sessions"
         " WHERE space IN (SELECT value FROM json_each(:spaces)) AND session_id = :session)"
@@ -244,7 +245,9 @@ def conditions(filter_: Filter, fragments: Mapping[str, str] = _FRAGMENTS) -> tu
         "categories": json.dumps(filter_.categories) if filter_.categories else None,
         "entity": filter_.entity,
         "tags": json.dumps([tag.casefold() for tag in filter_.tags]) if filter_.tags else None,
-        "where": json.dumps(dict(filter_.where)) if filter_.where else None,
+        "condition" if has_operators(filter_.where or {}) else "where": (
+            json.dumps(dict(filter_.where)) if filter_.where else None
+        ),
         "session": filter_.session,
         "after": filter_.after,
         "before": filter_.before,

@@ -17,7 +17,7 @@ from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import Row, Statements
 from ricordo.storage.postgres.words import reindex
 from ricordo.storage.protocol import Links
-from ricordo.storage.values import ClosedFact, Filter, LearntFact
+from ricordo.storage.values import ClosedFact, Filter, LearntFact, has_operators, holds
 from ricordo.text.statement import statement_line
 
 T = TypeVar("T")
@@ -32,6 +32,7 @@ _FRAGMENTS: Mapping[str, str] = {
     ),
     "tags": "n.tags = ANY (CAST(:tags AS text[]))",
     "where": "n.attributes = ANY (CAST(:where AS text[]))",
+    "condition": "n.attributes = ANY (CAST(:condition AS text[]))",
     "session": "n.session IN (SELECT key FROM sessions WHERE space = ANY (ints(:spaces)) AND session_id = :session)",
     "after": "n.event_time >= :after",
     "before": "n.event_time < :before",
@@ -57,19 +58,13 @@ class Nodes(shared.Nodes):
             ]
         if filter_.where:
             asked = dict(filter_.where)
-            values["where"] = [
-                text for text in self._occurring(scope, "attributes_occurring") if _holds(json.loads(text), asked)
-            ]
+            occurring = ["{}", *self._occurring(scope, "attributes_occurring")]
+            met = [text for text in occurring if holds(json.loads(text), asked)]
+            values["condition" if has_operators(asked) else "where"] = met
         return clause, values
 
     def _occurring(self, scope: Scope, statement: str) -> list[str]:
         return [text for (text,) in self._sql.rows(statement, self._sql.scoped(scope))]
-
-
-def _holds(attributes: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    return all(
-        name in attributes and json.dumps(attributes[name]) == json.dumps(value) for name, value in asked.items()
-    )
 
 
 class Evidence(runs.Evidence):
