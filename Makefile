@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories notes damage knowledge fuzz floods clean fuzz-http load adapters conformance page postgres postgres-broken agents
+.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories receipts notes damage knowledge fuzz floods clean fuzz-http load adapters conformance page postgres postgres-broken agents
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -105,6 +105,11 @@ notes: $(READY)
 # Three hundred random histories on every storage backend: a quarter of an hour on one core.
 histories: $(READY)
 	@$(BIN)/python -m tests.contract.histories --runs 300
+
+# Random histories in which answers leave receipts, replayed; and what a receipt costs a search. A second for each history.
+receipts: $(READY)
+	@$(BIN)/python -m tests.flows.receipt_histories --histories 1000 --out benchmarks/results/receipt_histories.json
+	@$(BIN)/python benchmarks/receipts.py --out benchmarks/results/receipts.json
 
 # Statements that change, what a model claims, and how long facts are kept; some minutes.
 knowledge: $(READY)

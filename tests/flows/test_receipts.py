@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import ConflictError, InvalidError, Memory, NotFoundError, Scope, Settings
+from tests.flows.receipt_histories import history
 
 
 def opened(place: Path | str, **settings: object) -> Memory:
@@ -192,3 +193,11 @@ async def test_the_setting_reads_keeps_who_read_what(tmp_path):
         await memory.erase(id=anna.id)
         assert anna.id not in {one.id for each in await memory.receipts(100) for one in each.given}
     assert anna.id.encode() not in (tmp_path / "me.db").read_bytes()
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+async def test_random_histories_replay_as_they_were(seed, tmp_path):
+    """`make receipts` lives more of them."""
+    told = await history(seed, tmp_path, steps=12)
+    found = told["same as then"] + told["question erased"] + told["different from then, with a reason"]
+    assert found == told["receipts"] > 0
