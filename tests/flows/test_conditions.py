@@ -10,7 +10,7 @@ from ricordo import InvalidError, Memory
 @pytest.mark.parametrize(
     ("where", "named"),
     [
-        ({"price": {"less": 3}}, "where.price: 'less'"),
+        ({"price": {"less": 3}}, "where.price: 'less' is not an operator"),
         ({"price": {}}, "where.price: no operator"),
         ({"price": {"lt": None}}, "where.price.lt"),
         ({"price": {"lt": True}}, "where.price.lt"),

@@ -185,7 +185,7 @@ _FORM = 'such as {"price": {"lt": 10}}, or {"or": [{"kind": "a"}, {"not": {"kind
 def _check_condition(given: Any, *, path: str, depth: int) -> None:
     """Check a condition on attributes. Raises InvalidError, naming the part."""
     if not isinstance(given, Mapping):
-        raise InvalidError(f"{path}: {given!r:.60} is no condition", hint=_FORM)
+        raise InvalidError(f"{path}: {given!r:.60} is not a condition", hint=_FORM)
     if depth > _DEEPEST:
         raise InvalidError(f"{path}: conditions are nested more than {_DEEPEST} deep", hint="make it simpler")
     for name, value in given.items():
@@ -208,7 +208,9 @@ def _check_comparisons(given: Mapping[Any, Any], *, path: str) -> None:
         raise InvalidError(f"{path}: no operator is given", hint=f"choose from {', '.join(COMPARISONS)}")
     for operator, value in given.items():
         if operator not in COMPARISONS:
-            raise InvalidError(f"{path}: {operator!r:.60} is no operator", hint=f"choose from {', '.join(COMPARISONS)}")
+            raise InvalidError(
+                f"{path}: {operator!r:.60} is not an operator", hint=f"choose from {', '.join(COMPARISONS)}"
+            )
         place, is_plain = f"{path}.{operator}", isinstance(value, str | int | float | bool | None)
         is_ordered = isinstance(value, str | int | float) and not isinstance(value, bool)
         if operator == "exists" and not isinstance(value, bool):
@@ -218,7 +220,7 @@ def _check_comparisons(given: Mapping[Any, Any], *, path: str) -> None:
         if operator == "in" and not (
             isinstance(value, list | tuple) and all(isinstance(each, str | int | float | bool | None) for each in value)
         ):
-            raise InvalidError(f"{place}: {value!r:.60} is no list of values")
+            raise InvalidError(f"{place}: {value!r:.60} must be a list of values")
         if operator in ("eq", "ne", "contains") and not is_plain:
             raise InvalidError(f"{place}: {value!r:.60} is neither text, a number, true, false nor null")
 
