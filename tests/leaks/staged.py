@@ -30,6 +30,8 @@ READS = (
     "context",
     "context_parts",
     "ask",
+    "brief",
+    "brief_parts",
     "list",
     "entity",
     "people",
@@ -51,7 +53,8 @@ CALLERS = {
     "an agent": Scope(owner="ann", trust="agent"),
     "who proposes": Scope(owner="ann", trust="agent", proposes=True),
 }
-_OF_THE_STORE = re.compile(r'"(?:commits|size_mb|quarantined|seq|last_commit)": [\d.]+')
+_COUNTING = ("stats", "export", "store_view", "brief", "brief_parts")
+_OF_THE_STORE = re.compile(r'"(?:commits|size_mb|quarantined|seq|last_commit)": (?:[\d.]+|GIVEN)')
 
 
 @dataclass(slots=True)
@@ -104,7 +107,7 @@ def _asked(
 
 async def _said(memory: Memory, method: str, caller: str, call: Call, given: object) -> str:
     said = await answer(call, memory.scoped(CALLERS[caller]), given)
-    return _OF_THE_STORE.sub("", said) if method in ("stats", "export", "store_view") else said
+    return _OF_THE_STORE.sub("", said) if method in _COUNTING else said
 
 
 async def propose(memory: Memory, world: World, random: Random) -> set[str]:
