@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories receipts notes damage knowledge fuzz floods clean fuzz-http load adapters conformance page postgres postgres-broken agents
+.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories receipts notes damage knowledge fuzz floods clean fuzz-http load adapters conformance page postgres postgres-broken agents tries
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -157,6 +157,10 @@ postgres-broken: $(READY)
 # Time the pages of a store of 100,000 memories: some minutes.
 page: $(READY)
 	@$(BIN)/python benchmarks/page.py
+
+# Ten tasks on the page, each tried in five ways, in Chromium: some five minutes.
+tries: $(READY)
+	@$(BIN)/python -m tests.page.tries --out benchmarks/results/page_tasks.json
 
 # Strange texts through every method; and how the time of every pattern and parser grows with hostile input up to 1 MB.
 fuzz: $(READY)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import tomllib
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -246,12 +247,16 @@ def rights_page() -> str:
     )
 
 
+_ABOUT_EXAMPLES = """In the examples, `memory` is open and holds the following; a test runs each of them:"""
+
+
 def python_page() -> str:
     """Return the page of methods of `Memory`, with signatures and docstrings."""
-    parts = ["# Python", _NOTE, _ABOUT_PYTHON]
+    examples = tomllib.loads((Path(__file__).parent / "examples.toml").read_text("utf-8"))
+    parts = ["# Python", _NOTE, _ABOUT_PYTHON, _ABOUT_EXAMPLES, f"```python\n{examples['before'].strip()}\n```"]
     for name, method in inspect.getmembers(Memory, inspect.isfunction):
         if not name.startswith("_"):
-            parts.append(_method(name, method))
+            parts.append(f"{_method(name, method)}\n\n```python\n{examples['methods'][name].strip()}\n```")
     return "\n\n".join(parts) + "\n"
 
 

@@ -33,7 +33,7 @@ from ricordo.retrieval.hits import ContextLog, UsageLog, as_shown
 from ricordo.retrieval.inspection import Difference, changed_by
 from ricordo.retrieval.query import DEFAULT_SHELVES, Weighing
 from ricordo.retrieval.receipts import ReceiptLog
-from ricordo.retrieval.service import Asking, Prefetch, Question, Reranking
+from ricordo.retrieval.service import Asking, AsOf, Prefetch, Question, Reranking, read
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store, values, witness
 from ricordo.storage.registry import open_store
@@ -565,8 +565,16 @@ class StoreView:
     """What one memory's scope may see, and, for the memory that opened the store, who owns what in it."""
 
     def __init__(
-        self, store: Store, scope: Scope, *, now: Callable[[], int], zone: ZoneInfo, sees_owners: bool
+        self,
+        store: Store,
+        scope: Scope,
+        *,
+        now: Callable[[], int],
+        zone: ZoneInfo,
+        sees_owners: bool,
+        asking: Callable[[], Asking],
     ) -> None:
+        self._asking = asking
         self._store = store
         self._scope = scope
         self._sees_owners = sees_owners
@@ -630,10 +638,16 @@ class StoreView:
         """
         return await self._store.read(lambda tx: changed_by(tx, self._scope, commit))
 
-    async def holdings(self) -> values.Holdings:
-        """Return the knowledge that is valid now, with all entities and the relations that hold."""
-        now = self.now()
-        return await self._store.read(lambda tx: tx.export.holdings(self._scope, now=now))
+    async def holdings(self, as_of: AsOf = None) -> values.Holdings:
+        """Return the knowledge that is valid now or was at a time, with all entities and the relations that hold.
+
+        How often entities are mentioned is counted today.
+
+        Raises:
+            InvalidError: `as_of` names no time and no commit.
+        """
+        asking = self._asking()
+        return await read(asking, lambda tx: tx.export.holdings(self._scope, now=tx.current(asking.now)), as_of)
 
     def _check_owners(self) -> None:
         if not self._sees_owners:

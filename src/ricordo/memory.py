@@ -1777,7 +1777,14 @@ class Memory:
         """Direct reads of the store for adapters of other libraries. Owners are visible only to the store's opener."""
         engine = self._opened
         sees = allows("store_view.owners", self._holder)
-        return StoreView(engine.store, self._scope, now=engine.now, zone=engine.zone, sees_owners=sees)
+        return StoreView(
+            engine.store,
+            self._scope,
+            now=engine.now,
+            zone=engine.zone,
+            sees_owners=sees,
+            asking=partial(engine.asking, self._scope),
+        )
 
     def _text(self, content: str) -> str:
         return storable(content, name="content", rules=self._opened.rules)

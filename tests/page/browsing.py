@@ -92,12 +92,12 @@ def serving(config: StoreConfig) -> Iterator[Site]:
     thread.join(30)
 
 
-def demo_config(folder: Path) -> StoreConfig:
+def demo_config(folder: Path, embedder: str = "hashing") -> StoreConfig:
     """Return the store of `ricordo demo --page`."""
     from ricordo.interfaces.demo.page import DemoConfig
 
     settings = Settings(time_zone="Europe/Berlin")
-    return DemoConfig(location=str(folder / "demo.db"), embedder="hashing", model=None, settings=settings)
+    return DemoConfig(location=str(folder / "demo.db"), embedder=embedder, model=None, settings=settings)
 
 
 @contextmanager
@@ -117,7 +117,7 @@ class Watched:
 
     def __init__(self, browser: Any, site: Site, *, caller: Caller | None = None, **options: Any) -> None:
         self.site = site
-        self.context = browser.new_context(base_url=site.url, locale="en-GB", **options)
+        self.context = browser.new_context(base_url=site.url, **{"locale": "en-GB", **options})
         self.page = self.context.new_page()
         self.said: list[str] = []
         self.elsewhere: list[str] = []

@@ -133,12 +133,7 @@ def _settled(at: NDArray[np.float32], lines: NDArray[np.int64]) -> NDArray[np.fl
 
 async def _drawn(visit: Visit) -> tuple[list[str], list[Spot], list[Tie]]:
     visit.caller.require("store_view.holdings")
-    held = await visit.memory.store_view.holdings()
-    holdings = Holdings(
-        facts=[each for each in held.facts if each.created_at <= visit.moment],
-        entities={id: each for id, each in held.entities.items() if each.first_seen <= visit.moment},
-        relations=held.relations,
-    )
+    holdings = await visit.memory.store_view.holdings(visit.as_of)
     opened = [id for id in visit.request.query_params.getlist("open") if id in holdings.entities][:20]
     return opened, *await asyncio.to_thread(graph_of, holdings, opened, you=visit.texts("graph.you"))
 

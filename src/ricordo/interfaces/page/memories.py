@@ -94,9 +94,14 @@ def words_to_type(node: Node) -> str:
 
 async def ask_to_erase(visit: Visit) -> Response:
     """Show what erasing would remove, and ask for the words."""
-    node: Node = await visit.call("get", id=visit.named())
+    return await _asked_to_erase(visit, await visit.call("get", id=visit.named()), problem="")
+
+
+async def _asked_to_erase(visit: Visit, node: Node, *, problem: str) -> Response:
     report = await visit.call("erase", id=node.id, dry_run=True)
-    return visit.page("erase.html", node=node, report=report, words=words_to_type(node))
+    status = InvalidError.http_status if problem else 200
+    values = {"node": node, "report": report, "words": words_to_type(node), "problem": problem}
+    return visit.page("erase.html", status=status, **values)
 
 
 async def erase(visit: Visit) -> Response:
@@ -104,7 +109,7 @@ async def erase(visit: Visit) -> Response:
     node: Node = await visit.call("get", id=visit.named())
     typed = _WORDS.findall(unicodedata.normalize("NFKC", visit.form.get("words", "")))
     if [word.casefold() for word in typed] != words_to_type(node).casefold().split():
-        raise InvalidError(visit.texts("erase.mismatch"))
+        return await _asked_to_erase(visit, node, problem=visit.texts("erase.mismatch"))
     report = await visit.call("erase", id=node.id)
     return visit.page("erased.html", report=report)
 

@@ -17,8 +17,7 @@ async def show_all(visit: Visit) -> Response:
         profile: Profile = await visit.call("entity", name=name, as_of=visit.as_of)
         return visit.go(link("entity", profile.id))
     visit.caller.require("store_view.holdings")
-    held = (await visit.memory.store_view.holdings()).entities.values()
-    entities = [each for each in held if each.first_seen <= visit.moment]
+    entities = (await visit.memory.store_view.holdings(visit.as_of)).entities.values()
     ranked = sorted(entities, key=lambda each: (-each.mention_count, each.name))[:_MOST]
     return visit.page("people.html", entities=ranked, count=len(entities))
 

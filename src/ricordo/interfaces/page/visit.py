@@ -68,9 +68,9 @@ class Visit:
     @property
     def travels(self) -> Literal["exactly", "roughly", "not"]:
         """How well this page can show what was known at another time."""
-        if self.section in ("search", "timeline", "conversations", "changes"):
+        if self.section in ("search", "timeline", "conversations", "changes", "people", "graph"):
             return "exactly"
-        return "roughly" if self.section in ("people", "graph", "runs") else "not"
+        return "roughly" if self.section == "runs" else "not"
 
     def asked(self, name: str) -> str | None:
         """Return a field of the address; None if it is missing or empty."""
@@ -150,11 +150,16 @@ class Visit:
         """Send the browser to another page after a form."""
         return RedirectResponse(path, status_code=303)
 
-    def back(self) -> Response:
-        """Return to the page that the form names, or to the first one. Only pages of ours count."""
+    @property
+    def way_back(self) -> str:
+        """The address of the page that the form names, or of the first one. Only pages of ours count."""
         wanted = self.given("back") or "/"
         is_ours = wanted == "/" or wanted.startswith(("/page/", "/?"))
-        return self.go(wanted if is_ours and wanted.isprintable() and "\\" not in wanted else "/")
+        return wanted if is_ours and wanted.isprintable() and "\\" not in wanted else "/"
+
+    def back(self) -> Response:
+        """Return to the page that the form names, or to the first one."""
+        return self.go(self.way_back)
 
     def _sections(self) -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
         kept = (
