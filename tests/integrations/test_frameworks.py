@@ -95,6 +95,27 @@ async def test_openai_agents_tools_context_and_session(memory):
     assert await again.get_items() == [] and await again.pop_item() is None
 
 
+async def test_openai_filter_recalls_neither_the_present_question_nor_raw_calls(memory):
+    pytest.importorskip("agents", reason="openai-agents is not installed: make adapters")
+    from agents.run import CallModelData, ModelInputData
+
+    from ricordo.integrations.openai_agents import RicordoSession, memory_filter
+
+    asked = "Where did Sarah leave the blue kayak?"
+    call = {"type": "function_call", "name": "find", "arguments": '{"kayak": "blue Sarah"}', "call_id": "c"}
+    session = RicordoSession("s1", memory)
+    await session.add_items([{"role": "user", "content": asked}, call])
+    await RicordoSession("s0", memory).add_items([call, {"role": "user", "content": "Sarah left the kayak in Perm"}])
+    data = CallModelData(
+        model_data=ModelInputData(input=[{"role": "user", "content": asked}], instructions="Be kind."),
+        agent=None,
+        context=None,
+    )
+    told = (await memory_filter(memory, session=session)(data)).instructions
+    assert "Perm" in told and asked not in told and "arguments" not in told
+    assert (await session.get_items())[1]["arguments"] == call["arguments"]
+
+
 async def test_openai_sessions_show_and_keep_nothing_forgotten_erased_or_secret(memory, tmp_path):
     pytest.importorskip("agents", reason="openai-agents is not installed: make adapters")
     from ricordo.integrations.openai_agents import RicordoSession

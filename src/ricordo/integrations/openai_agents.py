@@ -5,7 +5,6 @@ Source: openai.github.io/openai-agents-python, "Tools", "Running agents" (`call_
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -57,15 +56,22 @@ def write_path_tools(memory: Memory, *, name: str = "agent") -> list[Any]:
     return [_function(each) for each in write_tools(memory, name=name)]
 
 
-def memory_filter(memory: Memory, profile: str = "core") -> Callable[[CallModelData[Any]], Awaitable[ModelInputData]]:
+def memory_filter(
+    memory: Memory, profile: str = "core", *, session: RicordoSession | None = None
+) -> Callable[[CallModelData[Any]], Awaitable[ModelInputData]]:
     """Return a filter for `RunConfig(call_model_input_filter=...)`. It adds to the model's instructions what the memory
     knows about the user's latest message.
+
+    Args:
+        session: the session of the run, if it is stored in this memory: what is said in it is not recalled, the
+            present question included.
     """
+    present = None if session is None else session.session_id
 
     async def known(data: CallModelData[Any]) -> ModelInputData:
         given = data.model_data
         said = next((text_of(each).strip() for each in reversed(given.input) if _role(each) == "user"), "")
-        parts = [given.instructions, await agent_instructions(memory, said, profile)]
+        parts = [given.instructions, await agent_instructions(memory, said, profile, session=present)]
         return ModelInputData(input=given.input, instructions="\n\n".join(part for part in parts if part))
 
     return known
@@ -92,7 +98,7 @@ class RicordoSession:
         await self._memory.add_many(
             [
                 Message(
-                    text=text_of(each).strip() or json.dumps(each, ensure_ascii=False),
+                    text=text_of(each).strip() or _named(each),
                     role=_role(each),
                     session=self.session_id,
                     attributes={"kind": _KIND, "item": each},
@@ -123,6 +129,12 @@ class RicordoSession:
                 break
             found.append(node)
         return await self._memory.store_view.shown(found[::-1])
+
+
+def _named(item: Any) -> str:
+    """Return what stands in the conversation for an item without text: the kind and name, not its raw JSON."""
+    parts = (item.get("type"), item.get("name")) if isinstance(item, dict) else ()
+    return f"({': '.join(str(part) for part in parts if part) or 'an item without text'})"
 
 
 def _role(item: Any) -> Role:

@@ -86,9 +86,13 @@ def agent_tools(memory: Memory, profile: str = "core") -> tuple[Tool, ...]:
     return tuple(map(tool, tools(profile)))
 
 
-async def agent_instructions(memory: Memory, prompt: str, profile: str = "core") -> str:
-    """Return what to tell an agent before it answers: how to use its memory, and what is known about the prompt."""
-    block = await memory.context(prompt) if prompt.strip() else None
+async def agent_instructions(memory: Memory, prompt: str, profile: str = "core", *, session: str | None = None) -> str:
+    """Return what to tell an agent before it answers: how to use its memory, and what is known about the prompt.
+
+    Args:
+        session: the present conversation, which is left out: the agent knows it.
+    """
+    block = await memory.context(prompt, session=session) if prompt.strip() else None
     return f"{instructions(profile)}\n\n{block}" if block else instructions(profile)
 
 
