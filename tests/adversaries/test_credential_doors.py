@@ -1,4 +1,4 @@
-"""The 120 credentials through every interface: what is stored in the end, whoever screened it on the way.
+"""The 120 credentials through every interface: what is stored in the end.
 
 Each run takes a fifth of them; `make adversaries` takes all (`RICORDO_TEST_CREDENTIALS=1`).
 """
