@@ -25,6 +25,7 @@ ROUTED_BY_OTHER_VERBS = {
     "update_entity": "entity-update",
     "get": "show",
     "accept": "run",
+    "resolve_many": "quarantine",
     "receipt": "receipts",
     "replay_receipt": "receipts",
 }
