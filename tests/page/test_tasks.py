@@ -14,7 +14,7 @@ from tests.page.browsing import chromium, demo_config, serving
 from tests.page.tries import KINDS, TASKS, tried
 
 SHARE = [
-    pytest.param(number, (number + 1) % len(KINDS), id=f"{task.__name__}-{KINDS[(number + 1) % len(KINDS)].name}")
+    pytest.param(number, (number + 2) % len(KINDS), id=f"{task.__name__}-{KINDS[(number + 2) % len(KINDS)].name}")
     for number, task in enumerate(TASKS)
 ]
 
