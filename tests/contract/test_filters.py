@@ -200,7 +200,7 @@ CONDITIONS = (
 )
 
 
-@pytest.mark.parametrize(("where", "meets"), CONDITIONS, ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize(("where", "meets"), CONDITIONS, ids=[str(where)[:40] for where, _ in CONDITIONS])
 def test_a_condition_on_attributes_means_the_same_everywhere(world, where, meets):
     for scope in SCOPES:
         filter_ = Filter(where=where)
