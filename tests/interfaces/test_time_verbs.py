@@ -27,7 +27,7 @@ def test_undo_with_what_builds_on_it(cli: Cli) -> None:
     remembered(cli, "Anna sold the boat", "--about", "Anna")
     refused = cli("undo", "1")
     assert refused.status == 4
-    assert "2 build on it" in refused.err
+    assert "change 2 builds on it" in refused.err
     assert "--with-later" in refused.err
     assert cli("undo", "1", "--with-later", "--json").json["reason"] == "undo of 1 and what builds on it"
     assert cli("list", "--json").json["nodes"] == []
@@ -85,4 +85,4 @@ def test_history_shows_each_change_and_its_effect(cli: Cli) -> None:
     assert lines[0].split() == ["change", "when", "by", "what", "memory"]
     assert lines[1].startswith("1 ")
     assert "she does not" in lines[2]
-    assert "closed reason: none → forgotten" in lines[2]
+    assert "closed: forgotten" in lines[2]

@@ -110,7 +110,7 @@ def test_query_uses_full_text_only(cli: Cli) -> None:
 
 
 def test_context_prints_the_block_or_null(cli: Cli) -> None:
-    nothing = {"context": None, "tokens": 0, "budget": 1_000, "complexity": "simple", "sections": []}
+    nothing = {"context": None, "tokens": 0, "budget": 1_000, "complexity": "simple", "sections": [], "receipt": None}
     assert cli("context", "what does Anna drink?", "--json").json == nothing
     remembered(cli, "Anna drinks green tea")
     assert (

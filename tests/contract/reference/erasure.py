@@ -357,5 +357,5 @@ def _written(row: Row) -> str:
 
 
 def _proposed_about(row: Row) -> object:
-    given = row["attributes"].get("proposes")
+    given = json.loads(row["attributes"]).get("proposes")
     return given.get("id") if isinstance(given, dict) else None
