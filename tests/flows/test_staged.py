@@ -102,6 +102,30 @@ async def test_the_user_may_edit_what_they_approve(store: Memory) -> None:
         await store.resolve(fact, decision="refuse", content="Ben")
 
 
+async def test_what_is_to_be_forgotten_has_no_words_to_edit(store: Memory) -> None:
+    kept = await store.remember("Anna is a nurse")
+    await store.scoped(AGENT).forget(kept.id)
+    (review,) = await store.review()
+    with pytest.raises(InvalidError, match="no words to edit"):
+        await store.resolve(review, decision="approve", content="Anna is a doctor")
+    assert await texts(store) == {"Anna is a nurse"}
+
+
+@pytest.mark.parametrize(
+    "given", [{}, "forget", {"method": "forget", "id": "ID", "arguments": {}, "state": ""}, {"method": "erase"}]
+)
+async def test_an_attribute_makes_no_proposal(store: Memory, given: object) -> None:
+    kept = await store.remember("Anna is a nurse")
+    if isinstance(given, dict) and "id" in given:
+        given = {**given, "id": kept.id}
+    agent = store.scoped(AGENT)
+    await agent.remember("Ben drinks tea", attributes={"proposes": given})
+    await store.remember("The museum opens at ten", origin="web", attributes={"proposes": given})
+    assert len(await store.review()) == 2
+    await store.resolve_many(decision="approve")
+    assert await texts(store) == {"Anna is a nurse", "Ben drinks tea", "The museum opens at ten"}
+
+
 async def test_what_changed_meanwhile_is_shown_and_what_is_gone_cannot_be_approved(store: Memory) -> None:
     kept = await store.remember("Anna is a nurse")
     agent = store.scoped(AGENT)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ricordo.clock import from_ms, new_id
-from ricordo.errors import RicordoError
+from ricordo.errors import InvalidError, RicordoError
 from ricordo.model import Change, Node, Origin, Review, Scope
 from ricordo.storage import Snapshot
 
@@ -90,13 +90,16 @@ def proposed(
 
 
 def proposal_in(review: Review) -> Proposal | None:
-    """Return the change that a review asks for; None if a fact is held, or two facts are compared."""
-    given = review.newer.attributes.get(ATTRIBUTE)
-    if review.kind != "quarantine" or review.reasons[:1] != (PROPOSED,) or not isinstance(given, Mapping):
+    """Return the change that a review asks for; None if a fact is held, or two facts are compared.
+
+    The reasons of the review decide: they are the library's own, and a fact may have any attribute.
+    """
+    methods: tuple[Method, ...] = get_args(Method)
+    method = next((each for each in methods if review.reasons[:2] == (PROPOSED, each)), None)
+    if review.kind != "quarantine" or method is None:
         return None
-    return Proposal(
-        method=given["method"], id=str(given["id"]), arguments=given["arguments"], state=str(given["state"])
-    )
+    given = review.newer.attributes[ATTRIBUTE]
+    return Proposal(method=method, id=given["id"], arguments=given["arguments"], state=given["state"])
 
 
 def as_shown(snapshot: Snapshot, scope: Scope, review: Review, carry_out: CarryOut) -> Review:
@@ -144,13 +147,19 @@ def possible(snapshot: Snapshot, held: Iterable[Review], carry_out: CarryOut) ->
     return found
 
 
-def edited(held: Node, content: str) -> Node:
-    """Return a held node with the user's words in place of those proposed."""
-    given = held.attributes.get(ATTRIBUTE)
-    if not isinstance(given, Mapping):
-        return replace(held, content=content)
-    value = {**given, "arguments": {**given["arguments"], "content": content}}
-    return replace(held, content=f"{given['method']}: {content}", attributes={**held.attributes, ATTRIBUTE: value})
+def edited(review: Review, content: str) -> Review:
+    """Return a review with the user's words in place of those that are held.
+
+    Raises:
+        InvalidError: nothing is said in what it asks for.
+    """
+    held, proposal = review.newer, proposal_in(review)
+    if proposal is None:
+        return replace(review, newer=replace(held, content=content))
+    if proposal.method == "forget":
+        raise InvalidError("content: there are no words to edit in what is to be forgotten", hint="leave it out")
+    value = {**held.attributes[ATTRIBUTE], "arguments": {**proposal.arguments, "content": content}}
+    return replace(review, newer=replace(held, attributes={**held.attributes, ATTRIBUTE: value}))
 
 
 def instant_in(proposal: Proposal, name: str) -> datetime | None:

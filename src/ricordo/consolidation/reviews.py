@@ -240,7 +240,7 @@ def decide(
     if decision == "refuse":
         return change, list(decided.values())
     if content is not None:
-        asked = [replace(each, newer=proposals.edited(each.newer, content)) for each in asked]
+        asked = [proposals.edited(each, content) for each in asked]
     wanted = {each.id: (each, proposals.proposal_in(each)) for each in asked}
     _check_apart([proposal.id for _, proposal in wanted.values() if proposal is not None])
     opened = [

@@ -71,7 +71,7 @@ class Draft:
         """Return the receipt of the answer.
 
         Args:
-            seen: the commit to name if no snapshot was read.
+            seen: the last commit that the caller saw.
         """
         asked = _asked(self.request)
         return Receipt(
@@ -83,7 +83,7 @@ class Draft:
             owner=self.scope.owner,
             chat=self.scope.chat or "",
             trust=self.scope.trust,
-            commit=seen if self.seen is None else self.seen,
+            commit=seen,
             setup={**setup, "degraded": list(self.degraded)} if self.degraded else setup,
             given=self.given(),
             left_out=tuple(LeftOut(id=id_, reason=reason) for id_, reason in self.left_out[:LEFT_OUT_MOST]),

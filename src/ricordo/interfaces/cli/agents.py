@@ -70,9 +70,8 @@ def path_of(agent: str, kind: Literal["mcp", "hooks", "logs"], *, environment: M
     home = Path.home()
     config = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
     claude = environment.get("CLAUDE_CONFIG_DIR")
-    if agent == "claude-code" and kind == "mcp":
-        return Path(claude or home) / ".claude.json"
     folders = {
+        "beside_claude": Path(claude or home),
         "claude": Path(claude or home / ".claude"),
         "codex": Path(environment.get("CODEX_HOME") or home / ".codex"),
         "cursor": home / ".cursor",
@@ -145,14 +144,7 @@ def _uninstalled(agent: str) -> list[Edit]:
 def _with_server(spec: Mapping[str, Any], agent: str, text: str | None, start: Mapping[str, Any], file: Path) -> str:
     args = [*start["args"], "--project"]
     if file.suffix == ".toml":
-        lines = [
-            f"[{spec['member']}.{_NAME}]",
-            f"command = {json.dumps(start['command'])}",
-            f"args = {json.dumps(args)}",
-        ]
-        lines += [f"env = {{ {key} = {json.dumps(value)} }}" for key, value in start.get("env", {}).items()]
-        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-        return (text or "") + gap + "\n".join(lines) + "\n"
+        return serve.appended(text, serve.toml_entry(spec["member"], _NAME, {**start, "args": args}))
     entry: dict[str, Any] = {"command": start["command"], "args": args}
     if spec.get("entry") == "local":
         entry = {"type": "local", "command": [start["command"], *args], "enabled": True}
@@ -293,7 +285,7 @@ def _status() -> Output:
     rows = [
         {"client": name, "title": spec["title"], "server": "mcp" in found, "hooks": "hooks" in found, "here": here}
         for name, spec in agents().items()
-        for found, here in [(_found(name), path_of(name, "mcp").parent.is_dir())]
+        for found, here in [(_found(name), _is_here(name))]
     ]
 
     def show(out: Console) -> None:
@@ -306,6 +298,13 @@ def _status() -> Output:
         out.print(lines)
 
     return Output(data=rows, show=show)
+
+
+def _is_here(agent: str) -> bool:
+    """Return whether a client has a folder of its own on this machine."""
+    kinds: tuple[Literal["mcp", "hooks"], ...] = ("mcp", "hooks")
+    folders = {path_of(agent, kind).parent for kind in kinds} - {Path.home()}
+    return any(folder.is_dir() for folder in folders)
 
 
 def _found(agent: str) -> set[str]:
@@ -323,20 +322,6 @@ def _found(agent: str) -> set[str]:
 # hooks
 
 
-_ANYTHING = (
-    RicordoError,
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    RuntimeError,
-    ImportError,
-    TimeoutError,
-    subprocess.SubprocessError,
-)
-
-
 @command
 async def hook(ctx: CommandContext, agent: Agent, event: Event) -> Output:
     """Answer a client's event. Nothing that goes wrong here may delay or stop the client."""
@@ -350,7 +335,7 @@ async def hook(ctx: CommandContext, agent: Agent, event: Event) -> Output:
         else:
             _detach(ctx, agent, {**given, "event": event})
             click.echo("" if agent == "opencode" else "{}")
-    except _ANYTHING as error:
+    except Exception as error:  # noqa: BLE001  # whatever it is, the client goes on
         ctx.err.print(Text(f"ricordo: {type(error).__name__}: {error}"), soft_wrap=True)
     return Output(data=None, show=lambda out: None)
 

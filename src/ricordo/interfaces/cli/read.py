@@ -160,7 +160,7 @@ def _show_receipt(ctx: CommandContext, out: Console, found: Receipt) -> None:
     caller = " ".join(filter(None, (found.owner, found.chat)))
     out.print(dim(safe(f"{minute(found.at, ctx.zone)}, {caller}, trust {found.trust}, after change {found.commit}")))
     for rank, each in enumerate(found.given, 1):
-        why = ", ".join(f"{share.strategy} {share.share:.3f}" for share in each.why if share.share)
+        why = ", ".join(f"{share.strategy} {share.share:.3f}" for share in each.why if abs(share.share) >= 0.0005)
         score = "" if each.score is None else f"{each.score:.3f}  "
         out.print(safe(f"{rank:3}  {each.id[-8:]}  {score}{each.section}{why}"))
     for left in found.left_out:

@@ -356,10 +356,7 @@ def make_plan(client: Client, entry: Entry, *, name: str) -> Plan:
 
 
 def _toml_plan(client: Client, entry: Entry, before: str | None, *, name: str) -> Plan:
-    # A TOML string and a list of them are written as in JSON.
-    lines = [f"{key} = {json.dumps(value)}" for key, value in entry.items() if key != "env"]
-    lines += [f"env = {{ {key} = {json.dumps(value)} }}" for key, value in entry.get("env", {}).items()]
-    ours = "\n".join([f"[{client.member}.{name}]", *lines]) + "\n"
+    ours = toml_entry(client.member, name, entry)
     if before is not None:
         try:
             known = tomllib.loads(before).get(client.member, {})
@@ -371,9 +368,21 @@ def _toml_plan(client: Client, entry: Entry, before: str | None, *, name: str) -
             raise ConflictError(
                 f"{client.file} has an entry {name!r} already", hint="edit it by hand, or choose another --name"
             )
-    text = before or ""
+    return Plan(client=client, before=before, after=appended(before, ours), ours=ours)
+
+
+def toml_entry(member: str, name: str, entry: Entry) -> str:
+    """Return the TOML table of a server."""
+    # A TOML string and a list of them are written as in JSON.
+    lines = [f"{key} = {json.dumps(value)}" for key, value in entry.items() if key != "env"]
+    lines += [f"env = {{ {key} = {json.dumps(value)} }}" for key, value in entry.get("env", {}).items()]
+    return "\n".join([f"[{member}.{name}]", *lines]) + "\n"
+
+
+def appended(text: str | None, ours: str) -> str:
+    """Return a text with a paragraph at its end."""
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-    return Plan(client=client, before=before, after=text + gap + ours, ours=ours)
+    return (text or "") + gap + ours
 
 
 def read_text(file: Path) -> str | None:
