@@ -49,12 +49,22 @@ def test_the_written_settings_start_a_working_server(cli: Cli, home: Path, clien
     if client == NAMES[0]:
         environment = clean_environment() | entry.get("env", {})
         program = StdioServerParameters(command=entry["command"], args=entry["args"], env=environment)
-        assert asyncio.run(_count_tools(program)) == 7
+        assert len(asyncio.run(_tools(program))) == 7
 
 
-async def _count_tools(program: StdioServerParameters) -> int:
+def test_the_written_settings_bind_the_agent_as_asked(cli: Cli, home: Path) -> None:
+    assert (
+        cli("mcp", "install", "--client", "cursor", "--yes", "--propose", "--project", "--profile", "full").status == 0
+    )
+    entry = _entry(home / ".cursor/mcp.json", "cursor")
+    assert entry["args"][-2:] == ["--propose", "--project"]
+    program = StdioServerParameters(command=entry["command"], args=entry["args"], env=clean_environment())
+    assert asyncio.run(_tools(program)).isdisjoint({"undo_change", "add_message"})
+
+
+async def _tools(program: StdioServerParameters) -> set[str]:
     async with Client(stdio_client(program)) as connected:
-        return len((await connected.list_tools()).tools)
+        return {each.name for each in (await connected.list_tools()).tools}
 
 
 @pytest.mark.parametrize("client", [name for name in NAMES if name != "codex"])

@@ -9,7 +9,7 @@ import sys
 import tomllib
 import urllib.request
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -54,7 +54,9 @@ async def mcp(
     project: bool = False,
 ) -> Output:
     if action == "install":
-        return _install(ctx, _plan(ctx, client, config_file, name=name, profile=profile), yes=yes, dry_run=dry_run)
+        options = [option for option, is_set in (("--propose", propose), ("--project", project)) if is_set]
+        plan = _plan(ctx, client, config_file, name=name, profile=profile, options=options)
+        return _install(ctx, plan, yes=yes, dry_run=dry_run)
     try:
         from ricordo.interfaces.mcp import serve_stdio
     except ImportError as error:
@@ -217,7 +219,15 @@ def _token_list(tokens: list[Token]) -> Output:
 # the configuration of MCP clients
 
 
-def _plan(ctx: CommandContext, client: ClientName | None, config_file: Path | None, *, name: str, profile: str) -> Plan:
+def _plan(
+    ctx: CommandContext,
+    client: ClientName | None,
+    config_file: Path | None,
+    *,
+    name: str,
+    profile: str,
+    options: Sequence[str],
+) -> Plan:
     from ricordo.interfaces.catalog import tools
     from ricordo.storage.registry import is_folder
 
@@ -231,7 +241,7 @@ def _plan(ctx: CommandContext, client: ClientName | None, config_file: Path | No
     path = Path(ctx.location).expanduser().resolve()
     store = f"{path}/" if is_folder(ctx.location) else path
     entry = start_entry(store, owner=ctx.owner, chat=ctx.chat, profile=profile, embedder=ctx.options.embedder)
-    return make_plan(known, entry, name=name)
+    return make_plan(known, {**entry, "args": [*entry["args"], *options]}, name=name)
 
 
 def _install(ctx: CommandContext, plan: Plan, *, yes: bool, dry_run: bool) -> Output:
