@@ -617,7 +617,7 @@ class Memory:
         return await self._noted("resolve", decide)
 
     async def resolve_many(
-        self, items: Sequence[Review | str] | None = None, *, decision: Decision, trust: Trust | None = None
+        self, items: Sequence[Review | str] | None = None, *, decision: Decision, of_trust: Trust | None = None
     ) -> Sequence[Review]:
         """Approve or refuse much of what is held back, as one commit: all of it, or nothing.
 
@@ -625,7 +625,7 @@ class Memory:
             items: reviews, or their ids; None for all that is held, without proposals whose memory is gone and without
                 the later ones of several that concern the same memory.
             decision: "approve" or "refuse".
-            trust: only what has this trust: what the user said, for example, and not what a tool said.
+            of_trust: only what has this trust: what the user said, for example, and not what a tool said.
 
         Raises:
             InvalidError: there is no such decision or trust, a review compares two facts, or two of several proposals
@@ -635,8 +635,8 @@ class Memory:
             DeniedError: only a caller trusted as the user may decide on quarantined memories.
         """
         chosen = reviews.checked_decision(decision)
-        if trust is not None:
-            check_choice(trust, get_args(Trust), name="trust")
+        if of_trust is not None:
+            check_choice(of_trust, get_args(Trust), name="of_trust")
         ids = None if items is None else [each.id if isinstance(each, Review) else each for each in items]
 
         def decide(tx: Snapshot) -> tuple[Change, Sequence[Review]]:
@@ -648,7 +648,7 @@ class Memory:
             if pairs := [each.id for each in found if each.kind != "quarantine"]:
                 raise InvalidError(f"items: {pairs[0]} is not held back", hint="decide on it with `resolve`")
             return self._decided(
-                tx, [each for each in found if trust in (None, trust_of(each.newer.origin, each.newer.role))], chosen
+                tx, [each for each in found if of_trust in (None, trust_of(each.newer.origin, each.newer.role))], chosen
             )
 
         decided = await self._write("resolve", decide)

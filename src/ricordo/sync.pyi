@@ -194,7 +194,7 @@ class Memory:
         """Decide on an item of `review`."""
 
     def resolve_many(
-        self, items: Sequence[Review | str] | None = None, *, decision: Decision, trust: Trust | None = None
+        self, items: Sequence[Review | str] | None = None, *, decision: Decision, of_trust: Trust | None = None
     ) -> Sequence[Review]:
         """Approve or refuse much of what is held back, as one commit: all of it, or nothing."""
 

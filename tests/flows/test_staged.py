@@ -159,7 +159,7 @@ async def test_approval_of_a_thousand_is_one_commit_and_can_be_by_trust(store: M
     await said.remember("I am allergic to nuts")
     agent = store.scoped(AGENT)
     await agent.remember("Anna is a nurse")
-    await store.resolve_many(decision="approve", trust="user")
+    await store.resolve_many(decision="approve", of_trust="user")
     assert await texts(store) == {"I am allergic to nuts"}
     await agent.remember_many([Fact(content=f"Box {number} holds part {number * 7}") for number in range(1_000)])
     before = (await store.log(1))[0].seq

@@ -96,7 +96,10 @@ async def test_a_token_that_proposes_and_one_that_approves(tmp_path: Path) -> No
             answer = await agent.post(f"/v1/{path}", json=given)
             assert (answer.status_code, answer.json()["error"]["code"]) == (403, "denied")
         assert (await user.post("/v1/search", json={"query": "Ben"})).json()["hits"] == []
-        assert len((await user.post("/v1/resolve_many", json={"decision": "approve"})).json()) == 1
+        given = {"decision": "approve", "of_trust": "user"}
+        assert (await user.post("/v1/resolve_many", json=given)).json() == []
+        given["of_trust"] = "agent"
+        assert len((await user.post("/v1/resolve_many", json=given)).json()) == 1
         assert len((await user.post("/v1/search", json={"query": "Ben"})).json()["hits"]) == 1
 
 

@@ -88,6 +88,7 @@ _FIXED: Mapping[str, Any] = {
     "only_relevant": True,
     "rerank": False,
     "receipt": True,
+    "of_trust": "agent",
     "with_later": True,
     "shared": True,
     "budget": 50_000,

@@ -230,7 +230,7 @@ async def quarantine(
         found = await memory.review(_MAX_REVIEWS, kind="quarantine")
         return Output(data={"reviews": found}, show=lambda out: _list_quarantine(ctx, found))
     if everything and id is None and action != "show":
-        many = await memory.resolve_many(decision=cast("Decision", action), trust=trust)
+        many = await memory.resolve_many(decision=cast("Decision", action), of_trust=trust)
         await ctx.settle(memory)
         told = Text(f"{_DECIDED[action].partition(';')[0]}: {len(many):,}.", "green")
         return Output(data={"reviews": many}, show=lambda out: out.print(told))
