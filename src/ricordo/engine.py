@@ -20,7 +20,7 @@ from ricordo.clock import SystemClock, from_ms
 from ricordo.consolidation.debounce import Conversation, Debouncer
 from ricordo.encoding.mentions import links
 from ricordo.encoding.validation import TextRules, gate_of
-from ricordo.encoding.worker import BackgroundWorker
+from ricordo.encoding.worker import LEASE, BackgroundWorker
 from ricordo.errors import DeniedError, InvalidError, RicordoError
 from ricordo.forgetting.erase import resume
 from ricordo.forgetting.upkeep import QUIET_MS, Concluded, Conclusion, Rules, Upkeep, single_scopes
@@ -36,6 +36,7 @@ from ricordo.retrieval.receipts import ReceiptLog
 from ricordo.retrieval.service import Asking, AsOf, Prefetch, Question, Reranking, read
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store, values, witness
+from ricordo.storage.leases import LeaseHolder
 from ricordo.storage.registry import open_store
 from ricordo.text import lifetimes
 from ricordo.text.dates import parse_expiry, parse_instant, stated_expiry
@@ -157,6 +158,7 @@ class Engine:
     async def on_copy(self, path: Path) -> Engine:
         """Return an engine like this one on a copy of its store, without upkeep, extraction and receipts."""
         store = await asyncio.to_thread(open_store, path, durability="process")
+        await LeaseHolder(store, LEASE, lease_ms=0).free()
         known = await store.read(lambda tx: tx.models.known())
         mine = self.backlog.model
         return Engine(

@@ -2,7 +2,9 @@
 
 In each, facts and messages are recorded, corrected, forgotten, undone and erased, and questions leave receipts. Some
 receipts are then replayed: as of its commit each gives the same memories with the same shares, and if today's answer
-differs, changes after the receipt are named. Nothing that was erased is in any receipt, nor in a byte of the file.
+differs, changes after the receipt are named. Each memory has a mark of its own, which some questions ask for. Of what
+was erased, neither the id nor the mark is in any byte of the store's files, and no question holds a whole sentence.
+Every other history is lived in a folder of plain text. `--postgres ADDRESS` lives them in databases and searches rows.
 """
 
 from __future__ import annotations
@@ -10,9 +12,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import re
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -21,88 +25,182 @@ from ricordo import ConflictError, Memory, Settings
 _PEOPLE = ("Anna", "Bob", "Carla", "Dora")
 _PLACES = ("Rome", "Milan", "Oslo", "Lima", "Kyoto")
 _THINGS = ("tea", "jazz", "chess", "pears", "the cello")
-_QUESTIONS = ("where does {} live", "what does {} like", "who met {}", "what about {} and tea")
+_QUESTIONS = ("where does {} live", "what does {} like", "who met {}", "what about {} and tea", "does {} live in Rome")
+_MARK = re.compile(r"zq\d+x\d+")
+_REPLAYED = 3
 
 
-async def history(seed: int, place: Path, *, steps: int) -> Counter[str]:
-    """Live one history and check its receipts; return what was counted. Raises AssertionError."""
-    random, told = Random(seed), Counter[str]()
-    erased: list[str] = []
-    file = place / f"{seed}.db"
-    async with Memory.open(file, embedder="hashing", settings=Settings(durability="process")) as memory:
+class History:
+    """One random history: what was said and erased in it."""
+
+    def __init__(self, seed: int) -> None:
+        self.random, self.seed = Random(seed), seed
+        self.told = Counter[str]()
+        self.texts: dict[str, str] = {}
+        self.erased: dict[str, str] = {}
+
+    async def live(self, memory: Memory, *, steps: int) -> None:
+        """Live it, and check its receipts. Raises AssertionError."""
         for number in range(steps):
-            await _step(memory, random, number, erased)
-            if random.random() < 0.35:
+            await self._step(memory, number)
+            if self.random.random() < 0.35:
                 await memory.settle()
-                await _ask(memory, random)
+                await self._ask(memory)
         await memory.settle()
         receipts = await memory.receipts(100)
+        self._check_texts(receipts)
+        for receipt in self.random.sample(receipts, min(_REPLAYED, len(receipts))):
+            await self._replay(memory, receipt)
+
+    async def _step(self, memory: Memory, number: int) -> None:
+        random, texts = self.random, self.texts
+        who, where, what = random.choice(_PEOPLE), random.choice(_PLACES), random.choice(_THINGS)
+        live = [each.id for each in (await memory.list(limit=50)).nodes if each.type != "episodic"]
+        kind = random.choice(("fact", "fact", "fact", "said", "said", "correct", "forget", "undo", "erase"))
+        mark = f"zq{self.seed}x{number}"
+        try:
+            if kind == "fact" or not live:
+                text = random.choice((f"{who} lives in {where}", f"{who} likes {what}"))
+                text += random.choice(("", f", says {mark}"))
+                node = await memory.remember(text, about=[who])
+                texts.setdefault(node.id, text)
+            elif kind == "said":
+                text = f"I met {who} in {where}, number {number}, and {mark}"
+                texts[await memory.add(text, session=f"s{number % 3}")] = text
+            elif kind == "correct":
+                text = f"{who} lives in {where} since {mark}"
+                texts[(await memory.correct(random.choice(live), text)).id] = text
+            elif kind == "forget":
+                await memory.forget(random.choice(live))
+            elif kind == "undo":
+                await memory.undo((await memory.log(1))[0].seq)
+            elif random.random() < 0.4:
+                report = await memory.erase(id=random.choice(live))
+                ids = (id_ for each in report.erased for id_ in each.ids if each.kind != "session")
+                self.erased |= {id_: texts.get(id_, "") for id_ in ids}
+                self.told["erasures"] += 1
+        except ConflictError:
+            pass  # undone already, or replaced
+
+    async def _ask(self, memory: Memory) -> None:
+        random = self.random
+        question = random.choice(_QUESTIONS).format(random.choice(_PEOPLE))
+        if self.texts and random.random() < 0.3:
+            text = random.choice([*self.texts.values()])
+            question = random.choice((text, f"{question} {' '.join(_MARK.findall(text))}"))
+        if random.random() < 0.3:
+            await memory.context_parts(question, receipt=True)
+        else:
+            await memory.search(question, limit=random.choice((2, 5, 10)), receipt=True)
+
+    def _check_texts(self, receipts: list) -> None:
+        """Check that no receipt names or says what was erased."""
+        self.told["receipts"] += len(receipts)
+        self.told["questions erased"] += sum(each.question is None for each in receipts)
         ids = {each.id for one in receipts for each in (*one.given, *one.left_out)}
-        assert ids.isdisjoint(erased), (seed, "an erased id is in a receipt")
-        for receipt in random.sample(receipts, min(3, len(receipts))):
-            told["receipts"] += 1
-            if receipt.question is None:
-                told["question erased"] += 1
-                continue
-            found = await memory.replay_receipt(receipt.id)
-            told["same as then"] += not found.differs_from_receipt
-            told["different from then, with a reason"] += bool(found.differs_from_receipt and found.reasons)
-            told["different today"] += bool(found.differs_today)
-            assert not found.differs_from_receipt or found.commits or found.reasons, (seed, receipt.id)
-            assert not found.differs_today or found.commits, (seed, receipt.id, "no change is named")
-            assert all(each.seq > receipt.commit for each in found.commits), (seed, receipt.id)
-    written = file.read_bytes()
-    assert not [id_ for id_ in erased if id_.encode() in written], (seed, "an erased id is in the file")
-    return told
+        assert ids.isdisjoint(self.erased), (self.seed, "an erased id is in a receipt")
+        asked = [each.question for each in receipts if each.question is not None]
+        said = [text for text in self.erased.values() if text and any(text in each for each in asked)]
+        assert not said, (self.seed, said, "an erased sentence is in a question")
+
+    async def _replay(self, memory: Memory, receipt: object) -> None:
+        told, seed = self.told, self.seed
+        told["looked at"] += 1
+        if receipt.question is None:
+            told["without a question"] += 1
+            return
+        found = await memory.replay_receipt(receipt.id)
+        told["same as then"] += not found.differs_from_receipt
+        told["different from then, with a reason"] += bool(found.differs_from_receipt and found.reasons)
+        told["different today"] += bool(found.differs_today)
+        assert not found.differs_from_receipt or found.commits or found.reasons, (seed, receipt.id)
+        assert not found.differs_today or found.commits, (seed, receipt.id, "no change is named")
+        assert all(each.seq > receipt.commit for each in found.commits), (seed, receipt.id)
+
+    def check_bytes(self, written: bytes) -> None:
+        """Check that no byte of what was erased is in what a store wrote. Raises AssertionError."""
+        marks = {mark for text in self.erased.values() for mark in _MARK.findall(text)}
+        kept = {mark for id_, text in self.texts.items() if id_ not in self.erased for mark in _MARK.findall(text)}
+        self.told["marks searched"] += len(marks - kept)
+        left = [each for each in {*self.erased, *(marks - kept)} if re.search(rb"%s(?!\d)" % each.encode(), written)]
+        assert not left, (self.seed, left, "erased and still in the files")
 
 
-async def _step(memory: Memory, random: Random, number: int, erased: list[str]) -> None:
-    who, where, what = random.choice(_PEOPLE), random.choice(_PLACES), random.choice(_THINGS)
-    live = [each.id for each in (await memory.list(limit=50)).nodes if each.type != "episodic"]
-    kind = random.choice(("fact", "fact", "fact", "said", "said", "correct", "forget", "undo", "erase"))
-    try:
-        if kind == "fact" or not live:
-            await memory.remember(random.choice((f"{who} lives in {where}", f"{who} likes {what}")), about=[who])
-        elif kind == "said":
-            await memory.add(f"I met {who} in {where}, number {number}", session=f"s{number % 3}")
-        elif kind == "correct":
-            await memory.correct(random.choice(live), f"{who} lives in {where} since {number}")
-        elif kind == "forget":
-            await memory.forget(random.choice(live))
-        elif kind == "undo":
-            await memory.undo((await memory.log(1))[0].seq)
-        elif random.random() < 0.3:
-            report = await memory.erase(id=random.choice(live))
-            erased += [id_ for each in report.erased for id_ in each.ids if each.kind != "session"]
-    except ConflictError:
-        pass  # undone already, or replaced
+async def history(seed: int, place: Path | str, *, steps: int, dump: Callable[[], bytes] | None = None) -> Counter[str]:
+    """Live one history at a location and check it; return what was counted. Raises AssertionError."""
+    lived = History(seed)
+    async with Memory.open(place, embedder="hashing", settings=Settings(durability="process")) as memory:
+        await lived.live(memory, steps=steps)
+    lived.check_bytes(_written(Path(place)) if dump is None else dump())
+    return lived.told
 
 
-async def _ask(memory: Memory, random: Random) -> None:
-    question = random.choice(_QUESTIONS).format(random.choice(_PEOPLE))
-    if random.random() < 0.3:
-        await memory.context_parts(question, receipt=True)
-    else:
-        await memory.search(question, limit=random.choice((2, 5, 10)), receipt=True)
+def _written(place: Path) -> bytes:
+    """Return all bytes of a store: a file with its companions, or a folder."""
+    files = place.rglob("*") if place.is_dir() else place.parent.glob(f"{place.name}*")
+    return b"\n".join(each.read_bytes() for each in sorted(files) if each.is_file())
 
 
 async def run(histories: int, *, first: int = 0, steps: int = 20) -> Counter[str]:
-    """Live some histories; return what was counted."""
+    """Live some histories, in files and folders in turn; return what was counted."""
     told = Counter[str](histories=histories)
-    with tempfile.TemporaryDirectory() as place:
-        for seed in range(first, first + histories):
-            told += await history(seed, Path(place), steps=steps)
-            (Path(place) / f"{seed}.db").unlink()
+    for seed in range(first, first + histories):
+        with tempfile.TemporaryDirectory() as place:
+            told += await history(seed, f"{place}/me/" if seed % 2 else f"{place}/me.db", steps=steps)
     return told
+
+
+async def run_in_postgres(address: str, histories: int, *, first: int, steps: int = 20) -> Counter[str]:
+    """Live some histories in databases of their own; all rows are searched as text. Return what was counted."""
+    import psycopg
+
+    told = Counter[str](histories=histories)
+    for seed in range(first, first + histories):
+        name = f"receipts_{seed}"
+        own = psycopg.conninfo.make_conninfo(address, dbname=name)
+        with psycopg.connect(address, autocommit=True) as server:
+            server.execute(f"CREATE DATABASE {name}")
+            try:
+                told += await history(seed, _url(own), steps=steps, dump=lambda own=own: _rows(own))
+            finally:
+                server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    return told
+
+
+def _url(conninfo: str) -> str:
+    from urllib.parse import quote, urlencode
+
+    import psycopg
+
+    parts = psycopg.conninfo.conninfo_to_dict(conninfo)
+    name = quote(str(parts.pop("dbname")))
+    return f"postgresql:///{name}?{urlencode(parts)}"
+
+
+def _rows(conninfo: str) -> bytes:
+    """Return every row of every table of a database as text."""
+    import psycopg
+
+    with psycopg.connect(conninfo) as database:
+        names = database.execute(
+            "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables"
+            " WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
+        ).fetchall()
+        rows = [row for (name,) in names for row in database.execute(f"SELECT t::text FROM {name} AS t").fetchall()]
+    return "\n".join(text for (text,) in rows).encode()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--histories", type=int, default=1_000)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--postgres", metavar="ADDRESS")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    told = dict(asyncio.run(run(given.histories, first=given.first)))
+    lives = run(given.histories, first=given.first)
+    if given.postgres:
+        lives = run_in_postgres(given.postgres, given.histories, first=given.first)
+    told = dict(asyncio.run(lives))
     sys.stdout.write(f"{told}\n")
     if given.out is not None:
         given.out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")

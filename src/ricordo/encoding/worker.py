@@ -24,7 +24,7 @@ from ricordo.text.passages import passages_of
 
 _log = logging.getLogger("ricordo.backlog")
 
-_LEASE = "backlog"
+LEASE = "backlog"
 _LEASE_MS = 10_000
 _POLL_S = (0.1, 1.0)  # how often to look for writes of other processes: soon after work, rarely when idle
 _GATHER_S = 0.05  # how long to wait for more writes to do together
@@ -56,7 +56,7 @@ class BackgroundWorker:
         self._model = model
         self._batch = batch
         self._linker = Linker(store)
-        self._lease = LeaseHolder(store, _LEASE, lease_ms=_LEASE_MS)
+        self._lease = LeaseHolder(store, LEASE, lease_ms=_LEASE_MS)
         self._cursor: _Cursor | None = None
         self._closing = False
         self._wake = asyncio.Event()

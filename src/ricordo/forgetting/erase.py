@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
-from ricordo.model import Entity, Erased, ErasureReport, KeptBack, Scope
+from ricordo.forgetting.questions import AskedText, telling
+from ricordo.model import Entity, Erased, ErasureReport, KeptBack, Node, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, entity_meant, faults
 from ricordo.storage.staging import left_behind
 from ricordo.storage.values import Cleaned, ErasureTargets, OpenErasure, check_encodable, of_text
-from ricordo.text.analyzer import index_terms, question_terms
 
 _log = logging.getLogger(__name__)
 
@@ -115,23 +115,28 @@ def _withhold(snapshot: Snapshot, targets: ErasureTargets, scope: Scope, *, at: 
 
 
 def _forget_questions(snapshot: Snapshot, targets: ErasureTargets, scope: Scope) -> None:
-    """Take the questions out of receipts that share a content word with what is erased."""
+    """Take the questions that say something of what is erased out of receipts."""
     if targets.whole_space:
         return  # its receipts go with it
     nodes = snapshot.nodes.by_key(scope, targets.nodes)
-    spaces = {targets.space, *(snapshot.space(node.owner, node.chat) for node in nodes.values())}
-    going = {str(key) for key in targets.nodes}
-    for space in spaces - {None}:
+    ids = {node.id for node in nodes.values()} | {id_ for kind, id_ in snapshot.erasure.listed(targets)}
+    names = snapshot.erasure.own_names(targets.entities)
+    for space in {targets.space, *(snapshot.space(node.owner, node.chat) for node in nodes.values())} - {None}:
         asked = snapshot.receipts.asked(space)  # type: ignore[arg-type]  # None was taken out
         if not asked:
             continue
-        texts = [text for row, _, text in snapshot.erasure.former_texts(space) if row in going]  # type: ignore[arg-type]
-        texts += [
-            f"{node.content} {node.speaker or ''} {node.session or ''} {' '.join(node.tags)}" for node in nodes.values()
-        ]
-        texts += [json.dumps(dict(node.attributes or {}), ensure_ascii=False) for node in nodes.values()]
-        words = {term for text in [*texts, *snapshot.erasure.own_names(targets.entities)] for term in index_terms(text)}
-        snapshot.receipts.blank(id_ for id_, text in asked if not words.isdisjoint(question_terms(text)))
+        going = set(targets.nodes)
+        former = snapshot.erasure.former_texts(space)  # type: ignore[arg-type]
+        erased = [text for row, _, text in former if row.isdecimal() and int(row) in going]
+        erased += [text for node in nodes.values() for text in _texts_of(node)]
+        left = (text for key, text in snapshot.erasure.texts(space) if key not in going)  # type: ignore[arg-type]
+        questions = [AskedText(id_, text, not ids.isdisjoint(given)) for id_, text, given in asked]
+        snapshot.receipts.blank(telling(questions, erased=erased, names=names, left=left))
+
+
+def _texts_of(node: Node) -> tuple[str, ...]:
+    attributes = json.dumps(dict(node.attributes or {}), ensure_ascii=False)
+    return node.content, node.speaker or "", node.session or "", " ".join(node.tags), attributes
 
 
 async def resume(store: Store) -> None:

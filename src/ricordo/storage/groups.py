@@ -744,16 +744,16 @@ class Receipts(Protocol):
         `derive`.
         """
 
-    def asked(self, space: int) -> list[tuple[str, str]]:
-        """Return (receipt id, all text of the caller's) of each answer to somebody who sees a space; in no order."""
+    def asked(self, space: int) -> list[tuple[str, str, list[str]]]:
+        """Return (receipt id, all text of the caller's, the ids that it names) of each answer to somebody who sees a
+        space; in no order.
+        """
 
     def blank(self, ids: Iterable[str]) -> None:
         """Take the questions out of some receipts. Only inside `derive`."""
 
     def sweep(self) -> None:
-        """Take out every id that is in no row and in no former version, and the questions that led to it. Only inside
-        `derive`.
-        """
+        """Take out every id that is in no row and in no former version any more. Only inside `derive`."""
 
 
 class Erasure(Protocol):

@@ -64,6 +64,14 @@ class LeaseHolder:
         """Whether the lease is ours for more than half its time, so that it need not be renewed yet."""
         return self._until - _now() > self._lease_ms // 2
 
+    async def free(self) -> None:
+        """Make the lease free, whoever holds it: in a copy, the holder works on the original."""
+        now = _now()
+        await self._store.derive(
+            lambda tx: tx.leases.take(self._name, self._holder, now=now, until=now, is_gone=lambda holder: True)
+        )
+        await self._store.derive(lambda tx: tx.leases.drop(self._name, self._holder))
+
     async def take(self) -> bool:
         """Take or renew the lease; return whether we hold it. It is free where its holder's process has died."""
         now = _now()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -468,6 +468,20 @@ def check_encodable(text: str, *, name: str) -> None:
             f"{name} has an unpaired surrogate at character {error.start}",
             hint="decode the bytes it came from with errors='replace'",
         ) from error
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield every text in a JSON value: of what was asked, the values, and the keys of conditions within them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from texts_in(each)
+            if isinstance(each, Mapping):
+                yield from map(str, each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from texts_in(each)
 
 
 def of_text(node: Node, *, is_erased: bool, spans: bool) -> list[Withhold]:

@@ -24,6 +24,7 @@ from ricordo.storage.values import (
     Holdings,
     NewVectors,
     Unembedded,
+    texts_in,
 )
 from tests.contract.reference.apply import visible
 from tests.contract.reference.candidates import Search, shortlist
@@ -367,16 +368,17 @@ class Receipts(Group):
         owner, chat = (receipt.owner, "") if receipt.owner else ("", receipt.chat)
         space = self._state.make_space(owner, chat)
         if self._state.get("receipts", receipt.id) is None:
-            self._state.put("receipts", {"id": receipt.id, "space": space, "receipt": self._left(receipt)})
+            self._state.put("receipts", {"id": receipt.id, "space": space, "receipt": self._left(receipt, blanks=True)})
 
-    def _left(self, receipt: Receipt) -> Receipt:
+    def _left(self, receipt: Receipt, *, blanks: bool) -> Receipt:
         tables = [self._state.tables, *self._state.past]
         held = {row["id"] for each in tables for name in ("nodes", "entities") for row in each[name].values()}
         if all(each.id in held for each in (*receipt.given, *receipt.left_out)):
             return receipt
         given = tuple(each for each in receipt.given if each.id in held)
         left_out = tuple(each for each in receipt.left_out if each.id in held)
-        return replace(receipt, question=None, asked={}, given=given, left_out=left_out)
+        asked = {"question": None, "asked": {}} if blanks else {}
+        return replace(receipt, given=given, left_out=left_out, **asked)
 
     def _own(self, scope: Scope) -> list[Receipt]:
         space = self._state.space(scope.owner, "") if scope.owner else self._state.space("", scope.chat or "")
@@ -397,11 +399,13 @@ class Receipts(Group):
         old = {each.id for each in self._own(scope) if to_ms(each.at) < before}
         return len(self._state.drop("receipts", lambda row: row["id"] in old))
 
-    def asked(self, space: int) -> list[tuple[str, str]]:
+    def asked(self, space: int) -> list[tuple[str, str, list[str]]]:
         chat = self._state.tables["spaces"][(space,)]["chat"]
         rows = self._state.all("receipts", lambda row: row["space"] == space or (chat and row["receipt"].chat == chat))
         found = [row["receipt"] for row in rows if row["receipt"].question is not None]
-        return [(each.id, json.dumps({"text": each.question, **each.asked})) for each in found]
+        named = ([one.id for one in (*each.given, *each.left_out)] for each in found)
+        texts = ("\n".join([each.question, *texts_in(each.asked)]) for each in found)
+        return list(zip((each.id for each in found), texts, named, strict=True))
 
     def blank(self, ids: Iterable[str]) -> None:
         for id_ in set(ids):
@@ -410,7 +414,7 @@ class Receipts(Group):
 
     def sweep(self) -> None:
         for row in self._state.all("receipts"):
-            self._state.put("receipts", {**row, "receipt": self._left(row["receipt"])})
+            self._state.put("receipts", {**row, "receipt": self._left(row["receipt"], blanks=False)})
 
 
 class Snapshot:

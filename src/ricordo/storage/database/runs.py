@@ -41,7 +41,7 @@ from ricordo.storage.database.statements import (
     run_of,
     session_of,
 )
-from ricordo.storage.values import ClosedFact, Failure, LearntFact, MessagePairs, Waiting
+from ricordo.storage.values import ClosedFact, Failure, LearntFact, MessagePairs, Waiting, texts_in
 
 _LATEST = 200
 
@@ -322,7 +322,7 @@ class Receipts(Group):
             "commit_number": receipt.commit,
             "setup": _given(receipt.setup),
         }
-        held = self._left([(receipt.id, _given(asked), _given(given), _given(left_out))])
+        held = self._left([(receipt.id, _given(asked), _given(given), _given(left_out))], blanks=True)
         self._sql.rows("receipt_put", {**row, **held[0]})
 
     def get(self, scope: Scope, receipt_id: str) -> Receipt | None:
@@ -342,8 +342,12 @@ class Receipts(Group):
         found: int | None = self._sql.space(*_home(scope.owner, scope.chat or ""))
         return found
 
-    def asked(self, space: int) -> list[tuple[str, str]]:
-        return [(id_, asked) for id_, asked, _, _ in self._sql.rows("receipts_asked", {"space": space})]
+    def asked(self, space: int) -> list[tuple[str, str, list[str]]]:
+        rows = self._sql.rows("receipts_asked", {"space": space})
+        return [
+            (id_, "\n".join(texts_in(json.loads(asked))), [each[0] for each in (*json.loads(given), *json.loads(left))])
+            for id_, asked, given, left in rows
+        ]
 
     def blank(self, ids: Iterable[str]) -> None:
         wanted = set(ids)
@@ -353,19 +357,21 @@ class Receipts(Group):
 
     def sweep(self) -> None:
         rows = self._sql.rows("receipts_all")
-        for row, left in zip(rows, self._left(rows), strict=True):
+        for row, left in zip(rows, self._left(rows, blanks=False), strict=True):
             if tuple(left.values()) != row:
                 self._sql.rows("receipt_rewrite", left)
 
-    def _left(self, rows: Sequence[Row]) -> list[dict[str, str]]:
-        """Return what may stay of (id, asked, given, left out) of receipts: no ids that are gone."""
+    def _left(self, rows: Sequence[Row], *, blanks: bool) -> list[dict[str, str]]:
+        """Return what may stay of (id, asked, given, left out) of receipts: no ids that are gone, nor, if it `blanks`,
+        the questions that led to them.
+        """
         parsed = [(id_, asked, json.loads(given), json.loads(left_out)) for id_, asked, given, left_out in rows]
         named = {each[0] for _, _, given, left_out in parsed for each in (*given, *left_out)}
         known = as_set(self._sql.rows("ids_known", {"ids": json.dumps(sorted(named))})) if named else named
         gone = named - known
         found = []
         for id_, asked, given, left_out in parsed:
-            is_whole = gone.isdisjoint(each[0] for each in (*given, *left_out))
+            is_whole = not blanks or gone.isdisjoint(each[0] for each in (*given, *left_out))
             lists = [[each for each in listed if each[0] not in gone] for listed in (given, left_out)]
             kept = {"asked": asked if is_whole else "{}", "given": _given(lists[0]), "left_out": _given(lists[1])}
             found.append({"id": id_, **kept})
