@@ -231,9 +231,10 @@ async def test_a_question_stays_if_all_it_says_is_still_remembered(tmp_path):
 async def test_a_replay_does_not_wait_for_work_on_the_original(tmp_path):
     """The copy holds the lease of whoever embeds in the original, which nobody gives back there."""
     async with opened(tmp_path / "me.db") as memory:
+        await memory.remember("Anna likes tea", about=["Anna"])
         await memory.settle()
         found = await memory.search("tea", receipt=True)
-        await memory.remember("Anna likes tea")
+        await memory.undo((await memory.log(1))[0].seq)  # taking this back brings a row that has no vector
         await memory.settle()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(3):
             await memory.replay_receipt(found.receipt)
