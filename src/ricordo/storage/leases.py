@@ -65,7 +65,7 @@ class LeaseHolder:
         return self._until - _now() > self._lease_ms // 2
 
     async def free(self) -> None:
-        """Make the lease free, whoever holds it: in a copy, the holder works on the original."""
+        """Make the lease free even if somebody holds it: in a copy, the holder works on the original."""
         now = _now()
         await self._store.derive(
             lambda tx: tx.leases.take(self._name, self._holder, now=now, until=now, is_gone=lambda holder: True)
