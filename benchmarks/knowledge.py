@@ -4,7 +4,8 @@
 
 A pair is two statements of one person, three weeks apart, and a question. Reported by class and language: how often the
 statement that answers stands first, how often an outdated one was closed, closed or in review, and how often a true one
-was closed wrongly. A story is a list of steps (facts and messages of several people) with checks on the end of it.
+was closed wrongly. A life is a list of facts that all hold: reported is how many were taken to make another one out of
+date. A story is a list of steps (facts and messages of several people) with checks on the end of it.
 `benchmarks/data/knowledge/README.md` describes the fields. Only the public API is used, without a language model.
 """
 
@@ -13,9 +14,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,7 +70,8 @@ def main() -> None:
         embedder = None if name == "none" else name
         outcomes = asyncio.run(run_pairs([row for row in rows if "first" in row], embedder))
         stories = asyncio.run(run_stories([row for row in rows if "steps" in row], embedder))
-        report[name] = {"pairs": pair_figures(outcomes), "stories": story_figures(stories)}
+        lives = asyncio.run(run_lives([row for row in rows if "facts" in row], show=options.show))
+        report[name] = {"pairs": pair_figures(outcomes), "lives": lives, "stories": story_figures(stories)}
         if options.show:
             show(outcomes, stories)
     print(json.dumps(report, indent=1))
@@ -126,6 +130,26 @@ def _figures(group: Sequence[Outcome]) -> dict[str, float | int]:
 def _share(of: Iterable[bool | None]) -> float:
     values = [bool(each) for each in of]
     return round(sum(values) / len(values), 4) if values else 0.0
+
+
+async def run_lives(rows: Sequence[Row], *, show: bool = False) -> dict[str, dict[str, int]]:
+    """Remember the facts of each life in the order given and in another, and count those said to outdate another."""
+    figures: dict[str, dict[str, int]] = defaultdict(lambda: {"facts": 0, "closing": 0, "in_review": 0})
+    clock = Clock()
+    async with Memory.open(":memory:", embedder=None, settings=FAST, clock=clock) as memory:
+        for row, order in product(rows, range(2)):
+            life = memory.scoped(Scope(owner=f"{row['id']} {order}"))
+            facts = row["facts"] if not order else random.Random(row["id"]).sample(row["facts"], len(row["facts"]))
+            for fact in facts:
+                clock.at += timedelta(minutes=5)
+                told = (await life.remember(fact)).outdates
+                if show and told:
+                    print(f"{row['id']}: {fact} | {[each.content for each in told]}")
+                for name in ("all", row["language"]):
+                    figures[name]["facts"] += 1
+                    figures[name]["closing"] += any(each.is_closed for each in told)
+                    figures[name]["in_review"] += bool(told) and not any(each.is_closed for each in told)
+    return dict(figures)
 
 
 # stories

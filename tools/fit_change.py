@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.models.embedding.default import embedder
-from ricordo.text.change import BY_MEANING, BY_WORDS, DOUBTS, by_meaning, by_words, features, topics
+from ricordo.text.change import APART, BY_MEANING, BY_WORDS, DOUBTS, by_meaning, by_words, features, topics
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "src/ricordo/text/change.json"
@@ -38,9 +38,10 @@ STORES = (0, 0, 0, 8, 30, 100, 180)
 ANSWERS = (0, 1, 4, 24)
 COMPARED = 6  # of the facts nearest to the question
 LATEST = 8  # facts for each word
+ORDERS = 4  # in which the facts of a life come
 PENALTY = 2.0  # of the squares of standardised coefficients
 STRANGER_WEIGHT = 0.3
-NEVER_FOR = frozenset((*DOUBTS, "denied", "only repeats", "long", "world", "world apart", "world plain"))
+NEVER_FOR = frozenset((*DOUBTS, *APART, "denied", "only repeats", "long"))
 """Features that may only speak against a change."""
 
 Floats = NDArray[np.float64]
@@ -68,7 +69,7 @@ def main() -> None:
     texts = {row[name] for row in rows for name in ("first", "second", "question")}
     vectors = asyncio.run(embed(sorted(texts.union(*(each["sentences"] for each in described)))))
     told = list(descriptions(described, vectors))
-    by_word, by_sense = [*stored(rows), *told], [*answered(rows, vectors), *told]
+    by_word, by_sense = [*stored(rows), *told, *lived(_lines("lives.jsonl"))], [*answered(rows, vectors), *told]
     written = {
         "least": LEAST,
         "words": fit(by_word, BY_WORDS, "second", show=options.show),
@@ -157,6 +158,18 @@ def descriptions(described: Sequence[Row], vectors: Mapping[str, Floats]) -> Ite
                     contexts = by_words({each: each for each in _sharing(order, new)} | {old: old}, new)
                     row = {"class": "described", "second": new}
                     yield Example(row, number % 10, len(order), False, "", old, values | contexts[old])
+
+
+def lived(lives: Sequence[Row]) -> Iterator[Example]:
+    """Compare each fact of a life with those before it that share a telling word: all of them hold."""
+    chance = random.Random(3)
+    for number, life in enumerate(lives):
+        for _ in range(ORDERS):
+            facts = chance.sample(life["facts"], len(life["facts"]))
+            for place, new in enumerate(facts):
+                for old, context in by_words({each: each for each in _sharing(facts[:place], new)}, new).items():
+                    row = {"class": "lived", "second": new}
+                    yield Example(row, number % 10, 14, False, "", old, features(old, new) | context)
 
 
 def fit(examples: Sequence[Example], names: Sequence[str], wanted: str, *, show: bool) -> dict[str, float]:

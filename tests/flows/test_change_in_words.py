@@ -130,6 +130,21 @@ async def test_a_fixed_part_of_the_pairs_keeps_its_figures() -> None:
     assert first / outdated >= 0.8
 
 
+async def test_facts_of_a_life_that_all_hold_seldom_raise_a_question() -> None:
+    """As an agent writes them: "The user lives in Oslo", "The user's sister lives in Bergen"."""
+    data = Path(__file__).parents[2] / "benchmarks/data/knowledge"
+    lives = [json.loads(line) for line in (data / "lives.jsonl").read_text("utf-8").splitlines()]
+    facts = asked = 0
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for life in lives:
+            own = memory.scoped(Scope(owner=life["id"]))
+            told = [(await own.remember(fact)).outdates for fact in life["facts"]]
+            assert not any(each.is_closed for outdated in told for each in outdated)
+            facts += len(told)
+            asked += sum(map(bool, told))
+    assert asked / facts <= 0.07
+
+
 def test_a_pair_is_less_likely_to_change_the_more_facts_share_its_words() -> None:
     alone = {0: ("The car is in the garage", None)}
     crowd = alone | {n: (f"Car number {n} stands in the yard", None) for n in range(1, 9)}

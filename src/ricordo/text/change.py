@@ -19,7 +19,8 @@ from math import exp
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from ricordo.text.analyzer import function_words, index_terms
-from ricordo.text.languages import LanguageSet, cached, languages_of
+from ricordo.text.languages import LanguageSet, cached, fold_letters, is_ordinary, languages_of
+from ricordo.text.statement import subject_of
 
 Cue: TypeAlias = Literal[
     "no_longer",
@@ -52,6 +53,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;…])\s+|\s+[–—-]\s+")
 _CLAUSE_END = re.compile(r"(?<=[.!?;…,])\s+|\s+[–—-]\s+|(?<=\w): ")
 _HEAD = 2  # content words that name what a statement is about
 _BEGINNING = 5  # words in which the subject of a statement is looked for
+_PLAIN_WORDS = 12  # of a statement whose subject can be told
 _BEFORE = 3  # words in which the owner of a thing is looked for
 _DENIED_WITHIN = 4  # words before a change
 _DENIABLE: frozenset[Cue] = frozenset(("ended", "replaced"))
@@ -88,6 +90,8 @@ class Topics:
         length: how many words it has.
         others: stems of who else it begins with: people by role (my cousin) and owners (Emil's).
         has_theirs: it says that something is his, hers or theirs.
+        subject: stems of each word before its verb, none where that is the speaker; None where no verb is recognised.
+        persons: of these, the stems of names and of people by role.
     """
 
     words: tuple[TopicWord, ...]
@@ -96,6 +100,8 @@ class Topics:
     length: int
     others: frozenset[str]
     has_theirs: bool
+    subject: frozenset[tuple[str, ...]] | None
+    persons: frozenset[tuple[str, ...]]
     stems: frozenset[tuple[str, ...]]
     all_stems: frozenset[str]
     beginnings: frozenset[str]
@@ -176,7 +182,8 @@ class _Word:
 def _word(low: str, languages: LanguageSet) -> _Word:
     known, cues = _words(languages), _cue_patterns(languages)
     bare = low.partition("'")[0]
-    is_silent = low in known.silent or bare in known.silent
+    is_own = low in known.own or bare in known.own
+    is_silent = is_own or low in known.silent or bare in known.silent
     has_digit = any(char.isdigit() for char in low)
     stems = tuple(index_terms(low if has_digit else bare, languages=languages)) or (low,)
     if low in known.same:
@@ -185,7 +192,7 @@ def _word(low: str, languages: LanguageSet) -> _Word:
         is_silent=is_silent or bool(cues["now"].fullmatch(low) or cues["added"].fullmatch(low)),
         stems=stems,
         is_common=low not in known.same and not known.common.isdisjoint(stems),
-        is_own=low in known.own or bare in known.own,
+        is_own=is_own,
         is_theirs=low in known.theirs,
         is_kin=not known.kin.isdisjoint((bare, bare.partition("-")[0])),
         has_digit=has_digit,
@@ -229,6 +236,7 @@ def topics(text: str) -> Topics:
         worth = _NUMBER if word.has_digit else _COMMON if word.is_common else _NAME if is_name else 1.0
         near = whose[max(0, place - _BEFORE) : place]
         words.append(TopicWord(word.stems, worth, found.start(), max(near, key=abs, default=0) if 1 not in near else 1))
+    subject = _subject(text, languages) if len(whose) <= _PLAIN_WORDS else None
     return Topics(
         words=tuple(words),
         stems=_to_look_for(words, languages),
@@ -241,7 +249,22 @@ def topics(text: str) -> Topics:
         length=len(whose),
         others=frozenset(others),
         has_theirs=has_theirs,
+        subject=None if subject is None else frozenset(stems for stems, _ in subject),
+        persons=frozenset(stems for stems, is_person in subject or () if is_person),
     )
+
+
+def _subject(text: str, languages: LanguageSet) -> list[tuple[tuple[str, ...], bool]] | None:
+    """Return the stems of each telling word before the verb, and whether it names a person; None without a verb."""
+    words = () if _leaves_out_its_subject(text, languages) else subject_of(text)
+    if words is None:
+        return None
+    telling = [(each, word) for each in words if not (word := _word(each, languages)).is_silent]
+    return [(word.stems, word.is_kin or not _is_ordinary(each, languages)) for each, word in telling]
+
+
+def _is_ordinary(word: str, languages: LanguageSet) -> bool:
+    return any(is_ordinary(fold_letters(word), language) for language in languages)
 
 
 def _leaves_out_its_subject(text: str, languages: LanguageSet) -> bool:
@@ -327,6 +350,12 @@ FEATURES = (
     "only repeats",
     "another's",
     "possessed",
+    "apart",
+    "apart plain",
+    "people apart",
+    "people apart plain",
+    "introduced",
+    "introduced brief",
     "denied",
     "added",
     "unchanged",
@@ -345,9 +374,15 @@ USUAL = 0.08
 """The cosine of two facts of different people with the default embedder: a pair alone is compared with it."""
 
 _MOST_NOVEL, _MOST_RIVALS, _MANY = 2.0, 48.0, 8.0
-_SHORT, _LONG = 10, 22  # words of a statement of one state, and of one that tells more
+_BRIEF, _SHORT, _LONG = 8, 10, 22  # words of a plain statement, of one of a state, and of one that tells more
 _AGAINST: tuple[Cue, ...] = ("added", "unchanged", "unsure", "reported", "past", "future", "asks")
+_PLAIN = ("world", "apart", "people apart")
 _IDLE: tuple[str, ...] = ("reported", "asks", "quoted")
+APART = (
+    *("world", "world apart", "world plain", "apart", "apart plain", "people apart", "people apart plain"),
+    *("introduced", "introduced brief"),
+)
+"""Features of statements about other things or people, or about different ones."""
 DOUBTS = (*_AGAINST, "quoted", "another's", "possessed")
 """Features that speak against a change; with one of them, a newer statement may stand aside."""
 
@@ -356,7 +391,8 @@ def features(old: str, new: str) -> dict[str, float]:
     """Return the features of two texts, each from 0 to 1."""
     before, after = topics(old), topics(new)
     shared = [word for word in after.words if before.likeness(word.stems)]
-    return _together(_of_topics(before, after), _of_cues(before, after, new, shared))
+    found = _of_topics(before, after)
+    return _together(found, _of_cues(before, after, new, shared, are_apart=bool(found["apart"])))
 
 
 def _together(of_topics: Mapping[str, float], of_cues: Mapping[str, float]) -> dict[str, float]:
@@ -364,7 +400,8 @@ def _together(of_topics: Mapping[str, float], of_cues: Mapping[str, float]) -> d
         **of_topics,
         **of_cues,
         "share changes": of_topics["share"] * of_cues["changes"],
-        "world plain": of_topics["world"] * (1 - of_cues["changes"]),
+        **{f"{name} plain": of_topics[name] * (1 - of_cues["changes"]) for name in _PLAIN},
+        "introduced brief": of_topics["introduced"] * of_topics["brief"] * (1 - of_cues["changes"]),
     }
 
 
@@ -385,6 +422,7 @@ def _of_topics(before: Topics, after: Topics) -> dict[str, float]:
         "novel": min(novel / _MOST_NOVEL, 1.0),
         "long": min(max(before.length - _SHORT, 0) / (_LONG - _SHORT), 1.0),
         "head": head,
+        "brief": float(after.length <= _BRIEF),
         "world": is_of_world,
         "world share": is_of_world * share,
         "world apart": is_of_world * (1 - head),
@@ -392,11 +430,34 @@ def _of_topics(before: Topics, after: Topics) -> dict[str, float]:
         "own after": float(after.is_own),
         "another's": float(_names_others(before, after)),
         "possessed": float(-1 in whose and 1 not in whose and not before.has_theirs),
+        **_of_subjects(before, after),
     }
 
 
-def _of_cues(before: Topics, after: Topics, new: str, shared: Sequence[TopicWord]) -> dict[str, float]:
-    """Return how the newer statement speaks of change.
+def _of_subjects(before: Topics, after: Topics) -> dict[str, float]:
+    """Return whether two statements say something of different subjects.
+
+    They are apart if neither names the other's ("My rent is", "My phone costs"), or each names somebody or something
+    else ("The call with Ann is", "The call with Ben is"). One is introduced if the other says what it is to somebody:
+    "I have a son, Ben", "Ben plays".
+    """
+    none = {"apart": 0.0, "people apart": 0.0, "introduced": 0.0}
+    if before.subject is None or after.subject is None or not (before.subject or after.subject):
+        return none
+    theirs = [each for each in before.subject - after.subject if not after.likeness(each)]
+    ours = [each for each in after.subject - before.subject if not before.likeness(each)]
+    people = not before.persons.isdisjoint(theirs), not after.persons.isdisjoint(ours)
+    are_apart = len(theirs) == len(before.subject) and len(ours) == len(after.subject)
+    are_people = all(people) or (are_apart and any(people))
+    is_introduced = not are_apart and before.subject.isdisjoint(after.subject)
+    found = {"apart": are_apart or all(people), "people apart": are_people, "introduced": is_introduced}
+    return {name: float(is_so) for name, is_so in found.items()}
+
+
+def _of_cues(
+    before: Topics, after: Topics, new: str, shared: Sequence[TopicWord], *, are_apart: bool
+) -> dict[str, float]:
+    """Return how the newer statement speaks of change. Another number is none if it is one of something else.
 
     What speaks against a change counts only in a sentence about what both share: "We moved to Bern. I still miss it."
     """
@@ -410,7 +471,7 @@ def _of_cues(before: Topics, after: Topics, new: str, shared: Sequence[TopicWord
     said = frozenset[Cue]().union(*(found for found, _ in sentences))
     doubts = frozenset[Cue]().union(*(found for found, is_about in sentences if is_about or not shared))
     repeats = all(after.likeness(word.stems) == 1 for word in before.words)
-    is_other = bool(before.numbers and after.numbers) and not after.numbers <= before.numbers
+    is_other = bool(before.numbers and after.numbers) and not after.numbers <= before.numbers and not are_apart
     denials = [
         _holds_any(shared, start, clause)
         for start, clause in _parts(_CLAUSE_END, text)
@@ -539,7 +600,7 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
         or _likelihood(known | {"changes": 1.0, "share changes": known["share"]}, weights) < least[kind]
     ):
         return None
-    found = _together(known, _of_cues(before, after, new[0], shared))
+    found = _together(known, _of_cues(before, after, new[0], shared, are_apart=bool(known["apart"])))
     likely = _likelihood(found, weights)
     is_doubted = any(found[name] for name in DOUBTS)
     is_idle = not found["changes"] and (

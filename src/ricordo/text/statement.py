@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from ricordo.text.languages import LanguageSet, cached, fold_letters, languages_of
@@ -147,6 +148,7 @@ class _SlotWords:
     definite_copulas: frozenset[str]
     articles: frozenset[str]
     determiners: frozenset[str]
+    speakers: frozenset[str]
     prepositions: frozenset[str]
     of: frozenset[str]
     possessive_endings: tuple[str, ...]
@@ -186,6 +188,10 @@ class _SlotWords:
             return False
         return self.verb.match(word) is not None
 
+    def may_begin(self, word: str) -> bool:
+        """Return whether a word may be the verb of a sentence that leaves its subject out: "Lives in Rome"."""
+        return word in self.plain_verbs or self.is_past_event(word, "") or self.verb.match(word) is not None
+
     def is_date(self, words: Sequence[str]) -> bool:
         """Return whether folded words are a day, a month or a season, with or without numbers."""
         is_named = any(word in self.dates or word.startswith(self.date_beginnings) for word in words)
@@ -224,6 +230,8 @@ def _slot_words(languages: LanguageSet) -> _SlotWords:
         definite_copulas=languages.words(lambda each: each.statements.definite_copulas),
         articles=languages.words(lambda each: each.statements.articles),
         determiners=languages.words(lambda each: each.statements.determiners),
+        speakers=languages.words(lambda each: (*each.sentences.first_person, *each.sentences.self_words))
+        - languages.words(lambda each: each.statements.determiners),
         prepositions=languages.words(lambda each: each.statements.prepositions),
         of=languages.words(lambda each: each.statements.of),
         possessive_endings=languages.in_order(lambda each: each.statements.possessive_endings),
@@ -249,6 +257,29 @@ def _slot_words(languages: LanguageSet) -> _SlotWords:
         countries=languages.words(lambda each: each.statements.countries),
         country_beginnings=languages.in_order(lambda each: each.statements.country_beginnings),
     )
+
+
+_SUBJECT_WORDS = 6
+
+
+def subject_of(text: str) -> tuple[str, ...] | None:
+    """Return the folded words before the verb of a statement: none where that is the speaker, said or left out.
+
+    None where no verb is recognised among the first words.
+
+    >>> subject_of("The user's sister works in Rome"), subject_of("The user works in Rome"), subject_of("Car: Volvo")
+    (('my', 'sister'), (), ('car',))
+    """
+    words = statement(text).words[: _SUBJECT_WORDS + 1]
+    known = _slot_words(languages_of(text))
+    if not known.speakers.isdisjoint(words[:2]):
+        return ()
+    if not known.prepositions.isdisjoint(words[:1]):
+        return None
+    is_verb = [word in _DASHES or known.is_verb(word, before) for before, word in pairwise(("", *words))]
+    if words and not any(is_verb[:2]) and known.may_begin(words[0]):
+        return ()  # "Lives in Rome"
+    return words[: is_verb.index(True)] if True in is_verb else None
 
 
 # ---- frames

@@ -343,6 +343,7 @@ def _telling_words(language: Language) -> frozenset[str]:
     patterns = (*statements.strict, *statements.usual, *statements.value_first, *statements.favourite)
     lists = (
         language.sentences.first_person,
+        () if language is default_language("LATIN") else language.sentences.self_words,  # "user" labels any text
         language.sentences.number_words,
         (word for line in dates.table.splitlines() for word in line.split()[2:]),
         *(forms for forms in language.kinship.words.values()),
