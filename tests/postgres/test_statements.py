@@ -20,7 +20,9 @@ STATEMENTS = statements()
 OWN = {
     name
     for name in STATEMENTS
-    if re.match(r"words_(?!erase|blank)|slots_drop|slots_put|traits_put|nodes_all|\w+_occurring", name)
+    if re.match(
+        r"words_(?!erase|blank)|slots_(drop|put)|traits_put|nodes_all|\w+_(occurring|guarded)|roles_seeing", name
+    )
 }
 OF_FILES = {
     "backup_question",

@@ -80,7 +80,7 @@ class Floors:
         Args:
             model: the key of the embedder that answers; 0 where words alone do.
         """
-        kept = await self._store.read(lambda snapshot: _kept(snapshot, scope, model))
+        kept = await self._store.seen_by(scope).read(lambda snapshot: _kept(snapshot, scope, model))
         if kept.floor is not None:
             if not kept.is_older_than(_GROWN):
                 return kept.floor
@@ -112,12 +112,14 @@ class Floors:
 
         settled = self._is_settled()
         prompts = await self._embedded(model)
-        count = await self._store.read(lambda snapshot: snapshot.statistics.size(scope, DEFAULT_SHELVES)[0])
+        count = await self._store.seen_by(scope).read(
+            lambda snapshot: snapshot.statistics.size(scope, DEFAULT_SHELVES)[0]
+        )
         asked = list(zip(generic_prompts(), prompts, strict=True))[:: _EACH if count > _LARGE else 1]
         found: list[Floats] = []
         for start in range(0, len(asked) if count else 0, _TOGETHER):
             ask = partial(self._found, scope=scope, model=model, asked=asked[start : start + _TOGETHER])
-            found += await self._store.read(ask)
+            found += await self._store.seen_by(scope).read(ask)
         floor = floor_of(found, model=model, count=count)
         if settled:
             await self._keep(scope, floor)
@@ -148,7 +150,7 @@ class Floors:
     async def _keep(self, scope: Scope, floor: Floor) -> None:
         """Store the floor. If it cannot be written, it is computed again next time."""
         try:
-            await self._store.derive(lambda snapshot: _put(snapshot, scope, floor))
+            await self._store.seen_by(scope).derive(lambda snapshot: _put(snapshot, scope, floor))
         except RicordoError:
             return
 

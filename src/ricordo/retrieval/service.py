@@ -103,7 +103,7 @@ class Prefetch:
 
     def load_vectors(self, scope: Scope) -> None:
         """Load the vectors of a caller's first search, for instance while the embedder loads its weights."""
-        self._beside(self._store.read(lambda tx: tx.load_vectors(scope, self._shelves)))
+        self._beside(self._store.seen_by(scope).read(lambda tx: tx.load_vectors(scope, self._shelves)))
 
     def load_turns(self, scope: Scope, *, ahead: bool = False) -> None:
         """Load a caller's turns, once; `ahead` only if no other caller's turns have to be dropped for them."""
@@ -133,7 +133,7 @@ class Prefetch:
         loading = self._turns.get(scope)
         if loading is not None and not loading.done():
             await asyncio.wait((loading,), timeout=_PATIENCE_S)
-        return await self._store.read(ask)
+        return await self._store.seen_by(scope).read(ask)
 
     def close(self) -> None:
         """Start nothing more."""
@@ -143,7 +143,7 @@ class Prefetch:
     async def _load_turns(self, scope: Scope, *, ahead: bool) -> None:
         if self._more is not None:
             await asyncio.wait((self._more,))  # each search lacks thousands of vectors, and few turns
-        if not await self._store.read(lambda tx: tx.load_turns(scope, ahead=ahead)):
+        if not await self._store.seen_by(scope).read(lambda tx: tx.load_turns(scope, ahead=ahead)):
             del self._turns[scope]
 
     async def _load_more(self) -> None:

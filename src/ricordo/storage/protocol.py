@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import BackupFile, Change, Entity, Reason, Report, Scope
@@ -222,6 +222,12 @@ class Store(Protocol):
     @property
     def has_plain_files(self) -> bool:
         """Whether the truth is plain files in a folder, as `copy_files` and `rebuild` need."""
+        ...
+
+    def seen_by(self, scope: Scope) -> Self:
+        """Return this store as a caller sees it. A backend that can keeps other owners' rows from its transactions
+        itself, besides the conditions of each question. This store shows everything: it is for upkeep.
+        """
         ...
 
     def check_writable(self) -> None:

@@ -59,6 +59,9 @@ class ReferenceStore:
 
     # writing
 
+    def seen_by(self, scope: Scope) -> ReferenceStore:
+        return self
+
     def check_writable(self) -> None:
         """Do nothing: it can be written."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import apsw
 
@@ -106,6 +106,10 @@ class DatabaseStore:
             release()
 
         self._release = both
+
+    def seen_by(self, scope: Scope) -> Self:
+        """Return this store: whoever may open its file may read all of it."""
+        return self
 
     def check_writable(self) -> None:
         if self._read_only_at is not None:

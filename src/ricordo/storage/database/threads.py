@@ -245,12 +245,17 @@ class Writer:
     def _commit_alone(self, work: Work) -> None:
         faults.reached("writer: replay")
         try:
-            with self.translated("cannot write"), self._batch():
-                result, refusal = self._run(work)
+            with self.translated("cannot write"):
+                result, refusal = self._committed(work)
         except RicordoError as error:
             self._resolve(work, None, error)
         else:
             self._resolve(work, result, refusal)
+
+    def _committed(self, work: Work) -> tuple[Any, BaseException | None]:
+        """Commit one work; return its result, or the error that is its own."""
+        with self._batch():
+            return self._run(work)
 
     def _resolve(self, work: Work, result: Any, error: BaseException | None) -> None:
         if work.future is not None and error is None:

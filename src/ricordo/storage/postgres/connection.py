@@ -9,18 +9,19 @@ import random
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import psycopg
-from psycopg import errors
+from psycopg import errors, sql
 from psycopg.adapt import Buffer, Loader
 from psycopg.types.numeric import Int8Dumper
 from psycopg.types.string import StrDumperUnknown
 
 from ricordo.errors import StoreError, UnavailableError
+from ricordo.model import Scope
 from ricordo.storage.database.hashes import former_hash
 from ricordo.storage.database.history import Truth, read_truth
 from ricordo.storage.database.statements import statements as database_statements
@@ -36,6 +37,7 @@ _NAMED = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 _NUMBERED = re.compile(r"\?(\d+)")
 _APPLICATION = 0x52434F52
 """The first half of the key of every advisory lock: `RCOR`."""
+_EVERYTHING = "everything"
 
 
 class _StrDumper(StrDumperUnknown):
@@ -116,9 +118,17 @@ class Result(list[Row]):
 class PostgresConnection:
     """One connection with one store, asked by statements in the words of the shared code."""
 
-    def __init__(self, raw: psycopg.Connection[Row], location: Location, truth: Truth | None = None) -> None:
+    def __init__(
+        self, raw: psycopg.Connection[Row], location: Location, truth: Truth | None = None, *, upkeep: str | None = None
+    ) -> None:
+        """
+        Args:
+            upkeep: the role that sees all owners, where the role of the connection does not; None where it does.
+        """
         self.raw = raw
         self.location = location
+        self.upkeep = upkeep
+        self._seen_by: Scope | str | None = None
         self.deadline: float | None = None
         """A moment of `time.monotonic` after which no statement begins."""
         self._cursor = raw.cursor()
@@ -132,8 +142,36 @@ class PostgresConnection:
         return read_truth(lambda name: self.execute(self.text(name)))
 
     def text(self, name: str) -> str:
-        """Return a named statement, for this store."""
-        return _worded(self.location, name)
+        """Return a named statement, for this store and who reads it."""
+        guarded = f"{name}_guarded"
+        return _worded(self.location, guarded if isinstance(self._seen_by, Scope) and guarded in statements() else name)
+
+    def see(self, scope: Scope | None) -> None:
+        """See what a caller may see, or everything without one, for the rest of the transaction or savepoint."""
+        wanted: Scope | str = _EVERYTHING if scope is None else scope
+        if self.upkeep is not None and wanted != self._seen_by:
+            self._cursor.execute(self._seeing(scope))
+            self._seen_by = wanted
+
+    @contextmanager
+    def seeing_everything(self) -> Iterator[None]:
+        """See what all owners have for the length of a block."""
+        before = self._seen_by
+        self.see(None)
+        try:
+            yield
+        finally:
+            with suppress(psycopg.Error):  # it ends the savepoint, and what this one has set
+                self.see(before if isinstance(before, Scope) else None)
+
+    def _seeing(self, scope: Scope | None) -> str:
+        """Return the statements that let a transaction see what a caller may see; none if its role sees everything."""
+        if self.upkeep is None:
+            return ""
+        if scope is None:
+            return f'SET LOCAL ROLE "{self.upkeep}";'
+        owner, chat = (sql.quote(escaped(each or "")) for each in (scope.owner, scope.chat))
+        return f'SET LOCAL ROLE NONE; SELECT "{self.location.schema}".see({owner}, {chat});'
 
     def execute(self, statement: str, values: Mapping[str, Any] | Sequence[Any] | None = None) -> Result:
         """Run a statement; return its rows."""
@@ -141,6 +179,8 @@ class PostgresConnection:
             raise TimeoutError
         text, bound = _translated(statement, values)
         self._cursor.execute(text, bound)
+        if statement.startswith("ROLLBACK TO"):  # with it went what the savepoint had set
+            self._seen_by = None
         self._changed = self._cursor.rowcount
         return Result(self._cursor.fetchall()) if self._cursor.description else Result()
 
@@ -154,15 +194,20 @@ class PostgresConnection:
         """Return how many rows the last statement changed."""
         return self._changed
 
-    def begin_reading(self, *, past: int | None = None) -> int:
-        """Begin one snapshot, of the past if a commit is given. Return how many batches were written before it."""
+    def begin_reading(self, *, past: int | None = None, scope: Scope | None = None) -> int:
+        """Begin one snapshot, of the past if a commit is given, of what a caller may see if there is one.
+
+        Returns:
+            How many batches were written before it.
+        """
         path = f'"{self.location.schema}"' if past is None else f'"{self.location.past}", "{self.location.schema}"'
         mode = "READ ONLY" if past is None else "READ WRITE"
         self._cursor.execute(
             f"BEGIN ISOLATION LEVEL REPEATABLE READ {mode}; SET LOCAL search_path = {path};"
-            f" SET LOCAL ricordo.as_of = '{int(past or 0)}';"
+            f" SET LOCAL ricordo.as_of = '{int(past or 0)}'; {self._seeing(scope)}"
             f" SELECT last FROM \"{self.location.schema}\".counters WHERE tbl = 'writes'"
         )
+        self._seen_by = _EVERYTHING if scope is None or self.upkeep is None else scope
         return int(self._last()[0][0])
 
     def begin_writing(self, *, patience_s: float, is_durable: bool) -> int:
@@ -176,9 +221,10 @@ class PostgresConnection:
             f'BEGIN; SET LOCAL search_path = "{schema}"; SET LOCAL lock_timeout = {max(1, round(patience_s * 1_000))};'
             f" SET LOCAL synchronous_commit = {'on' if is_durable else 'off'};"
             f" SELECT pg_advisory_xact_lock({_APPLICATION}, hashtext('{schema}'));"
-            " UPDATE counters SET last = last + 1 WHERE tbl = 'writes';"
+            f" UPDATE counters SET last = last + 1 WHERE tbl = 'writes'; {self._seeing(None)}"
             " SELECT pg_current_xact_id()::text::bigint"
         )
+        self._seen_by = _EVERYTHING
         return int(self._last()[0][0])
 
     def end(self, statement: str) -> None:

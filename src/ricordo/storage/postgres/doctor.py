@@ -24,6 +24,7 @@ def examine(snapshot: PostgresSnapshot, *, unawaited_failures: int) -> Report:
     checks: dict[str, Check] = {
         "server": lambda: (str(snapshot.connection.execute("SHOW server_version").get), ""),
         "schema": lambda: _schema(snapshot),
+        "owners": lambda: _owners(snapshot),
         **truth_checks(snapshot),
         "full text": lambda: _words(snapshot),
     }
@@ -34,6 +35,14 @@ def _schema(snapshot: PostgresSnapshot) -> tuple[str, str]:
     connection: Any = snapshot.connection
     version = version_of(connection)
     return f"version {version}", "" if version == migrations()[-1][0] else "open the store with this version of Ricordo"
+
+
+def _owners(snapshot: PostgresSnapshot) -> tuple[str, str]:
+    """Say whether policies hold. A role that owns the tables, or may do everything, is not subject to them."""
+    connection: Any = snapshot.connection
+    if connection.upkeep is not None:
+        return f"kept apart by the server, upkeep as {connection.upkeep}", ""
+    return f"kept apart by statements alone: policies do not bind {connection.execute('SELECT session_user').get}", ""
 
 
 def _words(snapshot: PostgresSnapshot) -> tuple[str, str]:

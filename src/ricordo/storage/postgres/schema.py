@@ -75,3 +75,21 @@ def version_of(connection: PostgresConnection) -> int:
     if connection.execute(f"SELECT to_regclass('\"{schema}\".migrations')").get is None:
         return 0
     return int(connection.execute(f'SELECT coalesce(max(version), 0) FROM "{schema}".migrations').get)
+
+
+def role_of_upkeep(connection: PostgresConnection) -> str | None:
+    """Return the role that a connection takes to see all owners; None where policies do not apply to its own role.
+
+    Raises:
+        StoreError: policies apply to its role, and no role that it may take sees everything.
+    """
+    found = connection.execute(connection.text("roles_seeing"))
+    if any(is_own for _, is_own, _ in found):
+        return None
+    for name, _, is_allowed in found:
+        if is_allowed:
+            return str(name)
+    raise StoreError(
+        "the role of this connection sees no memory, and may take none that does",
+        hint="make the roles of docs/how-to/use-postgresql.md, and grant the one of upkeep to this one",
+    )

@@ -13,6 +13,7 @@ from ricordo.model import Scope
 from ricordo.storage.database import nodes as shared
 from ricordo.storage.database import runs, word_index
 from ricordo.storage.database.as_of import DatabasePastSnapshot, shadow_links
+from ricordo.storage.database.erase import Erasure
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import Row, Statements
 from ricordo.storage.postgres.words import reindex
@@ -146,8 +147,34 @@ class _Worded(Statements):
             connection.deadline = None
 
 
+class _Elevated:
+    """The group that erases. What rests on a memory may belong to another owner, so it sees everything where it follows
+    references; what it looks up for the caller, it sees as the caller does.
+    """
+
+    _AS_CALLER = frozenset(("sessions", "texts", "summaries", "former_texts"))
+
+    def __init__(self, erasure: Erasure) -> None:
+        self._erasure = erasure
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._erasure, name)
+        if name in self._AS_CALLER:
+            return method
+        connection: Any = self._erasure._sql.connection
+
+        def elevated(*args: Any, **given: Any) -> Any:
+            with connection.seeing_everything():
+                found = method(*args, **given)
+                return iter(list(found)) if isinstance(found, Iterator) else found
+
+        return elevated
+
+
 class PostgresSnapshot(_Worded, DatabaseSnapshot):
     """One moment of a store. Lives inside one transaction of one thread."""
+
+    erasure = cached_property(lambda self: _Elevated(Erasure(self)))  # type: ignore[assignment]
 
     nodes = cached_property(Nodes)
     evidence = cached_property(Evidence)

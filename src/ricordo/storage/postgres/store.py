@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable
+from copy import copy
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from ricordo.errors import InvalidError, StoreError, UnavailableError
 from ricordo.model import BackupFile, Reason, Report, Scope
@@ -20,7 +21,7 @@ from ricordo.storage.database.threads import outcome
 from ricordo.storage.postgres.connection import PostgresConnection, connect, translated
 from ricordo.storage.postgres.doctor import clean, examine
 from ricordo.storage.postgres.location import Location
-from ricordo.storage.postgres.schema import prepare
+from ricordo.storage.postgres.schema import prepare, role_of_upkeep
 from ricordo.storage.postgres.snapshot import PostgresSnapshot, past_snapshot
 from ricordo.storage.postgres.threads import PostgresReaders, PostgresWriter, reading
 from ricordo.storage.postgres.transfer import copy_to_file, fill_database
@@ -56,6 +57,7 @@ class PostgresStore:
             connection = PostgresConnection(connect(location), location)
             try:
                 prepare(connection)
+                connection.upkeep = upkeep = role_of_upkeep(connection)
                 with reading(connection):
                     truth = connection.truth
             except BaseException:
@@ -63,9 +65,10 @@ class PostgresStore:
                 raise
         self.writer = PostgresWriter(connection, options)
         self.readers = PostgresReaders(
-            location, threads=options.reader_threads, truth=truth, patience_s=options.patience_s
+            location, threads=options.reader_threads, truth=truth, patience_s=options.patience_s, upkeep=upkeep
         )
-        self._truth = truth
+        self._truth, self._upkeep = truth, upkeep
+        self._scope: Scope | None = None
         self._is_open = True
         keep_open(self)
         self.writer.submit(analyze_again).result()
@@ -75,33 +78,50 @@ class PostgresStore:
         if os.getpid() != self._process:
             raise UnavailableError("this memory was opened before a fork", hint="open it again in the child process")
 
+    def seen_by(self, scope: Scope) -> Self:
+        """Return this store as a caller sees it: the server hides the rows of others where its roles are set up so."""
+        seen = copy(self)
+        seen._scope = scope
+        return seen
+
     # writing
 
     def check_writable(self) -> None:
         """Do nothing: it can be written."""
 
+    def _seen(self, work: Callable[[Any], T]) -> Callable[[Any], T]:
+        """Return a work that is done as the caller."""
+        scope = self._scope
+
+        def seen(snapshot: PostgresSnapshot) -> T:
+            connection: Any = snapshot.connection
+            connection.see(scope)
+            return work(snapshot)
+
+        return seen
+
     async def write(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> T:
         self.check_process()
-        return await outcome(self.writer.submit(commit_work(decide, scope, reason, at, self.options.gate)))
+        return await outcome(self.writer.submit(self._seen(commit_work(decide, scope, reason, at, self.options.gate))))
 
     def write_nowait(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> None:
         self.check_process()
-        self.writer.submit_unawaited(commit_work(decide, scope, reason, at, self.options.gate))
+        self.writer.submit_unawaited(self._seen(commit_work(decide, scope, reason, at, self.options.gate)))
 
     async def derive(self, work: Callable[[Any], T]) -> T:
         self.check_process()
-        return await outcome(self.writer.submit(work))
+        return await outcome(self.writer.submit(self._seen(work)))
 
     # reading
 
     async def read(self, ask: Callable[[PostgresSnapshot], T]) -> T:
         self.check_process()
-        return await outcome(self.readers.submit(ask))
+        return await outcome(self.readers.submit(ask, scope=self._scope))
 
     async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
         def answer(today: PostgresSnapshot) -> T:
             commit, at = commit_of(today, scope, when)
-            with self.readers.connected() as connection, reading(connection, past=commit):
+            with self.readers.connected() as connection, reading(connection, past=commit, scope=self._scope):
                 return ask(past_snapshot(connection, today, commit=commit, at=at, links=links))
 
         return await self.read(answer)
@@ -112,8 +132,8 @@ class PostgresStore:
 
     def _looked(self, ask: Callable[[PostgresSnapshot], T]) -> T:
         with translated("cannot read"), contextlib.closing(connect(self.location)) as raw:
-            connection: Any = PostgresConnection(raw, self.location, self._truth)
-            with reading(connection):
+            connection: Any = PostgresConnection(raw, self.location, self._truth, upkeep=self._upkeep)
+            with reading(connection, scope=self._scope):
                 return ask(PostgresSnapshot(connection))
 
     # maintenance

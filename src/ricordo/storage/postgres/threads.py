@@ -17,17 +17,20 @@ from psycopg import errors
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from ricordo.errors import UnavailableError
+from ricordo.model import Scope
 from ricordo.storage import faults
 from ricordo.storage.database.candidates import Cache
 from ricordo.storage.database.history import Truth
 from ricordo.storage.database.statements import Unchanged
 from ricordo.storage.database.store import Options
-from ricordo.storage.database.threads import CommitHook, Writer
+from ricordo.storage.database.threads import CommitHook, Work, Writer
 from ricordo.storage.postgres.connection import PostgresConnection, configure, reconnected, translated
 from ricordo.storage.postgres.location import Location
 from ricordo.storage.postgres.snapshot import PostgresSnapshot
 
 T = TypeVar("T")
+
+_WAITED = (errors.LockNotAvailable, errors.QueryCanceled)
 
 
 class PostgresWriter(Writer):
@@ -65,25 +68,55 @@ class PostgresWriter(Writer):
         connection: Any = self._connection
         if connection.raw.closed or connection.raw.broken:
             raw = reconnected(connection.location, patience_s=self._options.patience_s)
-            connection = self._connection = PostgresConnection(raw, connection.location, connection.truth)  # type: ignore[assignment]
+            connection = PostgresConnection(raw, connection.location, connection.truth, upkeep=connection.upkeep)
+            self._connection = connection
         found: PostgresConnection = connection
         return found
 
+    def _committed(self, work: Work) -> tuple[Any, BaseException | None]:
+        """Commit one work, again where the connection breaks: what may be committed is asked for before."""
+        until = time.monotonic() + self._options.patience_s
+        while True:
+            try:
+                return super()._committed(work)
+            except psycopg.OperationalError as error:
+                if isinstance(error, _WAITED) or time.monotonic() >= until:
+                    raise
+
     def _is_committed(self, number: int) -> bool:
-        """Return whether a transaction was committed, though the answer to its COMMIT was lost."""
-        asked = "SELECT pg_xact_status(CAST(:number AS text)::xid8)"
-        return str(self._living().execute(asked, {"number": str(number)}).get) == "committed"
+        """Return whether a transaction was committed, though the answer to its COMMIT was lost.
+
+        The server may still be at it, and the connection may break once more.
+
+        Raises:
+            UnavailableError: the server cannot be asked. To write again might write twice.
+        """
+        asked, until = "SELECT pg_xact_status(CAST(:number AS text)::xid8)", time.monotonic() + self._options.patience_s
+        while True:
+            try:
+                state = self._living().execute(asked, {"number": str(number)}).get
+                if state != "in progress":
+                    return bool(state == "committed")
+            except psycopg.OperationalError:
+                pass
+            if time.monotonic() >= until:
+                hint = "look whether it was written, then try again"
+                raise UnavailableError("the connection broke while the server committed", hint=hint)
+            time.sleep(0.05)
 
 
 class PostgresReaders:
     """A few threads that answer questions, each question from one snapshot."""
 
-    def __init__(self, location: Location, *, threads: int, truth: Truth, patience_s: float) -> None:
+    def __init__(
+        self, location: Location, *, threads: int, truth: Truth, patience_s: float, upkeep: str | None
+    ) -> None:
         self._location = location
+        self._upkeep = upkeep
         self._truth = truth
         self._patience_s = patience_s
         self._cache = Cache()
-        self._unchanged: tuple[int, Unchanged] = (-1, {})
+        self._unchanged: tuple[int, dict[Scope | None, Unchanged]] = (-1, {})
         self._lock = threading.Lock()
         self._connections: ConnectionPool[psycopg.Connection[Any]] = ConnectionPool(
             location.conninfo,
@@ -97,28 +130,29 @@ class PostgresReaders:
         )
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="ricordo-reader")
 
-    def submit(self, ask: Callable[[PostgresSnapshot], T]) -> Future[T]:
-        """Ask in a reader's thread. Raises UnavailableError."""
+    def submit(self, ask: Callable[[PostgresSnapshot], T], *, scope: Scope | None = None) -> Future[T]:
+        """Ask in a reader's thread, for a caller if there is one. Raises UnavailableError."""
         try:
-            return self._threads.submit(self.answer, ask)
+            return self._threads.submit(self.answer, ask, scope=scope)
         except RuntimeError as error:
             raise UnavailableError("the store is closed", hint="open it again") from error
 
-    def answer(self, ask: Callable[[PostgresSnapshot], T]) -> T:
+    def answer(self, ask: Callable[[PostgresSnapshot], T], *, scope: Scope | None = None) -> T:
         """Return the answer to a question; ask again if the connection breaks, within the patience of the store."""
         until = time.monotonic() + self._patience_s
         with translated("cannot read"):
             while True:
                 try:
-                    return self._answer(ask)
+                    return self._answer(ask, scope)
                 except (psycopg.OperationalError, psycopg.InterfaceError):
                     if time.monotonic() >= until:
                         raise
                     self._connections.check()  # replaces those that broke with it
 
-    def _answer(self, ask: Callable[[PostgresSnapshot], T]) -> T:
-        with self.connected() as connection, reading(connection) as version:
-            snapshot: Any = PostgresSnapshot(connection, self._cache, unchanged=self._found(version))  # type: ignore[arg-type]
+    def _answer(self, ask: Callable[[PostgresSnapshot], T], scope: Scope | None) -> T:
+        with self.connected() as connection, reading(connection, scope=scope) as version:
+            found = self._found(version, scope if self._upkeep else None)
+            snapshot: Any = PostgresSnapshot(connection, self._cache, unchanged=found)  # type: ignore[arg-type]
             return ask(snapshot)
 
     @contextlib.contextmanager
@@ -126,18 +160,18 @@ class PostgresReaders:
         """Provide a connection of the pool."""
         try:
             with self._connections.connection() as raw:
-                yield PostgresConnection(raw, self._location, self._truth)
+                yield PostgresConnection(raw, self._location, self._truth, upkeep=self._upkeep)
         except PoolTimeout as error:
             raise UnavailableError(
                 "no connection to PostgreSQL is free", hint="check that the server runs, or raise its max_connections"
             ) from error
 
-    def _found(self, version: int) -> Unchanged:
-        """Return what was read of the store as it was after so many batches of writes."""
+    def _found(self, version: int, scope: Scope | None) -> Unchanged:
+        """Return what a caller has read of the store as it was after so many batches of writes."""
         with self._lock:
             if self._unchanged[0] != version:
                 self._unchanged = (version, {})
-            return self._unchanged[1]
+            return self._unchanged[1].setdefault(scope, {})
 
     def close(self) -> None:
         """Let running questions end, then close."""
@@ -146,10 +180,10 @@ class PostgresReaders:
 
 
 @contextlib.contextmanager
-def reading(connection: PostgresConnection, *, past: int | None = None) -> Iterator[int]:
+def reading(connection: PostgresConnection, *, past: int | None = None, scope: Scope | None = None) -> Iterator[int]:
     """Run a block in one snapshot; yield how many batches were written before it."""
     try:
-        yield connection.begin_reading(past=past)
+        yield connection.begin_reading(past=past, scope=scope)
     finally:
         with contextlib.suppress(psycopg.Error):
             connection.end("ROLLBACK")

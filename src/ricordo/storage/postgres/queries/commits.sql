@@ -16,3 +16,7 @@ INSERT INTO leases VALUES (:name, :holder, :until)
 ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
   WHERE leases.holder = excluded.holder OR leases.until < :now
 RETURNING holder
+
+-- name: commit_last
+-- The head of the chain.
+SELECT seq, hash FROM chain_head

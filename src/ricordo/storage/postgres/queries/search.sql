@@ -4,6 +4,13 @@
 SELECT string_agg(node::text, ',' ORDER BY node) FROM (
   SELECT node FROM words WHERE is_live AND terms && quoted(:match) ORDER BY node LIMIT nullif(CAST(:most AS bigint), -1))
 
+-- name: live_postings_guarded
+-- The same below policies.
+SELECT live_holders(:match, :most)
+
+-- name: archive_postings_guarded
+SELECT closed_holders(:match, :most)
+
 -- name: archive_postings
 SELECT string_agg(node::text, ',' ORDER BY node) FROM (
   SELECT node FROM words WHERE NOT is_live AND terms && quoted(:match) ORDER BY node LIMIT nullif(CAST(:most AS bigint), -1))
@@ -42,7 +49,7 @@ SELECT string_agg(node::text, ','), string_agg(space::text, ','), string_agg(ses
 FROM traits WHERE node BETWEEN :first AND :last AND space = ANY (ints(:spaces))
 
 -- name: turns_position
-SELECT (SELECT value::bigint FROM meta WHERE name = 'turns_changed'), coalesce((SELECT max(node) FROM traits), 0)
+SELECT (SELECT value::bigint FROM meta WHERE name = 'turns_changed'), coalesce((SELECT turn FROM positions), 0)
 
 -- name: turns_live
 -- All turns of some tenants, and the closed ones among them, each from a covering index. As text for the reason above.

@@ -48,3 +48,11 @@ WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
 
 -- name: turns_changed
 UPDATE meta SET value = (value::bigint + 1)::text WHERE name = 'turns_changed'
+
+-- name: roles_seeing
+-- The roles that see the rows of all owners; whether the present one is or has such a role; and whether it may take it. The
+-- last is the owner of the tables.
+SELECT r.rolname, pg_has_role(current_user, r.oid, 'USAGE') OR me.rolsuper OR me.rolbypassrls, pg_has_role(current_user, r.oid, 'SET')
+FROM pg_policy p CROSS JOIN LATERAL unnest(p.polroles) u JOIN pg_roles r ON r.oid = u JOIN pg_class c ON c.oid = p.polrelid
+  JOIN pg_roles me ON me.rolname = current_user
+WHERE p.polname = 'everything' AND p.polrelid = 'main.spaces'::regclass ORDER BY r.oid = c.relowner, r.rolname

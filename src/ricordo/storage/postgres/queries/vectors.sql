@@ -30,3 +30,6 @@ SELECT 0, 0, 0, 0 WHERE FALSE
 -- name: shelves_to_pack
 -- Partitions with many vectors outside any segment, and the position up to which segments go.
 SELECT 0, 0, '', 0 WHERE FALSE
+
+-- name: embeddings_position
+SELECT coalesce(embedding, 0), coalesce((SELECT max(id) FROM removals), 0), coalesce(erasure, 0) FROM positions
