@@ -29,6 +29,7 @@ CREATE FUNCTION space_of_node(of_node bigint) RETURNS bigint LANGUAGE sql STABLE
 
 -- Numbers of the whole store that every reader needs: the head of the chain, and how far the indexes have come.
 CREATE VIEW chain_head AS SELECT seq, hash FROM commits ORDER BY seq DESC LIMIT 1;
+CREATE VIEW past.chain_head AS SELECT seq, hash FROM main.commits WHERE seq <= main.as_of() ORDER BY seq DESC LIMIT 1;
 CREATE VIEW positions AS SELECT (SELECT max(node) FROM traits) AS turn, (SELECT max(id) FROM embeddings) AS embedding,
   (SELECT max(key) FROM erasures) AS erasure;
 
