@@ -108,7 +108,7 @@ class DatabaseStore:
         self._release = both
 
     def seen_by(self, scope: Scope) -> Self:
-        """Return this store: whoever may open its file may read all of it."""
+        """Return this store: a file has no other reader than its user."""
         return self
 
     def check_writable(self) -> None:
