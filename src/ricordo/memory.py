@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
+from ricordo import bulk
 from ricordo.clock import SystemClock, from_ms, new_id
 from ricordo.consolidation import evolution, proposals, resolve, reviews
 from ricordo.encoding import entities, entity_merge, episodes, facts
@@ -27,6 +28,7 @@ from ricordo.model import (
     ArchiveReport,
     Backup,
     Briefing,
+    BulkReport,
     Category,
     Change,
     ClosedReason,
@@ -690,7 +692,148 @@ class Memory:
 
     def _forgotten(self, tx: Snapshot, node: Node) -> Change:
         at = self._at
-        return forget.with_conclusions(tx, self._scope, node, forget.forget(node, at=at), at=at)
+        return forget.with_conclusions(tx, self._scope, [node], forget.forget(node, at=at), at=at)
+
+    async def forget_where(
+        self,
+        *,
+        type: str | None = None,
+        category: Category | Sequence[Category] | None = None,
+        entity: str | None = None,
+        tag: str | Sequence[str] | None = None,
+        where: Json | None = None,
+        session: str | None = None,
+        after: datetime | str | None = None,
+        before: datetime | str | None = None,
+        everything: bool = False,
+        protected: bool = False,
+        expect: int | None = None,
+        reason: str | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> BulkReport:
+        """Forget every memory that `list` shows under the same conditions, as one commit that `undo` takes back.
+
+        Args:
+            type, category, entity, tag, where, session, after, before: as in `list`.
+            everything: needed if there is no condition.
+            protected: also forget what is about protected people and things.
+            expect: how many must be forgotten, as the dry run said; if it is another number by now, nothing changes.
+            reason: why; the log keeps it.
+            dry_run: report what would be forgotten, and forget nothing.
+            progress: called with (memories so far, memories in total).
+
+        Raises:
+            InvalidError: an argument is invalid, there is neither a condition nor `everything`, or there are more than
+                100,000 such memories.
+            NotFoundError: no entity has the name given as `entity`.
+            ConflictError: the number is not the expected one.
+        """
+        scope, now = self._scope, self._opened.now()
+        request = Request(
+            type=type,
+            category=category,
+            entity=entity,
+            tag=tag,
+            where=where,
+            session=session,
+            after=after,
+            before=before,
+        )
+        work = partial(bulk.forgotten, scope=scope, now=now, protected=protected)
+        chosen = bulk.selection(
+            self._asking, request, everything=everything, expect=expect, progress=self._on_loop(progress)
+        )
+        return await self._in_bulk("forget", chosen, work, dry_run=dry_run, said=reason)
+
+    async def update_where(
+        self,
+        *,
+        type: str | None = None,
+        category: Category | Sequence[Category] | None = None,
+        entity: str | None = None,
+        tag: str | Sequence[str] | None = None,
+        where: Json | None = None,
+        session: str | None = None,
+        after: datetime | str | None = None,
+        before: datetime | str | None = None,
+        everything: bool = False,
+        add_tags: Sequence[str] = (),
+        remove_tags: Sequence[str] = (),
+        set_attributes: Json | None = None,
+        remove_attributes: Sequence[str] = (),
+        expires: datetime | str | None = None,
+        expect: int | None = None,
+        reason: str | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> BulkReport:
+        """Change the tags, attributes or expiry of every memory that `list` shows under the same conditions, as one
+        commit that `undo` takes back.
+
+        Args:
+            add_tags, remove_tags: the other tags stay.
+            set_attributes, remove_attributes: the other attributes stay.
+            expires: as in `update`.
+            type, category, entity, tag, where, session, after, before, everything, expect, reason, dry_run, progress:
+                as in `forget_where`.
+
+        Raises:
+            InvalidError: nothing is given to change, or as in `forget_where`.
+            NotFoundError, ConflictError: as in `forget_where`.
+        """
+        engine, at = self._opened, self._at
+        reviews.check_words(add_tags, set_attributes, tier=self._scope.trust)
+        change = bulk.alteration(
+            add_tags=add_tags,
+            remove_tags=remove_tags,
+            set_attributes=set_attributes,
+            remove_attributes=remove_attributes,
+            expiry=evolution.UNCHANGED if expires is None else evolution.Expiry(engine.expiry(expires)),
+            rules=engine.rules,
+        )
+        request = Request(
+            type=type,
+            category=category,
+            entity=entity,
+            tag=tag,
+            where=where,
+            session=session,
+            after=after,
+            before=before,
+        )
+        update = partial(evolution.update, at=at, zone=engine.zone, caller=self._scope.trust)
+        work = partial(bulk.updated, change=change, update=update)
+        chosen = bulk.selection(
+            self._asking, request, everything=everything, expect=expect, progress=self._on_loop(progress)
+        )
+        return await self._in_bulk("update", chosen, work, dry_run=dry_run, said=reason)
+
+    async def _in_bulk(
+        self, verb: str, chosen: bulk.Selection, work: bulk.Work, *, dry_run: bool, said: str | None
+    ) -> BulkReport:
+        if dry_run:
+            _, report = await self._read(lambda tx: chosen.changed(tx, work))
+            return self._told(f"{verb}_where", replace(report, dry_run=True))
+
+        def decide(tx: Snapshot) -> tuple[Change, BulkReport]:
+            change, report = chosen.changed(tx, work)
+            return change, replace(report, commit=None if change.is_empty else tx.history.next_commit())
+
+        report = await self._write(verb, decide, said=said)
+        self._opened.backlog.note(report.count)
+        return self._told(f"{verb}_where", report)
+
+    def _on_loop(self, progress: Progress | None) -> Progress | None:
+        """Return a progress function that the writer's thread may call."""
+        if progress is None:
+            return None
+        loop = asyncio.get_running_loop()
+
+        def tell(done: int, total: int) -> None:
+            loop.call_soon_threadsafe(progress, done, total)
+
+        return tell
 
     async def restore(self, id: str) -> Node:
         """Bring back what was forgotten or archived. The age of what upkeep closed counts from now, and a past expiry

@@ -989,6 +989,28 @@ class ErasureReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BulkReport:
+    """What a change of many memories did, or would do.
+
+    Attributes:
+        count: how many memories it changes; the real run can be bound to this number (`expect`).
+        sample: the latest of them, at most 10: as they were if they are forgotten, as they will be if they are updated.
+        protected: how many stay because they are about a protected person or thing.
+        unchanged: how many are so already.
+        concluded: how many reflections and summaries end because they rest on what is forgotten.
+        commit: the number of the change, for `undo`; None if nothing was changed.
+    """
+
+    count: int
+    sample: tuple[Node, ...] = ()
+    protected: int = 0
+    unchanged: int = 0
+    concluded: int = 0
+    commit: int | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Weak:
     """A memory that is uncertain, fading, or about to expire. The fields are those of `Explanation`.
 

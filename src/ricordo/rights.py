@@ -138,6 +138,8 @@ RIGHTS: Mapping[str, Right] = {
     "merge": _CHANGES,
     "split": _CHANGES,
     "forget": _CHANGES,
+    "forget_where": _DECIDES,
+    "update_where": _DECIDES,
     "restore": _CHANGES,
     "undo": _CHANGES,
     "erase": Right("erase", "agent"),

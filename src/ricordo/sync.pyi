@@ -13,6 +13,7 @@ from ricordo.model import (
     ArchiveReport,
     Backup,
     Briefing,
+    BulkReport,
     Category,
     ClosedReason,
     Commit,
@@ -201,6 +202,52 @@ class Memory:
     def forget(self, id: str, reason: str | None = None) -> None:
         """Remove a memory from every answer, with the sentences it came from and what was concluded from it; it is
         not learnt from them again. It goes to the archive. `restore` brings it back, and so does saying it again.
+        """
+
+    def forget_where(
+        self,
+        *,
+        type: str | None = None,
+        category: Category | Sequence[Category] | None = None,
+        entity: str | None = None,
+        tag: str | Sequence[str] | None = None,
+        where: Json | None = None,
+        session: str | None = None,
+        after: datetime | str | None = None,
+        before: datetime | str | None = None,
+        everything: bool = False,
+        protected: bool = False,
+        expect: int | None = None,
+        reason: str | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> BulkReport:
+        """Forget every memory that `list` shows under the same conditions, as one commit that `undo` takes back."""
+
+    def update_where(
+        self,
+        *,
+        type: str | None = None,
+        category: Category | Sequence[Category] | None = None,
+        entity: str | None = None,
+        tag: str | Sequence[str] | None = None,
+        where: Json | None = None,
+        session: str | None = None,
+        after: datetime | str | None = None,
+        before: datetime | str | None = None,
+        everything: bool = False,
+        add_tags: Sequence[str] = (),
+        remove_tags: Sequence[str] = (),
+        set_attributes: Json | None = None,
+        remove_attributes: Sequence[str] = (),
+        expires: datetime | str | None = None,
+        expect: int | None = None,
+        reason: str | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> BulkReport:
+        """Change the tags, attributes or expiry of every memory that `list` shows under the same conditions, as one
+        commit that `undo` takes back.
         """
 
     def restore(self, id: str) -> Node:

@@ -132,7 +132,7 @@ _READS = (
     | frozenset(("review", "consolidate", "extract", "replay", "accept", "summarise", "reflect", "run", "history"))
     | frozenset(("timeline", "explain", "undo", "archive", "resolve", "confirm", "reinforce", "demote", "restore"))
     | frozenset(("erase", "backup", "verify_backup", "restore_backup", "export", "migrate", "ask"))
-    | frozenset(("brief", "brief_parts", "receipt", "receipts", "replay_receipt", "resolve_many"))
+    | frozenset(("brief", "brief_parts", "receipt", "receipts", "replay_receipt", "resolve_many", "forget_where"))
 )
 """Methods whose texts are ids, questions, paths and choices; what models return passes the gate."""
 

@@ -81,7 +81,7 @@ def test_the_profiles_are_as_specified() -> None:
         "memory_demote",
         "memory_update",
     }
-    users_alone = {"resolve_many"}  # an agent does not decide on what waits for the user
+    users_alone = {"resolve_many", "forget_where", "update_where"}  # an agent does not decide on much at once
     assert {each.method for each in tools("full")} == {each.method for each in routes()} - users_alone
     assert [each.tool for each in tools("get_memory, search_memory")] == ["get_memory", "search_memory"]
     with pytest.raises(InvalidError, match="no profile or tool 'nonsense'"):

@@ -6,7 +6,7 @@ rows, their versions and their references come from the store's ledger.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -33,14 +33,17 @@ def forget(node: Node, *, at: datetime) -> Change:
     return Change(close=(Closing(id=node.id, at=at, reason="forgotten"),), withhold=(node.id,))
 
 
-def with_conclusions(snapshot: Snapshot, scope: Scope, node: Node, change: Change, *, at: datetime) -> Change:
-    """Extend the change that forgets a node: close reflections and summaries that rest on it; they can be remade."""
+def with_conclusions(
+    snapshot: Snapshot, scope: Scope, nodes: Sequence[Node], change: Change, *, at: datetime
+) -> Change:
+    """Extend the change that forgets nodes: close reflections and summaries that rest on them; they can be remade."""
     if change.is_empty:
         return change
-    keys = snapshot.nodes.concluded_from(node.key)
-    ended = [each for each in snapshot.nodes.by_key(scope, keys).values() if each.id != node.id]
-    ended += [each for each in _told_in(snapshot, scope, node) if each.id not in {one.id for one in (node, *ended)}]
-    summaries = [each for each in (node, *ended) if each.category == "summary"]
+    going = {node.id for node in nodes}
+    keys = {key for node in nodes for key in snapshot.nodes.concluded_from(node.key)}
+    resting = [*snapshot.nodes.by_key(scope, sorted(keys)).values(), *_told_in(snapshot, scope, nodes)]
+    ended = {each.id: each for each in resting if each.id not in going}
+    summaries = [each for each in (*nodes, *ended.values()) if each.category == "summary"]
     entities = {
         entity.id: entity
         for each in summaries
@@ -48,7 +51,7 @@ def with_conclusions(snapshot: Snapshot, scope: Scope, node: Node, change: Chang
         if (entity := snapshot.entities.by_id(scope, entity_id)) is not None
         and entity.attributes.get(SUMMARY_MEMORY) == each.id
     }
-    closings = tuple(Closing(id=each.id, at=at, reason="expired") for each in ended)
+    closings = tuple(Closing(id=each, at=at, reason="expired") for each in ended)
     put = tuple(
         replace(each, summary=None, attributes={k: v for k, v in each.attributes.items() if k != SUMMARY_MEMORY})
         for each in entities.values()
@@ -57,12 +60,14 @@ def with_conclusions(snapshot: Snapshot, scope: Scope, node: Node, change: Chang
     return replace(change, close=(*change.close, *closings), put_entities=put, sessions=sessions)
 
 
-def _told_in(snapshot: Snapshot, scope: Scope, node: Node) -> list[Node]:
-    """Return the summaries of the conversations that a fact was learnt from: they may tell it, too."""
-    evidence = snapshot.nodes.evidence(scope, [node.key]).get(node.key, ())
-    messages = (snapshot.nodes.get(scope, each) for each in evidence)
+def _told_in(snapshot: Snapshot, scope: Scope, nodes: Sequence[Node]) -> list[Node]:
+    """Return the summaries of the conversations that facts were learnt from: they may tell them, too."""
+    evidence = snapshot.nodes.evidence(scope, [node.key for node in nodes])
+    messages = (
+        snapshot.nodes.get(scope, id_) for id_ in dict.fromkeys(id_ for ids in evidence.values() for id_ in ids)
+    )
     keys = {key for each in messages if each is not None for key in snapshot.nodes.concluded_from(each.key)}
-    found = snapshot.nodes.by_key(scope, keys).values()
+    found = snapshot.nodes.by_key(scope, sorted(keys)).values()
     return [each for each in found if each.category == "summary" and each.session is not None]
 
 

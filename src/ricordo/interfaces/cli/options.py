@@ -202,6 +202,11 @@ class CommandContext:
         filled = ((label, filler.fill(template, answer)) for label, template in templates.items())
         return fields((label, value) for label, value in filled if value.plain)
 
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person at the terminal can answer a question."""
+        return not self.options.as_json and sys.stdin.isatty() and self.err.is_terminal
+
     def notice(self, text: str) -> None:
         """Print something that is not a result."""
         self.err.print(dim(safe(text)), soft_wrap=True)

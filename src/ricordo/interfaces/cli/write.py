@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -18,7 +18,8 @@ from ricordo.interfaces.cli import nodes
 from ricordo.interfaces.cli.options import CommandContext, command, view
 from ricordo.interfaces.cli.terminal import Output, dim, one_line, progress_bar, safe, short_id, table, with_article
 from ricordo.interfaces.serialize import HELD_NOTICE, match_end
-from ricordo.model import Decision, ErasureReport, Node, Outdated, Review, ReviewKind, Trust
+from ricordo.model import BulkReport, Decision, ErasureReport, Node, Outdated, Review, ReviewKind, Trust
+from ricordo.text.sentences import plural
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -113,6 +114,57 @@ async def forget(ctx: CommandContext, memory: Memory, id: str, reason: str | Non
     return await memory.get(id)
 
 
+@command
+async def forget_where(ctx: CommandContext, memory: Memory, dry_run: bool, yes: bool, **given: Any) -> Output:
+    return await _in_bulk(ctx, partial(memory.forget_where, **given), "forgotten", dry_run=dry_run, yes=yes)
+
+
+@command
+async def update_where(ctx: CommandContext, memory: Memory, dry_run: bool, yes: bool, **given: Any) -> Output:
+    return await _in_bulk(ctx, partial(memory.update_where, **given), "updated", dry_run=dry_run, yes=yes)
+
+
+async def _in_bulk(
+    ctx: CommandContext, change: Callable[..., Awaitable[BulkReport]], done: str, *, dry_run: bool, yes: bool
+) -> Output:
+    """Show what would change, ask, and change just that many memories."""
+    bound: dict[str, int] = {}
+    if dry_run or not yes:
+        report = await change(dry_run=True)
+        if dry_run or not report.count:
+            return Output(data=report, show=lambda out: _print_bulk(out, report, done))
+        if not ctx.can_ask:
+            raise InvalidError(
+                f"{report.count:,} memories would be {done}: this needs a confirmation", hint="use --yes, or --dry-run"
+            )
+        _print_bulk(ctx.err, report, done)
+        if not click.confirm("Do it?", err=True):
+            return Output(data=report, show=lambda out: out.print("Nothing was changed."), exit_status=1)
+        bound = {"expect": report.count}
+    with progress_bar(ctx.err, "Reading") as progress:
+        report = await change(progress=progress, **bound)
+    return Output(data=report, show=lambda out: _print_bulk(out, report, done))
+
+
+def _print_bulk(out: Console, report: BulkReport, done: str) -> None:
+    would = "would be" if report.dry_run else "were"
+    out.print(Text(f"{plural(report.count, 'memory', 'memories')} {would} {done}.", style="bold"))
+    for node in report.sample if report.dry_run else ():
+        out.print(Text(f"  {one_line(node.content, most=100)}"))
+    if report.dry_run and report.count > len(report.sample):
+        out.print(dim(f"  and {report.count - len(report.sample):,} more"))
+    others = {
+        "are so already": report.unchanged,
+        "stay: they are about a protected person or thing (--protected)": report.protected,
+        "end with them: reflections and summaries": report.concluded,
+    }
+    for what, count in others.items():
+        if count:
+            out.print(dim(f"{count:,} {what}"))
+    if report.commit is not None:
+        out.print(dim(f"`ricordo undo {report.commit}` takes it back."))
+
+
 # erase
 
 
@@ -151,7 +203,7 @@ def _confirms_erasure(ctx: CommandContext, report: ErasureReport | None, told: M
     Raises:
         InvalidError: Standard input is not a terminal, so that no one can confirm.
     """
-    if ctx.options.as_json or not (sys.stdin.isatty() and ctx.err.is_terminal):
+    if not ctx.can_ask:
         raise InvalidError("erase needs a confirmation", hint="use --yes, or --dry-run to see what would be erased")
     _print_erasure(ctx.err, report, told)
     return click.confirm("Erase this permanently?", err=True)

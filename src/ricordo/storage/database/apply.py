@@ -95,9 +95,9 @@ def _withhold(writer: _RowBuilder, change: Change, at: datetime) -> None:
         writer.snapshot.suppression.lift(change.said_anew)
     spans = [(writer.key_of(node_id), *span) for node_id, *span in change.withheld_spans]
     writer.snapshot.many("withheld_span_put", spans)
-    for node_id in change.withhold:
-        key = writer.key_of(node_id)
-        writer.snapshot.suppression.withhold(writer.snapshot.nodes.by_key(writer.scope, [key])[key], at=to_ms(at))
+    if change.withhold:
+        keys = [writer.key_of(node_id) for node_id in change.withhold]
+        writer.snapshot.suppression.withhold(writer.snapshot.nodes.in_order(writer.scope, keys), at=to_ms(at))
 
 
 def write_rows(snapshot: Statements, given: Rows) -> None:

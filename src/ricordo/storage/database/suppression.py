@@ -25,6 +25,9 @@ _LEAST_TO_SPARE = 4
 _MOST_TO_SPARE = 40
 _WHOLE_MOST = 60
 
+Postings = dict[tuple[int, str], frozenset[int]]
+"""The memories of a space that hold a term."""
+
 
 def _says(words: frozenset[str], wanted: frozenset[str], *, is_source: bool) -> bool:
     """Return whether a sentence says what a fact says, and little else; a source, worded differently, half of it."""
@@ -53,11 +56,13 @@ def _session_print(key: bytes, session: str | None) -> bytes | None:
 class Suppression(Group):
     """Suppressed sentences: what was forgotten or erased and must not be learnt or shown again."""
 
-    def withhold(self, node: Node, *, at: int) -> None:
-        space = self._sql.space(node.owner, node.chat)
-        assert space is not None
-        self._sql.rows("withheld_drop", {"node": node.key})
-        self.put(space, [*of_text(node, is_erased=False, spans=False), *self.sources(node, space)], at=at)
+    def withhold(self, nodes: Iterable[Node], *, at: int) -> None:
+        postings: Postings = {}
+        for node in nodes:
+            space = self._sql.space(node.owner, node.chat)
+            assert space is not None
+            self._sql.rows("withheld_drop", {"node": node.key})
+            self.put(space, [*of_text(node, is_erased=False, spans=False), *self.sources(node, space, postings)], at=at)
 
     def put(self, space: int, withhold: Iterable[Withhold], *, at: int) -> None:
         key = fingerprint_key(self._sql)
@@ -99,12 +104,13 @@ class Suppression(Group):
             spans.setdefault(node, []).append((start, length))
         return {node: without(nodes[node].content, pieces) for node, pieces in spans.items()}
 
-    def sources(self, node: Node, space: int) -> list[Withhold]:
+    def sources(self, node: Node, space: int, postings: Postings | None = None) -> list[Withhold]:
         wanted = frozenset().union(*(each.words for each in sentences(node.content)))
         if node.type == "episodic" or not wanted:
             return []
         derived = {key for (key,) in self._sql.rows("withheld_sources", {"node": node.key})}
-        texts = self._sql.rows("withheld_texts", {"nodes": json.dumps(sorted(derived | self._saying(space, wanted)))})
+        saying = derived | self._saying(space, wanted, postings)
+        texts = self._sql.rows("withheld_texts", {"nodes": json.dumps(sorted(saying))})
         return [
             Withhold(
                 cause=node.key,
@@ -120,11 +126,17 @@ class Suppression(Group):
             if _says(each.words, wanted, is_source=key in derived)
         ]
 
-    def _saying(self, space: int, wanted: frozenset[str]) -> set[int]:
-        """Return the memories that hold all of these words; none if there are too many."""
-        counts: dict[int, int] = {}
-        for term in sorted(wanted)[:_WHOLE_MOST]:
-            for key in space_postings(self._sql, space, term, most=5_000):
-                counts[key] = counts.get(key, 0) + 1
-        found = {key for key, count in counts.items() if count >= min(len(wanted), _WHOLE_MOST)}
+    def _saying(self, space: int, wanted: frozenset[str], postings: Postings | None) -> set[int]:
+        """Return the memories that hold all of these words; none if there are too many.
+
+        Args:
+            postings: those of words that were read for other memories; more are added.
+        """
+        known: Postings = {} if postings is None else postings
+        terms = sorted(wanted)[:_WHOLE_MOST]
+        for term in terms:
+            if (space, term) not in known:
+                known[space, term] = frozenset(space_postings(self._sql, space, term, most=5_000))
+        holders = sorted((known[space, term] for term in terms), key=len)
+        found = set(holders[0].intersection(*holders[1:]))
         return found if len(found) <= 500 else set()

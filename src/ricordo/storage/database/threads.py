@@ -1,8 +1,9 @@
 """The threads of a store: one writes to the database, a few read from it.
 
 Whatever waits in the queue is committed together, each work in its own savepoint, so that one failure does not affect
-the others. After an error of SQLite itself the whole batch is abandoned and repeated work by work: on a full disk
-SQLite may roll back everything by itself, and the next statement would then commit alone.
+the others. A work that waits alone needs none: it fails with its transaction. After an error of SQLite itself the whole
+batch is abandoned and repeated work by work: on a full disk SQLite may roll back everything by itself, and the next
+statement would then commit alone.
 """
 
 from __future__ import annotations
@@ -84,6 +85,14 @@ class Work(NamedTuple):
 
 Outcome: TypeAlias = tuple[Work, Any, BaseException | None]
 """A work, what it returned, and the error it failed with, if it did."""
+
+
+class _Refused(Exception):
+    """The only work of a transaction failed. Raised to roll the transaction back."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class Writer:
@@ -192,11 +201,14 @@ class Writer:
         """Commit a batch. If this raises, all of it was rolled back and no caller has an answer yet."""
         outcomes: list[Outcome] = []
         faults.reached("writer: before begin")
-        with self._batch():
-            faults.reached("writer: after begin")
-            for work in batch:
-                outcomes.append((work, *self._run(work)))
-                faults.reached("writer: between works")
+        try:
+            with self._batch():
+                faults.reached("writer: after begin")
+                for work in batch:
+                    outcomes.append((work, *(self._run(work) if len(batch) > 1 else self._run_only(work))))
+                    faults.reached("writer: between works")
+        except _Refused as refused:
+            return [(batch[0], None, refused.error)]
         faults.reached("writer: after commit")
         return outcomes
 
@@ -222,25 +234,36 @@ class Writer:
                     self._connection = self._hook.current(self._connection)
 
     def _run(self, work: Work) -> tuple[Any, BaseException | None]:
-        """Run one work in its savepoint. Errors of the work end here; errors of SQLite end the batch."""
+        """Run one of several works in its savepoint. Errors of the work end here; errors of SQLite end the batch."""
         self._connection.execute("SAVEPOINT work")
+        result, error = self._ask(work)
+        if error is not None:
+            self._connection.execute("ROLLBACK TO work")
+        else:
+            self._hook.work_done(self._connection)
+        self._connection.execute("RELEASE work")
+        return result, error
+
+    def _run_only(self, work: Work) -> tuple[Any, None]:
+        """Run the only work of a transaction, without a savepoint: within one, SQLite keeps a copy of every page that
+        changes, and each statement takes the longer the more there are. Raises _Refused if the work fails.
+        """
+        result, error = self._ask(work)
+        if error is not None:
+            raise _Refused(error)
+        self._hook.work_done(self._connection)
+        return result, None
+
+    def _ask(self, work: Work) -> tuple[Any, BaseException | None]:
+        """Return what a work returns, or its error. Raises errors of the database itself."""
         try:
-            result = work.run(self.snapshot(self._connection))
+            return work.run(self.snapshot(self._connection)), None
         except self.errors[2] as error:
-            self._undo_work()
             return None, StoreError(f"the store refused the change: {error}", hint="please report this")
         except self.errors[0]:
             raise
         except BaseException as error:  # noqa: BLE001 - it belongs to the caller, not to this thread
-            self._undo_work()
             return None, error
-        self._hook.work_done(self._connection)
-        self._connection.execute("RELEASE work")
-        return result, None
-
-    def _undo_work(self) -> None:
-        self._connection.execute("ROLLBACK TO work")
-        self._connection.execute("RELEASE work")
 
     def _commit_alone(self, work: Work) -> None:
         faults.reached("writer: replay")

@@ -1,0 +1,216 @@
+"""Forgets or updates every memory that meets some conditions, as one commit, or says what that would be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ricordo.clock import from_ms
+from ricordo.consolidation import evolution
+from ricordo.encoding.validation import TextRules, checked_attributes, checked_tags
+from ricordo.errors import ConflictError, InvalidError
+from ricordo.forgetting import forget
+from ricordo.model import BulkReport, Change, Json, Node, Scope
+from ricordo.ports import Progress
+from ricordo.retrieval.hits import as_shown
+from ricordo.retrieval.query import Query, Request, filter_of, query_of
+from ricordo.retrieval.service import Asking
+from ricordo.storage import Snapshot
+from ricordo.storage.values import Filter
+
+MOST = 100_000
+"""So many memories change in one commit at most: everybody else's writes wait for it."""
+
+# Memories read at once.
+_PAGE = 2_000
+# A report shows so many of them.
+_SAMPLE = 10
+
+Work = Callable[[Snapshot, Sequence[Node]], tuple[Change, BulkReport]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which memories a change is about, and what was promised about it.
+
+    Attributes:
+        expect: how many memories must change; None for any number.
+        progress: called with (memories read so far, memories in total).
+    """
+
+    asking: Asking
+    query: Query
+    expect: int | None
+    progress: Progress | None = None
+
+    def changed(self, snapshot: Snapshot, work: Work) -> tuple[Change, BulkReport]:
+        """Return what some work makes of the selected memories.
+
+        Raises:
+            InvalidError: they are too many.
+            ConflictError: another number would change than was expected.
+        """
+        nodes = self._selected(snapshot)
+        change, report = work(snapshot, nodes)
+        if self.expect is not None and report.count != self.expect:
+            raise ConflictError(
+                f"{report.count:,} memories would change, not {self.expect:,}",
+                hint="look again with a dry run: something was added, changed or removed since",
+            )
+        return change, report
+
+    def _selected(self, snapshot: Snapshot) -> list[Node]:
+        scope, now = self.asking.scope, snapshot.current(self.asking.now)
+        wanted = filter_of(snapshot, scope, self.query)
+        total = len(snapshot.nodes.matching(scope, wanted))
+        if total > MOST:
+            raise InvalidError(
+                f"{total:,} memories meet the conditions, and at most {MOST:,} can change at once",
+                hint="do it in parts, with after and before",
+            )
+        nodes: list[Node] = []
+        for page in _pages(snapshot, scope, wanted, now=now):
+            nodes += page
+            if self.progress is not None:
+                self.progress(len(nodes), max(total, len(nodes)))
+        return nodes
+
+
+def _pages(snapshot: Snapshot, scope: Scope, wanted: Filter, *, now: int) -> Iterator[list[Node]]:
+    """Yield live memories, latest recorded first."""
+    last: int | None = None
+    while page := snapshot.nodes.page(scope, wanted, now=now, before_key=last, limit=_PAGE):
+        yield page
+        last = page[-1].key
+
+
+def selection(
+    asking: Asking, request: Request, *, everything: bool, expect: int | None, progress: Progress | None = None
+) -> Selection:
+    """Check the conditions of a change.
+
+    Raises:
+        InvalidError: an argument does not fit, or there is no condition and `everything` is not given, or both are.
+    """
+    query = query_of(replace(request, type=request.type or "any", limit=1), now=asking.now, zone=asking.zone)
+    if expect is not None and (isinstance(expect, bool) or not isinstance(expect, int) or expect < 0):
+        raise InvalidError(f"expect: {expect!r} is not a number of memories", hint="a dry run tells it")
+    given = query.filter
+    has_one = (given.categories, given.tags, given.session, given.after, given.before, query.entity)
+    is_all = request.type in (None, "any") and not any(each not in (None, ()) for each in has_one)
+    is_all = is_all and _is_met_by_all(given.where or {})
+    if is_all and not everything:
+        raise InvalidError("no condition is given, so this is about every memory", hint="say so with everything=True")
+    if everything and not is_all:
+        raise InvalidError("everything: there are conditions, too", hint="leave out one or the other")
+    return Selection(asking=asking, query=query, expect=expect, progress=progress)
+
+
+def _is_met_by_all(where: Json) -> bool:
+    """Return whether a condition asks nothing: it is empty, or holds only empty ones."""
+    return all(name == "and" and all(map(_is_met_by_all, each)) for name, each in where.items())
+
+
+def forgotten(
+    snapshot: Snapshot, nodes: Sequence[Node], *, scope: Scope, now: int, protected: bool
+) -> tuple[Change, BulkReport]:
+    """Return the change that forgets memories like `forget`, without those about a protected entity unless they are
+    meant, too.
+    """
+    kept = set() if protected else _protected(snapshot, scope, nodes)
+    going = [node for node in nodes if node.key not in kept]
+    at = from_ms(now)
+    closed = tuple(replace(node, closed_at=at, closed_reason="forgotten") for node in going)
+    change = Change(put=closed, withhold=tuple(node.id for node in going))
+    change = forget.with_conclusions(snapshot, scope, going, change, at=at)
+    report = _report(snapshot, going, protected=len(kept), concluded=len(change.close))
+    return change, report
+
+
+def _protected(snapshot: Snapshot, scope: Scope, nodes: Sequence[Node]) -> set[int]:
+    found: set[int] = set()
+    for start in range(0, len(nodes), _PAGE):
+        keys = sorted(node.key for node in nodes[start : start + _PAGE])
+        vitals = snapshot.lifecycle.vitals(scope, keys, often=0)
+        found |= {vital.key for vital in vitals if vital.is_protected}
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alteration:
+    """What becomes of each memory: labels and attributes are added and removed, the others stay."""
+
+    add_tags: tuple[str, ...]
+    remove_tags: tuple[str, ...]
+    set_attributes: Json
+    remove_attributes: tuple[str, ...]
+    expiry: evolution.Expiry
+    rules: TextRules
+
+    def __post_init__(self) -> None:
+        given = (self.add_tags, self.remove_tags, self.set_attributes, self.remove_attributes)
+        if not any(given) and self.expiry is evolution.UNCHANGED:
+            raise InvalidError("nothing to change is given", hint="give labels, attributes or expires")
+
+    def tags(self, node: Node) -> tuple[str, ...]:
+        gone = {each.casefold() for each in self.remove_tags}
+        return checked_tags([each for each in (*node.tags, *self.add_tags) if each.casefold() not in gone])
+
+    def attributes(self, node: Node) -> Json:
+        merged = {**node.attributes, **self.set_attributes}
+        return {name: value for name, value in merged.items() if name not in self.remove_attributes}
+
+
+def alteration(
+    *,
+    add_tags: Sequence[str],
+    remove_tags: Sequence[str],
+    set_attributes: Json | None,
+    remove_attributes: Sequence[str],
+    expiry: evolution.Expiry,
+    rules: TextRules,
+) -> Alteration:
+    """Check what is to change. Raises InvalidError."""
+    names = [remove_attributes] if isinstance(remove_attributes, str) else list(remove_attributes)
+    if not all(isinstance(each, str) for each in names):
+        raise InvalidError("remove_attributes must be a list of names")
+    return Alteration(
+        add_tags=checked_tags(add_tags, rules=rules),
+        remove_tags=checked_tags(remove_tags),
+        set_attributes=checked_attributes(set_attributes, rules=rules),
+        remove_attributes=tuple(names),
+        expiry=expiry,
+        rules=rules,
+    )
+
+
+def updated(
+    snapshot: Snapshot, nodes: Sequence[Node], *, change: Alteration, update: Callable[..., tuple[Change, Node]]
+) -> tuple[Change, BulkReport]:
+    """Return the change that alters memories in place; those that are so already are only counted.
+
+    Args:
+        update: `evolution.update`, with the time and the caller.
+    """
+    altered = [
+        each
+        for node in nodes
+        for each in update(
+            node,
+            content=None,
+            tags=change.tags(node),
+            attributes=checked_attributes(change.attributes(node)),
+            expiry=change.expiry,
+        )[0].put
+    ]
+    report = _report(snapshot, altered, unchanged=len(nodes) - len(altered))
+    return Change(put=tuple(altered)), report
+
+
+def _report(
+    snapshot: Snapshot, nodes: Sequence[Node], *, protected: int = 0, unchanged: int = 0, concluded: int = 0
+) -> BulkReport:
+    shown: Mapping[int, Node] = as_shown(snapshot, {node.key: node for node in nodes[:_SAMPLE]})
+    return BulkReport(
+        count=len(nodes), sample=tuple(shown.values()), protected=protected, unchanged=unchanged, concluded=concluded
+    )
