@@ -57,6 +57,8 @@ _WRITES = frozenset(
         "relate",
     )
 ) | frozenset(("update_entity", "merge", "split", "end_session", "off_record", "on_record", "import_"))
+_WRITES |= {"forget_where", "update_where"}
+_CONDITIONS = {"type", "category", "entity", "tag", "where", "session", "after", "before"}
 _NO_TEXT = frozenset(
     ("at", "expires", "valid_from", "valid_until", "evidence", "path", "format", "progress", "mapping")
 )
@@ -108,6 +110,8 @@ async def _call(memory: Any, method: str, given: dict[str, Any]) -> None:
         "merge": {"keep": anna, "other": "Annie"},
         "split": {"entity": anna, "names": ["Annie"]},
         "end_session": {"session": "s"},
+        "forget_where": {"everything": set(given) <= {"reason"}},
+        "update_where": {"everything": set(given) & _CONDITIONS == set(), "add_tags": ["x"]},
     }
     answer = getattr(memory, method)(**{**usual.get(method, {}), **given})
     if inspect.isawaitable(answer):
@@ -132,7 +136,7 @@ _READS = (
     | frozenset(("review", "consolidate", "extract", "replay", "accept", "summarise", "reflect", "run", "history"))
     | frozenset(("timeline", "explain", "undo", "archive", "resolve", "confirm", "reinforce", "demote", "restore"))
     | frozenset(("erase", "backup", "verify_backup", "restore_backup", "export", "migrate", "ask"))
-    | frozenset(("brief", "brief_parts", "receipt", "receipts", "replay_receipt", "resolve_many", "forget_where"))
+    | frozenset(("brief", "brief_parts", "receipt", "receipts", "replay_receipt", "resolve_many"))
 )
 """Methods whose texts are ids, questions, paths and choices; what models return passes the gate."""
 

@@ -229,7 +229,7 @@ async def test_a_question_stays_if_all_it_says_is_still_remembered(tmp_path):
 
 
 async def test_a_replay_does_not_wait_for_work_on_the_original(tmp_path):
-    """The copy holds the lease of whoever embeds in the original, which nobody gives back there."""
+    """The copy has the lease of the process that embeds in the original, which nobody gives back there."""
     async with opened(tmp_path / "me.db") as memory:
         await memory.remember("Anna likes tea", about=["Anna"])
         await memory.settle()

@@ -70,6 +70,7 @@ async def test_conditions_are_those_of_list(memory):
     await memory.remember("Tea costs 9", attributes={"price": 9}, category="preference")
     await memory.remember("Bob plays chess", type="procedural", tags=["game"])
     await memory.add("I met Anna", session="s")
+    await memory.settle()
     for given in (
         {"where": {"price": {"lt": 5}}},
         {"category": "preference"},

@@ -68,6 +68,11 @@ LINES: Mapping[str, tuple[Line, ...]] = {
     "brief": (_of("sessions", "brief", "--budget", "50000", "--session", "{}"),),
     "correct": (_of("ids", "correct", "{}", "it is not so"),),
     "update": (_of("ids", "update", "{}", "--content", "it is not so"),),
+    "forget-where": (
+        _of("names", "forget-where", "--entity", "{}", "--yes"),
+        _of("sessions", "forget-where", "--session", "{}", "--dry-run"),
+    ),
+    "update-where": (_of("sessions", "update-where", "--session", "{}", "--add-tag", "x", "--yes"),),
     "resolve": (_of("reviews", "resolve", "{}", "keep both"), _of("reviews", "resolve", "{}", "approve")),
     "entity": (_of("names", "entity", "{}"), _of("entities", "entity", "{}")),
     "merge": (_of("names", "merge", "{}", "Bob"), _of("names", "merge", "Bob", "{}")),

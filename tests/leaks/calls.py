@@ -170,6 +170,13 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
         ),
         "update": (Call(kind="ids", ask=_simple("update", content="it is not so")),),
         "resolve": (Call(kind="reviews", ask=_simple("resolve", decision="keep both")),),
+        "forget_where": (
+            Call(kind="names", ask=lambda memory, given: memory.forget_where(entity=given, dry_run=True)),
+            Call(kind="sessions", ask=lambda memory, given: memory.forget_where(session=given, dry_run=True)),
+        ),
+        "update_where": (
+            Call(kind="sessions", ask=lambda memory, given: memory.update_where(session=given, add_tags=["x"])),
+        ),
         "resolve_many": (
             Call(kind="reviews", ask=lambda memory, given: memory.resolve_many([given], decision="refuse")),
         ),

@@ -116,6 +116,12 @@ LEFT_OUT = frozenset(
         "valid_until",
         "where",
         "keep_secrets",
+        "everything",
+        "expect",
+        "add_tags",
+        "remove_tags",
+        "set_attributes",
+        "remove_attributes",
     )
 )
 """Parameters that refer to no owner's data; `where` takes a label's value, which `tag` covers."""
