@@ -36,6 +36,7 @@ from ricordo.retrieval.receipts import ReceiptLog
 from ricordo.retrieval.service import Asking, AsOf, Prefetch, Question, Reranking, read
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store, values, witness
+from ricordo.storage.key import Key, key_of
 from ricordo.storage.leases import LeaseHolder
 from ricordo.storage.registry import open_store
 from ricordo.text import lifetimes
@@ -74,8 +75,10 @@ class Engine:
         settings: Settings,
         clock: Clock,
         reranker: Reranker | None = None,
+        key: Key | None = None,
     ) -> None:
         self.store = store
+        self.key = key
         self.home = Home()
         self.settings = settings
         self._witness = Path(settings.witness).expanduser() if settings.witness else None
@@ -120,11 +123,13 @@ class Engine:
         language: str | LanguageModel | None = None,
         reranker: str | Reranker | None = None,
         progress: Progress | None = None,
+        key: str | None = None,
     ) -> Engine:
         """Open a store and begin its background work. The arguments and errors are those of `Memory.open`."""
         speaking = _language_of(language, settings)
         rating = _reranker_of(settings.reranker if reranker is None else reranker, settings, speaking)
         _register_languages(settings)
+        opening = await asyncio.to_thread(key_of, key or settings.key)
         store = await asyncio.to_thread(
             open_store,
             location,
@@ -134,6 +139,7 @@ class Engine:
             reader_threads=settings.reader_threads,
             gate=gate_of(TextRules(secrets=settings.secrets)),
             progress=progress,
+            key=opening,
         )
         try:
             await resume(store)
@@ -150,6 +156,7 @@ class Engine:
                 settings=settings,
                 clock=clock or SystemClock(),
                 reranker=rating,
+                key=opening,
             )
         except BaseException:
             await asyncio.to_thread(store.close)
@@ -157,7 +164,7 @@ class Engine:
 
     async def on_copy(self, path: Path) -> Engine:
         """Return an engine like this one on a copy of its store, without upkeep, extraction and receipts."""
-        store = await asyncio.to_thread(open_store, path, durability="process")
+        store = await asyncio.to_thread(open_store, path, durability="process", key=self.key)
         await LeaseHolder(store, LEASE, lease_ms=0).free()
         known = await store.read(lambda tx: tx.models.known())
         mine = self.backlog.model
@@ -169,6 +176,7 @@ class Engine:
             settings=replace(self.settings, extraction_enabled=False, auto_gc=False, receipts="off"),
             clock=self.clock,
             reranker=self.reranker,
+            key=self.key,
         )
 
     async def close(self) -> None:

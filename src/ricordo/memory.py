@@ -55,6 +55,7 @@ from ricordo.model import (
     Reason,
     Receipt,
     ReceiptReplay,
+    Rekeyed,
     Report,
     Restored,
     Results,
@@ -118,6 +119,7 @@ class Memory:
         scope: Scope = Scope(owner="me"),
         clock: Clock | None = None,
         progress: Progress | None = None,
+        key: str | None = None,
     ) -> Memory:
         """Open the store at a path; create it if there is none.
 
@@ -139,9 +141,12 @@ class Memory:
             scope: the caller: whose memory this is.
             clock: the source of "now"; the system clock by default.
             progress: called with (lines read, lines in total) while the index of a folder is rebuilt.
+            key: opens an encrypted store, and makes a new store one: "file:PATH", "keyring:NAME", "env:NAME", or the
+                key itself. None means the setting `key`, which is none by default.
 
         Raises:
-            InvalidError: an argument is invalid.
+            InvalidError: an argument is invalid, or there is a key and the store is not encrypted.
+            DeniedError: the store is encrypted, and the key is missing or wrong.
             StoreError: the file belongs to another program, is newer than this code, damaged, or unreachable.
         """
 
@@ -154,6 +159,7 @@ class Memory:
                 settings=settings or Settings(),
                 clock=clock,
                 progress=progress,
+                key=key,
             )
 
         return cls(start, _checked(scope))
@@ -193,6 +199,11 @@ class Memory:
         folder = Path(store.path).parent / "notes"
         if not store.has_plain_files or not folder.is_dir():
             return
+        if self._opened.key is not None:
+            raise InvalidError(
+                f"{folder} holds notes, which are plain text, and the store is encrypted",
+                hint="move them out of the folder",
+            )
         from ricordo.portability.notes import Notes
 
         notes = Notes(self, folder)
@@ -1748,7 +1759,7 @@ class Memory:
         from ricordo.storage.registry import migrate
 
         await self._opened.receipts.flush()
-        await asyncio.to_thread(migrate, self._opened.store, path)
+        await asyncio.to_thread(migrate, self._opened.store, path, key=self._opened.key)
 
     async def backup(self, path: str | Path) -> Backup:
         """Copy the whole store to a new file, also while others write, or the plain files of a folder store to a new
@@ -1763,37 +1774,70 @@ class Memory:
         from ricordo.storage.backup import back_up
 
         await self._opened.receipts.flush()
-        return await asyncio.to_thread(back_up, self._opened.store, path, now=self._at)
+        return await asyncio.to_thread(back_up, self._opened.store, path, now=self._at, key=self._opened.key)
 
     @staticmethod
-    async def verify_backup(path: str | Path) -> Report:
+    async def verify_backup(path: str | Path, *, key: str | None = None) -> Report:
         """Test a backup without changing it or any store: a copy of it is compared with its manifest, opened, checked
         as by `doctor`, and searched for a memory.
 
+        Args:
+            key: opens an encrypted backup, as in `Memory.open`.
+
         Raises:
+            DeniedError: it is encrypted, and the key is missing or wrong.
             NotFoundError: there is no backup at the path.
         """
         from ricordo.storage.backup import verify_backup
+        from ricordo.storage.key import key_of
 
-        return await asyncio.to_thread(verify_backup, path)
+        return await asyncio.to_thread(lambda: verify_backup(path, key_of(key)))
 
     @staticmethod
-    async def restore_backup(path: str | Path, location: str | Path, *, replace: bool = False) -> Restored:
+    async def restore_backup(
+        path: str | Path, location: str | Path, *, replace: bool = False, key: str | None = None
+    ) -> Restored:
         """Restore a store from a backup after `verify_backup` has found it sound: all of it or nothing.
 
         Args:
             location: the path of a file; or of a folder (which exists or ends in a slash) for a folder store.
             replace: replace what is at the location; it is kept under the name that is returned.
+            key: opens an encrypted backup, as in `Memory.open`; the store has the same key.
 
         Raises:
+            DeniedError: the backup is encrypted, and the key is missing or wrong.
             NotFoundError: there is no backup at the path.
             InvalidError: the location exists, and `replace` is not given.
             UnavailableError: another process has the file open that would be replaced.
         """
         from ricordo.storage.backup import restore_backup
+        from ricordo.storage.key import key_of
 
         now = from_ms(SystemClock().now())
-        return await asyncio.to_thread(restore_backup, path, location, replace=replace, now=now)
+        return await asyncio.to_thread(
+            lambda: restore_backup(path, location, replace=replace, now=now, key=key_of(key))
+        )
+
+    @staticmethod
+    async def rekey(location: str | Path, *, key: str | None = None, new_key: str | None = None) -> Rekeyed:
+        """Change the key of a store that no program has open: encrypt an open one, decrypt an encrypted one, or give it
+        another key. Whatever happens meanwhile, the store opens with the old key or the new one.
+
+        Args:
+            location: the path of a file or a folder.
+            key: the present key, as in `Memory.open`; None for a store that is not encrypted.
+            new_key: the key from now on; None decrypts the store.
+
+        Raises:
+            NotFoundError: there is no store.
+            InvalidError: a key is given and the store is not encrypted, or a folder has notes.
+            DeniedError: the present key is missing or wrong.
+            UnavailableError: another program has the store open.
+        """
+        from ricordo.storage.key import key_of
+        from ricordo.storage.rekey import rekey
+
+        return await asyncio.to_thread(lambda: rekey(location, key=key_of(key), new=key_of(new_key)))
 
     async def import_(
         self,

@@ -945,6 +945,15 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rekeyed:
+    """A store whose key was changed. `left` are files beside it that are as they were: old copies, lines set aside."""
+
+    location: str
+    is_encrypted: bool
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
     """What an erasure removes of one kind: a type of memory, "entity", "relation" or "session". Only the first 1,000
     ids are listed.

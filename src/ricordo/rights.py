@@ -169,6 +169,7 @@ RIGHTS: Mapping[str, Right] = {
     "backup": OWNER_ALONE,
     "verify_backup": OWNER_ALONE,
     "restore_backup": OWNER_ALONE,
+    "rekey": OWNER_ALONE,
     "export": Right(None, "user"),
     # what only a server offers
     "health": _ANY_TOKEN,

@@ -30,6 +30,21 @@ class Settings:
     secrets: SecretsPolicy = _setting(
         "redact", "what to do with credentials in a text: `redact` them, `refuse` the text, or `keep` them"
     )
+    key: str = field(
+        default="",
+        repr=False,
+        metadata={
+            "meaning": "the key of an encrypted store: `file:PATH` its first line, `keyring:NAME` the system's keyring,"
+            " `env:NAME` a variable, or the key itself: a passphrase, or 64 hexadecimal digits; empty: not encrypted",
+            "least": None,
+            "most": None,
+        },
+    )
+    redact: str = _setting(
+        "",
+        "personal data to replace in every text before it is stored, separated by commas: `email`, `phone`, `card`, "
+        "`iban`, `id_number`, `ip_address`; credentials have a setting of their own, `secrets`",
+    )
     witness: str = _setting(
         "",
         "a file on another disk or in another account, to which the hash of the newest commit is appended when the "
@@ -277,6 +292,13 @@ def _from_file(file: Path, known: set[str]) -> dict[str, Any]:
     for name in values.keys() - known:
         raise unknown_setting(name, where=f"{file}: ")
     return values
+
+
+def shown(name: str, value: Any) -> Any:
+    """Return the value of a setting as it may be shown: a key only by the place it is in."""
+    if name != "key" or not value or str(value).partition(":")[0] in ("file", "keyring", "env"):
+        return value
+    return "(not shown)"
 
 
 def sample() -> str:

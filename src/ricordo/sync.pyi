@@ -38,6 +38,7 @@ from ricordo.model import (
     Profile,
     Receipt,
     ReceiptReplay,
+    Rekeyed,
     Report,
     Restored,
     Results,
@@ -77,6 +78,7 @@ class Memory:
         scope: Scope = Scope(owner="me"),
         clock: Clock | None = None,
         progress: Progress | None = None,
+        key: str | None = None,
     ) -> Memory:
         """Open the store at a path; create it if there is none."""
 
@@ -580,14 +582,22 @@ class Memory:
         """
 
     @staticmethod
-    def verify_backup(path: str | Path) -> Report:
+    def verify_backup(path: str | Path, *, key: str | None = None) -> Report:
         """Test a backup without changing it or any store: a copy of it is compared with its manifest, opened,
         checked as by `doctor`, and searched for a memory.
         """
 
     @staticmethod
-    def restore_backup(path: str | Path, location: str | Path, *, replace: bool = False) -> Restored:
+    def restore_backup(
+        path: str | Path, location: str | Path, *, replace: bool = False, key: str | None = None
+    ) -> Restored:
         """Restore a store from a backup after `verify_backup` has found it sound: all of it or nothing."""
+
+    @staticmethod
+    def rekey(location: str | Path, *, key: str | None = None, new_key: str | None = None) -> Rekeyed:
+        """Change the key of a store that no program has open: encrypt an open one, decrypt an encrypted one, or give
+        it another key. Whatever happens meanwhile, the store opens with the old key or the new one.
+        """
 
     def import_(
         self,

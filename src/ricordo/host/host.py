@@ -35,6 +35,7 @@ from ricordo.host.journal import Journal, journal_path
 from ricordo.host.router import ConversationKey, Route, Router
 from ricordo.ports import ChatModel, Clock, Ending, Piece, Turn
 from ricordo.settings import Settings, zone_of
+from ricordo.storage.key import key_of
 
 _log = logging.getLogger(__name__)
 
@@ -92,7 +93,10 @@ class Host:
             InvalidError: a plan is invalid.
         """
         self.journal = await Journal.open(
-            journal_path(self._location), durability=self.settings.durability, patience_s=self.settings.patience_s
+            journal_path(self._location),
+            durability=self.settings.durability,
+            patience_s=self.settings.patience_s,
+            key=key_of(self.settings.key),
         )
         try:
             await self._begin()

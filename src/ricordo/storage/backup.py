@@ -11,13 +11,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from dataclasses import replace as replace_fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from ricordo.errors import InvalidError, NotFoundError, StoreError
+from ricordo.errors import DeniedError, InvalidError, NotFoundError, StoreError
 from ricordo.model import Backup, BackupFile, Finding, Report, Restored
 from ricordo.storage import faults
 from ricordo.storage.conversion import create_folder, replace_folder
@@ -31,6 +32,7 @@ from ricordo.storage.database.store import Options
 from ricordo.storage.database.word_index import space_postings
 from ricordo.storage.folder.index import FolderIndex
 from ricordo.storage.jsonl.layout import FILES, PEOPLE
+from ricordo.storage.key import KEY_FILE, AnyKey, Key, fitting, is_sealed, missing_key, unlock, wrong_key
 from ricordo.storage.protocol import Snapshot, Store
 from ricordo.storage.registry import is_folder
 from ricordo.storage.sql import read_snapshot, translated
@@ -55,9 +57,12 @@ _OTHER_BACKUP = "use another backup"
 _MOST_POSTINGS = 10_000_000
 
 
-def back_up(store: Store, target: str | Path, *, now: datetime) -> Backup:
+def back_up(store: Store, target: str | Path, *, now: datetime, key: Key | None = None) -> Backup:
     """Copy a whole store to a file or, if the target ends in a slash, its plain files to a folder. Others may write
     meanwhile; the copy appears whole or not at all.
+
+    Args:
+        key: that of the store; the copy is encrypted with it, too.
 
     Raises:
         InvalidError: the target exists, or it is a folder and the store is a single file.
@@ -72,16 +77,18 @@ def back_up(store: Store, target: str | Path, *, now: datetime) -> Backup:
     try:
         make_folders(path.parent)
         with staging_folder(path) as beside:
-            return (_back_up_folder if is_to_folder else _back_up_file)(store, path, beside, now=now)
+            if is_to_folder:
+                return _back_up_folder(store, path, beside, now=now)
+            return _back_up_file(store, path, beside, now=now, key=key)
     except OSError as error:
         hint = "check the path and its permissions"
         raise StoreError(f"cannot back up to {path}: {error.strerror or error}", hint=hint) from error
 
 
-def _back_up_file(store: Store, path: Path, beside: Path, *, now: datetime) -> Backup:
+def _back_up_file(store: Store, path: Path, beside: Path, *, now: datetime, key: Key | None) -> Backup:
     copy = beside / path.name
     store.copy_to(copy)
-    with opened_copy(copy) as snapshot:
+    with opened_copy(copy, key) as snapshot:
         files = {path.name: checksum_of(copy)}
         manifest = Backup(made_at=now, kind="file", files=files, **figures_of(snapshot))
     listed = manifest_path(copy, is_folder=False)
@@ -140,11 +147,12 @@ def figures_of(snapshot: Snapshot) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def opened_copy(path: Path) -> Iterator[DatabaseSnapshot]:
+def opened_copy(path: Path, key: AnyKey | None) -> Iterator[DatabaseSnapshot]:
     """Read a store that no one writes to, without leaving files beside it."""
     with translated(f"cannot read {path}"):
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         with contextlib.closing(apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)) as connection:
+            unlock(connection, path, key)
             add_functions(connection)
             with read_snapshot(connection):
                 yield DatabaseSnapshot(connection)
@@ -170,28 +178,37 @@ class Trial:
     copy: Path
     is_folder: bool
     report: Report
+    key: Key | None
+    """None if it is not encrypted."""
 
 
-def verify_backup(backup: str | Path) -> Report:
+def verify_backup(backup: str | Path, key: Key | None = None) -> Report:
     """Try a backup: copy it, compare the copy with its manifest, open it, examine it, and search it. The backup itself
     is only read.
 
+    Args:
+        key: opens the backup if it is encrypted.
+
     Raises:
+        DeniedError: it is encrypted, and the key is missing or wrong.
         NotFoundError: there is no backup.
         StoreError: it cannot be read at all, or is of a newer version.
     """
     path = Path(backup).expanduser()
     with _os_errors(f"cannot try {path}"), temporary_folder() as beside:
-        return _try(path, beside).report
+        return _try(path, beside, key).report
 
 
-def restore_backup(backup: str | Path, location: str | Path, *, replace: bool, now: datetime) -> Restored:
+def restore_backup(
+    backup: str | Path, location: str | Path, *, replace: bool, now: datetime, key: Key | None = None
+) -> Restored:
     """Restore a sound backup at a location.
 
     Args:
         location: the path of a file, for a backup of a single file; that of a folder, which exists or ends in a slash,
             for any backup.
         replace: replace what is there; it is kept under another name.
+        key: opens the backup if it is encrypted; the store is encrypted with it, too.
 
     Raises:
         NotFoundError: there is no such backup.
@@ -210,18 +227,22 @@ def restore_backup(backup: str | Path, location: str | Path, *, replace: bool, n
     with _os_errors(f"cannot restore {path}"):
         make_folders(path.parent)
         with staging_folder(path) as beside:
-            trial = _try(backup, beside)
+            trial = _try(backup, beside, key)
             if not trial.report.ok:
                 failed = next(each for each in trial.report.findings if not each.ok)
                 raise StoreError(f"{backup} is damaged: {failed.check}: {failed.detail}", hint=_OTHER_BACKUP)
             kept = free_path(path.with_name(f"{path.name}.replaced-{now:%Y%m%d-%H%M%S}")) if is_taken else None
             copy = _as_folder(trial, beside) if to_folder else trial.copy
+            options = replace_fields(_OPTIONS, key=trial.key)
             faults.reached("restore: before naming")
-            (_place_folder if to_folder else _place_file)(copy, path, kept)
+            if to_folder:
+                _place_folder(copy, path, kept, options)
+            else:
+                _place_file(copy, path, kept, key)
     return Restored(location=str(path), report=trial.report, kept=None if kept is None else str(kept))
 
 
-def _try(backup: Path, beside: Path) -> Trial:
+def _try(backup: Path, beside: Path, key: Key | None) -> Trial:
     if not backup.exists():
         raise NotFoundError(f"there is no backup at {backup}")
     is_of_folder = backup.is_dir()
@@ -229,10 +250,17 @@ def _try(backup: Path, beside: Path) -> Trial:
     copy = beside / ("folder" if is_of_folder else "store.db")
     files = (_copy_folder if is_of_folder else _copy_file)(backup, copy)
     findings = [_compare_files(manifest, files)]
-    figures = _examine_folder(copy, findings) if is_of_folder else _examine_file(copy, findings)
+    sealed = (copy / KEY_FILE).exists() if is_of_folder else is_sealed(copy)
+    if sealed and key is None:
+        raise missing_key(str(backup))
+    key = key if sealed else None
+    try:
+        figures = (_examine_folder if is_of_folder else _examine_file)(copy, findings, key)
+    except DeniedError as error:
+        raise wrong_key(str(backup)) from error
     if manifest is not None:
         findings.append(_compare_figures(manifest, figures))
-    return Trial(copy=copy, is_folder=is_of_folder, report=Report(findings=tuple(findings)))
+    return Trial(copy=copy, is_folder=is_of_folder, report=Report(findings=tuple(findings)), key=key)
 
 
 def _copy_file(backup: Path, target: Path) -> dict[str, BackupFile]:
@@ -244,7 +272,8 @@ def _copy_file(backup: Path, target: Path) -> dict[str, BackupFile]:
 
 def _copy_folder(backup: Path, target: Path) -> dict[str, BackupFile]:
     target.mkdir(mode=0o700)
-    return {name: copy_file(backup / name, target / name) for name in (*FILES, PEOPLE) if (backup / name).exists()}
+    names = [name for name in (*FILES, PEOPLE, KEY_FILE) if (backup / name).exists()]
+    return {name: copy_file(backup / name, target / name) for name in names}
 
 
 def _compare_files(manifest: Backup | None, files: Mapping[str, BackupFile]) -> Finding:
@@ -274,17 +303,18 @@ def _compare_figures(manifest: Backup, found: Mapping[str, object]) -> Finding:
     )
 
 
-def _examine_file(copy: Path, findings: list[Finding]) -> Mapping[str, object]:
-    with translated("cannot open the backup"), opened_copy(copy) as snapshot:
+def _examine_file(copy: Path, findings: list[Finding], key: Key | None) -> Mapping[str, object]:
+    with translated("cannot open the backup"), opened_copy(copy, key) as snapshot:
         figures = figures_of(snapshot)
-    with contextlib.closing(connect(copy, durability="disk", patience_s=_OPTIONS.patience_s)) as connection:
-        prepare(connection, copy, migrations())
+    with contextlib.closing(connect(copy, patience_s=_OPTIONS.patience_s, key=key)) as connection:
+        prepare(connection, copy, migrations(), key=key)
         findings += _examine(DatabaseSnapshot(connection), copy)
     return figures
 
 
-def _examine_folder(copy: Path, findings: list[Finding]) -> Mapping[str, object]:
-    with contextlib.closing(FolderIndex(copy, _OPTIONS)) as index, contextlib.closing(index.open()) as connection:
+def _examine_folder(copy: Path, findings: list[Finding], key: Key | None) -> Mapping[str, object]:
+    options = replace_fields(_OPTIONS, key=key)
+    with contextlib.closing(FolderIndex(copy, options)) as index, contextlib.closing(index.open()) as connection:
         snapshot = DatabaseSnapshot(connection)
         findings += [*_examine(snapshot, index.path), *index.findings()]
         return figures_of(snapshot)
@@ -309,15 +339,15 @@ def _search(snapshot: DatabaseSnapshot) -> Finding:
 def _as_folder(trial: Trial, beside: Path) -> Path:
     """Return the copy as a folder of plain files, also if it is a single file."""
     if not trial.is_folder:
-        create_folder(beside / "folder", trial.copy, _OPTIONS)
+        create_folder(beside / "folder", trial.copy, replace_fields(_OPTIONS, key=trial.key))
     return beside / "folder"
 
 
-def _place_file(copy: Path, path: Path, kept: Path | None) -> None:
+def _place_file(copy: Path, path: Path, kept: Path | None, key: Key | None) -> None:
     """Move a file to its place. What it replaces gets its second name first, so that there is always a file."""
     sync(copy)
     if kept is not None:
-        with _alone(path):
+        with _alone(path, key):
             kept.hardlink_to(path)
             for ending in _SIDE_FILES:  # the log of a damaged store would be merged into the new one
                 with contextlib.suppress(FileNotFoundError):
@@ -328,23 +358,25 @@ def _place_file(copy: Path, path: Path, kept: Path | None) -> None:
     sync(path.parent)
 
 
-def _place_folder(copy: Path, path: Path, kept: Path | None) -> None:
+def _place_folder(copy: Path, path: Path, kept: Path | None, options: Options) -> None:
     for file in copy.iterdir():
         sync(file)
     sync(copy)
     if kept is not None:
-        replace_folder(path, copy, _OPTIONS, aside=kept)
+        replace_folder(path, copy, options, aside=kept)
         return
     copy.rename(path)  # fails if a file was created in it meanwhile
     sync(path.parent)
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Make sure that no program has a store open. For a damaged one that cannot be told."""
+def _alone(path: Path, key: Key | None) -> Iterator[None]:
+    """Make sure that no program has a store open. For a damaged one, or one of another key, that cannot be told."""
     with contextlib.ExitStack() as held:
         try:
-            held.enter_context(exclusive(path))
+            held.enter_context(exclusive(path, fitting(path, key)))
+        except DeniedError:
+            pass
         except StoreError as error:
             if not isinstance(error.__cause__, apsw.NotADBError | apsw.CorruptError):
                 raise

@@ -18,6 +18,7 @@ from ricordo.storage.database.statements import sql
 from ricordo.storage.database.store import Options
 from ricordo.storage.folder.index import FolderIndex
 from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE
+from ricordo.storage.key import KEY_FILE, fitting
 from ricordo.storage.sql import translated
 from ricordo.storage.staging import free_path, staging_folder, sync
 
@@ -32,7 +33,7 @@ _KEPT = ".single-file"
 def create_folder(target: Path, file: Path, options: Options) -> None:
     """Create a folder, whole or not at all, with the content of a single file that no one writes to."""
     with (
-        contextlib.closing(connect(file, read_only=True, patience_s=options.patience_s)) as source,
+        contextlib.closing(connect(file, read_only=True, patience_s=options.patience_s, key=options.key)) as source,
         _filled(target, source, options) as folder,
     ):
         faults.reached("folder: before naming")
@@ -74,7 +75,7 @@ def adopt_single_file(folder: Path, options: Options) -> None:
         UnavailableError: another program has the file open.
         OSError, StoreError: the disk is full or failing.
     """
-    found = _only_store_in(folder)
+    found = _only_store_in(folder, options)
     if found is None:
         return
     kept = free_path(found.with_name(f"{INDEX}{_KEPT}")) if found.name == INDEX else found
@@ -88,7 +89,7 @@ def adopt_single_file(folder: Path, options: Options) -> None:
 
 def replace_folder(folder: Path, fresh: Path, options: Options, *, aside: Path | None = None) -> None:
     """Replace the files of a folder store, all or none. The present ones are kept in the new folder `aside`."""
-    with contextlib.closing(FolderIndex(folder, options)) as index:
+    with contextlib.closing(FolderIndex(folder, options, fresh=fresh)) as index:
         index.take_over(fresh, aside=aside)
 
 
@@ -107,18 +108,18 @@ def _filled(target: Path, source: apsw.Connection, options: Options) -> Iterator
 @contextlib.contextmanager
 def _source(path: Path, options: Options) -> Iterator[apsw.Connection]:
     """Open a store in a single file exclusively, with the newest schema."""
-    with contextlib.closing(connect(path, patience_s=options.patience_s)) as connection:
-        prepare(connection, path, options.steps)
-    with exclusive(path) as source:
+    with contextlib.closing(connect(path, patience_s=options.patience_s, key=options.key)) as connection:
+        prepare(connection, path, options.steps, key=options.key)
+    with exclusive(path, options.key) as source:
         yield source
 
 
-def _only_store_in(folder: Path) -> Path | None:
+def _only_store_in(folder: Path, options: Options) -> Path | None:
     """Return the one store in a single file that a folder without plain files holds; None if there is none."""
     names = {path.name for path in folder.iterdir()}
-    if names & {*FILES, PEOPLE} or any(name.endswith(".new") for name in names):
+    if names & {*FILES, PEOPLE, KEY_FILE} or any(name.endswith(".new") for name in names):
         return None
-    found = [path for path in sorted(folder.iterdir()) if path.suffix == ".db" and _holds_commits(path)]
+    found = [path for path in sorted(folder.iterdir()) if path.suffix == ".db" and _holds_commits(path, options)]
     if len(found) > 1:
         raise InvalidError(
             f"location: {folder} holds {len(found)} stores in single files and no plain files",
@@ -127,10 +128,12 @@ def _only_store_in(folder: Path) -> Path | None:
     return found[0] if found else None
 
 
-def _holds_commits(path: Path) -> bool:
+def _holds_commits(path: Path, options: Options) -> bool:
     """Return whether a file is a store of ours with commits, and not the index of a folder."""
     try:
-        with translated("cannot look"), contextlib.closing(connect(path, read_only=True, patience_s=1)) as connection:
+        key = fitting(path, options.key)
+        opened = contextlib.closing(connect(path, read_only=True, patience_s=1, key=key))
+        with translated("cannot look"), opened as connection:
             is_index = connection.execute(sql("meta_get"), {"name": "folder"}).get is not None
             return not is_index and connection.execute(sql("commit_last_seq")).get is not None
     except StoreError:

@@ -6,16 +6,17 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ricordo.errors import InvalidError, StoreError
+from ricordo.errors import InvalidError, RicordoError, StoreError
 from ricordo.model import Durability
 from ricordo.ports import Progress
 from ricordo.storage.database.schema import Migration, migrations
 from ricordo.storage.database.store import Options
+from ricordo.storage.key import KEY_FILE, AnyKey, Key, folder_cipher
 from ricordo.storage.protocol import Gate, Store
 from ricordo.storage.sqlite import SQLiteStore
 from ricordo.storage.staging import check_file_name, free_path, make_folders, staging_folder, temporary_folder
@@ -54,6 +55,7 @@ def open_store(
     steps: tuple[Migration, ...] | None = None,
     gate: Gate | None = None,
     progress: Progress | None = None,
+    key: Key | None = None,
 ) -> Store:
     """Open the store at a location, creating it if there is none.
 
@@ -64,9 +66,11 @@ def open_store(
         queue_limit: how many writes may wait in this process.
         gate: screens every change before it is applied.
         progress: called with (lines so far, lines in all) while the index of a folder is rebuilt.
+        key: opens an encrypted store, and makes a new store one.
 
     Raises:
-        InvalidError: this version has no backend for the location.
+        DeniedError: the store is encrypted, and the key is missing or wrong.
+        InvalidError: this version has no backend for the location, or there is a key and the store is not encrypted.
         StoreError: the file belongs to another program, is newer, damaged, or cannot be read or written.
     """
     options = Options(
@@ -76,6 +80,7 @@ def open_store(
         reader_threads=reader_threads,
         steps=steps or migrations(),
         gate=gate,
+        key=key,
     )
     try:
         text = os.fspath(location)
@@ -89,6 +94,10 @@ def open_store(
         scheme = text.partition("://")[0]
         if scheme not in _openers:
             raise InvalidError(f"location: {scheme} stores cannot be opened yet", hint="give a file's path")
+        if key is not None:
+            raise InvalidError(
+                f"key: {scheme} stores are encrypted by their server", hint="open it without a key; encrypt its disk"
+            )
         return _openers[scheme](text, options)
     if not text.strip():
         raise InvalidError("location: the path is empty", hint="give the path of a file or a folder, or :memory:")
@@ -162,15 +171,18 @@ def _open_folder(folder: Path, options: Options, progress: Progress | None) -> S
         raise StoreError(f"cannot open {folder}: {error.strerror}", hint=hint) from error
 
 
-def migrate(store: Store, target: str | Path) -> None:
+def migrate(store: Store, target: str | Path, *, key: Key | None = None) -> None:
     """Copy a whole store to a PostgreSQL database, to a folder if the target ends in a slash, else to a single file.
+
+    Args:
+        key: that of the store; the copy has it, too, but for a database.
 
     Raises:
         InvalidError: the target exists and is not empty.
         StoreError: it cannot be written.
     """
     if "://" in str(target):
-        _migrate_to_server(store, str(target))
+        _migrate_to_server(store, str(target), key)
         return
     path = Path(target).expanduser()
     if not is_folder(target):
@@ -184,13 +196,13 @@ def migrate(store: Store, target: str | Path) -> None:
         make_folders(path.parent)
         with staging_folder(path) as beside:
             store.copy_to(beside / "store.db")
-            create_folder(path, beside / "store.db", Options())
+            create_folder(path, beside / "store.db", Options(key=key))
     except OSError as error:
         hint = "check the path and its permissions"
         raise StoreError(f"cannot write {path}: {error.strerror}", hint=hint) from error
 
 
-def _migrate_to_server(store: Store, target: str) -> None:
+def _migrate_to_server(store: Store, target: str, key: Key | None) -> None:
     server = open_store(target)
     try:
         if not hasattr(server, "fill_from"):
@@ -199,6 +211,10 @@ def _migrate_to_server(store: Store, target: str) -> None:
             )
         with tempfile.TemporaryDirectory(prefix="ricordo-") as folder:
             store.copy_to(Path(folder) / "store.db")
+            if key is not None:
+                from ricordo.storage.rekey import rekey  # seldom needed
+
+                rekey(Path(folder) / "store.db", key=key, new=None)
             server.fill_from(Path(folder) / "store.db")
     finally:
         server.close()
@@ -208,7 +224,7 @@ Remains = Mapping[str, Any]
 """What could be read of a memory in a damaged file, by the names of `Memory.remember` and `Memory.add`."""
 
 
-def move_damaged_aside(location: str | Path) -> tuple[list[Path], Sequence[Remains]]:
+def move_damaged_aside(location: str | Path, key: Key | None = None) -> tuple[list[Path], Sequence[Remains]]:
     """Move the files of a damaged store to names beside them; return these and what can be read of them.
 
     Nothing is deleted. In a folder, folders in the places of files are moved; without any, all files of the store are,
@@ -227,18 +243,26 @@ def move_damaged_aside(location: str | Path) -> tuple[list[Path], Sequence[Remai
         for each in [each for each in path.iterdir() if _is_place_of_file(each) or each.name.startswith("index.db")]:
             if each.name != ".gitignore":
                 each.rename(aside / each.name)
-        return [aside], _read_remains(aside / "index.db")
+        return [aside], _read_remains(aside / "index.db", _index_key(aside, key))
     aside = free_path(path.with_name(f"{path.name}{ending}"))
     tails = [tail for tail in ("", "-wal", "-shm") if Path(f"{path}{tail}").exists()]
     moved = [Path(f"{path}{tail}").rename(f"{aside}{tail}") for tail in tails]
-    return moved[:1], _read_remains(aside) if aside.is_file() else []
+    return moved[:1], _read_remains(aside, key) if aside.is_file() else []
 
 
 def _is_place_of_file(path: Path) -> bool:
-    return path.name.endswith((".jsonl", ".db", ".lock", ".gitignore"))
+    return path.name.endswith((".jsonl", ".db", ".lock", ".gitignore", KEY_FILE))
 
 
-def _read_remains(path: Path) -> Sequence[Remains]:
+def _index_key(folder: Path, key: Key | None) -> AnyKey | None:
+    """Return the key of the index of a damaged folder, if it can still be told."""
+    with suppress(RicordoError):
+        cipher = folder_cipher(folder, key, files=(), write=lambda path, parts: None)
+        return None if cipher is None else cipher.index_key
+    return None
+
+
+def _read_remains(path: Path, key: AnyKey | None) -> Sequence[Remains]:
     """Read the live memories of a damaged database one by one: each page that is whole gives its own."""
     from ricordo.storage.database.maintenance import read_rows
 
@@ -247,4 +271,4 @@ def _read_remains(path: Path) -> Sequence[Remains]:
         for tail in ("", "-wal"):
             if Path(f"{path}{tail}").exists():
                 _copy(f"{path}{tail}", f"{copy}{tail}")
-        return read_rows(copy)
+        return read_rows(copy, key)

@@ -11,7 +11,7 @@ from typing import TypeVar
 import apsw
 
 from ricordo.clock import SystemClock, from_ms
-from ricordo.errors import InvalidError, StoreError
+from ricordo.errors import DeniedError, InvalidError, StoreError
 from ricordo.model import BackupFile, Report
 from ricordo.ports import Progress
 from ricordo.storage.database.connection import connect
@@ -19,6 +19,7 @@ from ricordo.storage.database.schema import copy_database, prepare
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.store import DatabaseStore, Options
 from ricordo.storage.database.threads import CommitHook
+from ricordo.storage.key import AnyKey, header_of, is_sealed
 from ricordo.storage.sql import translated
 from ricordo.storage.staging import free_path, make_folders, temporary_folder
 
@@ -33,8 +34,8 @@ class SameFile(CommitHook):
     file without a name is gone once it is closed.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, key: AnyKey | None) -> None:
+        self._path, self._key = path, key
         self._seen = {"": _identity(path)}
         self._rescued: Path | None = None
 
@@ -70,7 +71,7 @@ class SameFile(CommitHook):
             day = from_ms(SystemClock().now()).strftime("%Y%m%d-%H%M%S")
             target = free_path(self._path.with_name(f"{self._path.name}.rescued-{day}"))
             with suppress(OSError, apsw.Error):
-                copy_database(connection, target)
+                copy_database(connection, target, key=self._key)
                 self._rescued = target
                 _log.error("%s was deleted or replaced; what it held was copied to %s", self._path, target)
 
@@ -105,10 +106,12 @@ class SQLiteStore(DatabaseStore):
         """Open the store in a file, creating it if there is none.
 
         Raises:
+            DeniedError: the file is encrypted, and the key is missing or wrong.
+            InvalidError: there is a key, and the file is not encrypted.
             StoreError: the file belongs to another program, is newer, damaged, or cannot be read or written.
         """
         connection = _connected(path, options)
-        return cls(path, connection, options=options, hook=SameFile(path))
+        return cls(path, connection, options=options, hook=SameFile(path, options.key))
 
     @classmethod
     def open_temporary(cls, options: Options) -> SQLiteStore:
@@ -143,9 +146,19 @@ def _connected(path: Path, options: Options) -> apsw.Connection:
     """Return a connection to write with, to a store of the newest schema."""
     _create_private(path)
     with translated(f"cannot open {path}"):
-        with closing(connect(path, durability=options.durability, patience_s=options.patience_s)) as connection:
-            prepare(connection, path, options.steps)
-        return connect(path, durability=options.durability, patience_s=options.patience_s)
+        _prepare(path, options)
+        return connect(path, durability=options.durability, patience_s=options.patience_s, key=options.key)
+
+
+def _prepare(path: Path, options: Options) -> None:
+    was_new = not header_of(path)
+    try:
+        with closing(connect(path, patience_s=options.patience_s, key=options.key)) as connection:
+            prepare(connection, path, options.steps, key=options.key)
+    except (StoreError, DeniedError) as error:
+        if not (was_new and isinstance(error.__cause__, apsw.NotADBError) and is_sealed(path)):
+            raise
+        _prepare(path, options)  # another process created it at the same time, with another salt
 
 
 def _create_private(path: Path) -> None:

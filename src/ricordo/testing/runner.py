@@ -108,7 +108,7 @@ async def _memory_of(suite: Suite, configuration: Mapping[str, str]) -> AsyncIte
     if "reranker" in configuration and configuration["reranker"] != "none":
         options["reranker"] = configuration["reranker"]
     with TemporaryDirectory(prefix="ricordo-test-") as folder:
-        location = ":memory:" if suite.store is None else await _copied(suite.path.parent / suite.store, Path(folder))
+        location = ":memory:" if suite.store is None else await _copied(suite.path.parent / suite.store, Path(folder), key=options["settings"].key)
         async with Memory.open(location, **options) as memory:
             for number, step in enumerate(suite.memories, start=1):
                 if step.at is not None:
@@ -119,12 +119,12 @@ async def _memory_of(suite: Suite, configuration: Mapping[str, str]) -> AsyncIte
             yield memory
 
 
-async def _copied(store: Path, folder: Path) -> str:
+async def _copied(store: Path, folder: Path, *, key: str) -> str:
     """Copy a store; return where the copy is."""
     from ricordo.memory import Memory
 
     _require(store)
-    async with Memory.open(store, embedder="stored") as memory:
+    async with Memory.open(store, embedder="stored", key=key) as memory:
         await memory.backup(folder / "copy.db")
     return str(folder / "copy.db")
 

@@ -20,6 +20,7 @@ import apsw
 from ricordo.clock import new_id
 from ricordo.errors import InvalidError, StoreError, UnavailableError
 from ricordo.model import Durability
+from ricordo.storage.key import Key, unlock
 from ricordo.storage.sql import named_statements, patient, transaction, translated, use_wal
 
 T = TypeVar("T")
@@ -64,19 +65,24 @@ class Journal:
         self._is_open = True
 
     @classmethod
-    async def open(cls, path: Path | None, *, durability: Durability = "disk", patience_s: float = 30.0) -> Journal:
+    async def open(
+        cls, path: Path | None, *, durability: Durability = "disk", patience_s: float = 30.0, key: Key | None = None
+    ) -> Journal:
         """Open the journal at a path; create it if there is none. The path None is a journal in memory.
 
         Args:
             patience_s: how long a change waits for other processes, in seconds.
+            key: encrypts it, as it does the store.
 
         Raises:
+            DeniedError: it is encrypted, and the key is missing or wrong.
+            InvalidError: there is a key, and it is not encrypted.
             StoreError: it cannot be opened, belongs to another program, or is newer than this code.
         """
         thread = ThreadPoolExecutor(1, thread_name_prefix="ricordo-journal")
         try:
             connection = await asyncio.get_running_loop().run_in_executor(
-                thread, lambda: _opened(path, durability=durability, patience_s=patience_s)
+                thread, lambda: _opened(path, durability=durability, patience_s=patience_s, key=key)
             )
         except BaseException:
             thread.shutdown(wait=False)
@@ -107,7 +113,7 @@ class Journal:
             self._thread.shutdown(wait=False)
 
 
-def _opened(path: Path | None, *, durability: Durability, patience_s: float) -> apsw.Connection:
+def _opened(path: Path | None, *, durability: Durability, patience_s: float, key: Key | None) -> apsw.Connection:
     name = ":memory:" if path is None else str(path)
     try:
         if path is not None:
@@ -119,6 +125,9 @@ def _opened(path: Path | None, *, durability: Durability, patience_s: float) -> 
         connection = apsw.Connection(name)
         try:
             connection.set_busy_handler(patient(patience_s))
+            if path is not None:
+                unlock(connection, path, key)
+            connection.execute("PRAGMA temp_store = MEMORY")
             connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'disk' else 'NORMAL'}")
             for setting in ("foreign_keys = ON", "secure_delete = ON", "recursive_triggers = ON"):
                 connection.execute(f"PRAGMA {setting}")

@@ -148,7 +148,7 @@ def _settings_in_force(ctx: CommandContext) -> list[dict[str, Any]]:
     return [
         {
             "name": each.name,
-            "value": getattr(in_force, each.name),
+            "value": settings.shown(each.name, getattr(in_force, each.name)),
             "default": each.default,
             "set_by": given[each.name][1] if each.name in given else "default",
             "meaning": each.metadata["meaning"],
@@ -165,6 +165,7 @@ def _changed_setting(ctx: CommandContext, name: str | None, value: str | None) -
     overruled = settings.given(file=file)[name][1]
     if overruled != str(file):
         ctx.notice(f"{overruled} is set, and overrides it.")
+    now = settings.shown(name, now)
     done = Text.assemble(("Set: ", "green"), f"{name} = {now!r} in {file}")
     return Output(
         data={"name": name, "value": now, "file": str(file)}, show=lambda out: out.print(done, soft_wrap=True)

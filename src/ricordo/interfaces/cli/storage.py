@@ -150,9 +150,10 @@ def _lies_on_writable_disk(ctx: CommandContext) -> bool:
 
 async def _salvaged(ctx: CommandContext) -> tuple[list[str], int]:
     """Move a damaged store aside, and store what can be read of it again. Return the new names and a count."""
+    from ricordo.storage.key import key_of
     from ricordo.storage.registry import move_damaged_aside
 
-    moved, remains = await asyncio.to_thread(move_damaged_aside, ctx.location)
+    moved, remains = await asyncio.to_thread(move_damaged_aside, ctx.location, key_of(ctx.settings().key))
     kept = 0
     async with ctx.open(create=True) as memory:
         for each in remains:
@@ -251,7 +252,7 @@ async def backup(ctx: CommandContext, memory: Memory, path: str, verify: bool) -
     with ctx.status("Copying…"):
         made = await memory.backup(path)
     with ctx.status("Verifying…"):
-        report = await memory.verify_backup(path) if verify else None
+        report = await memory.verify_backup(path, key=ctx.settings().key or None) if verify else None
 
     def show(out: Console) -> None:
         contents = f"{plural(made.commits, 'change')}, {plural(sum(made.rows.values()), 'row')}"
@@ -269,7 +270,7 @@ async def verify_backup(ctx: CommandContext, path: Path) -> Report:
     from ricordo.memory import Memory  # imports numpy: `--help` should not wait for it
 
     with ctx.waiting():
-        return await Memory.verify_backup(path)
+        return await Memory.verify_backup(path, key=ctx.settings().key or None)
 
 
 @command
@@ -277,7 +278,7 @@ async def restore_backup(ctx: CommandContext, path: Path, replace: bool) -> Outp
     from ricordo.memory import Memory  # as above
 
     with ctx.status("Verifying and copying…"):
-        done = await Memory.restore_backup(path, ctx.location, replace=replace)
+        done = await Memory.restore_backup(path, ctx.location, replace=replace, key=ctx.settings().key or None)
 
     def show(out: Console) -> None:
         out.print(Text(f"Restored {safe(done.location)} from {safe(str(path))}."), soft_wrap=True)
@@ -285,6 +286,36 @@ async def restore_backup(ctx: CommandContext, path: Path, replace: bool) -> Outp
             out.print(Text(f"The previous store is kept as {safe(done.kept)}."), soft_wrap=True)
 
     return Output(data={"path": str(path), "location": done.location, "kept": done.kept}, show=show)
+
+
+# the key
+
+
+@command
+async def rekey(ctx: CommandContext, to: str) -> Output:
+    from ricordo.memory import Memory  # as above
+    from ricordo.storage.key import is_encrypted
+
+    ctx.require_store()
+    key = ctx.settings().key if is_encrypted(Path(ctx.location).expanduser()) else ""
+    new = None if to == "none" else to
+    with ctx.status("Writing again…"):
+        done = await Memory.rekey(ctx.location, key=key or None, new_key=new)
+
+    def show(out: Console) -> None:
+        what = "Encrypted" if done.is_encrypted else "Decrypted"
+        out.print(Text(f"{what} {safe(done.location)}.").append(_advice(to)), soft_wrap=True)
+        if done.left:
+            out.print(Text("As they were before; delete them if you do not need them:", style="yellow"))
+            for path in done.left:
+                out.print(Text(f"  {safe(path)}"), soft_wrap=True)
+
+    return Output(data=done, show=show)
+
+
+def _advice(to: str) -> str:
+    place = to if re.match(r"(file|keyring|env):", to) else "..."
+    return "" if to == "none" else f" From now on: ricordo config set key {place}, or RICORDO_KEY."
 
 
 # import and export

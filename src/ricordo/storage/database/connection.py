@@ -14,6 +14,7 @@ import apsw
 from ricordo.errors import UnavailableError
 from ricordo.model import Durability
 from ricordo.storage.database.hashes import former_hash, row_sum
+from ricordo.storage.key import AnyKey, unlock
 from ricordo.storage.sql import patient, translated
 from ricordo.storage.values import holds
 from ricordo.text.analyzer import index_terms
@@ -30,23 +31,33 @@ _CHECKPOINT_PAGES = 10_000
 
 
 def connect(
-    path: Path, *, durability: Durability = "disk", read_only: bool = False, patience_s: float
+    path: Path,
+    *,
+    durability: Durability = "disk",
+    read_only: bool = False,
+    patience_s: float,
+    key: AnyKey | None = None,
 ) -> apsw.Connection:
     """Open a connection with the functions of the schema and the settings of Ricordo.
 
     Args:
         patience_s: how long to wait for the lock of another process, in seconds.
+        key: opens an encrypted file, and makes a new file one.
 
     Raises:
+        DeniedError: the file is encrypted, and the key is missing or wrong.
+        InvalidError: there is a key, and the file is not encrypted.
         StoreError: the file cannot be opened.
     """
     flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     with translated(f"cannot open {path}"):
         connection = apsw.Connection(str(path), flags=flags, statementcachesize=256)
         connection.set_busy_handler(patient(patience_s))
+        unlock(connection, path, key)
         add_functions(connection)
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute("PRAGMA secure_delete = OFF")  # `clean` sees to what was erased
         if read_only:
             connection.execute("PRAGMA query_only = ON")
         else:
@@ -107,7 +118,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
 
 
 @contextmanager
-def exclusive(path: Path) -> Iterator[apsw.Connection]:
+def exclusive(path: Path, key: AnyKey | None = None) -> Iterator[apsw.Connection]:
     """Open a store so that no other program can, with its write-ahead log merged into the file and removed.
 
     Raises:
@@ -115,8 +126,9 @@ def exclusive(path: Path) -> Iterator[apsw.Connection]:
         StoreError: the file is damaged, or no database.
     """
     with translated(f"cannot open {path}"):
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
         try:
+            unlock(connection, path, key)
             try:
                 connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()
                 # SQLite lets only the one connection of a file leave write-ahead-log mode.

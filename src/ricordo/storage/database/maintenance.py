@@ -28,6 +28,7 @@ from ricordo.storage.database.integrity import SUM_MASK, WHICH, unsealed, wrong_
 from ricordo.storage.database.schema import migrations
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import sql
+from ricordo.storage.key import AnyKey, fitting, unlock
 from ricordo.storage.sql import transaction, translated
 from ricordo.storage.values import Cleaned
 from ricordo.text.sentences import plural
@@ -42,7 +43,7 @@ Check = Callable[[], tuple[str, str]]
 """Returns what it saw, and the remedy; without a remedy all is well."""
 
 
-def clean(path: Path, *, patience_s: float) -> Cleaned:
+def clean(path: Path, *, patience_s: float, key: AnyKey | None = None) -> Cleaned:
     """Rewrite the file so that no byte of deleted rows is left. Uses a connection of its own, outside transactions.
 
     Args:
@@ -53,13 +54,13 @@ def clean(path: Path, *, patience_s: float) -> Cleaned:
         UnavailableError: another process kept writing.
     """
     with translated("cannot clean the store"):
-        connection = connect(path, patience_s=patience_s)
+        connection = connect(path, patience_s=patience_s, key=key)
         try:
             connection.execute("PRAGMA secure_delete = ON")
             before = _size(connection)
             _merge_indexes(connection)
             faults.reached("erase: before rewriting")
-            if before > _IN_MEMORY_BYTES:
+            if before > _IN_MEMORY_BYTES and key is None:  # temporary files are not encrypted
                 connection.execute("PRAGMA temp_store = FILE")
             connection.execute("VACUUM")
             faults.reached("erase: before cutting the log")
@@ -118,7 +119,7 @@ def examine(snapshot: DatabaseSnapshot, path: Path, *, unawaited_failures: int) 
         "full text": lambda: _in_step(snapshot, "text_index_off", "memory", "memories"),
         "slots": lambda: _in_step(snapshot, "slots_off", "fact", "facts"),
         "permissions": lambda: _permissions(path),
-        "sqlite": lambda: (version, "pip install -U apsw" if is_old else ""),
+        "sqlite": lambda: (version, "pip install -U apsw-sqlite3mc" if is_old else ""),
     }
     return report_of(checks, unawaited_failures=unawaited_failures)
 
@@ -289,16 +290,17 @@ _READ_MOST = 1_000_000
 _MISSES_MOST = 20_000
 
 
-def read_rows(path: Path) -> list[dict[str, Any]]:
+def read_rows(path: Path, key: AnyKey | None = None) -> list[dict[str, Any]]:
     """Return what can be read of the live memories in a damaged file, by key: their content and what goes with it."""
     found: list[dict[str, Any]] = []
     with suppress(apsw.Error), closing(apsw.Connection(str(path))) as connection:
+        unlock(connection, path, fitting(path, key))
         spaces = _readable(connection, "spaces_all_by_key")
         sessions = _readable(connection, "session_names")
         misses = 0
-        for key in range(1, _READ_MOST):
+        for row_key in range(1, _READ_MOST):
             try:
-                rows = connection.execute(sql("node_remains"), {"key": key}).fetchall()
+                rows = connection.execute(sql("node_remains"), {"key": row_key}).fetchall()
             except apsw.Error:
                 rows = []
             misses = 0 if rows else misses + 1

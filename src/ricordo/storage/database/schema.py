@@ -15,6 +15,7 @@ from ricordo.errors import StoreError
 from ricordo.storage import faults
 from ricordo.storage.database.connection import APPLICATION_ID
 from ricordo.storage.database.word_index import analyze_again
+from ricordo.storage.key import AnyKey, unlock
 from ricordo.storage.sql import MENDING, read_snapshot, transaction, translated, use_wal
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql\Z")
@@ -40,7 +41,9 @@ def migrations() -> tuple[Migration, ...]:
     return tuple(sorted(found, key=lambda step: step.version))
 
 
-def prepare(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...]) -> None:
+def prepare(
+    connection: apsw.Connection, path: Path, steps: tuple[Migration, ...], *, key: AnyKey | None = None
+) -> None:
     """Create the store at `path`, or back up and migrate an older one. Raises StoreError."""
     newest = steps[-1].version
     with translated(f"cannot open {path}"):
@@ -48,17 +51,17 @@ def prepare(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...
             version = _checked_version(connection, path, newest=newest)
         use_wal(connection)  # only now: a file of another program stays as it is
         if version < newest:
-            _migrate(connection, path, steps)
+            _migrate(connection, path, steps, key)
         analyze_again(connection)
 
 
-def _migrate(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...]) -> None:
+def _migrate(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...], key: AnyKey | None) -> None:
     """Run all steps in one transaction. The backup is made inside it, so that nothing is written in between."""
     with transaction(connection):
         # Another process may have been first.
         version = _checked_version(connection, path, newest=steps[-1].version)
         if 0 < version < steps[-1].version:
-            _back_up(path, version)
+            _back_up(path, version, key)
         for step in steps:
             if step.version > version:
                 connection.execute(step.sql)
@@ -83,21 +86,25 @@ def _checked_version(connection: apsw.Connection, path: Path, *, newest: int) ->
     return version
 
 
-def _back_up(path: Path, version: int) -> None:
+def _back_up(path: Path, version: int, key: AnyKey | None) -> None:
     """Copy the store beside itself, by a connection of its own: the migrating one cannot copy what it will change."""
     faults.reached("schema: before backup")
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as source:
-        copy_database(source, path.with_name(f"{path.name}.v{version}.backup"))
+        unlock(source, path, key)
+        copy_database(source, path.with_name(f"{path.name}.v{version}.backup"), key=key)
 
 
-def copy_database(source: apsw.Connection, target: Path) -> None:
+def copy_database(source: apsw.Connection, target: Path, *, key: AnyKey | None = None) -> None:
     """Copy a database consistently in one step, also under load. A plain file copy lost rows and passed every check.
 
     The target appears whole or not at all; one that was there is replaced.
+
+    Args:
+        key: that of the copy; an encrypted database has encrypted copies only, and an open one open copies.
     """
     partial = target.with_name(f"{target.name}.partial")
     try:
-        _copy(source, partial)
+        _copy(source, partial, key)
         faults.reached("backup: before naming")
         partial.replace(target)
     finally:
@@ -105,10 +112,12 @@ def copy_database(source: apsw.Connection, target: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _copy(source: apsw.Connection, target: Path) -> None:
+def _copy(source: apsw.Connection, target: Path, key: AnyKey | None) -> None:
     target.unlink(missing_ok=True)  # of an attempt that was killed
     target.touch(mode=0o600)
     faults.reached("backup: before copy")
-    with closing(apsw.Connection(str(target))) as copy, copy.backup("main", source, "main") as backup:
-        backup.step(-1)
-        faults.reached("backup: in copy")
+    with closing(apsw.Connection(str(target))) as copy:
+        unlock(copy, target, key)
+        with copy.backup("main", source, "main") as backup:
+            backup.step(-1)
+            faults.reached("backup: in copy")

@@ -24,6 +24,7 @@ from ricordo.storage.database.maintenance import clean, examine
 from ricordo.storage.database.schema import Migration, copy_database, migrations
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.threads import CommitHook, Readers, Writer, outcome
+from ricordo.storage.key import AnyKey
 from ricordo.storage.protocol import Gate, Links, PastSnapshot
 from ricordo.storage.sql import patient, read_snapshot, translated
 from ricordo.storage.staging import check_file_name, make_folders
@@ -45,6 +46,7 @@ class Options:
         patience_s: how long a write waits for other processes, in seconds.
         queue_limit: how many writes may wait in this process.
         gate: screens every change before it is applied.
+        key: opens the files of an encrypted store.
     """
 
     durability: Durability = "disk"
@@ -53,6 +55,7 @@ class Options:
     reader_threads: int = 2
     steps: tuple[Migration, ...] = field(default_factory=migrations)
     gate: Gate | None = None
+    key: AnyKey | None = None
 
 
 class DatabaseStore:
@@ -70,6 +73,8 @@ class DatabaseStore:
         """Start the writer with a connection of its own; `release` is called once the database is closed."""
         self.path = path
         self.options = options
+        self.copy_key = options.key
+        """The key of copies of this store; its own files may have one that was derived from it."""
         self._hook = hook or CommitHook()
         self._release = release
         self._read_only_at: Path | None = None
@@ -91,7 +96,7 @@ class DatabaseStore:
         self._hook.check_readable()
         if not self._hook.is_readable:
             self.writer.submit(lambda _: None).result()  # any write rebuilds it
-        return connect(self.path, read_only=True, patience_s=self.options.patience_s)
+        return connect(self.path, read_only=True, patience_s=self.options.patience_s, key=self.options.key)
 
     def keep_read_only(self, original: Path, release: Callable[[], None]) -> None:
         """Only answer from now on: this store is a copy of one on a disk that cannot be written.
@@ -175,7 +180,7 @@ class DatabaseStore:
     async def clean(self, *, patience_s: float | None = None) -> Cleaned:
         self.check_process()
         patience = self.options.patience_s if patience_s is None else patience_s
-        return await asyncio.to_thread(clean, self.path, patience_s=patience)
+        return await asyncio.to_thread(clean, self.path, patience_s=patience, key=self.options.key)
 
     def copy_to(self, target: Path) -> int:
         self.check_process()
@@ -186,7 +191,7 @@ class DatabaseStore:
         try:
             make_folders(target.parent)
             with translated(doing), contextlib.closing(self.connect_reader()) as source:
-                copy_database(source, target)
+                copy_database(source, target, key=self.copy_key)
             return target.stat().st_size
         except OSError as error:
             hint = "check the path and its permissions"

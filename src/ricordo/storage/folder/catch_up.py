@@ -44,6 +44,7 @@ from ricordo.storage.jsonl.loader import (
     put_vector,
 )
 from ricordo.storage.jsonl.shapes import Shape, Shapes
+from ricordo.storage.key import LineCipher
 
 
 class NeedsRebuildError(Exception):
@@ -62,7 +63,16 @@ class _Batch:
 class CatchUp:
     """One catch-up, inside one transaction, under the lock."""
 
-    def __init__(self, connection: apsw.Connection, shapes: Shapes, folder: Path, state: State, *, now: int) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        shapes: Shapes,
+        folder: Path,
+        state: State,
+        *,
+        now: int,
+        cipher: LineCipher | None,
+    ) -> None:
         """Begin with the state in which the index saw the files last. `now` is in Unix milliseconds."""
         self._connection = connection
         self._snapshot = DatabaseSnapshot(connection)
@@ -72,7 +82,7 @@ class CatchUp:
         self._now = now
         self._keys = KnownKeys(connection)
         self._found = Findings()
-        self._reader = LineReader(folder, shapes, self._found)
+        self._reader = LineReader(folder, shapes, self._found, cipher)
         self._batches: dict[int, _Batch] = {}
         self.altered: list[str] = []
         """Files that were changed elsewhere than at their end."""

@@ -13,7 +13,7 @@ from typing import TypeVar
 import apsw
 
 from ricordo.clock import SystemClock, from_ms
-from ricordo.errors import StoreError
+from ricordo.errors import DeniedError, InvalidError, StoreError
 from ricordo.model import BackupFile, Finding
 from ricordo.ports import Progress
 from ricordo.storage import faults
@@ -37,8 +37,10 @@ from ricordo.storage.folder.journal import (
 from ricordo.storage.folder.rewrite import BUILDING, finish, link_files, replace_files, sweep
 from ricordo.storage.jsonl.builder import build
 from ricordo.storage.jsonl.layout import COMMITS, FILES, HISTORY, INDEX, PEOPLE, ROW_FILES, STORE
-from ricordo.storage.jsonl.lines import Findings, HandLine, UnusedLines, count_lines, lines_of
+from ricordo.storage.jsonl.lines import Findings, HandLine, UnusedLines, count_lines, lines_of, opened
+from ricordo.storage.key import KEY_FILE, AnyKey, Key, folder_cipher, new_folder_key
 from ricordo.storage.sql import transaction, translated
+from ricordo.storage.staging import copy_file
 from ricordo.text.sentences import plural
 
 _log = logging.getLogger("ricordo.storage")
@@ -58,23 +60,38 @@ class FolderIndex:
     """The index of one folder, in step with its files."""
 
     def __init__(
-        self, folder: Path, options: Options, *, progress: Progress | None = None, disk: Disk | None = None
+        self,
+        folder: Path,
+        options: Options,
+        *,
+        progress: Progress | None = None,
+        disk: Disk | None = None,
+        fresh: Path | None = None,
     ) -> None:
-        """Begin with a folder that exists. `progress` gets (lines so far, lines in all) while the index is rebuilt."""
+        """Begin with a folder that exists.
+
+        Args:
+            progress: gets (lines so far, lines in all) while the index is rebuilt.
+            fresh: the folder whose files `take_over` moves here; the key is that of these.
+        """
         self.folder, self.path = folder, folder / INDEX
         self.found = Findings()  # what the last catch-up or rebuild found in the files
         self.was_rebuilt = False
         self._options = options
         self._progress = progress
         self.disk = disk or Disk(syncs=options.durability == "disk")
+        lock = FolderLock(folder, patience_s=options.patience_s)
+        with lock.held():
+            finish(folder, self.disk)  # it may replace the key file
+            self.cipher = folder_cipher(fresh or folder, options.key, files=FILES, write=self.disk.replace)
         self.journal = FolderJournal(
-            folder,
-            FolderLock(folder, patience_s=options.patience_s),
-            self.disk,
-            follow=self._follow,
-            connect=self._connect,
-            reopen=self._reopen,
+            folder, lock, self.disk, follow=self._follow, connect=self._connect, reopen=self._reopen, cipher=self.cipher
         )
+
+    @property
+    def key(self) -> AnyKey | None:
+        """The key of the index; None if the folder is not encrypted."""
+        return None if self.cipher is None else self.cipher.index_key
 
     def open(self) -> apsw.Connection:
         """Bring the index up to date with the files. Return the connection to write with."""
@@ -98,9 +115,9 @@ class FolderIndex:
     def fill(self, source: apsw.Connection) -> None:
         """Fill an empty folder with the content of a single file, to the byte of every row. The file stays as it is."""
         with self._locked("fill"):
-            copy_database(source, self.path)
+            copy_database(source, self.path, key=self.key)
             with contextlib.closing(self.journal.connected()) as connection:
-                prepare(connection, self.path, self._options.steps)
+                prepare(connection, self.path, self._options.steps, key=self.key)
                 with transaction(connection):
                     write_state(connection, {})  # the file may have been the index of another folder
                     self.journal.begin(connection)
@@ -119,6 +136,18 @@ class FolderIndex:
             self.journal.forget_index()
             return built
 
+    def rekey(self, key: Key | None) -> None:
+        """Write all files again, encrypted with another key or with none; then the index. All files or none."""
+        with self._locked("change the key of"):
+            with contextlib.closing(self.journal.current(self._reopen())) as connection, transaction(connection):
+                self.journal.begin(connection)
+                cipher, content = (None, b"") if key is None else new_folder_key(key)
+                self.journal.rewrite(connection, cipher, key_file=content)
+            self.cipher = cipher
+            _remove(self.path)  # it can be read with the old key
+            self._rebuild("the key was changed")
+            self.journal.forget_index()
+
     def copy_files(self, target: Path, look: Callable[[DatabaseSnapshot], T]) -> tuple[T, dict[str, BackupFile]]:
         """Copy the files as they are at one moment. Return what `look` found then, and the copies by name."""
         with contextlib.ExitStack() as opened:
@@ -134,7 +163,10 @@ class FolderIndex:
                     for name, seen in state.items()
                     if seen.stamp.size
                 }
-            return found, {name: copy_start(file, state[name], target / name) for name, file in files.items()}
+            copies = {name: copy_start(file, state[name], target / name) for name, file in files.items()}
+            if self.cipher is not None:
+                copies[KEY_FILE] = copy_file(self.folder / KEY_FILE, target / KEY_FILE)
+            return found, copies
 
     def compact(self, snapshot: DatabaseSnapshot) -> int:
         """Have this batch rewrite the files if enough lines are outdated. Return how many go. This is no commit."""
@@ -212,7 +244,7 @@ class FolderIndex:
 
     def _connect(self) -> apsw.Connection:
         # The files are synced and the index follows them, so it need not be synced itself.
-        return connect(self.path, durability="process", patience_s=self._options.patience_s)
+        return connect(self.path, durability="process", patience_s=self._options.patience_s, key=self.key)
 
     def _reopen(self) -> apsw.Connection:
         """Return a connection to write with, to an index that may have been deleted, damaged or replaced."""
@@ -228,8 +260,11 @@ class FolderIndex:
             return False
         try:
             with contextlib.closing(self._connect()) as connection:
-                prepare(connection, self.path, self._options.steps)
+                prepare(connection, self.path, self._options.steps, key=self.key)
                 is_usable = is_state_readable(connection)
+        except (DeniedError, InvalidError):  # it is of the key before, or of none
+            _remove(self.path)
+            return False
         except StoreError as error:
             if not isinstance(error.__cause__, apsw.NotADBError | apsw.CorruptError):
                 raise
@@ -280,7 +315,7 @@ class FolderIndex:
         """Yield the commits that the lines of a file name."""
         for _, raw in lines_of(self.folder / name):
             with contextlib.suppress(ValueError, AttributeError):
-                if isinstance(found := json.loads(raw).get(member), int):
+                if isinstance(found := json.loads(opened(self.cipher, name, raw)).get(member), int):
                     yield found
 
     def _write_again(self, connection: apsw.Connection, torn: list[str]) -> None:
@@ -299,7 +334,9 @@ class FolderIndex:
         now = SystemClock().now()
         with transaction(connection):
             self.journal.begin(connection)
-            catch_up = CatchUp(connection, self.journal.shapes, self.folder, self.journal.state, now=now)
+            catch_up = CatchUp(
+                connection, self.journal.shapes, self.folder, self.journal.state, now=now, cipher=self.cipher
+            )
             found = catch_up.run(names)
             cut = self._cut_uncommitted(found.uncommitted)
             changed = (
@@ -331,7 +368,8 @@ class FolderIndex:
         _remove(building)
         building.touch(mode=0o600)
         try:
-            built = build(building, self.folder, steps=self._options.steps, progress=self._progress)
+            steps, progress = self._options.steps, self._progress
+            built = build(building, self.folder, steps=steps, progress=progress, cipher=self.cipher)
             cut = self._cut_uncommitted(built.uncommitted)
             self._complete(building, built, cut)
             faults.reached("folder: before replacing the index")
@@ -347,7 +385,7 @@ class FolderIndex:
         """Note in a new index the files it was built from, and commit what was written by hand, before it takes its
         place: later, those lines would not be looked at again.
         """
-        with contextlib.closing(connect(building, durability="process", patience_s=1)) as connection:
+        with contextlib.closing(connect(building, durability="process", patience_s=1, key=self.key)) as connection:
             with transaction(connection):
                 write_state(connection, {name: followed(self.folder / name) for name in (*FILES, PEOPLE)})
                 self.journal.begin(connection)
@@ -395,7 +433,7 @@ def _finding(check: str, detail: str, remedy: str) -> Finding:
 
 
 def _is_ours(path: Path) -> bool:
-    return path.name in {*FILES, PEOPLE, INDEX}
+    return path.name in {*FILES, PEOPLE, INDEX, KEY_FILE}
 
 
 def _is_open(path: Path) -> bool:

@@ -15,16 +15,17 @@ from pathlib import Path
 
 import apsw
 
-from ricordo.errors import StoreError
+from ricordo.errors import DeniedError, StoreError
 from ricordo.storage import faults
 from ricordo.storage.database.statements import sql
 from ricordo.storage.database.threads import CommitHook
 from ricordo.storage.folder.files import Disk, FolderLock, Followed, Stamp, followed, stamp_of
 from ricordo.storage.folder.rewrite import finish, is_unfinished, rewrite
 from ricordo.storage.jsonl.layout import COMMITS, FILES, INDEX, PEOPLE
-from ricordo.storage.jsonl.lines import Line, UnusedLines, lines_of
+from ricordo.storage.jsonl.lines import Line, UnusedLines, lines_of, sealed
 from ricordo.storage.jsonl.shapes import Shapes, shapes_of
 from ricordo.storage.jsonl.writer import commits_after, lines_of_commit, touched_lines, watch
+from ricordo.storage.key import KEY_FILE, LineCipher
 from ricordo.storage.sql import MENDING
 
 _log = logging.getLogger("ricordo.storage")
@@ -79,15 +80,24 @@ class FolderJournal(CommitHook):
     """Writes what a batch changed to the files of a folder, in step with the transaction of the index."""
 
     def __init__(
-        self, folder: Path, lock: FolderLock, disk: Disk, *, follow: Follow, connect: Connect, reopen: Connect
+        self,
+        folder: Path,
+        lock: FolderLock,
+        disk: Disk,
+        *,
+        follow: Follow,
+        connect: Connect,
+        reopen: Connect,
+        cipher: LineCipher | None,
     ) -> None:
         """`connect` opens the index that exists now; `reopen` also rebuilds it where it is missing or damaged."""
-        self.folder, self.lock, self.disk = folder, lock, disk
+        self.folder, self.lock, self.disk, self.cipher = folder, lock, disk, cipher
         self.is_written = False
         self.is_distrusted = False  # whether a reader found the index damaged
         self.rewrites = False  # whether this batch rewrites the files without outdated lines
         self.taken_over: dict[str, set[int]] = {}  # offsets of lines by hand that this batch has made rows
         self._follow, self._connect, self._reopen = follow, connect, reopen
+        self._key_stamp: Stamp | None = None
         self._inode = 0
         self._prepared: apsw.Connection | None = None
         self._shapes: Shapes | None = None
@@ -142,6 +152,7 @@ class FolderJournal(CommitHook):
 
     def current(self, connection: apsw.Connection) -> apsw.Connection:
         """Bring the index up to date with its files; return the connection to write with."""
+        self._check_key()
         with os_errors_as_sqlite():
             stamp = stamp_of(self.folder / INDEX)
             if stamp.inode != self._inode or not stamp.size or self.is_distrusted:
@@ -158,6 +169,14 @@ class FolderJournal(CommitHook):
                 connection = self._follow(connection, names)
                 self._prepare(connection)
         return connection
+
+    def _check_key(self) -> None:
+        """Raise DeniedError if another process has changed the key: what it wrote cannot be read with this one."""
+        stamp = stamp_of(self.folder / KEY_FILE)
+        if self._key_stamp is None:
+            self._key_stamp = stamp
+        if stamp != self._key_stamp:
+            raise DeniedError(f"the key of {self.folder} was changed", hint="open the memory again with the new key")
 
     def _prepare(self, connection: apsw.Connection) -> None:
         if self._prepared is not connection:
@@ -197,7 +216,7 @@ class FolderJournal(CommitHook):
     def write(self, connection: apsw.Connection) -> None:
         """Append the lines of the batch; after an erasure, rewrite the files."""
         if self.rewrites or connection.execute(sql("erasures_since"), {"seq": self._seq_before}).get:
-            self._rewrite(connection)
+            self.rewrite(connection, self.cipher)
             return
         for name, line in touched_lines(connection, self.shapes):
             self._pending.setdefault(name, []).append(line)
@@ -209,10 +228,25 @@ class FolderJournal(CommitHook):
             self._leave_out_taken_over(connection)
             write_state(connection, self._state)
 
-    def _rewrite(self, connection: apsw.Connection) -> None:
+    def rewrite(self, connection: apsw.Connection, cipher: LineCipher | None, *, key_file: bytes | None = None) -> None:
+        """Rewrite the files from the index, encrypted by `cipher`.
+
+        Args:
+            key_file: the new content of the key file, b"" for none; None leaves it as it is.
+        """
         with os_errors_as_sqlite():
             unused = read_unused(connection)
-            sums = rewrite(connection, self.shapes, self.folder, self.disk, state=self._state, unused=unused)
+            sums = rewrite(
+                connection,
+                self.shapes,
+                self.folder,
+                self.disk,
+                state=self._state,
+                unused=unused,
+                cipher=cipher,
+                key_file=key_file,
+            )
+            self.cipher, self._key_stamp = cipher, None
             self.is_written = True
             faults.reached("folder: after the marker")
             finish(self.folder, self.disk)
@@ -240,7 +274,8 @@ class FolderJournal(CommitHook):
             write_unused(connection, read_unused(connection).after(cut))
 
     def _append(self) -> None:
-        written = {name: b"".join(self._pending[name]) for name in FILES if name in self._pending}
+        pending = {name: self._pending[name] for name in FILES if name in self._pending}
+        written = {name: b"".join(sealed(self.cipher, name, lines)) for name, lines in pending.items()}
         try:
             for name, data in written.items():
                 faults.reached("folder: before commit line" if name == COMMITS else "folder: between files")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import apsw
@@ -17,9 +17,10 @@ import apsw
 from ricordo.storage import faults
 from ricordo.storage.folder.files import ASIDE, PARTIAL, Disk, Followed, added, line_sum, stamp_of
 from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE
-from ricordo.storage.jsonl.lines import UnusedLines, lines_of
+from ricordo.storage.jsonl.lines import UnusedLines, lines_of, sealed
 from ricordo.storage.jsonl.shapes import Shapes
 from ricordo.storage.jsonl.writer import lines_of_file
+from ricordo.storage.key import KEY_FILE, LineCipher
 from ricordo.text.sentences import plural
 
 _log = logging.getLogger("ricordo.storage")
@@ -38,6 +39,8 @@ def rewrite(
     *,
     state: Mapping[str, Followed],
     unused: UnusedLines,
+    cipher: LineCipher | None,
+    key_file: bytes | None = None,
 ) -> dict[str, int]:
     """Write new files from the index beside the old ones, and the marker; `finish` puts them in place. Return the sums
     over their lines. If this raises, the old files stay.
@@ -46,18 +49,23 @@ def rewrite(
         connection: inside the transaction whose outcome the files must show.
         state: the files as they were seen last; where they were changed since, apsw.BusyError is raised.
         unused: lines that the index could not use; they are set aside.
+        cipher: encrypts the lines.
+        key_file: the new content of the key file, b"" for none; None leaves it as it is.
     """
     sweep(folder, used=connection.filename)
     _keep_unused(unused, folder, disk)
     sums = {}
+    names = [*FILES, PEOPLE] if key_file is None else [*FILES, PEOPLE, KEY_FILE]
     try:
         for name in (*FILES, PEOPLE):  # each line of people was adopted, or is among the unused ones
             lines = iter(()) if name == PEOPLE else lines_of_file(connection, shapes, name)
-            sums[name] = _write(folder / f"{name}{_NEW}", lines, disk)
+            sums[name] = _write(folder / f"{name}{_NEW}", sealed(cipher, name, lines), disk)
+        if key_file is not None:
+            disk.replace(folder / f"{KEY_FILE}{_NEW}", iter([key_file]))
         faults.reached("folder: before the marker")
         if any(stamp_of(folder / name) != seen.stamp for name, seen in state.items()):
             raise apsw.BusyError("the files were edited while they were rewritten")
-        disk.replace(folder / _MARKER, iter([json.dumps(list(sums)).encode()]))
+        disk.replace(folder / _MARKER, iter([json.dumps(names).encode()]))
     except BaseException:
         if not (folder / _MARKER).exists():
             _delete_new_files(folder)
@@ -100,7 +108,7 @@ def is_unfinished(folder: Path) -> bool:
 
 def replace_files(folder: Path, fresh: Path, disk: Disk) -> None:
     """Move the files of another folder here, all or none. Files that the other folder lacks are deleted."""
-    names = [*FILES, PEOPLE]
+    names = [*FILES, PEOPLE, KEY_FILE]
     for name in names:
         new = folder / f"{name}{_NEW}"
         if (fresh / name).exists():
@@ -116,7 +124,7 @@ def link_files(folder: Path, aside: Path) -> None:
     """Keep the files of a folder in a new one as well, by hard links: replacing them here does not touch those."""
     aside.mkdir(mode=0o700)
     for path in sorted(folder.iterdir()):
-        if path.name in {*FILES, PEOPLE} or path.name.startswith((INDEX, ASIDE)):
+        if path.name in {*FILES, PEOPLE, KEY_FILE} or path.name.startswith((INDEX, ASIDE)):
             os.link(path, aside / path.name)
 
 
@@ -129,11 +137,12 @@ def sweep(folder: Path, *, used: str = "") -> None:
 
 
 def _delete_new_files(folder: Path) -> None:
-    for path in folder.glob(f"*.jsonl{_NEW}"):
-        path.unlink(missing_ok=True)
+    for pattern in (f"*.jsonl{_NEW}", f"{KEY_FILE}{_NEW}"):
+        for path in folder.glob(pattern):
+            path.unlink(missing_ok=True)
 
 
-def _write(path: Path, lines: Iterator[bytes], disk: Disk) -> int:
+def _write(path: Path, lines: Iterable[bytes], disk: Disk) -> int:
     """Write a new file and return the sum over its lines."""
     total = 0
     path.unlink(missing_ok=True)

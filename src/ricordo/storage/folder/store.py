@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ from ricordo.storage.database.store import DatabaseStore, Options
 from ricordo.storage.folder.files import ASIDE
 from ricordo.storage.folder.index import FolderIndex
 from ricordo.storage.jsonl.layout import FILES, INDEX, NOTES, PEOPLE
+from ricordo.storage.key import KEY_FILE
 
 T = TypeVar("T")
 
@@ -52,8 +54,9 @@ class FolderStore(DatabaseStore):
         index = FolderIndex(folder, options, progress=progress)
         connection = index.open()
         _write_gitignore(folder)
-        store = cls(index.path, connection, options=options, hook=index.journal, release=index.close)
-        store.index = index
+        own = replace(options, key=index.key)
+        store = cls(index.path, connection, options=own, hook=index.journal, release=index.close)
+        store.index, store.copy_key = index, options.key
         return store
 
     async def read(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
@@ -124,7 +127,7 @@ def _check_is_ours(folder: Path) -> None:
     if linked:  # a rewrite would replace the link, and leave erased text in the file it leads to
         raise InvalidError(f"location: {linked[0]} is a link", hint="link the whole folder, not single files of it")
     names = {path.name for path in folder.iterdir() if not path.name.startswith((".", "damaged-", ASIDE))}
-    if names and not names & {*FILES, PEOPLE, INDEX, NOTES}:
+    if names and not names & {*FILES, PEOPLE, INDEX, NOTES, KEY_FILE}:
         raise InvalidError(
             f"location: {folder} contains files of other programs", hint="give an empty folder, or the path of a file"
         )

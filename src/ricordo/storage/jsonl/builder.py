@@ -56,6 +56,7 @@ from ricordo.storage.jsonl.loader import (
     put_vector,
 )
 from ricordo.storage.jsonl.shapes import Shape, shapes_of
+from ricordo.storage.key import LineCipher
 from ricordo.storage.sql import transaction
 
 T = TypeVar("T")
@@ -81,37 +82,49 @@ class _Lot:
     places: list[tuple[str, int]] = field(default_factory=list)
 
 
-def build(target: Path, folder: Path, *, steps: tuple[Migration, ...], progress: Progress | None = None) -> Findings:
-    """Build a database at a free path from the files of a folder. Raises StoreError."""
-    with closing(connect(target, durability="process", patience_s=1)) as connection:
-        prepare(connection, target, steps)
+def build(
+    target: Path,
+    folder: Path,
+    *,
+    steps: tuple[Migration, ...],
+    progress: Progress | None = None,
+    cipher: LineCipher | None = None,
+) -> Findings:
+    """Build a database at a free path from the files of a folder; `cipher` opens its lines. Raises StoreError."""
+    key = None if cipher is None else cipher.index_key
+    with closing(connect(target, durability="process", patience_s=1, key=key)) as connection:
+        prepare(connection, target, steps, key=key)
         # An interrupted build starts over: the file is not used until it is complete.
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         with transaction(connection):
-            built = fill(connection, folder, progress=progress)
+            built = fill(connection, folder, progress=progress, cipher=cipher)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return built
 
 
-def fill(connection: apsw.Connection, folder: Path, *, progress: Progress | None = None) -> Findings:
+def fill(
+    connection: apsw.Connection, folder: Path, *, progress: Progress | None = None, cipher: LineCipher | None = None
+) -> Findings:
     """Fill an empty database from the files of a folder, inside the running transaction."""
     connection.execute("PRAGMA defer_foreign_keys = ON")
-    return _Builder(connection, folder, progress).run()
+    return _Builder(connection, folder, progress, cipher).run()
 
 
 class _Builder:
     """One build of a database."""
 
-    def __init__(self, connection: apsw.Connection, folder: Path, progress: Progress | None) -> None:
+    def __init__(
+        self, connection: apsw.Connection, folder: Path, progress: Progress | None, cipher: LineCipher | None
+    ) -> None:
         self._connection = connection
         self._folder = folder
         self._shapes = shapes_of(connection)
         self._progress = progress or (lambda done, total: None)
         lines = {name: count_lines(folder / name) for name in FILES}
         self._found = Findings(lines=sum(lines.values()))
-        self._reader = LineReader(folder, self._shapes, self._found)
+        self._reader = LineReader(folder, self._shapes, self._found, cipher)
         # Rows and the lines of the store are read twice.
         self._total = sum(count * (1 + (name in (*ROW_FILES, STORE))) for name, count in lines.items())
         self._passed = 0
@@ -207,7 +220,7 @@ class _Builder:
         for offset, raw in self._counted(lines_of(self._folder / name)):
             if offset not in wanted:
                 continue
-            line = decoded(raw, self._reader.parse)
+            line = decoded(self._reader.opened(name, raw), self._reader.parse)
             shape = self._shapes.of_line(name, line)
             if shape is None:
                 continue

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -21,6 +21,7 @@ from typing import Any
 
 from ricordo.clock import from_ms, to_ms
 from ricordo.model import RowState
+from ricordo.storage.key import LineCipher
 from ricordo.text.passages import passages_of
 
 Line = dict[str, Any]
@@ -138,6 +139,14 @@ def count_lines(path: Path) -> int:
 
 
 # reading lines
+
+
+def opened(cipher: LineCipher | None, name: str, raw: bytes) -> bytes:
+    """Return a line of the file of that name as it was before it was encrypted. Raises LineError."""
+    try:
+        return raw if cipher is None else cipher.open(name, raw)
+    except ValueError as error:
+        raise LineError(str(error)) from None
 
 
 def quick_reader() -> Callable[[bytes], Any]:
@@ -261,6 +270,11 @@ def summed(line: Mapping[str, Any]) -> bytes:
     """Return the bytes of a line without a seal: with a sum over it, which shows damage."""
     plain = encode(line).encode()[:-1]
     return b"".join((plain, _SUM, _sum_of(plain), _SUM_END, b"\n"))
+
+
+def sealed(cipher: LineCipher | None, name: str, lines: Iterable[bytes]) -> Iterable[bytes]:
+    """Return lines as they are stored in the file of that name."""
+    return lines if cipher is None else (cipher.seal(name, line) for line in lines)
 
 
 def _sum_of(plain: bytes) -> bytes:

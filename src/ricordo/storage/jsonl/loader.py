@@ -21,9 +21,11 @@ from ricordo.storage.jsonl.lines import (
     line_mark,
     lines_of,
     milliseconds,
+    opened,
     parsed,
 )
 from ricordo.storage.jsonl.shapes import Shape, Shapes
+from ricordo.storage.key import LineCipher
 
 T = TypeVar("T")
 
@@ -81,8 +83,8 @@ class KnownKeys:
 class LineReader:
     """Reads the lines of a folder's files and notes those that cannot be used."""
 
-    def __init__(self, folder: Path, shapes: Shapes, found: Findings) -> None:
-        self.folder, self.shapes = folder, shapes
+    def __init__(self, folder: Path, shapes: Shapes, found: Findings, cipher: LineCipher | None = None) -> None:
+        self.folder, self.shapes, self.cipher = folder, shapes, cipher
         self.found = found  # receives the lines that are not returned
         self.adopted: set[str] = set()  # the marks of lines that commits have adopted
         self.parse: Callable[[bytes], Any] = json.loads
@@ -95,12 +97,16 @@ class LineReader:
             if not raw.strip():
                 continue
             try:
-                yield offset, parsed(raw, self.parse)
+                yield offset, parsed(self.opened(name, raw), self.parse)
             except LineError as error:
                 if offset + len(raw) == size:
                     self.found.cut(name, offset)
                 else:
                     self.unused(name, offset, error)
+
+    def opened(self, name: str, raw: bytes) -> bytes:
+        """Return a line of a file as it was before it was encrypted. Raises LineError."""
+        return opened(self.cipher, name, raw)
 
     def made(self, name: str, make: Callable[[Line], T], *, start: int = 0) -> Iterator[tuple[int, T]]:
         """Yield (offset, what is made of the line) of a file. `make` may raise LineError."""

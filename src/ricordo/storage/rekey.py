@@ -1,0 +1,115 @@
+"""Changing the key of a store at rest: encrypting an open one, decrypting an encrypted one, or another key.
+
+A single file is written again beside itself and renamed. A folder writes all its files and its key file beside the old
+ones; a marker makes them count. Whatever moment a process dies at, the store opens with the old key or with the new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+import apsw
+
+from ricordo.errors import DeniedError, InvalidError, NotFoundError, StoreError
+from ricordo.model import Rekeyed
+from ricordo.storage import faults
+from ricordo.storage.database.connection import connect, exclusive
+from ricordo.storage.database.store import Options
+from ricordo.storage.folder.files import ASIDE
+from ricordo.storage.folder.index import FolderIndex
+from ricordo.storage.jsonl.layout import INDEX, NOTES
+from ricordo.storage.key import Key, cipher_text, require_cipher
+from ricordo.storage.sql import translated
+from ricordo.storage.staging import staging_folder, sync
+
+_PATIENCE_S = 5.0
+_LIVE_ENDINGS = ("-wal", "-shm", "-journal", ".host", ".manifest.json")
+
+
+def rekey(location: str | Path, *, key: Key | None, new: Key | None) -> Rekeyed:
+    """Change the key of a store that no program has open. What an interrupted call did is not done again.
+
+    Args:
+        key: the present key; None for a store that is not encrypted.
+        new: the key from now on; None decrypts.
+
+    Raises:
+        NotFoundError: there is no store.
+        DeniedError: the present key is missing or wrong.
+        InvalidError: there is a key and the store is not encrypted, or it has notes, which cannot be.
+        UnavailableError: another program has the store open.
+        StoreError: the disk is full or failing; the store stays as it was.
+    """
+    path = Path(location).expanduser()
+    if "://" in str(location) or not path.exists():
+        raise NotFoundError(f"there is no memory at {location}", hint="give the path of a file or a folder")
+    if new is not None:
+        require_cipher()
+    try:
+        if path.is_dir():
+            _once(path, key, new, _change_folder)
+            copies = [*path.glob(f"{ASIDE}*"), *path.glob(f"{INDEX}.*"), *path.glob("damaged-*"), *path.glob(NOTES)]
+        else:
+            _once(path, key, new, _change_file)
+            copies = []
+        host = path.with_name(f"{path.name}.host")
+        if host.exists():
+            _once(host, key, new, _change_file)
+    except OSError as error:
+        hint = "check the path, its permissions and the room on the disk"
+        raise StoreError(f"cannot change the key of {path}: {error.strerror or error}", hint=hint) from error
+    copies += [each for each in path.parent.glob(f"{path.name}.*") if not each.name.endswith(_LIVE_ENDINGS)]
+    left = tuple(sorted(str(each) for each in copies))
+    return Rekeyed(location=str(path), is_encrypted=new is not None, left=left)
+
+
+def _once(path: Path, key: Key | None, new: Key | None, change: Callable[[Path, Key | None, Key | None], None]) -> None:
+    """Change a key, unless the new one opens the file: then an interrupted call had come that far."""
+    try:
+        change(path, key, new)
+    except (DeniedError, InvalidError):
+        if not _opens(path, new):
+            raise
+
+
+def _opens(path: Path, key: Key | None) -> bool:
+    with suppress(DeniedError, InvalidError, StoreError):
+        if path.is_dir():
+            FolderIndex(path, Options(key=key, patience_s=_PATIENCE_S)).close()
+        else:
+            connect(path, patience_s=_PATIENCE_S, key=key).close()
+        return True
+    return False
+
+
+def _change_file(path: Path, key: Key | None, new: Key | None) -> None:
+    with translated(f"cannot change the key of {path}"), exclusive(path, key) as source, staging_folder(path) as beside:
+        copy = beside / path.name
+        copy.touch(mode=0o600)
+        cipher = "" if new is None else cipher_text(new)
+        faults.reached("rekey: before copy")
+        source.execute("VACUUM INTO ?", (f"{copy.absolute().as_uri()}?key={cipher}",))
+        _check(copy, new)
+        sync(copy)
+        faults.reached("rekey: before naming")
+        copy.replace(path)
+        sync(path.parent)
+        faults.reached("rekey: after naming")
+
+
+def _check(copy: Path, new: Key | None) -> None:
+    """Raise StoreError unless the copy is whole and opens with its key."""
+    with closing(connect(copy, read_only=True, patience_s=1, key=new)) as connection:
+        if connection.pragma("quick_check") != "ok":
+            raise apsw.CorruptError("the copy is not whole")
+
+
+def _change_folder(folder: Path, key: Key | None, new: Key | None) -> None:
+    if new is not None and (folder / NOTES).is_dir():
+        raise InvalidError(
+            f"{folder / NOTES} holds notes, which are plain text", hint="move them out of the folder, then try again"
+        )
+    with closing(FolderIndex(folder, Options(key=key, patience_s=_PATIENCE_S))) as index:
+        index.rekey(new)
