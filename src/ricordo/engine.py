@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 from ricordo.clock import SystemClock, from_ms
 from ricordo.consolidation.debounce import Conversation, Debouncer
 from ricordo.encoding.mentions import links
-from ricordo.encoding.validation import TextRules, gate_of
+from ricordo.encoding.validation import TextRules, gate_of, screen_of
 from ricordo.encoding.worker import LEASE, BackgroundWorker
 from ricordo.errors import DeniedError, InvalidError, RicordoError
 from ricordo.forgetting.erase import resume
@@ -84,7 +84,8 @@ class Engine:
         self._witness = Path(settings.witness).expanduser() if settings.witness else None
         self.clock = clock
         self.zone: ZoneInfo = zone_of(settings.time_zone)
-        self.rules = TextRules(secrets=settings.secrets, max_chars=settings.max_text_chars)
+        personal = settings.redacted_kinds()
+        self.rules = TextRules(secrets=settings.secrets, max_chars=settings.max_text_chars, personal=personal)
         self.embedder = embedder
         self.language = language
         self.reranker = reranker
@@ -98,7 +99,7 @@ class Engine:
         self._prefetch = Prefetch(store, shelves=DEFAULT_SHELVES, beside=self._background)
         self._usage = UsageLog(store)
         self._told = ContextLog()
-        self.receipts = ReceiptLog(store, self.setup, keeps_secrets=settings.secrets == "keep")
+        self.receipts = ReceiptLog(store, self.setup, screen=screen_of(self.rules))
         self._floors = Floors(
             store,
             embedder_of=self._embedder_by_key,
@@ -137,7 +138,7 @@ class Engine:
             patience_s=settings.patience_s,
             queue_limit=settings.queue_limit,
             reader_threads=settings.reader_threads,
-            gate=gate_of(TextRules(secrets=settings.secrets)),
+            gate=gate_of(TextRules(secrets=settings.secrets, personal=settings.redacted_kinds())),
             progress=progress,
             key=opening,
         )

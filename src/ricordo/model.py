@@ -73,6 +73,7 @@ ContextName = Literal[
 DecayCloses = Literal["ephemeral", "all"]
 EndsBy = Literal["expiry", "lifetime"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
+PersonalData = Literal["email", "phone", "card", "iban", "id_number"]
 ReceiptsPolicy = Literal["off", "answers", "reads"]
 UntrustedPolicy = Literal["hold", "label"]
 Fusion = Literal["score", "rrf"]

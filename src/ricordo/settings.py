@@ -10,7 +10,16 @@ from typing import Any, get_args, get_type_hints
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
-from ricordo.model import DecayCloses, Durability, Fusion, ReceiptsPolicy, SecretsPolicy, SignalName, UntrustedPolicy
+from ricordo.model import (
+    DecayCloses,
+    Durability,
+    Fusion,
+    PersonalData,
+    ReceiptsPolicy,
+    SecretsPolicy,
+    SignalName,
+    UntrustedPolicy,
+)
 
 PREFIX = "RICORDO_"
 
@@ -43,7 +52,7 @@ class Settings:
     redact: str = _setting(
         "",
         "personal data to replace in every text before it is stored, separated by commas: `email`, `phone`, `card`, "
-        "`iban`, `id_number`, `ip_address`; credentials have a setting of their own, `secrets`",
+        "`iban`, `id_number`; credentials have a setting of their own, `secrets`",
     )
     witness: str = _setting(
         "",
@@ -181,7 +190,20 @@ class Settings:
             _check_range(each.name, value, each.metadata["least"], each.metadata["most"])
             _check_type(each.name, value, types[each.name])
         self.signals_left_out()
+        self.redacted_kinds()
         zone_of(self.time_zone)
+
+    def redacted_kinds(self) -> frozenset[str]:
+        """Return the names in `redact`. Raises InvalidError if one of them is no kind of personal data."""
+        if not isinstance(self.redact, str):
+            raise InvalidError("redact must be text", hint="separate names by commas")
+        named = frozenset(name.strip().lower() for name in self.redact.split(",") if name.strip())
+        if unknown := sorted(named.difference(get_args(PersonalData))):
+            raise InvalidError(
+                f"redact: {', '.join(map(repr, unknown))} unknown",
+                hint=f"choose among {', '.join(get_args(PersonalData))}",
+            )
+        return named
 
     def signals_left_out(self) -> frozenset[str]:
         """Return the names in `without_signals`.

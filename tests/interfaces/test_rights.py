@@ -34,7 +34,7 @@ from ricordo.sync import Memory as Blocking
 TRUSTS: tuple[Trust, ...] = get_args(Trust)
 ORDER: tuple[Trust, ...] = ("web", "tool", "import", "agent", "user")
 TOKENS = [*((each,) for each in ALL), ALL]
-WITHOUT_A_CALLER = {"open", "verify_backup", "restore_backup"}
+WITHOUT_A_CALLER = {"open", "verify_backup", "restore_backup", "rekey"}
 EVERY_TOOL = "full,keywords,connector"
 
 

@@ -273,6 +273,7 @@ NOT_TRIED = {
     "migrate": "likewise",
     "verify_backup": "shows no memory, and opens no store",
     "restore_backup": "likewise",
+    "rekey": "likewise",
     "rebuild_index": "rebuilds the index of the whole store and returns a number of lines",
 }
 """Methods that concern no owner's memory, and why."""

@@ -53,7 +53,7 @@ def new_fact(
     if fact.shared and not scope.chat:
         raise InvalidError("shared: there is no chat to share it with", hint="open the memory with Scope(chat=...)")
     is_personal = bool(scope.owner) and not fact.shared
-    rules = replace(rules, secrets="keep") if fact.keep_secrets else rules
+    rules = rules.open if fact.keep_secrets else rules
     content = storable(fact.content, name="content", rules=rules)
     at = from_ms(now)
     happened = at if fact.at is None else from_ms(instant(fact.at, "at"))

@@ -30,11 +30,23 @@ class TextRules:
 
     secrets: SecretsPolicy = "redact"
     max_chars: int = 10_000_000
+    personal: frozenset[str] = frozenset()
+    """The kinds of personal data that are replaced."""
+
+    @property
+    def lets_all_in(self) -> bool:
+        """Whether texts are stored as they are given."""
+        return self.secrets == "keep" and not self.personal
 
     @property
     def at_once(self) -> TextRules:
-        """Rules for a caller who does not wait: credentials are replaced later, but before anything is stored."""
-        return replace(self, secrets="keep") if self.secrets == "redact" else self
+        """Rules for a caller who does not wait: what is to be replaced is later, but before anything is stored."""
+        return self if self.secrets == "refuse" else self.open
+
+    @property
+    def open(self) -> TextRules:
+        """Rules that replace and refuse nothing of what a text holds."""
+        return replace(self, secrets="keep", personal=frozenset())
 
 
 SCREENED = TextRules()
@@ -65,9 +77,17 @@ def storable(text: str, *, name: str, rules: TextRules) -> str:
 
 
 def without_secrets(text: str, *, name: str, rules: TextRules) -> str:
-    """Return a text as the policy for credentials wants it. Raises InvalidError if it refuses them."""
-    if rules.secrets == "keep":
-        return text
+    """Return a text as the policies for credentials and personal data want it. Raises InvalidError if one refuses."""
+    if rules.secrets != "keep":
+        text = _without_credentials(text, name=name, rules=rules)
+    if rules.personal:
+        from ricordo.text.secrets import redact_personal  # as below
+
+        text = redact_personal(text, rules.personal).text
+    return text
+
+
+def _without_credentials(text: str, *, name: str, rules: TextRules) -> str:
     from ricordo.text.secrets import redact  # compiles its patterns, for which a search should not wait
 
     redacted = redact(text) if len(text) > _CACHED_CHARS else _redacted(text)
@@ -105,7 +125,9 @@ def _of_identifier(text: str, *, name: str, rules: TextRules) -> str:
     """Return an id or the name of a session without credentials. Ids of other programs, such as `wamid_` and 20 random
     letters, have the form of a token of an unknown vendor and stay.
     """
-    if rules.secrets == "keep" or _holds_ids_only(without_secrets(text, name=name, rules=SCREENED)):
+    if rules.lets_all_in or _holds_ids_only(
+        without_secrets(text, name=name, rules=replace(SCREENED, personal=rules.personal))
+    ):
         return text
     return without_secrets(text, name=name, rules=rules)
 
@@ -169,10 +191,18 @@ def checked_attributes(given: Json | None, *, rules: TextRules = SCREENED) -> Js
         raise InvalidError(f"attributes have {len(text):,} characters", hint=f"at most {_MAX_CHARS:,} are taken")
     check_encodable(text, name="attributes")
     found: dict[str, Any] = json.loads(text)
-    if rules.secrets == "keep":
+    if rules.lets_all_in:
         return found
     screened: Json = _screened(found, key="", clean=partial(without_secrets, name="attributes", rules=rules))
     return screened
+
+
+def screen_of(rules: TextRules) -> Callable[[Any], Any] | None:
+    """Return what takes credentials and personal data out of a JSON value; None if the rules let all in."""
+    if rules.lets_all_in:
+        return None
+    kept = rules if rules.secrets == "keep" else replace(rules, secrets="redact")
+    return partial(_screened, key="", clean=partial(without_secrets, name="a value", rules=kept))
 
 
 def _screened(value: Any, *, key: str, clean: Callable[[str], str]) -> Any:
@@ -226,7 +256,7 @@ def gate_of(rules: TextRules) -> Gate:
     """
 
     def gate(snapshot: Snapshot, change: Change, reason: Reason) -> tuple[Change, Reason]:
-        if rules.secrets == "keep" or reason.origin == "undo":
+        if rules.lets_all_in or reason.origin == "undo":
             return change, reason
 
         clean = partial(without_secrets, name="a field", rules=rules)
@@ -246,9 +276,10 @@ def gate_of(rules: TextRules) -> Gate:
 
 def holds_credentials(given: Sequence[Any], *, rules: TextRules) -> bool:
     """Return whether any text in some values is a credential that the rules do not let in."""
-    if rules.secrets == "keep":
+    if rules.lets_all_in:
         return False
-    clean = partial(without_secrets, name="a field", rules=replace(rules, secrets="redact"))
+    rules = rules if rules.secrets == "keep" else replace(rules, secrets="redact")
+    clean = partial(without_secrets, name="a field", rules=rules)
     return any(_cleaned(each, clean) is not each for each in given)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -121,12 +120,13 @@ def ids_in(answer: object) -> dict[str, None]:
     return own | {id_: None for each in fields(answer) for id_ in ids_in(getattr(answer, each.name))}
 
 
-def _redacted(receipt: Receipt) -> Receipt:
-    """Return a receipt without the credentials in what was asked."""
-    from ricordo.text.secrets import redact  # compiles its patterns
+Screen = Callable[[Any], Any]
+"""Returns a JSON value without what must not be stored."""
 
-    asked = json.loads(redact(json.dumps(receipt.asked, ensure_ascii=False)).text) if receipt.asked else receipt.asked
-    return replace(receipt, question=redact(receipt.question or "").text, asked=asked)
+
+def _screened(receipt: Receipt, screen: Screen) -> Receipt:
+    """Return a receipt without the credentials and the personal data in what was asked."""
+    return replace(receipt, question=screen(receipt.question or ""), asked=screen(receipt.asked))
 
 
 class ReceiptLog:
@@ -135,9 +135,9 @@ class ReceiptLog:
     It belongs to the event loop it is created in.
     """
 
-    def __init__(self, store: Store, setup: Callable[[], Json], *, keeps_secrets: bool) -> None:
+    def __init__(self, store: Store, setup: Callable[[], Json], *, screen: Screen | None) -> None:
         self._store = store
-        self._keeps_secrets = keeps_secrets
+        self._screen = screen
         self._setup = setup
         self._waiting: list[tuple[str, Draft]] = []
         self._writing: asyncio.Task[None] | None = None
@@ -175,7 +175,7 @@ class ReceiptLog:
         for id_, draft in some:
             seen = snapshot.history.seen(draft.scope) if draft.seen is None else draft.seen
             receipt = draft.receipt(id_, seen=seen, setup=setup)
-            snapshot.receipts.put(receipt if self._keeps_secrets else _redacted(receipt))
+            snapshot.receipts.put(receipt if self._screen is None else _screened(receipt, self._screen))
 
     async def close(self) -> None:
         """Write what is left, if the store can be written."""

@@ -157,6 +157,7 @@ def is_sealed(path: Path) -> bool:
 
 def is_encrypted(location: Path) -> bool:
     """Return whether the store in a file or a folder is encrypted."""
+    location = location.expanduser()
     return (location / KEY_FILE).exists() if location.is_dir() else is_sealed(location)
 
 

@@ -108,7 +108,11 @@ async def _memory_of(suite: Suite, configuration: Mapping[str, str]) -> AsyncIte
     if "reranker" in configuration and configuration["reranker"] != "none":
         options["reranker"] = configuration["reranker"]
     with TemporaryDirectory(prefix="ricordo-test-") as folder:
-        location = ":memory:" if suite.store is None else await _copied(suite.path.parent / suite.store, Path(folder), key=options["settings"].key)
+        location = (
+            ":memory:"
+            if suite.store is None
+            else await _copied(suite.path.parent / suite.store, Path(folder), key=options["settings"].key)
+        )
         async with Memory.open(location, **options) as memory:
             for number, step in enumerate(suite.memories, start=1):
                 if step.at is not None:

@@ -297,7 +297,8 @@ async def rekey(ctx: CommandContext, to: str) -> Output:
     from ricordo.storage.key import is_encrypted
 
     ctx.require_store()
-    key = ctx.settings().key if is_encrypted(Path(ctx.location).expanduser()) else ""
+    is_closed = await asyncio.to_thread(is_encrypted, Path(ctx.location))
+    key = ctx.settings().key if is_closed else ""
     new = None if to == "none" else to
     with ctx.status("Writing again…"):
         done = await Memory.rekey(ctx.location, key=key or None, new_key=new)

@@ -55,7 +55,7 @@ def prepare(
         analyze_again(connection)
 
 
-def _migrate(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...], key: AnyKey | None) -> None:
+def _migrate(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...], key: AnyKey | None = None) -> None:
     """Run all steps in one transaction. The backup is made inside it, so that nothing is written in between."""
     with transaction(connection):
         # Another process may have been first.

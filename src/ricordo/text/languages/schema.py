@@ -408,6 +408,14 @@ class SmallTalk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Personal:
+    """Words before a number that say what it is: of a `phone`, or of a person's `document`."""
+
+    phone: Words = ()
+    document: Words = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
     """How people who work on something together state what holds.
 
@@ -467,6 +475,7 @@ class Language:
     questions: Questions = field(default_factory=Questions)
     small_talk: SmallTalk = field(default_factory=SmallTalk)
     work: Work = field(default_factory=Work)
+    personal: Personal = field(default_factory=Personal)
     headings: Headings = field(default_factory=Headings)
     categories: Mapping[str, Words] = field(default_factory=dict)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from ricordo.text.disguise import INVISIBLE
 from ricordo.text.languages import ByWord, all_languages, is_ordinary
+from ricordo.text.secrets import personal
 from ricordo.text.secrets.statements import (
     DIGIT_FAMILIES,
     WORD_FAMILIES,
@@ -33,7 +34,7 @@ from ricordo.text.secrets.statements import (
     table,
 )
 
-__all__ = ["BY_PREFIX", "KINDS", "Finding", "Redacted", "find_secrets", "redact"]
+__all__ = ["BY_PREFIX", "KINDS", "Finding", "Redacted", "find_secrets", "redact", "redact_personal"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,9 +149,13 @@ class Redacted:
     findings: tuple[Finding, ...]
 
 
+Recognise = Callable[[str], list[Finding]]
+"""Finds what is to be replaced in a piece of text; findings may overlap."""
+
 _FAMILIES = (*WORD_FAMILIES, *DIGIT_FAMILIES)
 _LOOKS = (*FORMS, *SHAPES, *DIGIT_SHAPES)
 KINDS = frozenset(("credentials", *(look.kind for look in _LOOKS), *(family.kind for family in _FAMILIES)))
+_MARKED = KINDS | {kind.replace("_", " ") for kind in personal.PERSONAL}
 
 _ALL_STEMS = {
     stem for starts in (*(each.starts for each in SHAPES), *(each.starts for each in WORD_FAMILIES)) for stem in starts
@@ -161,8 +166,8 @@ _ASCII_STEMS = tuple(stem for stem in _STEMS if stem.isascii())
 _ANY_STEM = re.compile("|".join(map(re.escape, _STEMS)))
 _LONG = 19
 _LONG_PIECE = re.compile(rf"\s\S{{{_LONG}}}")
-_DIGIT = re.compile(r"[0-9]")
-_MARKER = re.compile(rf"\[redacted: (?:{'|'.join(map(re.escape, sorted(KINDS)))})\]")
+_DIGIT, _ANY_DIGIT = re.compile(r"[0-9]"), re.compile(r"\d")
+_MARKER = re.compile(rf"\[redacted: (?:{'|'.join(map(re.escape, sorted(_MARKED)))})\]")
 # Cutting a finding out can bring another to light, hence rounds; more than this happens only on purpose.
 _MAX_ROUNDS = 6
 
@@ -176,7 +181,21 @@ def redact(text: str) -> Redacted:
     Returns:
         The new text, and the findings with offsets into the old one.
     """
-    findings = find_secrets(text)
+    return _replaced(text, find_secrets(text))
+
+
+def redact_personal(text: str, kinds: frozenset[str]) -> Redacted:
+    """Replace personal data of the given kinds, as `redact` replaces credentials."""
+    if "@" not in text and "[" not in text and "(" not in text and _ANY_DIGIT.search(text) is None:
+        return Redacted(text=text, findings=())
+
+    def recognise(piece: str) -> list[Finding]:
+        return [Finding(kind=kind, start=start, end=end) for kind, start, end in personal.find(piece, kinds)]
+
+    return _replaced(text, _find(text, recognise))
+
+
+def _replaced(text: str, findings: tuple[Finding, ...]) -> Redacted:
     if not findings:
         return Redacted(text=text, findings=())
     pieces: list[str] = []
@@ -191,21 +210,28 @@ def find_secrets(text: str) -> tuple[Finding, ...]:
     """The credentials in `text`, in order and not overlapping. Markers of an earlier `redact` are never part of one."""
     if not _may_hold_secrets(text):
         return ()
+    return _find(text, _recognised)
+
+
+def _find(text: str, recognise: Recognise) -> tuple[Finding, ...]:
     found: list[Finding] = []
     gaps = list(_between(0, len(text), (m.span() for m in _MARKER.finditer(text))))
     for round_number in range(_MAX_ROUNDS):
         if not gaps:
             break
-        gaps = [gap for gap in gaps for gap in _scan_gap(text, gap, found, is_last=round_number == _MAX_ROUNDS - 1)]
+        is_last = round_number == _MAX_ROUNDS - 1
+        gaps = [piece for gap in gaps for piece in _scan_gap(text, gap, found, recognise, is_last=is_last)]
     return tuple(sorted(found, key=lambda f: f.start))
 
 
-def _scan_gap(text: str, gap: tuple[int, int], found: list[Finding], *, is_last: bool) -> list[tuple[int, int]]:
+def _scan_gap(
+    text: str, gap: tuple[int, int], found: list[Finding], recognise: Recognise, *, is_last: bool
+) -> list[tuple[int, int]]:
     """Add what lies in `gap` to `found`, and return the pieces of it to scan again, none if it held nothing."""
     # A piece is scanned as a second `redact` would see it: that makes `redact` a fixed point. A gap that still yields
     # something in the last round is one heap of credentials and goes as a whole.
     start, end = gap
-    new = _merge(_scan(text[start:end]))
+    new = _merge(_scan(text[start:end], recognise))
     if not new:
         return []
     if is_last:
@@ -253,12 +279,12 @@ def _lower(text: str) -> str:
     return text.replace("\u0130", "i").lower()
 
 
-def _scan(text: str) -> list[Finding]:
+def _scan(text: str, recognise: Recognise) -> list[Finding]:
     """Everything recognised, from the most to the least telling, in the text and in what it stands for."""
-    found = _recognised(text)
+    found = recognise(text)
     plain, places = _undone(text)
     if plain != text:
-        for each in _recognised(plain):
+        for each in recognise(plain):
             start, end = places[each.start], places[each.end - 1] + 1
             end = places[each.end] if each.end < len(plain) and _is_undone(text, end) else end
             found.append(Finding(kind=each.kind, start=start, end=end))
