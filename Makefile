@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories receipts notes damage knowledge fuzz floods clean fuzz-http load adapters conformance page postgres postgres-broken agents tries
+.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories receipts notes damage knowledge fuzz floods clean fuzz-http load adapters conformance page postgres postgres-broken agents tries keys
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -166,6 +166,11 @@ tries: $(READY)
 fuzz: $(READY)
 	@$(BIN)/python -m tests.crash.fuzz --texts 20000
 	@$(BIN)/python -m tests.crash.growth --share 10 --out benchmarks/results/growth.json
+
+# Look for 200 made-up words in every file of encrypted stores, also killed ones, and time such stores; some minutes.
+keys: $(READY)
+	@$(BIN)/python -m pip install --quiet "cryptography>=44"
+	@$(BIN)/python -m tests.storage.canaries --out benchmarks/results/keys.json
 
 # A thousand slow connections and ten thousand malformed requests against a server; two minutes.
 floods: $(READY)

@@ -19,7 +19,10 @@ PERSONAL: frozenset[str] = frozenset(get_args(PersonalData))
 Found = tuple[str, int, int]
 """Kind, start and end."""
 
-_DIGIT, _NOT_DIGIT = re.compile(r"\d"), re.compile(r"\D")
+_NOT_DIGIT = re.compile(r"\D")
+_CLUSTER = re.compile(r"\d(?:[A-Za-z ()./-]{0,3}\d){4}")
+"""Five digits near each other: every number here has as many, and few texts do."""
+
 _HAN = r"\u3000-\u9fff"
 _CUE = rf"(?:(?<![^\W_])|(?<=[{_HAN}]))(?:{{}})(?:(?![^\W\d_])|(?=[{_HAN}]))[^\d\n+(]{{0,24}}?"
 """A word that says what the number after it is: at most 24 characters, none of them a digit, stand between the two."""
@@ -29,7 +32,7 @@ def find(text: str, kinds: frozenset[str]) -> Iterator[Found]:
     """Yield the personal data of these kinds in a text, the most telling first; findings may overlap."""
     if "email" in kinds and ("@" in text or _AT.search(text)):
         yield from (("email", *each.span()) for each in _EMAIL.finditer(text))
-    if _DIGIT.search(text) is None:
+    if _CLUSTER.search(text) is None:
         return
     if "iban" in kinds:
         yield from (("iban", *span) for span in _ibans(text))
