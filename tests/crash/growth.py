@@ -244,7 +244,7 @@ def parsers() -> list[tuple[str, Callable[[str], object]]]:
     from ricordo.models.language import _json_in
 
     zone, today, now = ZoneInfo("Europe/Berlin"), date(2026, 11, 23), 1_795_000_000_000
-    rules = TextRules()
+    rules, personal = TextRules(), frozenset(("email", "phone", "card", "iban", "id_number"))
     text = importlib.import_module
     change, dates, names = text("ricordo.text.change"), text("ricordo.text.dates"), text("ricordo.text.names")
     sentences, prompt = text("ricordo.text.sentences"), text("ricordo.text.prompt_text")
@@ -286,6 +286,7 @@ def parsers() -> list[tuple[str, Callable[[str], object]]]:
         ("prompt_text.without_recalled", prompt.without_recalled),
         ("prompt_text.cited", prompt.cited),
         ("secrets.redact", text("ricordo.text.secrets").redact),
+        ("secrets.personal", lambda each: text("ricordo.text.secrets").redact_personal(each, personal)),
         ("sentences", lambda each: list(sentences.sentences(each))),
         ("plain_sentences", lambda each: list(sentences.plain_sentences(each))),
         ("infer_category", sentences.infer_category),
