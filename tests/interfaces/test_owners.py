@@ -109,6 +109,7 @@ LINES: Mapping[str, tuple[Line, ...]] = {
 NOT_TRIED = {
     "demo": "makes a store of its own",
     "test": "asks a copy of the store by the same methods, which are tried",
+    "rekey": "writes the files of the whole store again; shows no memory",
     "page": "a server; the page shows what the methods return, and has tests of its own",
     "notes": "writes files of the opener's folder",
     "help": "shows no memory",
