@@ -15,7 +15,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from tests.interfaces.conftest import Cli, clean_environment
 
 from ricordo import ConflictError, InvalidError
-from ricordo.interfaces.cli.serve import clients, make_plan, start_entry, write_plan
+from ricordo.interfaces.cli.clients import clients, start_entry, with_server, write_edit
 
 HOME = Path("/home/ann")
 NAMES = tuple(clients(HOME, {}))
@@ -103,7 +103,19 @@ def test_toml_is_added_to_and_never_rewritten(cli: Cli, tmp_path: Path) -> None:
     assert cli(*arguments, "--profile", "full").status == ConflictError.exit_status
 
 
-@pytest.mark.parametrize("text", ["{ // mine\n}", "[]", "{", '{"mcpServers": []}'])
+def test_comments_and_the_form_of_a_settings_file_stay(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text('{ // mine\n\t"theme": "dark", /* and\n this */\n}\n', encoding="utf-8")
+    arguments = ("mcp", "install", "--client", "cursor", "--config-file", str(file), "--yes")
+    assert cli(*arguments).status == 0
+    text = file.read_text("utf-8")
+    assert text.startswith('{ // mine\n\t"theme": "dark"')
+    assert "/* and\n this */" in text
+    assert '\t"mcpServers": {' in text
+    assert "already" in cli(*arguments).out
+
+
+@pytest.mark.parametrize("text", ["{ // mine", "[]", "{", '{"mcpServers": []}'])
 def test_a_settings_file_that_cannot_be_preserved_is_not_changed(cli: Cli, tmp_path: Path, text: str) -> None:
     file = tmp_path / "mcp.json"
     file.write_text(text, encoding="utf-8")
@@ -124,11 +136,12 @@ def test_nothing_is_written_without_consent(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_file_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     client = clients(tmp_path, {})["cursor"]
-    plan = make_plan(client, start_entry("/x.db", owner="me", chat=None, profile="core", embedder=None), name="ricordo")
+    entry = start_entry("/x.db", owner="me", chat=None, profile="core", embedder=None)
+    edit = with_server(client, entry, name="ricordo")
     client.file.parent.mkdir(parents=True)
     client.file.write_text("{}", encoding="utf-8")
     with pytest.raises(ConflictError, match="another program"):
-        write_plan(plan, stamp="now")
+        write_edit(edit, stamp="now")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -27,6 +27,7 @@ from rich.text import Text
 
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.interfaces.cli import serve
+from ricordo.interfaces.cli.clients import Edit, appended, read_text, toml_entry, write_edit
 from ricordo.interfaces.cli.json_text import JsonText
 from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.projects import IGNORE_FILE, is_private, project_of, unsanitised
@@ -44,19 +45,6 @@ _BRIEFING_TOKENS = 800
 _START_S = 10.0
 _SETTLE_S = 120.0
 _MOST_STDIN_CHARS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
-    """A file of a client as it is and as it is to be; None means no file."""
-
-    file: Path
-    before: str | None
-    after: str | None
-
-    @property
-    def changes(self) -> bool:
-        return self.before != self.after
 
 
 @cache
@@ -91,7 +79,7 @@ async def install(
 ) -> Output:
     if agent is None:
         return _status()
-    start = serve.start_entry(_store(ctx), owner=ctx.owner, chat=None, profile=profile, embedder=ctx.options.embedder)
+    start = serve.start_of(ctx, chat=None, profile=profile)
     edits = _installed(agent, start)
     return _write(ctx, agent, edits, yes=yes, dry_run=dry_run, done="connected")
 
@@ -99,15 +87,6 @@ async def install(
 @command
 async def uninstall(ctx: CommandContext, agent: Agent, yes: bool = False, dry_run: bool = False) -> Output:
     return _write(ctx, agent, _uninstalled(agent), yes=yes, dry_run=dry_run, done="disconnected")
-
-
-def _store(ctx: CommandContext) -> str:
-    from ricordo.storage.registry import is_folder
-
-    if "://" in ctx.location:
-        return ctx.location
-    path = Path(ctx.location).expanduser().resolve()
-    return f"{path}/" if is_folder(ctx.location) else str(path)
 
 
 def _installed(agent: str, start: Mapping[str, Any]) -> list[Edit]:
@@ -136,7 +115,7 @@ def _uninstalled(agent: str) -> list[Edit]:
     spec, edits = agents()[agent], dict[Path, Edit]()
     for kind, remove in (("mcp", _without_server), ("hooks", _without_hooks)):
         file = path_of(agent, kind)  # type: ignore[arg-type]
-        known = edits.get(file) or Edit(file=file, before=(text := serve.read_text(file)), after=text)
+        known = edits.get(file) or Edit(file=file, before=(text := read_text(file)), after=text)
         edits[file] = replace(known, after=None if known.after is None else remove(spec, agent, known.after, file))
     return list(edits.values())
 
@@ -144,7 +123,7 @@ def _uninstalled(agent: str) -> list[Edit]:
 def _with_server(spec: Mapping[str, Any], agent: str, text: str | None, start: Mapping[str, Any], file: Path) -> str:
     args = [*start["args"], "--project"]
     if file.suffix == ".toml":
-        return serve.appended(text, serve.toml_entry(spec["member"], _NAME, {**start, "args": args}))
+        return appended(text or "", toml_entry(spec["member"], _NAME, {**start, "args": args}))
     entry: dict[str, Any] = {"command": start["command"], "args": args}
     if spec.get("entry") == "local":
         entry = {"type": "local", "command": [start["command"], *args], "enabled": True}
@@ -246,7 +225,7 @@ def _write(ctx: CommandContext, agent: str, edits: Sequence[Edit], *, yes: bool,
             ctx.err.print(Text(_difference(edit)), soft_wrap=True)
     writes = bool(changed) and not dry_run and (yes or serve.confirmed(ctx))
     stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
-    copies = [serve.write_text(edit.file, edit.before, edit.after, stamp=stamp) for edit in changed] if writes else []
+    copies = [write_edit(edit, stamp=stamp) for edit in changed] if writes else []
     backups = [str(each) for each in copies if each is not None]
     data = {"client": agent, "files": [str(edit.file) for edit in changed], "written": writes, "backups": backups}
 
@@ -313,7 +292,7 @@ def _found(agent: str) -> set[str]:
     for kind, remove in (("mcp", _without_server), ("hooks", _without_hooks)):
         file = path_of(agent, kind)  # type: ignore[arg-type]
         with contextlib.suppress(InvalidError):
-            text = serve.read_text(file)
+            text = read_text(file)
             if text is not None and remove(agents()[agent], agent, text, file) != text:
                 found.add(kind)
     return found
@@ -379,7 +358,7 @@ async def _in_project(ctx: CommandContext, project: str, *, create: bool = False
 
 def _detach(ctx: CommandContext, agent: str, given: Mapping[str, Any]) -> None:
     """Start a process that takes the log in, and do not wait for it."""
-    start = serve.start_entry(_store(ctx), owner=ctx.owner, chat=None, profile="core", embedder=ctx.options.embedder)
+    start = serve.start_of(ctx, chat=None, profile="core")
     command_ = _hook_command(start, agent, "take-in")
     with tempfile.TemporaryFile() as asked:
         asked.write(json.dumps(given).encode())
