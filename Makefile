@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories receipts notes damage knowledge fuzz floods clean fuzz-http load adapters conformance page postgres postgres-broken agents tries keys
+.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories devices receipts notes damage knowledge fuzz floods clean fuzz-http load adapters conformance page postgres postgres-broken agents tries keys
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -105,6 +105,11 @@ notes: $(READY)
 # Three hundred random histories on every storage backend: a quarter of an hour on one core.
 histories: $(READY)
 	@$(BIN)/python -m tests.contract.histories --runs 300
+
+# Five hundred random histories on two or three devices, and two hundred kills in the middle of an exchange: half an hour.
+devices: $(READY)
+	@$(BIN)/python -m tests.devices.histories --runs 500 --write
+	@$(BIN)/python -m tests.devices.kills --runs 200 --write
 
 # Random histories in which answers leave receipts, replayed; and what a receipt costs a search. A second for each history.
 receipts: $(READY)

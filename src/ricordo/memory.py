@@ -65,6 +65,7 @@ from ricordo.model import (
     Run,
     Scope,
     Stats,
+    SyncReport,
     Trust,
     Version,
     Weak,
@@ -84,6 +85,7 @@ from ricordo.trust import capped, trust_of
 if TYPE_CHECKING:
     from ricordo.consolidation.context import ConsolidationContext
     from ricordo.consolidation.operations import Operations
+    from ricordo.portability.devices import Side
     from ricordo.portability.notes import Notes
 
 T = TypeVar("T")
@@ -1918,6 +1920,44 @@ class Memory:
         await engine.receipts.flush()
         write = exporter(format, Path(path), scope=self._scope, now=engine.now(), zone=engine.zone, progress=progress)
         return await self._store.look(write)
+
+    async def sync(self, other: str | Path, *, dry_run: bool = False, progress: Progress | None = None) -> SyncReport:
+        """Exchange what is new with another device: all that this owner's memory learnt, changed, forgot and erased, in
+        both directions. Doing it twice does nothing, and an interrupted exchange is simply repeated.
+
+        The order of commits comes from the devices' common count, never from clocks. Where both changed the same field,
+        the later commit on that count decides. Equal facts and people of the same name become one; two corrections of
+        one memory both stay, and `review` lists them. The other device is trusted as this one is.
+
+        Args:
+            other: another store; or a folder that exists, which git, Syncthing or a network drive copies. In such a
+                folder each device writes files of its own. They are plain text.
+            dry_run: only count what would be sent and received.
+            progress: called with (commits so far, commits in total).
+
+        Raises:
+            InvalidError: there is neither a store nor a folder at `other`, or it is this store.
+            StoreError: it cannot be read or written.
+            UnavailableError: another process exchanges this memory now.
+        """
+        from ricordo.portability import devices
+
+        side = self._side()
+        if not str(other).startswith("postgresql:"):
+            place = devices.checked_place(other, side.store)
+            if devices.is_exchange_folder(place):
+                return await devices.sync_folder(side, place, dry_run=dry_run, progress=progress)
+        async with Memory.open(other, scope=side.scope, embedder=None, clock=self._opened.clock) as memory:
+            return await devices.sync_stores(side, memory._side(), dry_run=dry_run, progress=progress)
+
+    def _side(self) -> Side:
+        """Return this memory's part in an exchange: that of its owner, or of its chat if it has no owner."""
+        from ricordo.portability.devices import Side
+
+        engine, scope = self._opened, Scope(owner=self._scope.owner, chat=None)
+        if not scope.owner:
+            scope = Scope(owner="", chat=self._scope.chat)
+        return Side(engine.store, scope, engine.now, engine.backlog.note)
 
     # inside
 

@@ -1021,6 +1021,26 @@ class BulkReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SyncReport:
+    """What an exchange with another device did.
+
+    Attributes:
+        sent: commits that the other side did not know.
+        received: commits of other devices that were not known here.
+        to_review: open decisions that came of it.
+        erased: rows that another device had erased and that were erased here.
+        left_out: files that could not be used, and why; they are tried again next time.
+    """
+
+    dry_run: bool
+    sent: int
+    received: int
+    to_review: int = 0
+    erased: int = 0
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Weak:
     """A memory that is uncertain, fading, or about to expire. The fields are those of `Explanation`.
 

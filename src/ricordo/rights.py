@@ -167,6 +167,7 @@ RIGHTS: Mapping[str, Right] = {
     "rebuild_index": OWNER_ALONE,
     "migrate": OWNER_ALONE,
     "backup": OWNER_ALONE,
+    "sync": OWNER_ALONE,  # the other device counts as the owner
     "verify_backup": OWNER_ALONE,
     "restore_backup": OWNER_ALONE,
     "rekey": OWNER_ALONE,

@@ -48,6 +48,7 @@ from ricordo.model import (
     Run,
     Scope,
     Stats,
+    SyncReport,
     Trust,
     Version,
     Weak,
@@ -612,6 +613,11 @@ class Memory:
 
     def export(self, path: str | Path, *, format: str = "jsonl", progress: Progress | None = None) -> ExportReport:
         """Export what this caller may see."""
+
+    def sync(self, other: str | Path, *, dry_run: bool = False, progress: Progress | None = None) -> SyncReport:
+        """Exchange what is new with another device: all that this owner's memory learnt, changed, forgot and erased,
+        in both directions. Doing it twice does nothing, and an interrupted exchange is simply repeated.
+        """
 
     @property
     def scope(self) -> Scope:

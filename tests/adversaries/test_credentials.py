@@ -135,7 +135,7 @@ _READS = (
     frozenset(("open", "scoped", "search", "query", "context", "context_parts", "get", "list", "entity", "session"))
     | frozenset(("review", "consolidate", "extract", "replay", "accept", "summarise", "reflect", "run", "history"))
     | frozenset(("timeline", "explain", "undo", "archive", "resolve", "confirm", "reinforce", "demote", "restore"))
-    | frozenset(("erase", "backup", "verify_backup", "restore_backup", "rekey", "export", "migrate", "ask"))
+    | frozenset(("erase", "backup", "verify_backup", "restore_backup", "rekey", "export", "migrate", "ask", "sync"))
     | frozenset(("brief", "brief_parts", "receipt", "receipts", "replay_receipt", "resolve_many"))
 )
 """Methods whose texts are ids, questions, paths and choices; what models return passes the gate."""

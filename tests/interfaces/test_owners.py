@@ -129,6 +129,7 @@ NOT_TRIED = {
     "restore-backup": "likewise",
     "rebuild-index": "rebuilds the index of the whole store",
     "export": "writes a file, which the method's own test reads",
+    "sync": "reads and writes files of the caller's own memory; tests/devices tries owners",
     "import": "reads a file into the caller's own memory",
 }
 

@@ -264,6 +264,7 @@ async def _with_evidence(memory: Memory, given: str) -> Any:
 
 
 NOT_TRIED = {
+    "sync": "exchanges the caller's own memory with files; tests/devices looks for other owners' there",
     "open": "opens a store",
     "close": "closes it",
     "scope": "is what the caller gave",

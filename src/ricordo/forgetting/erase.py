@@ -7,7 +7,7 @@ import logging
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -81,8 +81,42 @@ async def erase(
         plan = await store.read(lambda tx: planned(tx, asked, scope, path=store.path))
         return replace(plan.report, dry_run=True)
 
+    actor = "" if asked.owner is not None else scope.owner or scope.chat or ""
+    return await _carried_out(
+        store,
+        lambda tx: planned(tx, asked, scope, path=store.path),
+        actor=actor,
+        scope=scope,
+        now=now,
+        progress=progress,
+    )
+
+
+async def follow(store: Store, rows: Mapping[str, Sequence[int]], *, scope: Scope, now: int) -> ErasureReport:
+    """Erase what another device erased, with what was derived here from it alone.
+
+    Args:
+        rows: keys by table. An entity that something else refers to stays.
+        now: Unix milliseconds, UTC.
+    """
+
+    def plan(snapshot: Snapshot) -> Plan:
+        space = snapshot.visible(scope)[0]
+        nodes, entities, relations = (tuple(rows.get(table, ())) for table in ("nodes", "entities", "relations"))
+        asked = ErasureTargets(kind="memory", space=space, nodes=nodes, entities=entities, relations=relations)
+        targets = _with_derived(snapshot, asked)
+        erased = _listed(snapshot, targets)
+        return Plan(targets=targets, report=ErasureReport(dry_run=False, erased=erased, kept=(), out_of_reach=()))
+
+    actor = scope.owner or scope.chat or ""
+    return await _carried_out(store, plan, actor=actor, scope=scope, now=now, progress=None)
+
+
+async def _carried_out(
+    store: Store, decide: Callable[[Snapshot], Plan], *, actor: str, scope: Scope, now: int, progress: Progress | None
+) -> ErasureReport:
     def start(snapshot: Snapshot) -> tuple[Plan, OpenErasure]:
-        plan = planned(snapshot, asked, scope, path=store.path)
+        plan = decide(snapshot)
         _withhold(snapshot, plan.targets, scope, at=now)
         _forget_questions(snapshot, plan.targets, scope)
         number = snapshot.erasure.begin(plan.targets, at=now)
@@ -93,7 +127,6 @@ async def erase(
             _finish(snapshot, begun, actor)
         return plan, begun
 
-    actor = "" if asked.owner is not None else scope.owner or scope.chat or ""
     plan, begun = await store.derive(start)
     faults.reached("erase: begun")
     await _remove(store, begun, actor=actor, progress=progress, total=plan.report.count)
@@ -289,9 +322,9 @@ def _with_derived(snapshot: Snapshot, targets: ErasureTargets) -> ErasureTargets
             break
         nodes += fresh
     erasure = snapshot.erasure
-    relations = erasure.relations(nodes, targets.entities)
+    relations = dict.fromkeys((*targets.relations, *erasure.relations(nodes, targets.entities)))
     sessions = tuple(dict.fromkeys((*targets.sessions, *erasure.emptied_sessions(nodes))))
-    entities = tuple(dict.fromkeys((*targets.entities, *erasure.orphaned_entities(nodes, relations))))
+    entities = tuple(dict.fromkeys((*targets.entities, *erasure.orphaned_entities(nodes, tuple(relations)))))
     going = {("sessions", key) for key in sessions} | {("entities", key) for key in entities}
     summarised = set(erasure.summarised(nodes)) - going
     return replace(

@@ -39,6 +39,7 @@ from ricordo.model import (
     Report,
     Scope,
     Stats,
+    SyncReport,
 )
 from ricordo.ports import Progress
 from ricordo.text.sentences import plural
@@ -344,6 +345,19 @@ def _show_export(ctx: CommandContext, report: ExportReport) -> None:
     size = f"{report.bytes / 1e6:.1f} MB" if report.bytes >= 1e6 else f"{report.bytes / 1e3:.1f} kB"
     ctx.out.print(Text(f"Written to {safe(report.path)}, {size}."), soft_wrap=True)
     ctx.out.print(counts(report, ("facts", "messages", "closed", "people", "relations", "commits")))
+
+
+@view("sync")
+def _show_sync(ctx: CommandContext, report: SyncReport) -> None:
+    would = "would be " if report.dry_run else ""
+    parts = [f"{plural(report.sent, 'commit')} {would}sent", f"{report.received:,} {would}received"]
+    parts += [f"{report.to_review:,} to review"] if report.to_review else []
+    parts += [f"{report.erased:,} erased"] if report.erased else []
+    ctx.out.print(Text(f"{', '.join(parts)}."), soft_wrap=True)
+    if report.left_out:
+        ctx.out.print(Text(f"Left out ({len(report.left_out):,}):", style="yellow"))
+        for line in report.left_out:
+            ctx.out.print(Text(f"  {one_line(line, most=200)}"), soft_wrap=True)
 
 
 def _show_import(out: Console, report: ImportReport, *, own: bool, dry_run: bool) -> None:

@@ -25,6 +25,8 @@ STEP_ROWS = 500
 
 _REFERRING = frozenset(TABLES["referring"])
 
+_EXCHANGED = frozenset(TABLES["exchanged"])
+
 _LISTED = ("nodes", "relations", "entities", "sessions")
 """The tables whose rows are listed one by one, in the order in which they go."""
 
@@ -118,6 +120,7 @@ class _Erasing:
             self._leave_hashes((row[-2], row[-1]) for row in rows)
             self._connection.execute(f'DELETE FROM "{name}" WHERE {where}', values)
             self._forget_history(table, {text_of_key(row[:-2]): row[-1] for row in rows})
+            self._forget_stamps(name, [row[:-2] for row in rows])
 
     def _leave_hashes(self, written: Iterable[tuple[int, bytes]]) -> None:
         """Keep the hashes of rows (commit, seal), and blank the words of their commits."""
@@ -134,6 +137,13 @@ class _Erasing:
         former = self._snapshot.rows("history_images", values)
         self._leave_images(table, [each for each in former if table.image(each[3], each[1])["seal"] != gone[each[1]]])
         self._snapshot.rows("history_erase_rows", values)
+
+    def _forget_stamps(self, table: str, keys: Iterable[tuple[Any, ...]]) -> None:
+        """Leave only the trace of erased rows by which other devices erase them, too."""
+        named = [{"table": table, "row": json.dumps(key, ensure_ascii=False, separators=(",", ":"))} for key in keys]
+        for statement in ("stamps_erased_first", "stamps_erase", "stamps_erased_last") if table in _EXCHANGED else ():
+            for each in named:
+                self._snapshot.rows(statement, each)
 
     def _leave_images(self, table: Table, images: Sequence[tuple[int, str, int, str]]) -> None:
         """Keep hashes of former versions (made, row, replaced, before) for the commits that wrote or replaced them."""
@@ -246,7 +256,10 @@ class Erasure(Group):
 
     def begin(self, targets: ErasureTargets, *, at: int) -> int:
         held = self._sql.rows("erase_ids", {"nodes": json.dumps(targets.nodes)})
-        self._forget_measured({targets.space, *(space for _, _, space in held)}, at=at)
+        spaces = {targets.space, *(space for _, _, space in held)}
+        self._forget_measured(spaces, at=at)
+        for space in spaces:
+            self._sql.rows("unplaced_erase", {"space": space})
         erasing = int(self._sql.value("erasing_begin", {"space": targets.space, "kind": targets.kind, "at": at}))
         rows = [(erasing, table, key) for table in _LISTED for key in getattr(targets, table)]
         work = _Erasing(self._sql, erasing, at)

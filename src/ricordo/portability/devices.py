@@ -1,0 +1,401 @@
+"""Exchange of commits between devices: two stores, or a store and a folder that something else copies."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from ricordo.clock import from_ms
+from ricordo.consolidation.evolution import superseded, supersedes
+from ricordo.consolidation.resolve import LATEST, form_of
+from ricordo.encoding.entity_merge import merge
+from ricordo.errors import InvalidError, UnavailableError
+from ricordo.forgetting.erase import follow
+from ricordo.model import Change, Node, Review, Scope, SyncReport
+from ricordo.portability import segments
+from ricordo.ports import Progress
+from ricordo.storage import Snapshot, Store, faults
+from ricordo.storage.complete import COMMITS
+from ricordo.storage.exchange import Exchange, ExchangedCommit, Merged, Vector
+from ricordo.storage.leases import LeaseHolder
+from ricordo.storage.staging import check_file_name
+from ricordo.text.change import topics
+from ricordo.text.statement import compare
+
+T = TypeVar("T")
+
+_AT_ONCE = 100
+"""How many commits are taken in by one transaction."""
+_ROUNDS = 8
+"""Two stores exchange commits until neither has one that the other lacks: what follows from some is one more."""
+_LEASE_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A store in an exchange.
+
+    Args:
+        now: returns Unix milliseconds, UTC.
+        noted: called with the number of commits that came in, after each transaction.
+    """
+
+    store: Store
+    scope: Scope
+    now: Callable[[], int]
+    noted: Callable[[int], None]
+
+    async def derive(self, work: Callable[[Exchange], T]) -> T:
+        """Run some work on the space, in one transaction of the writer."""
+        return await self.store.derive(lambda tx: work(Exchange(tx, self.scope)))
+
+
+def checked_place(other: str | Path, store: Store) -> Path:
+    """Return the path of another store or of a folder for exchange. Raises InvalidError."""
+    check_file_name(str(other), name="other")
+    place = Path(other).expanduser()
+    if not place.exists():
+        hint = "create the folder, or name the store of the other device"
+        raise InvalidError(f"other: there is nothing at {place}", hint=hint)
+    own = store.path.parent if store.has_plain_files else store.path
+    if place.resolve() == own.resolve():
+        raise InvalidError("other: this is the store itself", hint="name the other device's store, or a folder")
+    return place
+
+
+def is_exchange_folder(place: Path) -> bool:
+    """Return whether a path is a folder for exchange, not a store."""
+    return place.is_dir() and not (place / COMMITS).exists()
+
+
+async def sync_folder(side: Side, folder: Path, *, dry_run: bool, progress: Progress | None) -> SyncReport:
+    """Exchange commits with the other devices that use a folder.
+
+    Raises:
+        StoreError: the folder cannot be read or written.
+        UnavailableError: another process exchanges this store's commits.
+    """
+    space = segments.name_of(*_place(side.scope))
+    async with LeaseHolder(side.store, f"sync/{space}", lease_ms=_LEASE_MS).held() as is_ours:
+        if not is_ours:
+            raise UnavailableError("another process syncs this memory", hint="try again when it has finished")
+        shelf = segments.shelf_of(folder, space)
+        if dry_run:
+            return await _previewed(side, shelf)
+        await side.derive(lambda here: _numbered(here, shelf.known()))
+        before = await _open_reviews(side)
+        vector = await side.derive(lambda here: here.vector())
+        commits, left_out = segments.unread(shelf, vector)
+        merged, erased = await _taken_in(side, commits, progress)
+        missing = [
+            f"commits of the device {device} after {last} are missing" for device, last in merged.missing.items()
+        ]
+        sent = await _written(side, shelf, space)
+        return SyncReport(
+            dry_run=False,
+            sent=sent,
+            received=merged.commits,
+            to_review=max(0, await _open_reviews(side) - before),
+            erased=erased,
+            left_out=(*shelf.left_out, *left_out, *missing),
+        )
+
+
+async def sync_stores(side: Side, other: Side, *, dry_run: bool, progress: Progress | None) -> SyncReport:
+    """Exchange commits with another store, all that either knows.
+
+    Raises:
+        UnavailableError: another process exchanges this store's commits.
+    """
+    space = segments.name_of(*_place(side.scope))
+    async with LeaseHolder(side.store, f"sync/{space}", lease_ms=_LEASE_MS).held() as is_ours:
+        if not is_ours:
+            raise UnavailableError("another process syncs this memory", hint="try again when it has finished")
+        before, sent, received, erased = await _open_reviews(side), 0, 0, 0
+        if dry_run:
+            return await _previewed_stores(side, other)
+        await _told_apart(side, other)
+        for _ in range(_ROUNDS):
+            there, here = await _vector(other), await _vector(side)
+            theirs = await _unknown(other, here)
+            merged, gone = await _taken_in(side, theirs, progress)
+            ours = await _unknown(side, there)
+            ours_taken, _ = await _taken_in(other, ours, progress)
+            received, sent, erased = received + merged.commits, sent + ours_taken.commits, erased + gone
+            if not merged.commits and not ours_taken.commits:
+                break
+        to_review = max(0, await _open_reviews(side) - before)
+        return SyncReport(dry_run=False, sent=sent, received=received, to_review=to_review, erased=erased)
+
+
+class _PreviewedError(Exception):
+    """Takes back what a preview had to write."""
+
+    def __init__(self, report: SyncReport) -> None:
+        self.report = report
+
+
+async def _previewed(side: Side, shelf: segments.Shelf) -> SyncReport:
+    known = shelf.known()
+
+    def work(here: Exchange) -> None:
+        _numbered(here, known)
+        commits, left_out = segments.unread(shelf, vector := here.vector())
+        new = {(each.device, each.number) for each in commits if each.number > vector.get(each.device, 0)}
+        sent = sum(1 for _ in here.unknown_to(known))
+        raise _PreviewedError(
+            SyncReport(dry_run=True, sent=sent, received=len(new), left_out=(*shelf.left_out, *left_out))
+        )
+
+    return await _taken_back(side, work)
+
+
+async def _previewed_stores(side: Side, other: Side) -> SyncReport:
+    def count(known: Vector) -> Callable[[Exchange], None]:
+        def work(tx: Exchange) -> None:
+            tx.number_own()
+            raise _PreviewedError(SyncReport(dry_run=True, sent=sum(1 for _ in tx.unknown_to(known)), received=0))
+
+        return work
+
+    there, here = await _looked(other), await _looked(side)
+    sent = (await _taken_back(side, count(there))).sent
+    return SyncReport(dry_run=True, sent=sent, received=(await _taken_back(other, count(here))).sent)
+
+
+async def _unknown(side: Side, known: Vector) -> list[ExchangedCommit]:
+    return await side.derive(lambda tx: list(tx.unknown_to(known)))
+
+
+async def _looked(side: Side) -> dict[str, int]:
+    return await side.derive(lambda tx: tx.vector())
+
+
+async def _taken_back(side: Side, work: Callable[[Exchange], None]) -> SyncReport:
+    try:
+        await side.derive(work)
+    except _PreviewedError as previewed:
+        return previewed.report
+    raise AssertionError("a preview ends with its report")
+
+
+def _place(scope: Scope) -> tuple[str, str]:
+    return (scope.owner, "") if scope.owner else ("", scope.chat or "")
+
+
+def _numbered(here: Exchange, there: Vector) -> None:
+    """Number the store's own commits, under a new name if others know more commits of this one than it has itself."""
+    device = here.device()
+    if there.get(device, 0) > here.vector().get(device, 0):
+        here.rename()
+    here.number_own()
+
+
+async def _told_apart(side: Side, other: Side) -> None:
+    names = await side.derive(lambda tx: tx.device()), await other.derive(lambda tx: tx.device())
+    if names[0] == names[1]:  # one is a copy of the other
+        await side.derive(lambda tx: tx.rename())
+    there, here = await _looked(other), await _looked(side)
+    await side.derive(lambda tx: _numbered(tx, there))
+    await other.derive(lambda tx: _numbered(tx, here))
+
+
+async def _vector(side: Side) -> dict[str, int]:
+    def work(here: Exchange) -> dict[str, int]:
+        here.number_own()
+        return here.vector()
+
+    return await side.derive(work)
+
+
+async def _open_reviews(side: Side) -> int:
+    return len(await side.store.read(lambda tx: tx.reviews.listed(side.scope, most=10_000)))
+
+
+async def _taken_in(side: Side, commits: Sequence[ExchangedCommit], progress: Progress | None) -> tuple[Merged, int]:
+    """Take commits in, some at a time. Each transaction is whole, and the next exchange goes on after the last."""
+    ordered, total = sorted(commits, key=lambda each: (each.number, each.device)), Merged()
+    for part in _parts(ordered):
+        now = side.now()
+
+        def work(here: Exchange, part: Sequence[ExchangedCommit] = part, now: int = now) -> Merged:
+            here.number_own()
+            return here.merge(part, now=from_ms(now), settle=lambda tx, ex, did: settled(tx, ex, did, side.scope, now))
+
+        merged = await side.derive(work)
+        total.commits += merged.commits
+        total.missing |= merged.missing
+        side.noted(merged.commits)
+        faults.reached("sync: between parts")
+        if progress is not None:
+            progress(total.commits, len(ordered))
+    return total, await _erased(side)
+
+
+def _parts(commits: Iterable[ExchangedCommit]) -> Iterator[list[ExchangedCommit]]:
+    waiting = iter(commits)
+    while part := list(islice(waiting, _AT_ONCE)):
+        yield part
+
+
+async def _erased(side: Side) -> int:
+    """Erase what another device erased. What is needed here stays, and the others are told so."""
+    rows = await side.derive(lambda here: here.erased_elsewhere())
+    if not rows:
+        return 0
+    report = await follow(side.store, rows, scope=side.scope, now=side.now())
+    faults.reached("sync: erased")
+
+    def keep(here: Exchange) -> None:
+        here.number_own()
+        here.keep(here.erased_elsewhere())
+
+    await side.derive(keep)
+    return report.count
+
+
+async def _written(side: Side, shelf: segments.Shelf, space: str) -> int:
+    """Write what the folder does not hold yet; after an erasure, all that this device wrote before."""
+
+    def work(here: Exchange) -> tuple[str, int, list[ExchangedCommit], bool]:
+        here.number_own()
+        device, erased_at = here.device(), here.erased_at()
+        instead = shelf.needs_rewriting(device, erased_at=erased_at)
+        known = shelf.known(without=device if instead else "")
+        return device, erased_at, list(here.unknown_to(known)), instead
+
+    device, erased_at, commits, instead = await side.derive(work)
+    if commits or instead:
+        segments.write(shelf, commits, space=space, device=device, erased_at=erased_at, instead=instead)
+    already = shelf.known()
+    return sum(each.number > already.get(each.device, 0) for each in commits)
+
+
+# what follows where devices did not know of each other
+
+
+def settled(tx: Snapshot, exchange: Exchange, merged: Merged, scope: Scope, now: int) -> Change:
+    """Return what follows from commits of other devices: equal facts and people become one, and what contradicts goes
+    to review. Every device that sees the same decides the same.
+    """
+    change = Change()
+    for id_ in dict.fromkeys(merged.disputed):
+        if (review := tx.reviews.get(scope, id_)) is not None and review.decision is not None:
+            change = change.joined(_reopened(tx, review, now))
+    pairs: set[frozenset[str]] = set()
+    for table, id_ in merged.created:
+        if table == "nodes" and (node := tx.nodes.get(scope, id_)) is not None:
+            change = change.joined(_compared(tx, exchange, node, scope, now, pairs))
+    return change.joined(_people(tx, exchange, merged, scope, now))
+
+
+def _reopened(tx: Snapshot, review: Review, now: int) -> Change:
+    """Undo a decision that was taken in another way on another device."""
+    newer, older = tx_node(tx, review.newer), review.older and tx_node(tx, review.older)
+    opened = []
+    if older is None:
+        if newer.is_live:
+            opened.append(replace(newer, closed_at=from_ms(now), closed_reason="quarantined"))
+    else:
+        if newer.closed_reason == "retracted":
+            opened.append(replace(newer, closed_at=None, closed_reason=None))
+        if older.closed_reason == "superseded" and tx.graph.has_edge(newer.key, "supersedes", older.key):
+            opened.append(replace(older, closed_at=None, closed_reason=None, valid_until=None))
+    unlink = (supersedes(newer, older),) if older is not None else ()
+    return Change(put=tuple(opened), unlink=unlink, reviews=(replace(review, decided_at=None, decision=None),))
+
+
+def tx_node(tx: Snapshot, node: Node) -> Node:
+    """Return a node as it is now."""
+    return tx.nodes.known(Scope(owner=node.owner, chat=node.chat or None), node.id)
+
+
+def _compared(
+    tx: Snapshot, exchange: Exchange, node: Node, scope: Scope, now: int, pairs: set[frozenset[str]]
+) -> Change:
+    if not node.is_live or node.type == "episodic":
+        return Change()
+    maker = exchange.maker("nodes", node.id)
+    for other, verdict in _rivals(tx, node, scope):
+        pair = frozenset((node.id, other.id))
+        if pair in pairs or exchange.maker("nodes", other.id) == maker:
+            continue
+        pairs.add(pair)
+        first, second = sorted((node, other), key=lambda each: each.id)
+        if verdict == "same":
+            return _one_of(first, second, now)
+        if verdict == "conflict":
+            return _asked(tx, first, second, scope, now)
+    return Change()
+
+
+def _one_of(first: Node, second: Node, now: int) -> Change:
+    """Keep the first of two equal facts, with the tags and attributes of both."""
+    tags = tuple(dict.fromkeys((*first.tags, *second.tags)))
+    kept = replace(first, tags=tags, attributes={**second.attributes, **first.attributes})
+    put = (superseded(second, by=first, at=from_ms(now)), *((kept,) if kept != first else ()))
+    return Change(put=put, link=(supersedes(first, second),))
+
+
+def _asked(tx: Snapshot, first: Node, second: Node, scope: Scope, now: int) -> Change:
+    newer, older = (second, first) if second.valid_from >= first.valid_from else (first, second)
+    name = blake2b(f"{first.id}\0{second.id}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    id_ = str(uuid.UUID(bytes=name))
+    is_asked = any(
+        each.older is not None and {each.newer.id, each.older.id} == {first.id, second.id}
+        for each in tx.reviews.listed(scope, most=1_000)
+    )
+    if is_asked or newer.key in tx.reviews.decided_with(older.key) or tx.reviews.get(scope, id_) is not None:
+        return Change()
+    asked = Review(
+        id=id_, kind="conflict", newer=newer, older=older, created_at=from_ms(now), owner=first.owner, chat=first.chat
+    )
+    return Change(reviews=(asked,))
+
+
+def _rivals(tx: Snapshot, node: Node, scope: Scope) -> list[tuple[Node, str]]:
+    """Return the live facts that say the same as a fact or contradict it, those that say the same first."""
+    keys = {other for older in tx.nodes.replaced(node.key)[:1] for other in tx.nodes.replacing(older)}
+    corrected = set(keys)
+    keys |= set(tx.nodes.facts_with(node.owner, node.chat, topics(node.content).stems, most=LATEST))
+    found = []
+    for other in tx.nodes.by_key(scope, keys - {node.key}).values():
+        if not other.is_live or other.type != node.type or (other.owner, other.chat) != (node.owner, node.chat):
+            continue
+        verdict = _verdict(node, other)
+        if verdict == "same" or verdict == "conflict" or other.key in corrected:
+            found.append((other, verdict or "conflict"))
+    return sorted(found, key=lambda pair: (pair[1] != "same", pair[0].id))
+
+
+def _verdict(node: Node, other: Node) -> str:
+    if set(node.about) != set(other.about):
+        return ""
+    if node.content.casefold().split() == other.content.casefold().split():
+        return "same"
+    found = compare(other.content, node.content) or form_of(other).verdict(form_of(node)) or ""
+    return "conflict" if found in ("conflict", "replaced") else "same" if found == "same" else ""
+
+
+def _people(tx: Snapshot, exchange: Exchange, merged: Merged, scope: Scope, now: int) -> Change:
+    """Merge people and things that go by the same name on several devices."""
+    change, gone = Change(), set[str]()
+    for table, id_ in merged.created:
+        entity = tx.entities.by_id(scope, id_) if table == "entities" else None
+        if entity is None or entity.id != id_ or entity.closed_at is not None or id_ in gone:
+            continue  # by its id one finds what it was merged into
+        named = tx.entities.named(scope, entity.name)
+        same = [each for each in named.entities if each.type == entity.type and each.id != id_ and each.id not in gone]
+        maker = exchange.maker("entities", id_)
+        for other in same if named.by == "same" else ():
+            if exchange.maker("entities", other.id) != maker:
+                keep, leave = sorted((id_, other.id))
+                change = change.joined(merge(tx, keep, leave, scope=scope, now=now)[0])
+                gone |= {keep, leave}
+                break
+    return change

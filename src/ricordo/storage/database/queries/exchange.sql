@@ -1,0 +1,78 @@
+-- name: exchanged_put
+INSERT INTO exchanged VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: exchanged_device
+-- The device that a store is in a space, the latest if it took a new name.
+SELECT device FROM exchanged WHERE space = :space AND number = 0 ORDER BY seq DESC LIMIT 1
+
+-- name: exchanged_vector
+-- How far the commits of each device are known.
+SELECT device, max(number) FROM exchanged WHERE space = :space GROUP BY device
+
+-- name: exchanged_last
+-- The last commit of the store that was looked at, and the latest time on the common clock.
+SELECT coalesce(max(seq), 0), coalesce(max(number), 0) FROM exchanged WHERE space = :space AND number > 0
+
+-- name: exchanged_names
+SELECT count(*) FROM exchanged WHERE space = :space AND number = 0
+
+-- name: exchanged_commits
+SELECT device, number, seq FROM exchanged WHERE space = :space AND number > 0 ORDER BY number, device
+
+-- name: commits_to_exchange
+-- A group's commits may be listed under the owner who made them.
+SELECT seq FROM commits WHERE seq > :after AND (space = :space OR :is_group) ORDER BY seq
+
+-- name: stamp_put
+INSERT INTO stamps VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: stamps_of
+SELECT device, number, row, fields FROM stamps WHERE space = :space AND record = :record
+
+-- name: stamps_of_commit
+SELECT record, tbl, row, fields FROM stamps WHERE space = :space AND device = :device AND number = :number
+
+-- name: stamps_move
+-- The rows of a record have another key here now.
+UPDATE stamps SET row = :row WHERE space = :space AND record = :record
+
+-- name: stamps_erased
+-- Records that were erased on some device and have a row here.
+SELECT record, tbl, row FROM stamps WHERE space = :space AND fields = '["x"]' AND row != ''
+
+-- name: stamps_erased_first
+-- A trace without content of an erased row that other devices know.
+INSERT INTO stamps SELECT DISTINCT space, record, '', 0, tbl, '', '["x"]' FROM stamps s
+WHERE tbl = :table AND row = :row AND tbl IN ('nodes', 'entities', 'relations')
+  AND NOT EXISTS (SELECT 1 FROM stamps x WHERE x.space = s.space AND x.record = s.record AND x.fields = '["x"]')
+ON CONFLICT DO NOTHING
+
+-- name: stamps_erase
+-- A session may go on: when its fields were decided stays known.
+DELETE FROM stamps WHERE tbl = :table AND row = :row AND fields != '["x"]' AND tbl != 'sessions'
+
+-- name: stamps_erased_last
+UPDATE stamps SET row = '' WHERE tbl = :table AND row = :row
+
+-- name: stamps_unnumbered
+SELECT record, tbl FROM stamps WHERE space = :space AND device = '' AND number = 0
+
+-- name: stamps_numbered
+DELETE FROM stamps WHERE space = :space AND device = '' AND number = 0
+
+-- name: unplaced_put
+INSERT INTO unplaced VALUES (:space, :record, :table, :line)
+ON CONFLICT (space, record) DO UPDATE SET line = excluded.line
+
+-- name: unplaced_drop
+DELETE FROM unplaced WHERE space = :space AND record = :record
+
+-- name: unplaced_of
+SELECT record, tbl, line FROM unplaced WHERE space = :space ORDER BY record
+
+-- name: unplaced_erase
+-- They may speak of what is erased.
+DELETE FROM unplaced WHERE space = :space
+
+-- name: erasures_last
+SELECT coalesce(max(commit_seq), 0) FROM erasures WHERE space = :space

@@ -1,0 +1,713 @@
+"""What devices exchange: the commits of a space as changed fields with public names, and the way back into rows.
+
+Each field of each row keeps the value of the commit that is last on a logical clock which all devices share: a number,
+then the device. So the state does not depend on the order in which commits arrive, nor on any wall clock. A row is
+there if the last commit that wrote or removed it wrote it, and if the rows that it refers to are there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any, Final, Literal, NamedTuple
+
+from ricordo.model import Change, Reason, RowId, RowState, Scope
+from ricordo.storage.database.apply import apply
+from ricordo.storage.database.history import TABLES, Table, truth_of
+from ricordo.storage.database.snapshot import DatabaseSnapshot
+from ricordo.storage.database.statements import Row
+from ricordo.storage.protocol import Snapshot
+from ricordo.storage.values import Image
+
+State = Literal["new", "changed", "gone", "erased"]
+
+_ALL, _THERE, _GONE, _ERASED = "*", "+", "-", "x"
+_OWN = frozenset(("key", "space", "commit_seq", "seal"))
+"""Columns that mean something only in the store that holds the row."""
+_ORDER: Final[Mapping[str, int]] = {name: place for place, name in enumerate(TABLES["exchanged"])}
+_TOGETHER: Final[Mapping[str, Sequence[str]]] = TABLES["together"]
+_NAMED: Final[Mapping[str, tuple[str, ...]]] = {
+    "sessions": ("session_id",),
+    "edges": ("source", "relation_type", "target"),
+    "subjects": ("node", "entity"),
+    "aliases": ("folded", "entity", "alias"),
+}
+"""The columns that name a row to other devices, where it is not its `id`."""
+_NEXT_KEY: Final[Mapping[str, str]] = {
+    "sessions": "session_last_key",
+    "nodes": "node_last_key",
+    "entities": "entity_last_key",
+    "relations": "relation_last_key",
+    "reviews": "review_last_key",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """What a commit did to one row.
+
+    Args:
+        record: the hash of its table and public name.
+        values: column to value, the columns that name it among them; all for a new row, none for one that went.
+    """
+
+    table: str
+    record: str
+    state: State
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangedCommit:
+    """A commit as devices exchange it.
+
+    Args:
+        number: its place on the clock that the devices share.
+        after: the number of the device's commit before it; 0 for its first.
+    """
+
+    device: str
+    number: int
+    after: int
+    actor: str = ""
+    origin: str = ""
+    reason: str = ""
+    run_id: str | None = None
+    deltas: tuple[Delta, ...] = ()
+
+
+Vector = Mapping[str, int]
+"""How far the commits of each device are known: device to the number of the last."""
+
+
+@dataclass(slots=True)
+class Merged:
+    """What commits of other devices did here.
+
+    Attributes:
+        commits: how many were taken in.
+        created: (table, id) of rows that are new here.
+        begun_again: keys of sessions that had gone with their last message here, and that another device goes on with.
+        disputed: ids of reviews that were decided differently on two devices.
+        missing: devices of which commits are missing, and from which number on.
+    """
+
+    commits: int = 0
+    created: list[tuple[str, str]] = field(default_factory=list)
+    begun_again: list[int] = field(default_factory=list)
+    disputed: list[str] = field(default_factory=list)
+    missing: dict[str, int] = field(default_factory=dict)
+
+
+class Stamp(NamedTuple):
+    """A time on the clock that devices share."""
+
+    number: int
+    device: str
+
+
+Settle = Callable[[Snapshot, "Exchange", Merged], Change]
+"""Decides what follows from commits of other devices, in the transaction that takes them in."""
+
+
+class _Written(NamedTuple):
+    stamp: Stamp
+    row: str
+    fields: frozenset[str]
+
+
+class Exchange:
+    """One space of a store in its exchange with other devices. Lives inside one transaction of the writer."""
+
+    def __init__(self, snapshot: Snapshot, scope: Scope) -> None:
+        assert isinstance(snapshot, DatabaseSnapshot)  # every backend stands on the database
+        self._sql = snapshot
+        self._scope = scope
+        self._ledger = snapshot.history.ledger()
+        self._truth = truth_of(snapshot.connection)
+        self._at = {"space": self._home()}
+        self._referring = {
+            name: {each.column: each.target for each in self._truth.parents(name) if each.target in _ORDER}
+            for name in _ORDER
+        }
+
+    def _home(self) -> int:
+        owner, chat = (self._scope.owner, "") if self._scope.owner else ("", self._scope.chat or "")
+        key = self._sql.space(owner, chat)
+        return int(self._sql.value("space_insert", {"owner": owner, "chat": chat}) if key is None else key)
+
+    @property
+    def space(self) -> int:
+        return self._at["space"]
+
+    # what this store did
+
+    def device(self) -> str:
+        """Return the name of this store's device, giving it one at first use."""
+        return self._sql.value("exchanged_device", self._at) or self.rename()
+
+    def rename(self) -> str:
+        """Take a new name: another copy of this store goes by the old one. What was done under it stays its own."""
+        name, names = os.urandom(8).hex(), self._sql.value("exchanged_names", self._at)
+        self._note(name, 0, names + 1)
+        return name
+
+    def _last(self) -> tuple[int, int]:
+        seq, number = self._sql.rows("exchanged_last", self._at)[0]
+        return int(seq), int(number)
+
+    def _note(self, device: str, number: int, seq: int) -> None:
+        self._sql.many("exchanged_put", [(self.space, device, number, seq)])
+
+    def vector(self) -> dict[str, int]:
+        """Return how far the commits of each device are known here."""
+        return dict(self._sql.rows("exchanged_vector", self._at))
+
+    def erased_at(self) -> int:
+        """Return the last commit of this store that erased something; 0 if none did."""
+        return int(self._sql.value("erasures_last", self._at))
+
+    def number_own(self) -> int:
+        """Give the store's own commits since the last exchange their numbers. Return how many there are."""
+        device, (after, number) = self.device(), self._last()
+        own = self._sql.rows("commits_to_exchange", {**self._at, "after": after, "is_group": not self._scope.owner})
+        for place, (seq,) in enumerate(own, start=1):
+            self._note(device, number + place, seq)
+            for row in self._ledger.touched(seq):
+                if row.table in _ORDER:
+                    self._stamp_own(row, seq, Stamp(number + place, device))
+        if own:
+            self._number_erasures(Stamp(number + len(own), device))
+        return len(own)
+
+    def _number_erasures(self, stamp: Stamp) -> None:
+        erased = self._sql.rows("stamps_unnumbered", self._at)
+        self._sql.rows("stamps_numbered", self._at)
+        for record, table in erased:
+            self._stamp(record, table, "", stamp, {_ERASED})
+
+    def _stamp_own(self, row: RowId, seq: int, stamp: Stamp) -> None:
+        before, after = self._ledger.state(row, seq - 1), self._ledger.state(row, seq)
+        image = after or before
+        if image is None or self._space_of(row.table, image) != self.space:
+            return
+        named = self._public(row.table, image)
+        if named is None or (after is None and row.table == "sessions"):  # a session goes with its last message only
+            return
+        record = record_of(row.table, named)
+        if after is None:
+            self._put_aside(record, row.table, named)
+            self._stamp(record, row.table, _text(row), stamp, {_GONE})
+            return
+        changed = {_ALL} if before is None else self._changed(row.table, before, after)
+        if changed:
+            self._sql.rows("unplaced_drop", {**self._at, "record": record})
+            self._stamp(record, row.table, _text(row), stamp, changed)
+            if before is None and row.table == "sessions":  # one of that name may have had another key
+                self.moved(record, row)
+
+    def _changed(self, table: str, before: Image, after: Image) -> set[str]:
+        found = {name for name in self._columns(table) if before[name] != after[name]}
+        tied = _TOGETHER.get(table, ())
+        return found.union(tied) if found.intersection(tied) else found
+
+    def _columns(self, table: str) -> list[str]:
+        return [name for name in self._truth.tables[table].columns if name not in _OWN]
+
+    def _space_of(self, table: str, image: Image) -> int | None:
+        """Return the space of a row: its own, or that of the memory it belongs to."""
+        if "space" in image:
+            return int(image["space"])
+        parent = self._former(RowId(table="nodes", key=(image["node" if table == "subjects" else "source"],)))
+        return None if parent is None else int(parent["space"])
+
+    def _former(self, row: RowId) -> Image | None:
+        """Return a row as it is, or as it was last."""
+        found = self._ledger.current(row)
+        for seq in () if found else reversed(self._ledger.touches(row)):
+            if (found := self._ledger.state(row, seq - 1)) is not None:
+                break
+        return found
+
+    def _public(self, table: str, image: Image) -> dict[str, Any] | None:
+        """Return a row as other devices know it; None if it refers to something that is erased."""
+        found = {name: image[name] for name in self._columns(table)}
+        for column, target in self._referring[table].items():
+            if found[column] is not None:
+                parent = self._former(RowId(table=target, key=(found[column],)))
+                if parent is None:
+                    return None
+                found[column] = parent[_names(target)[0]]
+        return found
+
+    def _stamp(self, record: str, table: str, row: str, stamp: Stamp, fields: Iterable[str]) -> None:
+        listed = json.dumps(sorted(fields), separators=(",", ":"))
+        self._sql.many("stamp_put", [(self.space, record, stamp.device, stamp.number, table, row, listed)])
+
+    def _put_aside(self, record: str, table: str, named: Mapping[str, Any]) -> None:
+        line = json.dumps(named, ensure_ascii=False, separators=(",", ":"))
+        self._sql.rows("unplaced_put", {**self._at, "record": record, "table": table, "line": line})
+
+    # what other devices do not know yet
+
+    def unknown_to(self, known: Vector) -> Iterator[ExchangedCommit]:
+        """Yield the commits that somebody who knows so much does not know, in the order of the common clock."""
+        last: dict[str, int] = {}
+        for device, number, seq in self._sql.rows("exchanged_commits", self._at):
+            after, last[device] = last.get(device, 0), number
+            if number > known.get(device, 0):
+                yield self._exchanged(device, number, after, seq)
+
+    def _exchanged(self, device: str, number: int, after: int, seq: int) -> ExchangedCommit:
+        made = self._sql.history.get(seq) if seq else None
+        rows = self._sql.rows("stamps_of_commit", {**self._at, "device": device, "number": number})
+        deltas = [each for row in rows if (each := self._delta(row, seq)) is not None]
+        deltas.sort(key=lambda each: (_ORDER[each.table], each.record))
+        commit = ExchangedCommit(device=device, number=number, after=after, deltas=tuple(deltas))
+        if made is None:
+            return commit
+        return replace(commit, actor=made.actor, origin=made.origin, reason=made.reason, run_id=made.run_id)
+
+    def _delta(self, stamp: Row, seq: int) -> Delta | None:
+        record, table, row, listed = stamp
+        fields = set(json.loads(listed))
+        if fields <= {_ERASED, _GONE}:
+            return Delta(table=table, record=record, state="erased" if _ERASED in fields else "gone")
+        named = self._named_then(record, table, row, seq)
+        if named is None:
+            return None
+        is_new = bool(fields & {_ALL, _THERE})
+        wanted = self._columns(table) if _ALL in fields else [*_names(table), *sorted(fields - {_THERE})]
+        return Delta(
+            table=table,
+            record=record,
+            state="new" if is_new else "changed",
+            values={name: named[name] for name in wanted if name in named},
+        )
+
+    def _named_then(self, record: str, table: str, row: str, seq: int) -> dict[str, Any] | None:
+        """Return a row as it was after a commit; where that is erased, as it is."""
+        if row:
+            key = RowId(table=table, key=tuple(json.loads(row)))
+            image = (self._ledger.state(key, seq) if seq else None) or self._former(key)
+            if image is not None:
+                return self._public(table, image)
+        return self._aside().get(record, (table, None))[1]
+
+    def _aside(self) -> dict[str, tuple[str, dict[str, Any]]]:
+        found = self._sql.rows("unplaced_of", self._at)
+        return {record: (table, json.loads(line)) for record, table, line in found}
+
+    # what other devices did
+
+    def merge(self, commits: Iterable[ExchangedCommit], *, now: datetime, settle: Settle) -> Merged:
+        """Take in commits of other devices, each as one commit of this store. Known ones do nothing.
+
+        Args:
+            now: when they are taken in: an instant of the past shows what this store knew then.
+            settle: what follows where devices did not know of each other.
+        """
+        merged, vector = Merged(), self.vector()
+        for commit in sorted(commits, key=lambda each: (each.number, each.device)):
+            known = vector.get(commit.device, 0)
+            if commit.number <= known:
+                continue
+            if commit.after > known:
+                merged.missing.setdefault(commit.device, known)
+                continue
+            self._take_in(commit, merged, now)
+            vector[commit.device] = commit.number
+            merged.commits += 1
+        self.keep({"sessions": merged.begun_again})
+        if merged.commits:
+            self._apply(settle(self._sql, self, merged), now)
+            self._apply(Change(rows=tuple(self._straightened())), now)
+        return merged
+
+    def _apply(self, change: Change, now: datetime) -> None:
+        if not change.is_empty:
+            apply(self._sql, change, scope=self._scope, reason=Reason(actor="", origin="sync", reason="sync"), at=now)
+
+    def maker(self, table: str, id: str) -> str:
+        """Return the device that a row comes from."""
+        made = [each.stamp for each in self.written(_hash(table, (id,))) if each.fields & {_ALL, _THERE}]
+        return min(made, default=_NEVER).device
+
+    def _straightened(self) -> Iterator[RowState]:
+        """Yield the entities that are merged in a circle or into a merged one, as they are to be."""
+        table = self._truth.tables["entities"]
+        held = table.images(self._sql.connection, "space = ? AND merged_into IS NOT NULL", (self.space,))
+        merged = {image["key"]: image for image in held}
+        for key, image in merged.items():
+            root = _root(key, merged)
+            if root != image["merged_into"]:
+                straight = {"merged_into": root} if root != key else {"merged_into": None, "closed_at": None}
+                yield RowState(row=table.row_id(image), values={**image, **straight})
+
+    def _take_in(self, commit: ExchangedCommit, merged: Merged, now: datetime) -> None:
+        joined = _Join(self, Stamp(commit.number, commit.device), merged)
+        change = joined.change(commit.deltas)
+        reason = Reason(actor=commit.actor, origin=commit.origin or "sync", reason=commit.reason, run_id=commit.run_id)
+        seq = 0 if change.is_empty else apply(self._sql, change, scope=self._scope, reason=reason, at=now)
+        self._note(commit.device, commit.number, seq)
+        if seq:
+            self._ledger = self._sql.history.ledger()  # it has kept rows as they were
+
+    def erased_elsewhere(self) -> dict[str, list[int]]:
+        """Return the keys of the rows that were erased on another device and are still here, by table."""
+        found: dict[str, list[int]] = {}
+        for record, table, row in self._sql.rows("stamps_erased", self._at):
+            key = tuple(json.loads(row))
+            written = self.written(record)
+            if is_dead(written) and self._truth.tables[table].current(self._sql.connection, key) is not None:
+                found.setdefault(table, []).append(key[0])
+        return found
+
+    def keep(self, rows: Mapping[str, Sequence[int]]) -> None:
+        """Tell other devices that rows which one of them erased are needed here, with what belongs to them."""
+        device, (_, number) = self.device(), self._last()
+        waiting = [RowId(table=table, key=(key,)) for table, keys in rows.items() for key in keys]
+        if waiting:
+            self._note(device, number + 1, 0)
+        for row in waiting:
+            belonging = [] if row.table == "sessions" else self._ledger.children(row)
+            for each in (row, *belonging):
+                image = self._ledger.current(each) if each.table in _ORDER else None
+                if image is not None and (named := self._public(each.table, image)) is not None:
+                    record = record_of(each.table, named)
+                    self._stamp(record, each.table, _text(each), Stamp(number + 1, device), {_ALL})
+
+    # for `_Join`
+
+    def written(self, record: str) -> list[_Written]:
+        """Return which commits gave a record which fields."""
+        return [
+            _Written(Stamp(number, device), row, frozenset(json.loads(fields)))
+            for device, number, row, fields in self._sql.rows("stamps_of", {**self._at, "record": record})
+        ]
+
+    @property
+    def sql(self) -> DatabaseSnapshot:
+        return self._sql
+
+    def table(self, name: str) -> Table:
+        return self._truth.tables[name]
+
+    def columns(self, table: str) -> list[str]:
+        return self._columns(table)
+
+    def references(self, table: str) -> Mapping[str, str]:
+        return self._referring[table]
+
+    def current(self, row: RowId) -> Image | None:
+        return self.table(row.table).current(self._sql.connection, row.key)
+
+    def children(self, row: RowId) -> list[RowId]:
+        return [each for each in self._ledger.children(row) if each.table in _ORDER]
+
+    def public(self, table: str, image: Image) -> dict[str, Any] | None:
+        return self._public(table, image)
+
+    def stamp(self, record: str, table: str, row: str, stamp: Stamp, fields: Iterable[str]) -> None:
+        self._stamp(record, table, row, stamp, fields)
+
+    def put_aside(self, record: str, table: str, named: Mapping[str, Any]) -> None:
+        self._put_aside(record, table, named)
+
+    def take_back(self, record: str) -> None:
+        self._sql.rows("unplaced_drop", {**self._at, "record": record})
+
+    def moved(self, record: str, row: RowId) -> None:
+        self._sql.rows("stamps_move", {**self._at, "record": record, "row": _text(row)})
+
+    def aside(self) -> dict[str, tuple[str, dict[str, Any]]]:
+        return self._aside()
+
+
+@dataclass(slots=True)
+class _Record:
+    """A record as it is to be after the join."""
+
+    table: str
+    named: dict[str, Any]
+    is_there: bool
+    row: RowId | None
+
+
+class _Join:
+    """One commit of another device on its way into rows."""
+
+    def __init__(self, exchange: Exchange, stamp: Stamp, merged: Merged) -> None:
+        self._exchange = exchange
+        self._stamp = stamp
+        self._merged = merged
+        self._records: dict[str, _Record] = {}
+        self._keys: dict[tuple[str, str], int | None] = {}
+        self._next: dict[str, int] = {}
+        self._rows: dict[RowId, dict[str, Any] | None] = {}
+        self._withhold: list[str] = []
+        self._said_anew: list[int] = []
+        self._new: set[str] = set()
+
+    def change(self, deltas: Sequence[Delta]) -> Change:
+        """Return what the commit changes here, after noting which fields it decides."""
+        self._new = {each.record for each in deltas if each.state == "new"}
+        for delta in sorted(deltas, key=lambda each: _ORDER[each.table]):
+            self._join(delta)
+        for record, wanted in list(self._records.items()):
+            self._place(record, wanted)
+        self._place_waiting()
+        return Change(
+            rows=tuple(RowState(row=row, values=image) for row, image in self._rows.items()),
+            withhold=tuple(self._withhold),
+            said_anew=tuple(self._said_anew),
+        )
+
+    # which fields it decides
+
+    def _join(self, delta: Delta) -> None:
+        written = self._exchange.written(delta.record)
+        row = next((each.row for each in written if each.row), "") or self._row_here(delta)
+        if delta.state == "erased":
+            if not any(_ERASED in each.fields and each.stamp >= self._stamp for each in written):
+                self._exchange.stamp(delta.record, delta.table, row, self._stamp, {_ERASED})
+            return
+        if self._is_dead(delta, written):
+            return
+        if delta.state == "gone":
+            self._join_gone(delta, written, row)
+            return
+        known = self._known(delta.table, delta.record, row)
+        is_new = delta.state == "new"
+        won = {name for name in delta.values if self._stamp > _last(written, name)}
+        won -= {"first_seen_at"} if known and delta.table == "sessions" else set()  # when it began here
+        if not won and not known:  # what was decided later is not here any more
+            return
+        is_last = is_new and self._stamp > _last(written, _THERE, _GONE)
+        self._note_disputed(delta, known)
+        named = {**known, **{name: value for name, value in delta.values.items() if name in won or name not in known}}
+        is_all = won >= set(self._exchange.columns(delta.table)) - {"first_seen_at"}
+        marks = {_ALL} if is_last and is_all else won
+        if marks := marks | ({_THERE} if is_last else set()):
+            self._exchange.stamp(delta.record, delta.table, row, self._stamp, marks)
+        is_there = is_last or _is_there(written)
+        self._records[delta.record] = _Record(delta.table, named, is_there, _row_of(delta.table, row))
+
+    def _row_here(self, delta: Delta) -> str:
+        """Return the key of a row that is here without having been exchanged before."""
+        name = delta.values.get(_names(delta.table)[0])
+        if name is None or self._exchange.table(delta.table).key != ("key",):
+            return ""
+        key = self._key(delta.table, name)
+        return "" if key is None else _text(RowId(table=delta.table, key=(key,)))
+
+    def _is_dead(self, delta: Delta, written: Sequence[_Written]) -> bool:
+        """Return whether a row, or one that it refers to, was erased on a device that knew this of it."""
+        named = (
+            (target, delta.values.get(column)) for column, target in self._exchange.references(delta.table).items()
+        )
+        parents = [_hash(target, (name,)) for target, name in named if name is not None]
+        return self._is_gone_for_good(delta.record, written) or any(
+            self._is_gone_for_good(each, self._exchange.written(each)) for each in parents
+        )
+
+    def _is_gone_for_good(self, record: str, written: Sequence[_Written]) -> bool:
+        now = [_Written(self._stamp, "", frozenset((_ALL,)))] if record in self._new else []
+        return is_dead([*written, *now])
+
+    def _join_gone(self, delta: Delta, written: Sequence[_Written], row: str) -> None:
+        if self._stamp <= _last(written, _THERE, _GONE):
+            return
+        self._exchange.stamp(delta.record, delta.table, row, self._stamp, {_GONE})
+        known = self._known(delta.table, delta.record, row)
+        self._records[delta.record] = _Record(delta.table, dict(known), False, _row_of(delta.table, row))
+
+    def _known(self, table: str, record: str, row: str) -> dict[str, Any]:
+        key = _row_of(table, row)
+        image = None if key is None else self._exchange.current(key)
+        named = None if image is None else self._exchange.public(table, image)
+        return named or self._exchange.aside().get(record, (table, {}))[1]
+
+    def _note_disputed(self, delta: Delta, known: Mapping[str, Any]) -> None:
+        told, here = delta.values.get("decision"), known.get("decision")
+        if delta.table == "reviews" and told and here and told != here:
+            self._merged.disputed.append(delta.values["id"])
+
+    # what becomes of rows
+
+    def _place(self, record: str, wanted: _Record) -> None:
+        keys = self._parents(wanted)
+        is_whole = wanted.named.keys() >= set(self._exchange.columns(wanted.table))
+        if not wanted.is_there or not is_whole or keys is None:
+            if wanted.named:
+                self._exchange.put_aside(record, wanted.table, wanted.named)
+            if wanted.row is not None and self._current(wanted.row) is not None:
+                self._remove(wanted.row)
+            return
+        self._write(record, wanted, keys)
+
+    def _parents(self, wanted: _Record) -> dict[str, int] | None:
+        """Return the keys of what a row refers to, by column; None if something of that is not there."""
+        found: dict[str, int] = {}
+        for column, target in self._exchange.references(wanted.table).items():
+            name = wanted.named.get(column)
+            if name is None:
+                continue
+            key = self._key(target, name)
+            if key is None and target == "sessions":
+                key = self._new_session(name, wanted.named["created_at"])
+            if key is None:
+                return None
+            found[column] = key
+        return found
+
+    def _key(self, target: str, name: str) -> int | None:
+        if (target, name) not in self._keys:
+            column = _names(target)[0]
+            statement = f'SELECT key FROM "{target}" WHERE space = ? AND "{column}" = ?'
+            key = self._exchange.sql.connection.execute(statement, (self._exchange.space, name)).get
+            self._keys[target, name] = key
+        return self._keys[target, name]
+
+    def _new_session(self, name: str, at: int) -> int:
+        """Begin a session again that went with its last message."""
+        fresh = {"session_id": name, "first_seen_at": at}
+        named = {column: fresh.get(column) for column in self._exchange.columns("sessions")}
+        key = self._free_key("sessions")
+        row = RowId(table="sessions", key=(key,))
+        self._rows[row] = {**named, "key": key, "space": self._exchange.space}
+        self._keys["sessions", name] = key
+        self._merged.begun_again.append(key)
+        return key
+
+    def _free_key(self, table: str) -> int:
+        if table not in self._next:
+            self._next[table] = int(self._exchange.sql.value(_NEXT_KEY[table]))
+        self._next[table] += 1
+        return self._next[table]
+
+    def _write(self, record: str, wanted: _Record, keys: Mapping[str, int]) -> None:
+        table = self._exchange.table(wanted.table)
+        image = {**wanted.named, **keys}
+        if "space" in table.columns:
+            image["space"] = self._exchange.space
+        if "key" in table.columns:
+            image["key"] = wanted.row.key[0] if wanted.row else self._free_key(wanted.table)
+        row = table.row_id(image)
+        before = self._current(row)
+        self._exchange.take_back(record)
+        if row != wanted.row:
+            self._exchange.moved(record, row)
+        if table.key == ("key",):
+            self._keys[wanted.table, wanted.named[_names(wanted.table)[0]]] = int(row.key[0])
+        if before is not None and all(before[name] == value for name, value in image.items()):
+            return
+        self._rows[row] = image
+        if before is None and "id" in image:
+            self._merged.created.append((wanted.table, image["id"]))
+        if wanted.table == "nodes":
+            self._note_forgotten(before, image)
+
+    def _note_forgotten(self, before: Image | None, image: Mapping[str, Any]) -> None:
+        """What was forgotten there is not learnt again here; what was restored may be."""
+        was_open = before is None or before["closed_at"] is None
+        if was_open and image["closed_reason"] == "forgotten":
+            self._withhold.append(image["id"])
+        elif not was_open and image["closed_at"] is None:
+            found = self._exchange.sql.suppression.said_anew(self._exchange.space, image["content"])
+            self._said_anew += found
+
+    def _current(self, row: RowId) -> Image | None:
+        return self._rows[row] if row in self._rows else self._exchange.current(row)
+
+    def _remove(self, row: RowId) -> None:
+        """Take a row away, and what refers to it aside."""
+        image = self._current(row)
+        if image is None:
+            return
+        for child in self._exchange.children(row):
+            held = self._current(child)
+            if held is None or not self._refers(child.table, held, row):
+                continue
+            if (named := self._exchange.public(child.table, held)) is not None:
+                self._exchange.put_aside(record_of(child.table, named), child.table, named)
+            self._remove(child)
+        self._rows[row] = None
+        if self._exchange.table(row.table).key == ("key",):
+            self._keys[row.table, image[_names(row.table)[0]]] = None
+
+    def _refers(self, table: str, image: Image, row: RowId) -> bool:
+        targets = self._exchange.references(table).items()
+        return any(target == row.table and image[column] == row.key[0] for column, target in targets)
+
+    def _place_waiting(self) -> None:
+        """Give rows a place whose parents are here by now."""
+        placed = any(image is not None for image in self._rows.values())
+        while placed:
+            placed = False
+            for record, (table, named) in self._exchange.aside().items():
+                written = self._exchange.written(record)
+                row = _row_of(table, next((each.row for each in written if each.row), ""))
+                wanted = _Record(table, named, _is_there(written), row)
+                is_whole = named.keys() >= set(self._exchange.columns(table))
+                if wanted.is_there and is_whole and (keys := self._parents(wanted)) is not None:
+                    self._write(record, wanted, keys)
+                    placed = True
+
+
+def record_of(table: str, named: Mapping[str, Any]) -> str:
+    """Return the name by which devices refer to a row: a hash, since its own name may hold text."""
+    return _hash(table, [named[name] for name in _names(table)])
+
+
+def _hash(table: str, name: Sequence[Any]) -> str:
+    plain = json.dumps([table, *name], ensure_ascii=True)
+    return blake2b(plain.encode(), digest_size=16).hexdigest()
+
+
+def _names(table: str) -> tuple[str, ...]:
+    return _NAMED.get(table, ("id",))
+
+
+def _text(row: RowId) -> str:
+    return json.dumps(row.key, ensure_ascii=False, separators=(",", ":"))
+
+
+def _row_of(table: str, text: str) -> RowId | None:
+    return RowId(table=table, key=tuple(json.loads(text))) if text else None
+
+
+def _root(key: int, merged: Mapping[int, Image]) -> int:
+    """Return what an entity is merged into in the end; of a circle, the one whose id comes first."""
+    path = [key]
+    while path[-1] in merged and merged[path[-1]]["merged_into"] not in path:
+        path.append(merged[path[-1]]["merged_into"])
+    if path[-1] not in merged:
+        return path[-1]
+    circle = path[path.index(merged[path[-1]]["merged_into"]) :]
+    return min(circle, key=lambda each: str(merged[each]["id"]))
+
+
+_NEVER = Stamp(-1, "")
+
+
+def _last(written: Sequence[_Written], *fields: str) -> Stamp:
+    """Return when one of some fields was last decided."""
+    wanted = {*fields, _ALL}
+    return max((each.stamp for each in written if each.fields & wanted), default=_NEVER)
+
+
+def _is_there(written: Sequence[_Written]) -> bool:
+    return _last(written, _THERE) > max((each.stamp for each in written if _GONE in each.fields), default=_NEVER)
+
+
+def is_dead(written: Sequence[_Written]) -> bool:
+    """Return whether a record was erased and not needed again since."""
+    erased = max((each.stamp for each in written if _ERASED in each.fields), default=None)
+    return erased is not None and erased > max(
+        (each.stamp for each in written if each.fields & {_ALL, _THERE}), default=_NEVER
+    )
