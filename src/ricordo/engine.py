@@ -584,8 +584,10 @@ class StoreView:
         zone: ZoneInfo,
         sees_owners: bool,
         asking: Callable[[], Asking],
+        told: Callable[[str, object], object],
     ) -> None:
         self._asking = asking
+        self._told = told
         self._store = store
         self._seen = store.seen_by(scope)
         self._scope = scope
@@ -617,7 +619,9 @@ class StoreView:
             found = (tx.nodes.get(self._scope, id) for id in ids)
             return {node.id: node for node in _shown(tx, [node for node in found if node is not None])}
 
-        return await self._seen.read(read)
+        shown = await self._seen.read(read)
+        self._told("nodes", [*shown.values()])
+        return shown
 
     async def shown(self, nodes: Sequence[Node]) -> list[Node]:
         """Return memories as they may be shown: without forgotten sentences in their texts and attributes."""
@@ -634,7 +638,9 @@ class StoreView:
         while page := await self._seen.read(
             lambda tx: tx.nodes.page(self._scope, wanted, now=tx.current(now), before_key=last, limit=_PAGE)  # noqa: B023
         ):
-            for node in await self.shown(page):
+            shown = await self.shown(page)
+            self._told("each", shown)
+            for node in shown:
                 yield node
             last = page[-1].key
 
@@ -648,7 +654,9 @@ class StoreView:
         Raises:
             NotFoundError: the scope sees no such commit.
         """
-        return await self._seen.read(lambda tx: changed_by(tx, self._scope, commit))
+        found = await self._seen.read(lambda tx: changed_by(tx, self._scope, commit))
+        self._told("changed_by", found)
+        return found
 
     async def holdings(self, as_of: AsOf = None) -> values.Holdings:
         """Return the knowledge that is valid now or was at a time, with all entities and the relations that hold.
@@ -659,7 +667,9 @@ class StoreView:
             InvalidError: `as_of` names no time and no commit.
         """
         asking = self._asking()
-        return await read(asking, lambda tx: tx.export.holdings(self._scope, now=tx.current(asking.now)), as_of)
+        found = await read(asking, lambda tx: tx.export.holdings(self._scope, now=tx.current(asking.now)), as_of)
+        self._told("holdings", found.facts)
+        return found
 
     def _check_owners(self) -> None:
         if not self._sees_owners:

@@ -594,7 +594,7 @@ class Memory:
             shown = (proposals.as_shown(tx, self._scope, each, self._carry_out) for each in found)
             return [*stuck, *shown][:most]
 
-        return await self._read(ask_store)
+        return self._told("review", await self._read(ask_store), kind=kind)
 
     async def resolve(self, item: Review | str, *, decision: Decision, content: str | None = None) -> Review:
         """Decide on an item of `review`.
@@ -1186,7 +1186,8 @@ class Memory:
         most = checked_limit(limit)
         below = None if before is None else checked_name(before)
         await self._opened.receipts.flush()
-        return await self._read(lambda tx: tx.receipts.listed(self._scope, before=below, most=most))
+        found = await self._read(lambda tx: tx.receipts.listed(self._scope, before=below, most=most))
+        return self._told("receipts", found)
 
     async def receipt(self, id: str) -> Receipt:
         """Return one receipt of this caller.
@@ -1201,7 +1202,7 @@ class Memory:
         found = await self._read(lambda tx: tx.receipts.get(self._scope, id))
         if found is None:
             raise NotFoundError(f"there is no receipt {id}", hint="`receipts` lists them")
-        return found
+        return self._told("receipt", found, receipt=found.id)
 
     async def replay_receipt(self, id: str) -> ReceiptReplay:
         """Answer the question of a receipt again, as of its commit and by today's memories, and return what differs and
@@ -1255,7 +1256,7 @@ class Memory:
         commit = None if isinstance(since, datetime | str) else checked_position(since, name="since")
         asking = self._asking
         found = await briefing.gather(asking, since=at, as_commit=commit, session=session)
-        plain = briefing.compose(found, budget=room)
+        plain = self._told("brief", briefing.compose(found, budget=room), session=session)
         asking.told([hit for hit in found.by_id().values() if hit.id in plain.ids])
         if self._opened.language is None or plain.text is None or not allows("brief.model", self._holder):
             return plain
@@ -1348,7 +1349,7 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000.
         """
         most = checked_limit(limit)
-        return await self._read(lambda tx: tx.sessions.listed(self._scope, most=most))
+        return self._told("sessions", await self._read(lambda tx: tx.sessions.listed(self._scope, most=most)))
 
     async def session(self, id: str) -> Conversation:
         """Return one conversation with its messages in order, without what was forgotten of them.
@@ -1499,7 +1500,7 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000.
         """
         most = checked_limit(limit)
-        return await self._read(lambda tx: tx.runs.listed(self._scope, most=most))
+        return self._told("runs", await self._read(lambda tx: tx.runs.listed(self._scope, most=most)))
 
     async def spending(self, days: int = 30, *, all_owners: bool = False) -> Sequence[ModelUse]:
         """Return what language models used in the last days, by day, owner and model, latest first: calls, runs, tokens
@@ -1517,7 +1518,7 @@ class Memory:
             raise InvalidError("days must be a number from 1 to 3,660")
         scope = None if all_owners else self._scope
         since = (date.fromisoformat(self._opened.today()) - timedelta(days=days - 1)).isoformat()
-        return await self._read(lambda tx: tx.runs.model_use(scope, since=since))
+        return self._told("spending", await self._read(lambda tx: tx.runs.model_use(scope, since=since)))
 
     async def run(self, id: str) -> Run:
         """Return one run, with the present text of the memories it made and touched. One that failed or was undone has
@@ -1526,7 +1527,7 @@ class Memory:
         Raises:
             NotFoundError: there is no run of that id.
         """
-        return await self._read(lambda tx: reviews.find_run(tx, self._scope, id))
+        return self._told("run", await self._read(lambda tx: reviews.find_run(tx, self._scope, id)), run=id)
 
     # time and figures
 
@@ -1548,9 +1549,10 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000, or `before` is not a whole number.
         """
         most, below, scope = checked_limit(limit), checked_position(before, name="before"), self._scope
-        return await self._read(
+        found = await self._read(
             lambda tx: inspection.in_words(tx, scope, tx.history.commits(scope, before=below, most=most))
         )
+        return self._told("log", found)
 
     async def changes(self, *, after: int | None = None) -> AsyncIterator[Commit]:
         """Yield each change of this memory once, in order, also those of other processes; then wait for more, without
@@ -1576,7 +1578,7 @@ class Memory:
 
         async for event in changes(self._opened.store, after=after):
             for commit in await self._read(partial(seen, seq=event.commit)):
-                yield commit
+                yield self._told("changes", commit, commit=commit.seq)
 
     async def timeline(
         self,
@@ -1638,6 +1640,7 @@ class Memory:
                 lambda tx: forget.effect(tx, forget.undo(tx, scope, commit_or_run, with_later=with_later))
             )
             who = scope.owner or scope.chat or ""
+            self._told("undo", None, change=str(commit_or_run))
             return Commit(seq=0, at=self._at, actor=who, origin="undo", reason="dry run", hash="", words=words)
 
         def decide(tx: Snapshot) -> tuple[Change, tuple[int, str]]:
@@ -1656,8 +1659,9 @@ class Memory:
         """Return figures of this memory. The size is that of the whole store for its opener, else that of the caller's
         texts.
         """
-        return await self._read(
-            lambda tx: tx.statistics.summary(self._scope, whole_store=allows("stats.store_size", self._holder))
+        is_whole = allows("stats.store_size", self._holder)
+        return self._told(
+            "stats", await self._read(lambda tx: tx.statistics.summary(self._scope, whole_store=is_whole))
         )
 
     # upkeep
@@ -1670,7 +1674,7 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000.
         """
         most = checked_limit(limit)
-        return await gc.weak(await self._opened.upkeep(self._scope), limit=most)
+        return self._told("weak", await gc.weak(await self._opened.upkeep(self._scope), limit=most))
 
     async def archive(self, limit: int = 50, *, reason: ClosedReason | None = None) -> Archive:
         """Return what was closed, latest first, with counts by reason. `search(..., archived=True)` searches it, and
@@ -1699,7 +1703,8 @@ class Memory:
         Raises:
             DeniedError: `all_owners` by a scoped caller.
         """
-        return await gc.gc(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
+        report = await gc.gc(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
+        return self._told("gc", report)
 
     async def prune(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
@@ -1707,7 +1712,8 @@ class Memory:
         """Archive the least valuable knowledge, 1 % at a time, until the rest fits into `max_size` bytes; nothing if
         that is not set. Running it again changes nothing. Arguments and errors are those of `gc`.
         """
-        return await gc.prune(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
+        report = await gc.prune(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
+        return self._told("prune", report)
 
     async def maintain(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
@@ -1716,7 +1722,8 @@ class Memory:
         (if there is a model), then internal cleaning. A step that fails is reported. Arguments and errors are those
         of `gc`.
         """
-        return await gc.maintain(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
+        report = await gc.maintain(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
+        return self._told("maintain", report)
 
     async def _upkeep(self, *, dry_run: bool, all_owners: bool, progress: Progress | None) -> Upkeep:
         scope = None if all_owners else self._scope
@@ -1760,6 +1767,7 @@ class Memory:
         """
         from ricordo.storage.registry import migrate
 
+        self._told("migrate", None)
         await self._opened.receipts.flush()
         await asyncio.to_thread(migrate, self._opened.store, path, key=self._opened.key)
 
@@ -1775,6 +1783,7 @@ class Memory:
         """
         from ricordo.storage.backup import back_up
 
+        self._told("backup", None)
         await self._opened.receipts.flush()
         return await asyncio.to_thread(back_up, self._opened.store, path, now=self._at, key=self._opened.key)
 
@@ -2016,6 +2025,7 @@ class Memory:
             zone=engine.zone,
             sees_owners=sees,
             asking=partial(engine.asking, self._scope),
+            told=lambda verb, answer: self._told(f"store_view.{verb}", answer),
         )
 
     def _text(self, content: str) -> str:

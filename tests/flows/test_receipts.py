@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -238,3 +240,80 @@ async def test_a_replay_does_not_wait_for_work_on_the_original(tmp_path):
         await memory.settle()
         async with asyncio.timeout(3):
             await memory.replay_receipt(found.receipt)
+
+
+READS = {
+    "ask": lambda memory, it: memory.ask("Where does Anna live?"),
+    "archive": lambda memory, it: memory.archive(),
+    "backup": lambda memory, it: memory.backup(it.folder / "copy.db"),
+    "brief": lambda memory, it: memory.brief(),
+    "brief_parts": lambda memory, it: memory.brief_parts(),
+    "changes": lambda memory, it: anext(memory.changes(after=0)),
+    "context": lambda memory, it: memory.context("Anna?"),
+    "context_parts": lambda memory, it: memory.context_parts("Anna?"),
+    "entity": lambda memory, it: memory.entity("Anna"),
+    "explain": lambda memory, it: memory.explain(it.fact),
+    "export": lambda memory, it: memory.export(it.folder / "out.jsonl"),
+    "forget_where": lambda memory, it: memory.forget_where(tag="x", dry_run=True),
+    "gc": lambda memory, it: memory.gc(dry_run=True),
+    "get": lambda memory, it: memory.get(it.fact),
+    "history": lambda memory, it: memory.history(it.fact),
+    "list": lambda memory, it: memory.list(),
+    "log": lambda memory, it: memory.log(),
+    "maintain": lambda memory, it: memory.maintain(dry_run=True),
+    "migrate": lambda memory, it: memory.migrate(it.folder / "other.db"),
+    "people": lambda memory, it: memory.people(),
+    "prune": lambda memory, it: memory.prune(dry_run=True),
+    "query": lambda memory, it: memory.query("Anna"),
+    "receipt": lambda memory, it: memory.receipt(it.receipt),
+    "receipts": lambda memory, it: memory.receipts(),
+    "replay_receipt": lambda memory, it: memory.replay_receipt(it.receipt),
+    "review": lambda memory, it: memory.review(),
+    "run": lambda memory, it: memory.run(it.run),
+    "runs": lambda memory, it: memory.runs(),
+    "search": lambda memory, it: memory.search("Anna"),
+    "session": lambda memory, it: memory.session("s1"),
+    "sessions": lambda memory, it: memory.sessions(),
+    "spending": lambda memory, it: memory.spending(),
+    "stats": lambda memory, it: memory.stats(),
+    "timeline": lambda memory, it: memory.timeline(),
+    "undo": lambda memory, it: memory.undo(it.commit, dry_run=True),
+    "update_where": lambda memory, it: memory.update_where(tag="x", add_tags=["y"], dry_run=True),
+    "weak": lambda memory, it: memory.weak(),
+}
+ROWS = {"brief_parts": "brief", "context_parts": "context", "replay_receipt": "receipt"}
+SHOWS_NO_MEMORY = frozenset(("close", "scoped", "off_record", "on_record", "settle", "warm", "end_session", "doctor"))
+SHOWS_NO_MEMORY |= {"rebuild_index", "verify_backup", "restore_backup", "import_", "erase"}
+SHOWS_NO_MEMORY |= {"add", "add_nowait", "add_many"}
+# What they show is what they changed, or what a run made, and the log or the runs say by which caller.
+CHANGES = frozenset(("remember", "remember_many", "correct", "update", "confirm", "reinforce", "demote", "forget"))
+CHANGES |= {"restore", "resolve", "resolve_many", "relate", "merge", "split", "add_entity", "update_entity"}
+CHANGES |= {"consolidate", "extract", "summarise", "reflect", "enrich", "infer_causes", "replay", "accept"}
+
+
+async def test_every_method_that_shows_memories_leaves_a_row_of_who_read(tmp_path):
+    """A new public method is called here, or stands in one of the two lists with their reasons."""
+    methods = {name for name, _ in inspect.getmembers(Memory, inspect.isfunction) if not name.startswith("_")}
+    assert methods == READS.keys() | SHOWS_NO_MEMORY | CHANGES
+    async with opened(tmp_path / "me.db", receipts="reads") as memory:
+        fact = await memory.remember("Anna lives in Rome", about=["Anna"], tags=["x"])
+        commit = (await memory.log(1))[0].seq
+        await memory.add("Anna lives in Oslo now, she said", session="s1")
+        await memory.end_session("s1")
+        run = await memory.consolidate()
+        found = await memory.search("Anna", receipt=True)
+        it = SimpleNamespace(fact=fact.id, commit=commit, receipt=found.receipt, run=run.id, folder=tmp_path)
+        for name, read in READS.items():
+            before = {each.id for each in await memory.receipts(1_000)}
+            await read(memory, it)
+            verbs = {each.verb for each in await memory.receipts(1_000) if each.id not in before}
+            assert ROWS.get(name, name) in verbs, name
+        view = memory.store_view
+        await view.nodes([fact.id])
+        assert [each async for each in view.each(None)]
+        await view.holdings()
+        await view.changed_by(commit)
+        rows = {each.verb: [one.id for one in each.given] for each in await memory.receipts(1_000)}
+        told = ("nodes", "each", "holdings", "changed_by")
+        assert all(fact.id in rows[f"store_view.{name}"] for name in told)
+        assert all(fact.id in rows[name] for name in ("brief", "forget_where", "update_where", "list", "explain"))

@@ -13,7 +13,21 @@ from typing import Any
 
 from ricordo.clock import from_ms, new_id
 from ricordo.errors import RicordoError
-from ricordo.model import AnswerDifference, Entity, Given, Hit, Json, LeftOut, Node, Profile, Receipt, Scope, Share
+from ricordo.model import (
+    AnswerDifference,
+    ContextLine,
+    Entity,
+    Given,
+    Hit,
+    Json,
+    LeftOut,
+    Node,
+    Profile,
+    Receipt,
+    RunItem,
+    Scope,
+    Share,
+)
 from ricordo.retrieval.query import Request
 from ricordo.storage import Snapshot, Store
 
@@ -26,6 +40,7 @@ _CLOSING_S = 2.0
 LEFT_OUT_MOST = 10
 _DIGITS = 6
 
+_SHOWN = Node | Profile | Entity | ContextLine | RunItem
 _NOT_ASKED = frozenset(("text", "trace", "why_not", "receipt", "verb"))
 _USUAL = {each.name: each.default for each in fields(Request)}
 
@@ -114,7 +129,7 @@ def ids_in(answer: object) -> dict[str, None]:
         return {id_: None for each in answer for id_ in ids_in(each)}
     if not is_dataclass(answer):
         return {}
-    own = {answer.id: None} if isinstance(answer, Node | Profile | Entity) else {}
+    own = {answer.id: None} if isinstance(answer, _SHOWN) and answer.id is not None else {}
     if isinstance(answer, Node):
         return own
     return own | {id_: None for each in fields(answer) for id_ in ids_in(getattr(answer, each.name))}
@@ -141,6 +156,7 @@ class ReceiptLog:
         self._setup = setup
         self._waiting: list[tuple[str, Draft]] = []
         self._writing: asyncio.Task[None] | None = None
+        self._flushing = asyncio.Lock()
 
     def keep(self, draft: Draft) -> str:
         """Note an answer; return the id of its receipt."""
@@ -166,9 +182,10 @@ class ReceiptLog:
         Raises:
             StoreError, UnavailableError: it cannot be written; it is dropped.
         """
-        while self._waiting:
-            some, self._waiting = self._waiting[:_AT_ONCE], self._waiting[_AT_ONCE:]
-            await self._store.derive(partial(self._write, some))
+        async with self._flushing:  # a caller also waits for what another is writing
+            while self._waiting:
+                some, self._waiting = self._waiting[:_AT_ONCE], self._waiting[_AT_ONCE:]
+                await self._store.derive(partial(self._write, some))
 
     def _write(self, some: Sequence[tuple[str, Draft]], snapshot: Snapshot) -> None:
         setup = self._setup()
