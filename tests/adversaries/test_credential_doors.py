@@ -25,8 +25,6 @@ from tests.interfaces.test_same_story import in_python, over_mcp, over_rest, ove
 
 KNOWN = {"htpasswd", "rails", "shadow"}
 """The forms that no rule recognises; `benchmarks/results/credentials.json` names them."""
-IN_JSON = KNOWN | {"putty"}
-"""The same where the text is JSON within JSON."""
 SHARE = int(os.environ.get("RICORDO_TEST_CREDENTIALS", "5"))
 _BY_COMMAND = 2
 """Each command starts a process of its own."""
@@ -127,4 +125,4 @@ async def test_at_most_three_of_120_credentials_are_stored_through_any_door(door
     assert b"bell" in stored or b"noted this" in stored or b"a note" in stored
     text = stored.decode("utf-8", "replace")
     kept = {each.name for each in given if credentials.is_kept(each, text)}
-    assert kept <= (IN_JSON if door == "openai-agents" else KNOWN), kept
+    assert kept <= KNOWN, kept
