@@ -1848,6 +1848,8 @@ class Memory:
         from ricordo.storage.key import key_of
         from ricordo.storage.rekey import rekey
 
+        if new_key is not None and not new_key.strip():  # nothing was typed: this must not decrypt
+            raise InvalidError("new_key is empty", hint="give a key, or None to decrypt the store")
         return await asyncio.to_thread(lambda: rekey(location, key=key_of(key), new=key_of(new_key)))
 
     async def import_(

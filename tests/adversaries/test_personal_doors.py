@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
-from ricordo import Message, Scope, Settings
+import pytest
+
+from ricordo import Message, Settings
 from ricordo.language import ScriptedModel
 from ricordo.sync import Memory
-from tests.interfaces.conftest import RUN, clean_environment
+from tests.interfaces.conftest import Cli
 from tests.storage import canaries
 
 CHOSEN = Settings(redact="email, phone, iban", receipts="reads")
@@ -52,13 +52,15 @@ def test_credentials_are_kept_and_personal_data_is_not(tmp_path: Path) -> None:
         assert (said.content, said.attributes["phone"]) == ("ring [redacted: phone]", "[redacted: phone]")
 
 
-def test_commands_and_imports_read_the_setting(tmp_path: Path) -> None:
-    environment = clean_environment() | {"RICORDO_REDACT": "email"}
-    command = [sys.executable, "-c", RUN, "--store", str(tmp_path / "me.db"), "--embedder", "none"]
+def test_commands_and_imports_read_the_setting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli = Cli(tmp_path, capsys)
+    monkeypatch.setenv("RICORDO_REDACT", "email")
     chat = tmp_path / "chat.jsonl"
     chat.write_text(json.dumps({"role": "user", "text": "I am ann@example.com", "session": "s"}) + "\n")
-    for rest in (["remember", "Ben is ben@example.com"], ["import", str(chat)]):
-        subprocess.run([*command, *rest], env=environment, capture_output=True, check=True)
-    with Memory.open(tmp_path / "me.db", embedder=None, scope=Scope(owner="me")) as memory:
+    assert cli("remember", "Ben is ben@example.com", embedder="none").status == 0
+    assert cli("import", str(chat), embedder="none").status == 0
+    with Memory.open(cli.store, embedder=None) as memory:
         found = sorted(node.content for node in memory.list(limit=10))
     assert found == ["Ben is [redacted: email]", "I am [redacted: email]"]

@@ -33,12 +33,13 @@ def test_a_store_is_encrypted_used_and_decrypted(cli: Cli, monkeypatch: pytest.M
     assert "likes tea" in cli("search", "tea").out
 
 
-def test_the_key_may_be_typed_and_is_then_told_where_to_put_it(cli: Cli) -> None:
+def test_the_key_may_be_typed_and_is_then_told_where_to_put_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     cli("remember", "the user likes tea")
     done = cli.process("rekey", "--to", "-", stdin=KEY.encode() + b"\n")
     assert "ricordo config set key" in done.out
     assert KEY not in done.out + done.err
-    assert "likes tea" in cli.process("search", "tea", RICORDO_KEY=KEY).out
+    monkeypatch.setenv("RICORDO_KEY", KEY)
+    assert "likes tea" in cli("search", "tea").out
 
 
 def test_a_wrong_key_repairs_and_moves_nothing(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -236,7 +236,9 @@ def timed(*, messages: int, questions: int) -> dict[str, Any]:
     """Add and search in an open and an encrypted store, in turns; return medians in milliseconds and their ratio."""
     chosen = random.Random(5)
     vocabulary = words(3_000, seed=1)
-    times: dict[str, dict[str, list[float]]] = {what: {"open": [], "encrypted": []} for what in ("add", "search")}
+    times: dict[str, dict[str, list[float]]] = {
+        what: {"open": [], "encrypted": []} for what in ("add", "search", "open and search")
+    }
     with tempfile.TemporaryDirectory() as folder:
         stores = {
             name: Memory.open(f"{folder}/{name}.db", embedder=None, key=key)
@@ -253,6 +255,12 @@ def timed(*, messages: int, questions: int) -> dict[str, Any]:
         finally:
             for memory in stores.values():
                 memory.close()
+        for number in range(20):
+            for name, key in (("open", None), ("encrypted", KEYS[1]))[:: 1 if number % 2 else -1]:
+                started = time.perf_counter()
+                with Memory.open(f"{folder}/{name}.db", embedder=None, key=key) as memory:
+                    memory.search(vocabulary[number])
+                    times["open and search"][name].append((time.perf_counter() - started) * 1_000)
     return {what: _medians(each) for what, each in times.items()}
 
 

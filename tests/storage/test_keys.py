@@ -106,6 +106,7 @@ def test_a_change_of_the_key_names_the_copies_that_it_leaves(tmp_path):
     filled(location, None)
     old = tmp_path / "me.db.v1.backup"
     old.write_bytes(b"SQLite format 3\0")
+    (tmp_path / "me.db.tokens.json").write_text("{}")
     assert Memory.rekey(location, new_key=ONE).left == (str(old),)
 
 
@@ -117,6 +118,8 @@ def test_a_store_that_is_open_keeps_its_key(tmp_path):
             Memory.rekey(location, key=ONE, new_key=TWO)
     with pytest.raises(NotFoundError):
         Memory.rekey(tmp_path / "nothing.db", new_key=TWO)
+    with pytest.raises(InvalidError, match="new_key is empty"):
+        Memory.rekey(location, key=ONE, new_key="")
     with pytest.raises(DeniedError, match="wrong"):
         Memory.rekey(location, key=THREE, new_key=TWO)
 
@@ -333,6 +336,11 @@ def test_a_store_in_memory_may_have_a_key():
     with opened(":memory:", ONE) as memory:
         memory.remember("the user likes tea")
         assert memory.search("tea").hits
+
+
+def test_a_database_on_a_server_has_no_key():
+    with pytest.raises(InvalidError, match="encrypted by their server"):
+        open_store("postgresql://localhost/nothing", key=Key(ONE))
 
 
 # folders

@@ -6,6 +6,7 @@ ones; a marker makes them count. Whatever moment a process dies at, the store op
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -25,7 +26,8 @@ from ricordo.storage.sql import translated
 from ricordo.storage.staging import staging_folder, sync
 
 _PATIENCE_S = 5.0
-_LIVE_ENDINGS = ("-wal", "-shm", "-journal", ".host", ".manifest.json")
+_COPY = re.compile(r"\.(?:v\d+\.backup|rescued-.+|replaced-.+|damaged-.+|single-file.*)(?<!-wal)(?<!-shm)")
+"""How the names of copies end that a store leaves beside itself."""
 
 
 def rekey(location: str | Path, *, key: Key | None, new: Key | None) -> Rekeyed:
@@ -60,7 +62,8 @@ def rekey(location: str | Path, *, key: Key | None, new: Key | None) -> Rekeyed:
     except OSError as error:
         hint = "check the path, its permissions and the room on the disk"
         raise StoreError(f"cannot change the key of {path}: {error.strerror or error}", hint=hint) from error
-    copies += [each for each in path.parent.glob(f"{path.name}.*") if not each.name.endswith(_LIVE_ENDINGS)]
+    beside = path.parent.glob(f"{path.name}.*")
+    copies += [each for each in beside if _COPY.fullmatch(each.name.removeprefix(path.name))]
     left = tuple(sorted(str(each) for each in copies))
     return Rekeyed(location=str(path), is_encrypted=new is not None, left=left)
 
