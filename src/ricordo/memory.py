@@ -1952,13 +1952,16 @@ class Memory:
             UnavailableError: another process exchanges this memory now.
         """
         from ricordo.portability import devices
+        from ricordo.storage.key import is_encrypted
 
         side = self._side()
         if not str(other).startswith("postgresql:"):
             place = devices.checked_place(other, side.store)
             if devices.is_exchange_folder(place):
                 return await devices.sync_folder(side, place, dry_run=dry_run, progress=progress)
-        async with Memory.open(other, scope=side.scope, embedder=None, clock=self._opened.clock) as memory:
+        mine, clock = self._opened.key, self._opened.clock
+        key = mine.secret if mine is not None and await asyncio.to_thread(is_encrypted, Path(other)) else None
+        async with Memory.open(other, scope=side.scope, embedder=None, clock=clock, key=key) as memory:
             return await devices.sync_stores(side, memory._side(), dry_run=dry_run, progress=progress)
 
     def _side(self) -> Side:

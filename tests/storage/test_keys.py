@@ -338,6 +338,19 @@ def test_a_store_in_memory_may_have_a_key():
         assert memory.search("tea").hits
 
 
+@pytest.mark.parametrize("key", [None, ONE])
+def test_stores_of_one_key_exchange_what_is_new(tmp_path, key):
+    location, other = place(tmp_path, "file"), place(tmp_path, "file", "other")
+    filled(location, ONE)
+    with opened(other, key) as memory:
+        memory.remember("the user likes tea")
+    with opened(location, ONE) as memory:
+        memory.sync(other)
+        assert memory.search("tea").hits
+    with opened(other, key) as memory:
+        assert memory.search("walrus").hits
+
+
 def test_a_database_on_a_server_has_no_key():
     with pytest.raises(InvalidError, match="encrypted by their server"):
         open_store("postgresql://localhost/nothing", key=Key(ONE))
