@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from ricordo import bulk
+from ricordo import bulk, spans
 from ricordo.clock import SystemClock, from_ms, new_id
 from ricordo.consolidation import evolution, proposals, resolve, reviews
 from ricordo.encoding import entities, entity_merge, episodes, facts
@@ -93,6 +93,30 @@ T = TypeVar("T")
 _MOST_HELD = 100_000
 
 
+def _told_of_search(found: Results) -> Mapping[str, spans.Attribute]:
+    return {"ricordo.hits": len(found.hits), "ricordo.intent": found.intent, "ricordo.degraded": len(found.degraded)}
+
+
+def _told_of_context(found: Context) -> Mapping[str, spans.Attribute]:
+    return {"ricordo.memories": len(found.ids), "ricordo.tokens": found.tokens, "ricordo.budget": found.budget}
+
+
+def _told_of_run(run: Run) -> Mapping[str, spans.Attribute]:
+    return {"ricordo.items": len(run.items), "ricordo.state": run.state, "ricordo.run": run.id}
+
+
+@spans.spanned(
+    {
+        "search": _told_of_search,
+        "query": _told_of_search,
+        "context_parts": _told_of_context,
+        "ask": lambda answer: {"ricordo.sentences": len(answer.sentences), "ricordo.known": answer.known},
+        "add_many": spans.counted("messages"),
+        "remember_many": spans.counted("facts"),
+        "consolidate": _told_of_run,
+        "extract": _told_of_run,
+    }
+)
 @governed(lambda memory: memory._holder)
 class Memory:
     """A long-term memory. Open it with `async with Memory.open(path) as memory`, or `memory = await Memory.open(path)`.

@@ -18,6 +18,7 @@ from ricordo.errors import InvalidError, RicordoError, UnavailableError
 from ricordo.model import BY_RULE, Node, Reason, Run, RunKind, Scope
 from ricordo.models.language import ask
 from ricordo.ports import Completion, LanguageModel, TokenCounter, Turn
+from ricordo.spans import span
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.leases import LeaseHolder
 
@@ -204,7 +205,7 @@ class RecordedModel:
         number = await self._begin(sum(self._context.tokens.count(turn.text) for turn in turns))
         self._spent.calls += 1
         try:
-            found = await self._model.complete(turns, schema=schema, max_tokens=max_tokens)
+            found = await self._complete(turns, schema, max_tokens)
         except RicordoError:
             await self._end(number, 0, 0)
             raise
@@ -213,6 +214,15 @@ class RecordedModel:
             raise UnavailableError(f"the model failed with {type(error).__name__}") from error
         await self._end(number, found.tokens_in, found.tokens_out)
         return found
+
+    async def _complete(self, turns: Sequence[Turn], schema: Mapping[str, Any], max_tokens: int) -> Completion:
+        asked = {"gen_ai__operation__name": "chat", "gen_ai__request__model": self.name}
+        with span(f"chat {self.name}", **asked) as current:
+            found = await self._model.complete(turns, schema=schema, max_tokens=max_tokens)
+            if current is not None:
+                used = {"input_tokens": found.tokens_in, "output_tokens": found.tokens_out}
+                current.set_attributes({f"gen_ai.usage.{name}": value for name, value in used.items()})
+            return found
 
     async def _begin(self, tokens: int) -> int:
         context, spent, at = self._context, self._spent, self._context.now()
