@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -93,30 +95,53 @@ T = TypeVar("T")
 _MOST_HELD = 100_000
 
 
-def _told_of_search(found: Results) -> Mapping[str, spans.Attribute]:
+def _of_search(found: Results) -> dict[str, spans.Attribute]:
     return {"ricordo.hits": len(found.hits), "ricordo.intent": found.intent, "ricordo.degraded": len(found.degraded)}
 
 
-def _told_of_context(found: Context) -> Mapping[str, spans.Attribute]:
-    return {"ricordo.memories": len(found.ids), "ricordo.tokens": found.tokens, "ricordo.budget": found.budget}
-
-
-def _told_of_run(run: Run) -> Mapping[str, spans.Attribute]:
+def _of_run(run: Run) -> dict[str, spans.Attribute]:
     return {"ricordo.items": len(run.items), "ricordo.state": run.state, "ricordo.run": run.id}
 
 
-@spans.spanned(
-    {
-        "search": _told_of_search,
-        "query": _told_of_search,
-        "context_parts": _told_of_context,
-        "ask": lambda answer: {"ricordo.sentences": len(answer.sentences), "ricordo.known": answer.known},
-        "add_many": spans.counted("messages"),
-        "remember_many": spans.counted("facts"),
-        "consolidate": _told_of_run,
-        "extract": _told_of_run,
-    }
-)
+_SPANS: Mapping[str, Callable[[Any], dict[str, spans.Attribute]]] = {
+    "search": _of_search,
+    "query": _of_search,
+    "context_parts": lambda found: {
+        "ricordo.memories": len(found.ids),
+        "ricordo.tokens": found.tokens,
+        "ricordo.budget": found.budget,
+    },
+    "ask": lambda answer: {"ricordo.sentences": len(answer.sentences), "ricordo.known": answer.known},
+    "add_many": lambda ids: {"ricordo.messages": len(ids)},
+    "remember_many": lambda nodes: {"ricordo.facts": len(nodes)},
+    "consolidate": _of_run,
+    "extract": _of_run,
+}
+"""The methods that OpenTelemetry records, and what each span says of the answer."""
+
+
+def _spanned(cls: T) -> T:
+    for name, said in _SPANS.items():
+        setattr(cls, name, _recorded(name, getattr(cls, name), said))
+    return cls
+
+
+def _recorded(
+    name: str, work: Callable[..., Awaitable[Any]], said: Callable[[Any], dict[str, spans.Attribute]]
+) -> Callable[..., Awaitable[Any]]:
+    @functools.wraps(work)
+    async def call(called: Memory, /, *given: Any, **options: Any) -> Any:
+        if spans.API not in sys.modules:
+            return await work(called, *given, **options)
+        with spans.span(f"ricordo.{name}") as current:
+            answer = await work(called, *given, **options)
+            current.set_attributes(said(answer))
+            return answer
+
+    return call
+
+
+@_spanned
 @governed(lambda memory: memory._holder)
 class Memory:
     """A long-term memory. Open it with `async with Memory.open(path) as memory`, or `memory = await Memory.open(path)`.

@@ -4,22 +4,18 @@ that records no spans pays for none. No span holds the text of a memory, a quest
 
 from __future__ import annotations
 
-import functools
-import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any
 
 from ricordo.errors import RicordoError
 
-T = TypeVar("T")
 Attribute = str | int | float | bool
-Attributes = Callable[[Any], Mapping[str, Attribute]]
-"""Returns what a span says of an answer."""
 
-_API = "opentelemetry.trace"
+API = "opentelemetry.trace"
+"""The module of the API: spans are recorded once the program has imported it."""
 
 
 @contextmanager
@@ -29,7 +25,7 @@ def span(name: str, **attributes: Attribute) -> Iterator[Any]:
     Args:
         attributes: with "__" for each dot.
     """
-    api: Any = sys.modules.get(_API)
+    api: Any = sys.modules.get(API)
     if api is None:
         yield None
         return
@@ -46,38 +42,3 @@ def span(name: str, **attributes: Attribute) -> Iterator[Any]:
             current.set_attribute("error.type", kind)
             current.set_status(api.StatusCode.ERROR)
             raise
-
-
-def spanned(methods: Mapping[str, Attributes]) -> Callable[[T], T]:
-    """Record each call of some coroutine methods of a class as a span "ricordo.METHOD" that tells of the answer."""
-
-    def record(cls: T) -> T:
-        for name, attributes in methods.items():
-            setattr(cls, name, _recorded(name, getattr(cls, name), attributes))
-        return cls
-
-    return record
-
-
-def _recorded(name: str, work: Callable[..., Any], attributes: Attributes) -> Callable[..., Any]:
-    assert inspect.iscoroutinefunction(work)
-
-    @functools.wraps(work)
-    async def call(called: Any, /, *given: Any, **options: Any) -> Any:
-        if _API not in sys.modules:
-            return await work(called, *given, **options)
-        with span(f"ricordo.{name}") as current:
-            answer = await work(called, *given, **options)
-            current.set_attributes(dict(attributes(answer)))
-            return answer
-
-    return call
-
-
-def counted(name: str) -> Attributes:
-    """Return what a span says of an answer of several: how many."""
-
-    def attributes(answer: Sequence[object]) -> Mapping[str, Attribute]:
-        return {f"ricordo.{name}": len(answer)}
-
-    return attributes
