@@ -9,16 +9,15 @@ import pytest
 from ricordo import InvalidError, Memory
 from ricordo.language import ScriptedModel
 
-pytest.importorskip("opentelemetry.sdk")
-
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-
 
 @pytest.fixture(scope="module")
 def exported():
+    pytest.importorskip("opentelemetry.sdk")
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
@@ -55,7 +54,7 @@ async def test_calls_leave_spans_without_text(exported):
 
 
 async def test_without_the_api_nothing_is_recorded_or_imported(monkeypatch):
-    monkeypatch.delitem(sys.modules, "opentelemetry.trace")
+    monkeypatch.delitem(sys.modules, "opentelemetry.trace", raising=False)
     async with Memory.open(":memory:", embedder=None) as memory:
         await memory.remember("Anna likes tea")
         assert (await memory.search("tea")).hits
