@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories devices receipts notes damage knowledge fuzz floods clean fuzz-http load adapters conformance page postgres postgres-broken agents tries keys
+.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories devices receipts notes damage knowledge fuzz floods clean fuzz-http load adapters conformance page postgres postgres-broken agents tries keys documents
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -199,6 +199,10 @@ $(READY): pyproject.toml
 
 clean:
 	rm -rf $(VENV) build dist
+
+# A document of 300 pages in three formats: what a new version embeds again, and what 40 questions find; some minutes.
+documents: $(READY)
+	@$(BIN)/python benchmarks/documents.py --out benchmarks/results/documents.json
 
 # Sixty questions at the beginning of sessions with coding agents: how many does the briefing or the first search answer?
 agents: $(READY)

@@ -11,20 +11,30 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from ricordo import bulk, spans
 from ricordo.clock import SystemClock, from_ms, new_id
 from ricordo.consolidation import evolution, proposals, resolve, reviews
+from ricordo.encoding import documents as documents_
 from ricordo.encoding import entities, entity_merge, episodes, facts
-from ricordo.encoding.validation import TextRules, check_choice, checked_attributes, checked_tags, storable, stored_id
+from ricordo.encoding.validation import (
+    TextRules,
+    check_choice,
+    checked_attributes,
+    checked_tags,
+    short_name,
+    storable,
+    stored_id,
+)
 from ricordo.engine import Engine, StoreView
 from ricordo.errors import InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.forgetting import erase as erasure
 from ricordo.forgetting import forget, gc
 from ricordo.forgetting.upkeep import Upkeep
 from ricordo.model import (
+    DOCUMENT,
     Answer,
     Archive,
     ArchiveReport,
@@ -38,6 +48,8 @@ from ricordo.model import (
     Context,
     Conversation,
     Decision,
+    Document,
+    DocumentReport,
     Entity,
     EntityType,
     ErasureReport,
@@ -364,6 +376,8 @@ class Memory:
         engine = self._opened
         now = engine.now()
         rules = engine.rules if rules is None else rules
+        if any(isinstance(each.session, str) and each.session.startswith(DOCUMENT) for each in messages):
+            raise InvalidError(f"session: {DOCUMENT!r} begins the sessions of documents", hint="use `add_document`")
         return [
             episodes.new_episode(message, scope=self._scope, now=now, instant=engine.instant, rules=rules)
             for message in messages
@@ -408,6 +422,108 @@ class Memory:
     async def warm(self) -> None:
         """Start loading models and vectors, so that the first question waits less. Returns at once."""
         self._opened.warm(self._scope)
+
+    # documents
+
+    async def add_document(
+        self,
+        *,
+        path: str | Path | None = None,
+        text: str | None = None,
+        id: str | None = None,
+        title: str | None = None,
+        version: str | None = None,
+        format: str | None = None,
+        source: str | None = None,
+    ) -> DocumentReport:
+        """Remember a document, passage by passage, each with its page or line. Adding it again replaces what changed,
+        and keeps the rest with its embeddings.
+
+        What a document says counts as little as what a tool says: it becomes no knowledge by itself.
+
+        Args:
+            path: a file: PDF and DOCX (these need the extra `documents`), HTML, Markdown, e-mail (.eml, .mbox), source
+                code or plain text.
+            text: the document itself, in place of a file.
+            id: what a later version is recognised by; the name of the file, or the title, by default.
+            title: the name that passages are shown with; the document's own, or the name of the file, by default.
+            version: your own name of this version.
+            format: "pdf", "docx", "html", "markdown", "mail", "code" or "text"; by the end of the name if None.
+            source: where it comes from; the name of the file by default.
+
+        Raises:
+            InvalidError: it cannot be read, is encrypted or too large, or holds no text.
+        """
+        given = {"title": title, "version": version, "format": format, "source": source}
+        return await self._add_document(path, text=text, id=id, given=given)
+
+    async def _add_document(
+        self,
+        path: str | Path | None,
+        *,
+        text: str | None = None,
+        id: str | None = None,
+        given: Mapping[str, str | None] = MappingProxyType({}),
+        dry_run: bool = False,
+    ) -> DocumentReport:
+        from ricordo.portability.documents import document_at, read_document
+
+        engine, scope = self._opened, self._scope
+        at, now = self._at, engine.now()
+        if (path is None) == (text is None):
+            raise InvalidError("add_document: give either a path or a text")
+        if path is not None:
+            content, name, changed_at = await asyncio.to_thread(document_at, path)
+        else:
+            title = short_name(given.get("title"), name="title", rules=engine.rules)
+            content, name, changed_at = documents_.encoded(text), title or id or "", at
+        chosen = documents_.checked_id(name if id is None else id)
+
+        def prepare() -> documents_.Prepared:
+            draft = read_document(content, name=name, id=chosen, changed_at=changed_at, **given)
+            return documents_.prepared(
+                draft,
+                lambda message: episodes.new_episode(
+                    message, scope=scope, now=now, instant=engine.instant, rules=engine.rules
+                ),
+            )
+
+        new = await asyncio.to_thread(prepare)
+        if dry_run:
+            return await self._read(lambda tx: documents_.put(tx, new, scope=scope, at=at)[1])
+        report = await self._write("add document", lambda tx: documents_.put(tx, new, scope=scope, at=at))
+        engine.backlog.note(report.added + 1)
+        return report
+
+    async def documents(self, limit: int = 50, *, as_of: datetime | str | int | None = None) -> Sequence[Document]:
+        """Return the documents that are remembered, the latest added first, without their passages.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000, or `as_of` is neither a time nor a commit number.
+        """
+        most, at = checked_limit(limit), self._at
+        return await service.read(self._asking, lambda tx: documents_.listed(tx, self._scope, at=at, most=most), as_of)
+
+    async def document(self, id: str, *, as_of: datetime | str | int | None = None) -> Document:
+        """Return a document with its passages in order; with `as_of` (as in `search`), as it was then.
+
+        Raises:
+            NotFoundError: there is none of that id, or there was none then.
+            InvalidError: `as_of` is neither a time nor a commit number.
+        """
+        wanted, at = checked_name(id), self._at
+        found = await service.read(self._asking, lambda tx: documents_.read(tx, self._scope, wanted, at=at), as_of)
+        return self._told("document", found, document=wanted, as_of=as_of)
+
+    async def remove_document(self, id: str) -> DocumentReport:
+        """Archive a document with all that rests on it, such as facts learnt from it alone. Adding it again brings it
+        back, and so does `undo`. `erase(document=...)` deletes it for good.
+
+        Raises:
+            NotFoundError: there is no document of that id.
+        """
+        wanted, at = checked_name(id), self._at
+        return await self._write("remove document", lambda tx: documents_.remove(tx, wanted, scope=self._scope, at=at))
 
     # knowledge
 
@@ -913,6 +1029,7 @@ class Memory:
         *,
         id: str | None = None,
         session: str | None = None,
+        document: str | None = None,
         entity: str | None = None,
         owner: str | None = None,
         dry_run: bool = False,
@@ -924,6 +1041,7 @@ class Memory:
         Args:
             id: a memory, with the older versions it replaced.
             session: a conversation, with everything said and learnt in it.
+            document: a document in all its versions, with everything learnt from it.
             entity: a person or thing by name or id, with every memory about it or naming it.
             owner: all of the caller's own memory; only the caller's own name is accepted.
             dry_run: report what would be erased, and erase nothing.
@@ -934,7 +1052,7 @@ class Memory:
             NotFoundError: there is no such thing.
             DeniedError: `owner` is not the caller.
         """
-        asked = erasure.Asked(id=id, session=session, entity=entity, owner=owner)
+        asked = erasure.Asked(id=id, session=session, document=document, entity=entity, owner=owner)
         engine = self._opened
         if not dry_run:
             engine.store.check_writable()
@@ -1922,7 +2040,8 @@ class Memory:
 
         Args:
             path: a file, or a folder for formats of several files.
-            format: "jsonl" (a complete `export`), "markdown", "memories-jsonl", "memories-sqlite", "mcp", "mem0",
+            format: "document" (for a file, see `add_document`), "jsonl" (a complete `export`), "markdown",
+                "memories-jsonl", "memories-sqlite", "mcp", "mem0",
                 "langgraph", "chatgpt", "claude", "claude-code", "codex", "cursor", "gemini-cli", "opencode" (logs of
                 coding agents), "chat" (JSON lines of role or speaker, text, time, session) or "locomo"; detected from
                 the content if None.
@@ -1935,8 +2054,11 @@ class Memory:
             InvalidError: it cannot be read, or its format is unknown.
             DeniedError: `own` by a caller who is not trusted as the user.
         """
+        from ricordo.portability.documents import is_document
         from ricordo.portability.pipeline import ImportContext, import_path
 
+        if is_document(Path(path), format):
+            return _imported(await self._add_document(path, dry_run=dry_run), dry_run=dry_run)
         engine = self._opened
         report = await import_path(
             Path(path),
@@ -2179,6 +2301,12 @@ def _checked(scope: Scope) -> Scope:
     if not scope.owner and not scope.chat:
         raise InvalidError("scope: neither owner nor chat is given", hint="set owner or chat")
     return scope
+
+
+def _imported(report: DocumentReport, *, dry_run: bool) -> ImportReport:
+    added = 0 if dry_run else report.added
+    read = report.added + report.kept
+    return ImportReport(format="document", read=read, added=added, known=report.kept, messages=added)
 
 
 def _claimed(messages: Sequence[Message]) -> frozenset[str]:

@@ -68,7 +68,7 @@ RunItemKind = Literal[
 Durability = Literal["disk", "process"]
 Fading = Literal["never", "sinks", "closes"]
 ContextName = Literal[
-    "facts", "people", "timeline", "evidence", "under_way", "decisions", "open", "how", "changed", "who"
+    "facts", "people", "timeline", "documents", "evidence", "under_way", "decisions", "open", "how", "changed", "who"
 ]
 DecayCloses = Literal["ephemeral", "all"]
 EndsBy = Literal["expiry", "lifetime"]
@@ -102,6 +102,9 @@ Json = Mapping[str, Any]
 
 AGENT = "coding_agent"
 """The attribute of a message that was said to or by a coding agent; its value is the name of the agent."""
+
+DOCUMENT = "document:"
+"""What the session of a document's passages begins with; the id of the document follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +234,14 @@ class Node:
     @property
     def is_live(self) -> bool:
         return self.closed_at is None
+
+    @property
+    def place(self) -> str:
+        """Where in a document it stands, such as "handbook.pdf, page 12"; "" if it is no passage of a document."""
+        if self.session is None or not self.session.startswith(DOCUMENT):
+            return ""
+        parts = self.attributes.get("title") or self.session.removeprefix(DOCUMENT), self.attributes.get("place")
+        return ", ".join(str(part) for part in parts if part)
 
     def __repr__(self) -> str:
         """Return one line; `dataclasses.asdict` has all fields."""
@@ -383,6 +394,55 @@ class Conversation:
     owner: str = ""
     chat: str = ""
     turns: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A document whose passages are remembered.
+
+    Attributes:
+        version: the caller's own name of this version; None if it was given none.
+        format: "pdf", "docx", "html", "markdown", "code", "mail" or "text".
+        pages: how many pages it has; None for formats without pages.
+        digest: SHA-256 of the file or text, in hexadecimal.
+        source: where it was read from: for a watched folder the path in it, else the name of the file.
+        passages: how many passages it has; `text` holds them in order where one document is read.
+        changed_at: when the file was last changed, or the text was given.
+    """
+
+    id: str
+    title: str
+    format: str
+    digest: str
+    passages: int
+    changed_at: datetime
+    version: str | None = None
+    pages: int | None = None
+    source: str | None = None
+    owner: str = ""
+    chat: str = ""
+    text: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentReport:
+    """What adding or removing a document changed.
+
+    Attributes:
+        added: passages that are new, and embedded next.
+        kept: passages that were there already, with their embeddings; `moved` is how many of them have another place.
+        removed: passages that went to the archive.
+        knowledge: memories that were learnt from the removed passages alone, and went with them.
+        left_out: what of the file could not be read, such as attachments of mail.
+    """
+
+    document: Document
+    added: int = 0
+    kept: int = 0
+    moved: int = 0
+    removed: int = 0
+    knowledge: int = 0
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -689,6 +749,7 @@ class Hit:
         evidence: ids of the messages a derived memory rests on; `get` returns them.
         trust: how much its source is believed.
         warnings: what in it reads like an instruction, if it does not come from the user.
+        place: where in a document it stands, such as "handbook.pdf, page 12"; "" if it is no passage of a document.
     """
 
     id: str
@@ -715,6 +776,7 @@ class Hit:
     evidence: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     excerpt_at: int = 0
+    place: str = ""
 
     def __repr__(self) -> str:
         """Return one line: the fields are many, and a list of hits should be readable."""

@@ -109,6 +109,8 @@ RIGHTS: Mapping[str, Right] = {
     "review.quarantined_text": Right("read", "user"),
     "sessions": _READS,
     "session": _READS,
+    "documents": _READS,
+    "document": _READS,
     "runs": _READS,
     "run": _READS,
     "spending": _READS,
@@ -152,6 +154,9 @@ RIGHTS: Mapping[str, Right] = {
     "infer_causes": _CHANGES,
     "replay": Right(None, "agent"),
     "write_operations": Right(None, "agent"),
+    "add_document": _CHANGES,
+    "add_document.path": Right(None, "agent"),  # a file of the machine the store is on
+    "remove_document": _CHANGES,
     "import_": _CHANGES,
     "import_.own": Right(None, "user"),  # the word of the file counts as the owner's
     # maintenance
@@ -193,6 +198,7 @@ RIGHTS: Mapping[str, Right] = {
     "config": OWNER_ALONE,
     "chat": OWNER_ALONE,
     "notes": OWNER_ALONE,
+    "watch": OWNER_ALONE,
 }
 
 PROPOSED = frozenset(("remember", "remember_many", "correct", "update", "forget"))

@@ -20,6 +20,8 @@ from ricordo.model import (
     Context,
     Conversation,
     Decision,
+    Document,
+    DocumentReport,
     Entity,
     EntityType,
     ErasureReport,
@@ -138,6 +140,32 @@ class Memory:
 
     def warm(self) -> None:
         """Start loading models and vectors, so that the first question waits less. Returns at once."""
+
+    def add_document(
+        self,
+        *,
+        path: str | Path | None = None,
+        text: str | None = None,
+        id: str | None = None,
+        title: str | None = None,
+        version: str | None = None,
+        format: str | None = None,
+        source: str | None = None,
+    ) -> DocumentReport:
+        """Remember a document, passage by passage, each with its page or line. Adding it again replaces what
+        changed, and keeps the rest with its embeddings.
+        """
+
+    def documents(self, limit: int = 50, *, as_of: datetime | str | int | None = None) -> Sequence[Document]:
+        """Return the documents that are remembered, the latest added first, without their passages."""
+
+    def document(self, id: str, *, as_of: datetime | str | int | None = None) -> Document:
+        """Return a document with its passages in order; with `as_of` (as in `search`), as it was then."""
+
+    def remove_document(self, id: str) -> DocumentReport:
+        """Archive a document with all that rests on it, such as facts learnt from it alone. Adding it again brings
+        it back, and so does `undo`. `erase(document=...)` deletes it for good.
+        """
 
     def remember(
         self,
@@ -263,6 +291,7 @@ class Memory:
         *,
         id: str | None = None,
         session: str | None = None,
+        document: str | None = None,
         entity: str | None = None,
         owner: str | None = None,
         dry_run: bool = False,

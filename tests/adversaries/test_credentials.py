@@ -55,6 +55,7 @@ _WRITES = frozenset(
         "forget",
         "add_entity",
         "relate",
+        "add_document",
     )
 ) | frozenset(("update_entity", "merge", "split", "end_session", "off_record", "on_record", "import_"))
 _WRITES |= {"forget_where", "update_where"}
@@ -99,6 +100,7 @@ async def _call(memory: Any, method: str, given: dict[str, Any]) -> None:
     fact = (await memory.remember("Anna likes tea")).id
     usual: dict[str, Any] = {
         "add": {"text": "hello"},
+        "add_document": {"text": "hello", "title": "note"},
         "add_nowait": {"text": "hello"},
         "remember": {"content": "Ben likes tea"},
         "correct": {"id": fact, "content": "Anna likes coffee"},
@@ -137,6 +139,7 @@ _READS = (
     | frozenset(("timeline", "explain", "undo", "archive", "resolve", "confirm", "reinforce", "demote", "restore"))
     | frozenset(("erase", "backup", "verify_backup", "restore_backup", "rekey", "export", "migrate", "ask", "sync"))
     | frozenset(("brief", "brief_parts", "receipt", "receipts", "replay_receipt", "resolve_many"))
+    | frozenset(("document", "documents", "remove_document"))
 )
 """Methods whose texts are ids, questions, paths and choices; what models return passes the gate."""
 

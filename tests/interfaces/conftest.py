@@ -21,6 +21,8 @@ RUN = "import sys; from ricordo.interfaces.cli import run; sys.exit(run())"
 ROUTED_BY_OTHER_VERBS = {
     "add_many": "import",
     "remember_many": "remember",
+    "add_document": "document-add",
+    "remove_document": "document-remove",
     "add_entity": "entity-add",
     "update_entity": "entity-update",
     "get": "show",

@@ -101,12 +101,17 @@ LINES: Mapping[str, tuple[Line, ...]] = {
     "consolidate": (_of("sessions", "consolidate", "{}"),),
     "summarise": (_of("sessions", "summarise", "{}"),),
     "session": (_of("sessions", "session", "{}"),),
+    "document": (_of("sessions", "document", "{}"),),
+    "documents": (_of("texts", "documents"),),
+    "document-remove": (_of("sessions", "document-remove", "{}"),),
     "extract": (_of("sessions", "extract", "{}"),),
     "reflect": (_of("texts", "reflect", "--after", "2020-01-01"),),
     **{name: (_of("texts", name),) for name in ("enrich", "infer-causes")},
 }
 
 NOT_TRIED = {
+    "document-add": "reads a file; tests/flows/test_documents.py tries two owners with one id",
+    "watch": "reads a folder, by the methods that are tried",
     "demo": "makes a store of its own",
     "test": "asks a copy of the store by the same methods, which are tried",
     "rekey": "writes the files of the whole store again; shows no memory",

@@ -205,6 +205,12 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
         "replay": (Call(kind="runs", ask=_simple("replay")),),
         "summarise": (Call(kind="sessions", ask=_simple("summarise")),),
         "session": (Call(kind="sessions", ask=_simple("session")),),
+        "document": (Call(kind="sessions", ask=_simple("document")),),
+        "documents": (_all(lambda memory, _: memory.documents()),),
+        "remove_document": (Call(kind="sessions", ask=_simple("remove_document")),),
+        "add_document": (
+            Call(kind="sessions", ask=lambda memory, given: memory.add_document(text="Bob", id=given), stores=True),
+        ),
         "extract": (Call(kind="sessions", ask=_simple("extract")),),
         "consolidate": (Call(kind="sessions", ask=_simple("consolidate")),),
         "reflect": (_all(lambda memory, _: memory.reflect(after="10 years ago", dry_run=True)),),

@@ -56,6 +56,8 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "commit_or_run": ("commits", "runs"),
     "why_not": ("ids",),
     "session": ("sessions",),
+    "document": ("sessions",),
+    "title": ("texts",),
     "entity": ("names", "entities"),
     "name": ("names", "entities"),
     "source": ("names", "entities"),
@@ -96,6 +98,8 @@ _FIXED: Mapping[str, Any] = {
     "since": "last_year",
     "valid_from": "yesterday",
     "relation": "wife",
+    "version": "2",
+    "format": "text",
 }
 
 LEFT_OUT = frozenset(

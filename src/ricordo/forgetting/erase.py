@@ -13,16 +13,13 @@ from pathlib import Path
 
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.forgetting.questions import AskedText, telling
-from ricordo.model import Entity, Erased, ErasureReport, KeptBack, Node, Scope
+from ricordo.model import DOCUMENT, Entity, Erased, ErasureReport, KeptBack, Node, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, entity_meant, faults
 from ricordo.storage.staging import left_behind
 from ricordo.storage.values import Cleaned, ErasureTargets, OpenErasure, check_encodable, of_text
 
 _log = logging.getLogger(__name__)
-
-# A memory the user stated stays, even when what it was derived from is erased.
-_OWN_WORD = frozenset(("remember", "correct"))
 
 AT_ONCE_ROWS = 1_000
 """Up to this many rows go in one transaction; more go step by step, so that other writers get their turn.
@@ -50,6 +47,7 @@ class Asked:
 
     id: str | None = None
     session: str | None = None
+    document: str | None = None
     entity: str | None = None
     owner: str | None = None
 
@@ -187,11 +185,9 @@ async def resume(store: Store) -> None:
 
 
 def _check(asked: Asked, scope: Scope) -> None:
-    given = {
-        name: value for name in ("id", "session", "entity", "owner") if (value := getattr(asked, name)) is not None
-    }
+    given = {name: value for name, value in asdict(asked).items() if value is not None}
     if len(given) != 1:
-        raise InvalidError("erase: give exactly one of id, session, entity and owner")
+        raise InvalidError("erase: give exactly one of id, session, document, entity and owner")
     for name, value in given.items():
         if not isinstance(value, str) or not value:
             raise InvalidError(f"{name}: {value!r} is not a name or an id")
@@ -249,6 +245,8 @@ def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, path: Path) -> Pl
         targets = ErasureTargets(kind="owner", space=space, whole_space=True, owner=asked.owner)
     elif asked.session is not None:
         targets = _of_session(snapshot, scope, asked.session)
+    elif asked.document is not None:
+        targets = _of_session(snapshot, scope, f"{DOCUMENT}{asked.document}", named=f"document {asked.document}")
     elif asked.entity is not None:
         targets = _of_entity(snapshot, entity_meant(snapshot, scope, asked.entity))
     else:
@@ -270,10 +268,10 @@ def _of_memory(snapshot: Snapshot, scope: Scope, node_id: str) -> ErasureTargets
     return _with_derived(snapshot, ErasureTargets(kind="memory", space=space, nodes=tuple(older)))
 
 
-def _of_session(snapshot: Snapshot, scope: Scope, session: str) -> ErasureTargets:
+def _of_session(snapshot: Snapshot, scope: Scope, session: str, *, named: str = "") -> ErasureTargets:
     sessions = snapshot.erasure.sessions(scope, session)
     if not sessions:
-        raise NotFoundError(f"there is no session {session}")
+        raise NotFoundError(f"there is no {named or f'session {session}'}")
     nodes = tuple(snapshot.erasure.nodes_in(sessions))
     space = snapshot.visible(scope)[0]
     targets = ErasureTargets(kind="session", space=space, nodes=nodes, sessions=tuple(sessions))
@@ -313,11 +311,7 @@ def _with_derived(snapshot: Snapshot, targets: ErasureTargets) -> ErasureTargets
     nodes = list(dict.fromkeys((*targets.nodes, *snapshot.erasure.proposed(targets.nodes))))
     while True:
         known = set(nodes)
-        fresh = [
-            each.key
-            for each in snapshot.erasure.derived(nodes)
-            if each.key not in known and each.sources == each.matching and each.origin not in _OWN_WORD
-        ]
+        fresh = [each.key for each in snapshot.erasure.derived(nodes) if each.key not in known and each.rests_alone]
         if not fresh:
             break
         nodes += fresh
@@ -358,7 +352,7 @@ def _kept(snapshot: Snapshot, targets: ErasureTargets, scope: Scope) -> Iterator
     others = [
         each.id
         for each in snapshot.erasure.derived(targets.nodes)
-        if each.key not in targets.nodes and (each.sources != each.matching or each.origin in _OWN_WORD)
+        if each.key not in targets.nodes and not each.rests_alone
     ]
     if others:
         yield _back("also derived from other memories, or stated by the user", others)

@@ -24,7 +24,7 @@ from ricordo.portability.importers import FORMATS
 
 Schema = dict[str, Any]
 
-_HIDDEN = BOUND | {"progress"}
+_HIDDEN = BOUND | {"progress", "path"}  # a path is one of the machine the store is on
 _LARGEST = 2**53 - 1
 """Numbers in JSON are exact up to here."""
 

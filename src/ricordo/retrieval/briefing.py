@@ -46,6 +46,8 @@ _RECENT = 250
 _SHOWN_BEFORE = 12
 _STALE_MS = 14 * _DAY_MS
 """What a conversation left to do is shown for so long, counted to the latest conversation: mostly it has been done."""
+_SAID = {"document": {"exists": False}}
+"""Of conversations, not of documents."""
 _WHO: tuple[Category, ...] = ("identity", "relationship", "preference")
 _PEOPLE = 8
 _REVIEWS = 5
@@ -188,7 +190,7 @@ class _Reading:
 
     def _latest_talks(self, session: str | None) -> dict[str, list[Node]]:
         """Return the latest turns of the latest conversations, latest conversation first, each in order."""
-        wanted, end = Filter(shelves=ALL_EPISODES), self._now + _DAY_MS
+        wanted, end = Filter(shelves=ALL_EPISODES, where=_SAID), self._now + _DAY_MS
         keys = self._tx.nodes.within(self._scope, wanted, after=0, before=end, most=_LATEST_TURNS)
         turns = self._tx.nodes.by_key(self._scope, keys.tolist()).values()
         found: dict[str, list[Node]] = {}

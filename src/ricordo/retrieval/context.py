@@ -38,11 +38,12 @@ SECTIONS: Mapping[ContextName, tuple[str, float]] = {
     "facts": ("Known facts", 0.40),
     "people": ("People and things", 0.25),
     "timeline": ("Said in conversation", 0.25),
+    "documents": ("From documents", 0.25),
     "evidence": ("What that rests on", 0.10),
 }
-"""Each section's title and its share of the budget; what one leaves over goes to the others."""
+"""Each section's title and its most of the budget; what one leaves over goes to the others, the first ones first."""
 
-_SPEAKING: tuple[ContextName, ...] = ("facts", "timeline")
+_SPEAKING: tuple[ContextName, ...] = ("facts", "timeline", "documents")
 """Profiles and sources are shown only with lines of one of these."""
 
 _BY_COMPLEXITY = {"simple": 0.5, "complex": 1.5}
@@ -144,7 +145,7 @@ def fact_line(hit: Hit, *, before: str | None) -> ContextLine:
 
 def said_line(hit: Hit) -> ContextLine:
     """Return a line with what someone said, and when."""
-    speaker = as_label(hit.speaker or hit.role or "someone")
+    speaker = as_label(hit.place or hit.speaker or hit.role or "someone")
     return _line(f"{speaker} ({when(hit)}){mark(hit)}: “{tamed(hit.excerpt)}”", hit)
 
 
@@ -381,7 +382,8 @@ def drafted(
     return {
         "facts": [fact_line(hit, before=before.get(hit.id)) for hit in hits if hit.type != "episodic"],
         "people": [*who, *([people_line(listed)] if listed else [])],
-        "timeline": [said_line(each) for each in said],
+        "timeline": [said_line(each) for each in said if not each.place],
+        "documents": [said_line(each) for each in said if each.place],
         "evidence": [said_line(hit) for hit in quotable(other)],
     }
 

@@ -296,7 +296,7 @@ class Sessions(Protocol):
         """Return a session by its id."""
 
     def listed(self, scope: Scope, *, most: int, session_id: str | None = None) -> list[Conversation]:
-        """Return sessions with live messages, or only one, the latest message first; without their turns."""
+        """Return sessions with live messages, without documents, or only one; the latest message first, no turns."""
 
     def off_record(self, owner: str, chat: str) -> set[str]:
         """Return the sessions that are not stored; "" stands for all."""
@@ -328,10 +328,10 @@ class Runs(Protocol):
     """Conversations that wait for consolidation, runs, and the use of language models."""
 
     def waiting(self, scope: Scope) -> list[Waiting]:
-        """Return conversations with messages that are not consolidated, oldest first."""
+        """Return conversations with messages that are not consolidated, oldest first. Documents wait for nothing."""
 
     def latest_waiting(self) -> list[tuple[tuple[str, str], str | None]]:
-        """Return ((owner, chat), session) of the latest messages that are not consolidated, of all owners."""
+        """Return ((owner, chat), session) of the latest messages that wait for consolidation, of all owners."""
 
     def waiting_episodes(self, scope: Scope, place: tuple[str, str], session: str | None) -> list[Node]:
         """Return the messages of one conversation that are not consolidated, in order; `place` is (owner, chat)."""

@@ -385,6 +385,11 @@ class Derived(NamedTuple):
     origin: str
     id: str
 
+    @property
+    def rests_alone(self) -> bool:
+        """Whether it rests on the memories asked about and on nothing else. What the user stated stands by itself."""
+        return self.sources == self.matching and self.origin not in ("remember", "correct")
+
 
 class Unembedded(NamedTuple):
     """A node that has no vector of some model yet."""

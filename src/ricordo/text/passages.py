@@ -33,12 +33,12 @@ def passages_of(text: str) -> list[tuple[int, int]]:
     >>> passages_of("One sentence. And another.")
     [(0, 26)]
     """
-    if _size(text) <= MOST:
+    if size_of(text) <= MOST:
         return [(0, len(text))]
-    ends = _ends(text)
+    ends = sentence_ends(text)
     found, start, size, last = [], 0, 0, 0
     for end in ends:
-        more = _size(text[last:end])
+        more = size_of(text[last:end])
         if size >= LEAST and size + more > MOST:
             found.append((start, last))
             start, size = last, 0
@@ -48,12 +48,13 @@ def passages_of(text: str) -> list[tuple[int, int]]:
     return [*found, (start, len(text))]
 
 
-def _size(text: str) -> int:
+def size_of(text: str) -> int:
+    """Return the length of a text in characters; one of Chinese, Japanese or Korean counts three."""
     return len(text) if text.isascii() else len(text) + 2 * len(_WIDE.findall(text))
 
 
-def _ends(text: str) -> list[int]:
-    """Return where sentences end; one that is longer than a passage is cut at blanks."""
+def sentence_ends(text: str) -> list[int]:
+    """Return where sentences and lines end; one that is longer than a passage is cut at blanks."""
     ends: list[int] = []
     at = 0
     for found in _SENTENCE.finditer(text):

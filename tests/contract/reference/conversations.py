@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from ricordo.clock import from_ms
-from ricordo.model import Conversation, ModelUse, Node, Review, Run, RunItem, RunState, Scope, Session
+from ricordo.model import DOCUMENT, Conversation, ModelUse, Node, Review, Run, RunItem, RunState, Scope, Session
 from ricordo.storage.database.runs import INTERRUPTED
 from ricordo.storage.values import Failure, MessagePairs, Waiting
 from tests.contract.reference.memories import Nodes
@@ -64,7 +64,8 @@ class Sessions(Group):
         for row in self._state.all("sessions", self._sees(scope)):
             rows = self._state.all("nodes", lambda node, key=row["key"]: node["session"] == key)
             told = [node for node in rows if node["type"] == "episodic" and node["closed_at"] is None]
-            if told and session_id in (None, row["session_id"]):
+            wanted = session_id == row["session_id"] or (session_id is None and not is_document(row))
+            if told and wanted:
                 known, times = self.get(scope, row["session_id"]), [node["event_time"] for node in told]
                 found.append((max(times), row["key"], _conversation(known, times)))
         return [each for *_, each in sorted(found, key=lambda each: each[:2], reverse=True)][:most]
@@ -78,6 +79,11 @@ class Sessions(Group):
 
     def go_on_record(self, owner: str, chat: str, session: str) -> None:
         self._state.tables["off_record"].pop((owner, chat, session), None)
+
+
+def is_document(session: Row) -> bool:
+    """Return whether a session holds the passages of a document."""
+    return str(session["session_id"]).startswith(DOCUMENT)
 
 
 class Reviews(Group):
@@ -151,7 +157,7 @@ class Runs(Group):
     def waiting(self, scope: Scope) -> list[Waiting]:
         sees = self._sees(scope)
         places: dict[tuple[int, int | None], list[Row]] = {}
-        for row in self._live(lambda row: row["shelf"] == "e" and sees(row)):
+        for row in self._live(lambda row: row["shelf"] == "e" and sees(row) and not self._is_passage(row)):
             places.setdefault((row["space"], row["session"]), []).append(row)
         oldest = sorted(
             places.items(),
@@ -173,9 +179,13 @@ class Runs(Group):
         )
 
     def latest_waiting(self) -> list[tuple[tuple[str, str], str | None]]:
-        rows = self._live(lambda row: row["shelf"] == "e")[::-1][:LATEST_WAITING]
+        rows = self._live(lambda row: row["shelf"] == "e" and not self._is_passage(row))[::-1][:LATEST_WAITING]
         places = dict.fromkeys((row["space"], row["session"]) for row in rows)
         return [(self._place(space), self._session_id(session)) for space, session in places]
+
+    def _is_passage(self, row: Row) -> bool:
+        session = self._state.get("sessions", row["session"])
+        return session is not None and is_document(session)
 
     def _place(self, space: int) -> tuple[str, str]:
         row = self._state.tables["spaces"][(space,)]

@@ -28,7 +28,7 @@ from ricordo.storage.values import (
 )
 from tests.contract.reference.apply import visible
 from tests.contract.reference.candidates import Search, shortlist
-from tests.contract.reference.conversations import Reviews, Runs, Sessions
+from tests.contract.reference.conversations import Reviews, Runs, Sessions, is_document
 from tests.contract.reference.erasure import Erasure
 from tests.contract.reference.ledger import Ledger
 from tests.contract.reference.memories import Evidence, Lifecycle, Nodes
@@ -252,7 +252,8 @@ class Statistics(Group):
 
     def summary(self, scope: Scope, *, whole_store: bool) -> Stats:
         sees, state = self._sees(scope), self._state
-        nodes, sessions = self._live(sees), state.all("sessions", lambda row: sees(row) and self._is_known(row))
+        nodes = self._live(sees)
+        sessions = state.all("sessions", lambda row: sees(row) and self._is_known(row) and not is_document(row))
         models = {model.state: model for model in Models(state).known()}
         active, coming = models.get("active"), models.get("coming")
         edges = self._edges(nodes)

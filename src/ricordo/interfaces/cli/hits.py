@@ -87,8 +87,8 @@ def answer(out: Console, question: str, answer: Answer) -> None:
 def content(hit: Hit, terms: frozenset[str]) -> Text:
     """Return the memory itself with the question's words highlighted."""
     text = Text()
-    if hit.type == "episodic" and (hit.speaker or hit.role):
-        text.append(f"{safe(hit.speaker or hit.role or '')}: ", style="bold")
+    if hit.type == "episodic" and (who := hit.place or hit.speaker or hit.role):
+        text.append(f"{safe(who)}: ", style="bold")
     body = Text(safe(hit.excerpt).strip())
     for match in _WORD.finditer(body.plain):
         if not terms.isdisjoint(index_terms(match.group())):
@@ -101,7 +101,7 @@ def _circumstances(hit: Hit) -> str:
     when = f"{hit.event_time_relative} ({hit.event_time_local})"
     about = f" about {one_line(', '.join(hit.about), most=60)}" if hit.about else ""
     kind = f"{hit.category or hit.type}{about}, " if hit.type != "episodic" else ""
-    source = label(hit.trust) if is_untrusted(hit.trust) else ""
+    source = label(hit.trust) if is_untrusted(hit.trust) and not hit.place else ""
     warning = f"reads like an instruction: {', '.join(hit.warnings)}" if hit.warnings else ""
     return ", ".join(filter(None, (f"{kind}{when}", f"{hit.confidence:.0%} sure", source, warning)))
 

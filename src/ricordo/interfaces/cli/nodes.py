@@ -39,7 +39,7 @@ _COMPARED = (
 
 def with_speaker(node: Node) -> Text:
     """Return a memory on one line; a message with its speaker, a fact with the subjects that its words do not name."""
-    who = f"{node.speaker or node.role}: " if node.type == "episodic" else ""
+    who = f"{node.place or node.speaker or node.role}: " if node.type == "episodic" else ""
     about = one_line(", ".join(name for name in node.about if name not in node.content), most=60)
     line = Text(one_line(who + with_dates(node.content, node.attributes)))
     return line.append(f"  (about {about})", "dim") if about and node.type != "episodic" else line

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ricordo.errors import InvalidError, RicordoError, StoreError
-from ricordo.interfaces.cli import agents
+from ricordo.interfaces.cli import agents, projects
 from ricordo.interfaces.cli.options import CommandContext, command, exit_status, view
 from ricordo.interfaces.cli.terminal import (
     Output,
@@ -32,6 +33,8 @@ from ricordo.interfaces.cli.terminal import (
 from ricordo.model import (
     ArchiveReport,
     Commit,
+    Document,
+    DocumentReport,
     ExportReport,
     Finding,
     ImportReport,
@@ -45,6 +48,7 @@ from ricordo.ports import Progress
 from ricordo.text.sentences import plural
 
 if TYPE_CHECKING:
+    from ricordo.interfaces.watch import Step as WatchStep
     from ricordo.memory import Memory
 
 _MAX_ITEMS = 20
@@ -318,6 +322,64 @@ async def rekey(ctx: CommandContext, to: str) -> Output:
 def _advice(to: str) -> str:
     place = to if re.match(r"(file|keyring|env):", to) else "..."
     return "" if to == "none" else f" From now on: ricordo config set key {place}, or RICORDO_KEY."
+
+
+# documents
+
+
+@view("document-add", "document-remove")
+def _show_document_change(ctx: CommandContext, report: DocumentReport) -> None:
+    pages = f", {plural(report.document.pages, 'page')}" if report.document.pages else ""
+    ctx.out.print(Text(f"{safe(report.document.title)}{pages}"), soft_wrap=True)
+    ctx.out.print(counts(report, ("added", "kept", "moved", "removed", "knowledge")))
+    for line in report.left_out:
+        ctx.out.print(Text(f"Not read: {one_line(line)}", style="yellow"), soft_wrap=True)
+
+
+@view("document")
+def _show_document(ctx: CommandContext, found: Document) -> None:
+    version = f", version {found.version}" if found.version else ""
+    ctx.out.print(Text(f"{safe(found.title)}{safe(version)}", style="bold"), soft_wrap=True)
+    for passage in found.text:
+        ctx.out.print(dim(f"{passage.attributes.get('place', '')}  {short_id(passage.id)}"))
+        ctx.out.print(Text(safe(passage.content)), soft_wrap=True)
+
+
+@command
+async def watch(
+    ctx: CommandContext, memory: Memory, folders: Sequence[Path], once: bool = False, name: str | None = None
+) -> Output:
+    from ricordo.interfaces.watch import Watch, watched
+
+    ignores = partial(projects.is_private, home=Path.home())
+    watches = [Watch(memory, folder, name=name, ignores=ignores) for folder in folders]
+    if len({each.name for each in watches}) < len(watches):
+        raise InvalidError("folders: two have the same name", hint="watch them one by one, each with its own --name")
+    steps = [step for each in watches for step in await each.catch_up()] if once else []
+    if not once:
+        ctx.notice(f"Watching {', '.join(safe(str(each.folder)) for each in watches)}. Press Ctrl-C to stop.")
+        with suppress(asyncio.CancelledError):
+            async for step in watched(watches):
+                _show_step(ctx.err, step)
+    await memory.settle()
+
+    def show(out: Console) -> None:
+        for each in steps:
+            _show_step(out, each, sums_up=True)
+
+    return Output(data={"steps": steps}, show=show)
+
+
+def _show_step(out: Console, step: WatchStep, *, sums_up: bool = False) -> None:
+    for what in ("added", "changed", "moved", "removed", "imported"):
+        for path in getattr(step, what):
+            out.print(Text(f"{what:<9}{safe(path)}"), soft_wrap=True)
+    for path, reason in step.refused.items():
+        out.print(Text(f"{'refused':<9}{safe(path)}: {one_line(reason, most=200)}", style="yellow"), soft_wrap=True)
+    if sums_up:
+        waiting = f", {plural(step.waiting, 'file')} still being written" if step.waiting else ""
+        skipped = f", {plural(step.skipped, 'file')} of other kinds skipped" if step.skipped else ""
+        out.print(dim(f"{'In step' if not step else 'Done'}{waiting}{skipped}."))
 
 
 # import and export

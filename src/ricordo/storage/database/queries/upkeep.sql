@@ -21,9 +21,9 @@ WHERE space IN (SELECT value FROM json_each(:spaces)) AND type = 'episodic' AND 
 SELECT count(*) FROM live_entities WHERE space IN (SELECT value FROM json_each(:spaces))
 
 -- name: count_sessions
--- Without those of which nothing is known but what is quarantined.
+-- Without documents and those of which nothing is known but what is quarantined.
 SELECT count(*), coalesce(sum(consolidated_at IS NULL), 0) FROM sessions s
-WHERE space IN (SELECT value FROM json_each(:spaces))
+WHERE space IN (SELECT value FROM json_each(:spaces)) AND substr(session_id, 1, 9) != 'document:'
   AND (EXISTS (SELECT 1 FROM nodes n WHERE n.session = s.key AND n.closed_reason IS NOT 'quarantined')
     OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.session = s.key))
 

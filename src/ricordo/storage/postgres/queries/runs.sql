@@ -21,26 +21,29 @@ FROM runs r JOIN spaces s ON s.key = r.space
 WHERE r.space = ANY (ints(:spaces)) ORDER BY r.key DESC LIMIT :most
 
 -- name: sessions_listed
--- Sessions with live messages, those with the latest messages first; or only one.
+-- Sessions with live messages, those with the latest messages first, without documents; or only one.
 SELECT ss.session_id, count(*), min(n.event_time), max(n.event_time), ss.ended_at, ss.consolidated_at, ss.summary, s.owner,
   s.chat
 FROM sessions ss JOIN spaces s ON s.key = ss.space JOIN live_nodes n ON n.session = ss.key AND n.type = 'episodic'
-WHERE ss.space = ANY (ints(:spaces)) AND (CAST(:session_id AS text) IS NULL OR ss.session_id = :session_id)
+WHERE ss.space = ANY (ints(:spaces)) AND (ss.session_id = :session_id
+  OR (CAST(:session_id AS text) IS NULL AND substr(ss.session_id, 1, 9) != 'document:'))
 GROUP BY ss.key, s.key ORDER BY max(n.event_time) DESC, ss.key DESC LIMIT :most
 
 -- name: sessions_waiting
--- Sessions with unconsolidated messages, oldest first; NULL for messages without a session.
+-- Sessions with unconsolidated messages, oldest first; NULL for messages without a session. Documents wait for nothing.
 SELECT min(sp.owner), min(sp.chat), min(ss.session_id), count(*), max(n.event_time), max(n.created_at), min(ss.ended_at)
 FROM live_nodes n JOIN spaces sp ON sp.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
 WHERE n.space = ANY (ints(:spaces)) AND n.shelf = 'e'
+  AND coalesce(substr(ss.session_id, 1, 9), '') != 'document:'
 GROUP BY n.space, n.session ORDER BY min(n.event_time), min(n.key)
 
 -- name: conversations_waiting_latest
--- Sessions of the latest unconsolidated messages, of all owners.
-SELECT sp.owner, sp.chat, ss.session_id
-FROM (SELECT key, space, session FROM live_nodes WHERE shelf = 'e' ORDER BY key DESC LIMIT :most) n
-JOIN spaces sp ON sp.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
-GROUP BY sp.owner, sp.chat, ss.session_id ORDER BY max(n.key) DESC
+-- Sessions of the latest unconsolidated messages, of all owners, without documents.
+SELECT sp.owner, sp.chat, n.session_id
+FROM (SELECT e.key, e.space, ws.session_id FROM live_nodes e LEFT JOIN sessions ws ON ws.key = e.session
+  WHERE e.shelf = 'e' AND coalesce(substr(ws.session_id, 1, 9), '') != 'document:' ORDER BY e.key DESC LIMIT :most) n
+JOIN spaces sp ON sp.key = n.space
+GROUP BY sp.owner, sp.chat, n.session_id ORDER BY max(n.key) DESC
 
 -- name: episodes_waiting
 -- Unconsolidated messages of one session, in order.

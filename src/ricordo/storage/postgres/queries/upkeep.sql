@@ -22,8 +22,9 @@ ORDER BY 1
 SELECT count(*) FROM live_entities WHERE space = ANY (ints(:spaces))
 
 -- name: count_sessions
--- Without those of which nothing is known but what is quarantined.
+-- Without documents and those of which nothing is known but what is quarantined.
 SELECT count(*), count(*) FILTER (WHERE consolidated_at IS NULL) FROM sessions s WHERE space = ANY (ints(:spaces))
+  AND substr(session_id, 1, 9) != 'document:'
   AND (EXISTS (SELECT 1 FROM nodes n WHERE n.session = s.key AND n.closed_reason IS DISTINCT FROM 'quarantined')
     OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.session = s.key))
 

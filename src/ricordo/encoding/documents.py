@@ -1,0 +1,422 @@
+"""Documents: cut them into passages, and bring what is stored of a document in step with a new version of it. Pure.
+
+A passage is an episode of role "tool" in the session "document:ID", so it has the lowest trust but that of web pages,
+becomes no knowledge by itself, and is found, shown, forgotten and erased as any episode. One more episode, the title
+page, holds the title and headings, and what is known of the document as a whole.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import groupby
+from zlib import crc32
+
+from ricordo.clock import to_ms
+from ricordo.encoding.episodes import ingest
+from ricordo.errors import InvalidError, NotFoundError
+from ricordo.model import DOCUMENT, Change, ClosedReason, Closing, Document, DocumentReport, Json, Message, Node, Scope
+from ricordo.storage import Snapshot
+from ricordo.storage.values import Filter, check_encodable
+from ricordo.text.passages import LEAST, MOST, sentence_ends, size_of
+
+MAX_ID_CHARS = 400
+MAX_PASSAGES = 100_000
+_OUTLINE_CHARS = 600
+_HEADING_CHARS = 200
+TITLE_PAGE: Json = {"document": {"exists": True}, "digest": {"exists": True}}
+"""What the attributes of a title page have."""
+_REPLACED: ClosedReason = "superseded"
+_REMOVED: ClosedReason = "retracted"
+_MOST_STORED = MAX_PASSAGES + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A paragraph, list, table or piece of code of a document.
+
+    Attributes:
+        places: (where it begins in the text, in characters; where that is in the document), such as (0, {"page": 3}).
+        headings: the headings it stands under, outermost first.
+        at: when it was written, of a letter for instance.
+    """
+
+    text: str
+    places: tuple[tuple[int, Json], ...]
+    headings: tuple[str, ...] = ()
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A document as it is now."""
+
+    id: str
+    title: str
+    format: str
+    digest: str
+    blocks: Sequence[Block]
+    changed_at: datetime
+    version: str | None = None
+    pages: int | None = None
+    source: str | None = None
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """The episodes of a document, made before the store is asked."""
+
+    page: Node
+    passages: tuple[Node, ...]
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    text: str
+    place: Json
+    headings: tuple[str, ...]
+    at: datetime | None
+
+
+def checked_id(id: str) -> str:
+    """Return the id of a document, stripped.
+
+    Raises:
+        InvalidError: it is missing, blank or longer than 400 characters.
+    """
+    if not isinstance(id, str) or not id.strip() or len(id) > MAX_ID_CHARS:
+        raise InvalidError(f"id must be 1 to {MAX_ID_CHARS} characters of text", hint="give a text an id or a title")
+    check_encodable(id, name="id")
+    return id.strip()
+
+
+def encoded(text: object) -> bytes:
+    """Return a text in UTF-8. Raises InvalidError."""
+    if not isinstance(text, str):
+        raise InvalidError("text: it is not text", hint="give the path of a file, or a str")
+    check_encodable(text, name="text")
+    return text.encode()
+
+
+# passages
+
+
+def passages_of(blocks: Sequence[Block]) -> list[_Passage]:
+    """Return the passages of a document in order: whole sentences under one heading, of some 60 to 120 words."""
+    found: list[_Passage] = []
+    for (headings, at, _), group in groupby(blocks, key=_part):
+        for pieces in _grouped([piece for block in group for piece in _pieces(block)]):
+            text = "".join(text for text, _ in pieces).strip()
+            if any(char.isalnum() for char in text):
+                found.append(_Passage(text, _joined(pieces[0][1], pieces[-1][1]), headings, at))
+    return found
+
+
+def _part(block: Block) -> tuple[tuple[str, ...], datetime | None, object]:
+    """Return what all of a passage has in common: no passage goes from one section or letter on to the next."""
+    return block.headings, block.at, block.places[0][1].get("message")
+
+
+def _joined(first: Json, last: Json) -> Json:
+    """Return the place of a passage: of its beginning, and for pages that of its end, too."""
+    goes_on = "page" in first and first["page"] != last["page"]
+    return {**first, "last_page": last["page"]} if goes_on else first
+
+
+def _pieces(block: Block) -> Iterator[tuple[str, Json]]:
+    """Yield the sentences or lines of a block, each with its place."""
+    start, places = 0, deque(block.places)
+    place = places.popleft()[1]
+    for end in sentence_ends(block.text):
+        while places and places[0][0] <= start:
+            place = places.popleft()[1]
+        yield block.text[start:end] + ("\n" if end == len(block.text) else ""), place
+        start = end
+
+
+def _grouped(pieces: Sequence[tuple[str, Json]]) -> Iterator[Sequence[tuple[str, Json]]]:
+    """Yield runs of pieces, each the text of one passage."""
+    start = 0
+    while start < len(pieces):
+        end = _end_of_run(pieces, start)
+        yield pieces[start:end]
+        start = end
+
+
+def _end_of_run(pieces: Sequence[tuple[str, Json]], start: int) -> int:
+    """Return where the passage that begins at a piece ends: with a paragraph, or else at the sentence with the lowest
+    checksum. So the end depends on the words there, and a sentence that is put in before does not move all later ends.
+    """
+    size, ends = 0, dict[int, int]()
+    for place in range(start, len(pieces)):
+        text = pieces[place][0]
+        size += size_of(text)
+        if size > MOST and place > start:
+            return min(ends, key=ends.__getitem__, default=place)
+        if size >= LEAST // 2 and text.endswith("\n"):
+            return place + 1
+        if size >= LEAST:
+            ends[place + 1] = crc32(_folded(text).encode())
+    return len(pieces)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _content(passage: _Passage) -> str:
+    """Return the text to store: under its headings, which say what it is about and often stand pages before it."""
+    path = " › ".join(passage.headings)[:_HEADING_CHARS]
+    return f"{path}\n{passage.text}" if path else passage.text
+
+
+def place_name(place: Json) -> str:
+    """Return a place as people write it: "page 12", or "pages 12-13" of what begins on one and ends on the next."""
+    if "last_page" in place:
+        return f"pages {place['page']}-{place['last_page']}"
+    return " ".join(f"{kind} {number}" for kind, number in place.items())
+
+
+def prepared(draft: Draft, made: Callable[[Message], Node]) -> Prepared:
+    """Return the episodes of a document: its title page and its passages, in order.
+
+    Args:
+        made: makes the node of a message.
+
+    Raises:
+        InvalidError: it holds no text, or too much.
+    """
+    passages = passages_of(draft.blocks)
+    if not passages:
+        raise InvalidError(f"{draft.title}: it holds no text", hint="nothing of it can be found later")
+    if len(passages) > MAX_PASSAGES:
+        raise InvalidError(f"{draft.title}: it has more than {MAX_PASSAGES:,} passages", hint="divide it")
+    nodes = tuple(made(_message(draft, each)) for each in passages)
+    return Prepared(page=made(_title_page(draft, passages)), passages=nodes, left_out=draft.left_out)
+
+
+def _message(draft: Draft, passage: _Passage) -> Message:
+    attributes = {"document": draft.id, "title": draft.title, "place": place_name(passage.place), **passage.place}
+    if passage.headings:
+        attributes["heading"] = " › ".join(passage.headings)[:_HEADING_CHARS]
+    return _episode(draft, _content(passage), attributes, passage.at or draft.changed_at)
+
+
+def _title_page(draft: Draft, passages: Sequence[_Passage]) -> Message:
+    outline = " · ".join(dict.fromkeys(passage.headings[0] for passage in passages if passage.headings))
+    known = {
+        "document": draft.id,
+        "title": draft.title,
+        "digest": draft.digest,
+        "format": draft.format,
+        "passages": len(passages),
+        "changed_at": draft.changed_at.isoformat(),
+        "version": draft.version,
+        "pages": draft.pages,
+        "source": draft.source,
+    }
+    text = f"{draft.title}\n{outline[:_OUTLINE_CHARS]}".strip()
+    return _episode(draft, text, {name: value for name, value in known.items() if value is not None}, draft.changed_at)
+
+
+def _episode(draft: Draft, text: str, attributes: Json, at: datetime) -> Message:
+    return Message(
+        text=text, role="tool", origin="import", session=f"{DOCUMENT}{draft.id}", at=at, attributes=attributes
+    )
+
+
+# versions
+
+
+def put(snapshot: Snapshot, new: Prepared, *, scope: Scope, at: datetime) -> tuple[Change, DocumentReport]:
+    """Return the change that makes a document what it is now. What is stored already is kept, with its vectors."""
+    id = document_of(new.page).id
+    old = stored(snapshot, scope, id, at=at)
+    page = next(filter(is_title_page, old), None)
+    if page is not None and _is_same(page, new.page):
+        return Change(), DocumentReport(document=document_of(page), kept=len(old) - 1)
+    closed = stored(snapshot, scope, id, at=at, archived=True)
+    step = _compared([node for node in old if not is_title_page(node)], closed, new.passages)
+    if page is None:
+        page = next((node for node in closed if is_title_page(node) and node.closed_reason == _REMOVED), None)
+    if page is None:
+        step.add.insert(0, new.page)
+    else:
+        step.put.append(_as_now(page, new.page.attributes, content=new.page.content))
+    added = ingest(snapshot, step.add, claimed=(), scope=scope)
+    closing, learnt = _closing(snapshot, scope, step.gone, id, at=at, reason=_REPLACED)
+    report = DocumentReport(
+        document=document_of(new.page),
+        added=sum(not is_title_page(node) for node in added.add),
+        kept=step.kept,
+        moved=step.moved,
+        removed=len(step.gone),
+        knowledge=learnt,
+        left_out=new.left_out,
+    )
+    return added.joined(replace(closing, put=tuple(step.put))), report
+
+
+def remove(snapshot: Snapshot, id: str, *, scope: Scope, at: datetime) -> tuple[Change, DocumentReport]:
+    """Return the change that archives a document with all that rests on it.
+
+    Raises:
+        NotFoundError: there is no such document.
+    """
+    old = stored(snapshot, scope, id, at=at)
+    page = _title_page_in(old, id)
+    change, learnt = _closing(snapshot, scope, old, id, at=at, reason=_REMOVED)
+    return change, DocumentReport(document=document_of(page), removed=len(old) - 1, knowledge=learnt)
+
+
+def stored(snapshot: Snapshot, scope: Scope, id: str, *, at: datetime, archived: bool = False) -> list[Node]:
+    """Return what is stored of a document of the caller's chat, or else of the caller, in order."""
+    wanted = Filter(types=("episodic",), session=f"{DOCUMENT}{id}", archived=archived)
+    found = snapshot.nodes.page(scope, wanted, now=to_ms(at), before_key=None, limit=_MOST_STORED)
+    return sorted((node for node in found if node.chat == (scope.chat or "")), key=_order)
+
+
+def read(snapshot: Snapshot, scope: Scope, id: str, *, at: datetime) -> Document:
+    """Return a document with its passages in order.
+
+    Raises:
+        NotFoundError: there is no such document.
+    """
+    nodes = stored(snapshot, scope, id, at=at) or stored(snapshot, replace(scope, chat=None), id, at=at)
+    page = _title_page_in(nodes, id)
+    return replace(document_of(page), text=tuple(node for node in nodes if node is not page))
+
+
+def listed(snapshot: Snapshot, scope: Scope, *, at: datetime, most: int) -> list[Document]:
+    """Return documents without their passages, the latest added first."""
+    wanted = Filter(types=("episodic",), where=TITLE_PAGE)
+    found = snapshot.nodes.page(scope, wanted, now=to_ms(at), before_key=None, limit=most)
+    return [document_of(node) for node in found if is_title_page(node)]
+
+
+def is_title_page(node: Node) -> bool:
+    """Return whether an episode stands for a document as a whole."""
+    return (node.session or "").startswith(DOCUMENT) and "digest" in node.attributes and "place" not in node.attributes
+
+
+def document_of(page: Node) -> Document:
+    """Return what a title page says of its document."""
+    known = page.attributes
+    return Document(
+        id=(page.session or "").removeprefix(DOCUMENT),
+        title=str(known["title"]),
+        format=str(known["format"]),
+        digest=str(known["digest"]),
+        passages=int(known["passages"]),
+        changed_at=datetime.fromisoformat(str(known["changed_at"])),
+        version=known.get("version"),
+        pages=known.get("pages"),
+        source=known.get("source"),
+        owner=page.owner,
+        chat=page.chat,
+    )
+
+
+def _is_same(page: Node, new: Node) -> bool:
+    """Return whether two title pages stand for the same version, which may have been written again."""
+    known, given = ({**node.attributes, "changed_at": ""} for node in (page, new))
+    return page.content == new.content and known == given
+
+
+def _title_page_in(nodes: Sequence[Node], id: str) -> Node:
+    page = next(filter(is_title_page, nodes), None)
+    if page is None:
+        raise NotFoundError(f"there is no document {id!r}", hint="`documents` lists them")
+    return page
+
+
+def _order(node: Node) -> tuple[float, int]:
+    position = node.attributes.get("position", 0)
+    return (position if isinstance(position, int | float) else 0, node.key)
+
+
+@dataclass(slots=True)
+class _Step:
+    """From one version to the next."""
+
+    add: list[Node] = field(default_factory=list)
+    put: list[Node] = field(default_factory=list)
+    gone: list[Node] = field(default_factory=list)
+    kept: int = 0
+    moved: int = 0
+
+
+def _compared(old: Sequence[Node], closed: Sequence[Node], new: Sequence[Node]) -> _Step:
+    """Return what differs between two versions. What was forgotten by itself stays forgotten."""
+    there = _by_text(old)
+    archived = _by_text(node for node in closed if node.closed_reason in (_REPLACED, _REMOVED))
+    forgotten = _by_text(node for node in closed if node.closed_reason == "forgotten")
+    step, pairs = _Step(), list[tuple[Node, Node | None]]()
+    for node in new:
+        text = _folded(node.content)
+        same = there.get(text) or archived.get(text)
+        if same or text not in forgotten:
+            pairs.append((node, same.popleft() if same else None))
+    positions = _positions([None if was is None else _order(was)[0] for _, was in pairs])
+    for (node, was), position in zip(pairs, positions, strict=True):
+        attributes = {**node.attributes, "position": position}
+        if was is None:
+            step.add.append(replace(node, attributes=attributes))
+            continue
+        step.kept += 1
+        if not was.is_live or dict(was.attributes) != attributes:
+            step.moved += was.is_live
+            step.put.append(_as_now(was, attributes))
+    step.gone = [node for nodes in there.values() for node in nodes]
+    return step
+
+
+def _by_text(nodes: Iterable[Node]) -> dict[str, deque[Node]]:
+    found: dict[str, deque[Node]] = {}
+    for node in nodes:
+        found.setdefault(_folded(node.content), deque()).append(node)
+    return found
+
+
+def _as_now(was: Node, attributes: Json, *, content: str | None = None) -> Node:
+    text = was.content if content is None else content
+    return replace(was, content=text, attributes=attributes, closed_at=None, closed_reason=None)
+
+
+def _positions(known: Sequence[float | None]) -> list[float]:
+    """Return ascending positions: those that are known, as far as they ascend, and new ones between them.
+
+    >>> _positions([1.0, None, 2.0, None])
+    [1.0, 1.5, 2.0, 3.0]
+    """
+    found: list[float] = []
+    last, waiting = 0.0, 0
+    for position in known:
+        if position is None or position <= last:
+            waiting += 1
+            continue
+        found += [last + (position - last) * number / (waiting + 1) for number in range(1, waiting + 1)]
+        found.append(position)
+        last, waiting = position, 0
+    return [*found, *(last + number for number in range(1, waiting + 1))]
+
+
+def _closing(
+    snapshot: Snapshot, scope: Scope, gone: Sequence[Node], id: str, *, at: datetime, reason: ClosedReason
+) -> tuple[Change, int]:
+    """Return the change that closes passages with the knowledge that rests on them alone, and how much that is."""
+    if not gone:
+        return Change(), 0
+    keys = [node.key for node in gone]
+    while fresh := [each.key for each in snapshot.erasure.derived(keys) if each.rests_alone and each.key not in keys]:
+        keys += fresh
+    learnt = [node for node in snapshot.nodes.by_key(scope, keys[len(gone) :]).values() if node.is_live]
+    session = snapshot.sessions.get(scope, f"{DOCUMENT}{id}")
+    told = (replace(session, summary=None),) if session is not None and session.summary else ()
+    closings = [Closing(id=node.id, at=at, reason=reason) for node in gone]
+    closings += [Closing(id=node.id, at=at, reason="expired") for node in learnt]
+    return Change(close=tuple(closings), sessions=told), len(learnt)

@@ -1,0 +1,293 @@
+"""Keep the files of folders in step with a memory: notes and documents as documents, exported chats as messages.
+
+What was read is known from the store itself, by the SHA-256 of each document, so nothing else has to be kept: a restart
+reads nothing again, and several watchers of one folder store everything once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ricordo.encoding.documents import TITLE_PAGE, document_of, is_title_page
+from ricordo.errors import InvalidError, NotFoundError
+from ricordo.model import Document
+from ricordo.portability.documents import FORMATS, MAX_BYTES, has_text
+from ricordo.portability.importers import format_of
+from ricordo.portability.sources import Source
+
+if TYPE_CHECKING:
+    from ricordo.memory import Memory
+
+_SETTLED_S = 1.0
+_POLL_S = 2.0
+_MAX_FILES = 50_000
+_HEAD_BYTES = 65_536
+_CHATS = frozenset((".json", ".jsonl", ".txt", ".zip"))
+_SUFFIXES = FORMATS.keys() | _CHATS
+_MAX_ID_CHARS = 380
+_SOME = 2
+_ELSEWHERE = "nothing is removed; if this is another folder of that name, give it another with --name"
+_SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__"))
+
+Ignores = Callable[[Path], bool]
+"""Whether a file or folder stays out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What one look at the folders changed, by the path of each file."""
+
+    added: Sequence[str] = ()
+    changed: Sequence[str] = ()
+    moved: Sequence[str] = ()
+    removed: Sequence[str] = ()
+    imported: Sequence[str] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    skipped: int = 0
+    waiting: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.moved or self.removed or self.imported or self.refused)
+
+
+class _Seen(NamedTuple):
+    """What is known of a file without reading it."""
+
+    size: int
+    changed_ns: int
+    inode: int
+
+
+class _File(NamedTuple):
+    path: Path
+    relative: str
+    seen: _Seen
+
+
+class Watch:
+    """Watches one folder for a memory."""
+
+    def __init__(self, memory: Memory, folder: Path, *, name: str | None = None, ignores: Ignores) -> None:
+        """Args:
+            name: what the ids of the documents begin with; the name of the folder by default.
+            ignores: tells which files and folders stay out.
+
+        Raises:
+            InvalidError: it is not a folder.
+        """
+        if not folder.is_dir():
+            raise InvalidError(f"{folder} is not a folder", hint="`document-add` takes a single file")
+        self._memory, self._ignores = memory, ignores
+        self.folder = folder.resolve()
+        self.name = (name or self.folder.name).replace("/", "_") or "files"
+        self._done: dict[str, _Seen] = {}
+        self._first_seen: dict[str, tuple[_Seen, float]] = {}
+
+    async def step(self, *, settled_s: float = _SETTLED_S) -> Step:
+        """Look at the folder once, and bring the memory in step with it.
+
+        Args:
+            settled_s: a file that changed less than this many seconds ago may be half written, and waits.
+        """
+        files, skipped = await asyncio.to_thread(self._files)
+        known = await self._documents()
+        waiting = [each for each in files.values() if not self._is_settled(each, settled_s)]
+        fresh = [each for each in files.values() if self._done.get(each.relative) != each.seen and each not in waiting]
+        gone = {source: each for source, each in known.items() if source not in files}
+        done = _Changes(skipped=skipped, waiting=len(waiting))
+        is_elsewhere = len(known) >= _SOME and len(gone) == len(known)
+        for each in fresh:
+            await self._take_in(each, known, gone, done)
+        if is_elsewhere and len(gone) == len(known):
+            done.refused["."] = f"none of the {len(known)} documents of {self.name!r} is here: {_ELSEWHERE}"
+        elif not waiting:  # a file that is gone may be one that is still being written, under a new name
+            for source, document in gone.items():
+                await self._remove(document, source, done)
+        self._done = {name: seen for name, seen in self._done.items() if name in files}
+        return done.step()
+
+    async def catch_up(self) -> list[Step]:
+        """Bring the memory in step with the folder as it is, also with files that are still being written."""
+        steps = [await self.step()]
+        while steps[-1].waiting:
+            await asyncio.sleep(_SETTLED_S)
+            steps.append(await self.step())
+        return [each for each in steps if not each.waiting or each]
+
+    # files
+
+    def _files(self) -> tuple[dict[str, _File], int]:
+        """Return the files to remember by relative path, and how many others there are."""
+        found: dict[str, _File] = {}
+        skipped = 0
+        for path in _walk(self.folder, self._ignores):
+            relative = path.relative_to(self.folder).as_posix()
+            try:
+                status = path.lstat()
+            except OSError:  # deleted a moment ago
+                continue
+            if status.st_size > MAX_BYTES or path.suffix.lower() not in _SUFFIXES:
+                skipped += 1
+                continue
+            found[relative] = _File(path, relative, _Seen(status.st_size, status.st_mtime_ns, status.st_ino))
+            if len(found) > _MAX_FILES:
+                raise InvalidError(f"{self.folder} holds more than {_MAX_FILES:,} files", hint="watch parts of it")
+        return found, skipped
+
+    def _is_settled(self, file: _File, settled_s: float) -> bool:
+        """Return whether a file was the same for a while: another program may still write it."""
+        if self._done.get(file.relative) == file.seen or time.time() - file.seen.changed_ns / 1e9 > settled_s:
+            return True
+        seen, since = self._first_seen.get(file.relative, (None, 0.0))
+        if seen != file.seen:
+            self._first_seen[file.relative] = file.seen, time.monotonic()
+            return settled_s <= 0
+        return time.monotonic() - since >= settled_s
+
+    # documents
+
+    async def _documents(self) -> dict[str, Document]:
+        """Return the documents that came from this folder by their path in it."""
+        found: dict[str, Document] = {}
+        cursor: str | None = None
+        while True:
+            page = await self._memory.list(type="episodic", where=TITLE_PAGE, limit=1_000, cursor=cursor)
+            for document in map(document_of, filter(is_title_page, page)):
+                name, _, path = (document.source or "").partition("/")
+                if name == self.name and document.chat == (self._memory.scope.chat or ""):
+                    found[path] = document
+            cursor = page.cursor
+            if cursor is None:
+                return found
+
+    async def _take_in(
+        self, file: _File, known: dict[str, Document], gone: dict[str, Document], done: _Changes
+    ) -> None:
+        try:
+            content = await asyncio.to_thread(file.path.read_bytes)
+        except OSError as error:
+            done.refused[file.relative] = str(error.strerror or error)
+            return
+        try:
+            await self._remember(file, content, known, gone, done)
+            self._done[file.relative] = file.seen
+        except InvalidError as error:
+            self._done[file.relative] = file.seen  # until it changes
+            done.refused[file.relative] = error.message
+
+    async def _remember(
+        self, file: _File, content: bytes, known: dict[str, Document], gone: dict[str, Document], done: _Changes
+    ) -> None:
+        digest, before = sha256(content).hexdigest(), known.get(file.relative)
+        if before is not None and before.digest == digest:
+            return
+        if before is None and await asyncio.to_thread(self._is_chat, file):
+            report = await self._memory.import_(file.path)
+            done.imported += [file.relative] if report.added else []
+            return
+        if file.path.suffix.lower() not in FORMATS or not (
+            _is_binary_format(file.path) or has_text(content[:_HEAD_BYTES])
+        ):
+            done.skipped += 1
+            return
+        moved = next((path for path, each in gone.items() if before is None and each.digest == digest), None)
+        document = gone.pop(moved) if moved is not None else before
+        id = self._new_id(file.relative, digest, known) if document is None else document.id
+        source = f"{self.name}/{file.relative}"
+        await self._memory.add_document(path=file.path, id=id, title=file.relative, source=source)
+        (done.moved if moved is not None else done.changed if before is not None else done.added).append(file.relative)
+
+    def _is_chat(self, file: _File) -> bool:
+        """Return whether a file is an exported chat, or of another memory."""
+        if file.path.suffix.lower() not in _CHATS:
+            return False
+        try:
+            format_of(Source(file.path), None)
+        except InvalidError:
+            return False
+        return True
+
+    def _new_id(self, relative: str, digest: str, known: Mapping[str, Document]) -> str:
+        """Return the id of a new document: its path, unless a document that was moved away has it.
+
+        It depends on nothing but the folder, so that two watchers choose the same.
+        """
+        id = f"{self.name}/{relative}"
+        if len(id) > _MAX_ID_CHARS:
+            id = f"{id[:_MAX_ID_CHARS]}~{sha256(id.encode()).hexdigest()[:8]}"
+        return f"{id}~{digest[:8]}" if any(each.id == id for each in known.values()) else id
+
+    async def _remove(self, document: Document, source: str, done: _Changes) -> None:
+        try:
+            await self._memory.remove_document(document.id)
+        except NotFoundError:  # another watcher was first
+            return
+        done.removed.append(source)
+
+
+@dataclass(slots=True)
+class _Changes:
+    added: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    moved: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    imported: list[str] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    skipped: int = 0
+    waiting: int = 0
+
+    def step(self) -> Step:
+        return Step(**{name: getattr(self, name) for name in self.__slots__})
+
+
+def _is_binary_format(path: Path) -> bool:
+    return FORMATS[path.suffix.lower()] in ("pdf", "docx", "html", "mail")
+
+
+def _walk(folder: Path, ignores: Ignores) -> Iterator[Path]:
+    """Yield the files of a folder, without hidden ones, links, and what is to be ignored."""
+    if ignores(folder):
+        return
+    for place, folders, files in os.walk(folder):
+        here = Path(place)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".")
+            and name not in _SKIPPED_FOLDERS
+            and not (here / name).is_symlink()
+            and not ignores(here / name)
+        )
+        for name in sorted(files):
+            path = here / name
+            if not name.startswith((".", "~$")) and path.is_file() and not path.is_symlink() and not ignores(path):
+                yield path
+
+
+async def watched(watches: Sequence[Watch], *, poll_s: float = _POLL_S) -> AsyncIterator[Step]:
+    """Yield what each look at the folders changed, without end; looks follow changes, or come every few seconds."""
+    changed = _changes([each.folder for each in watches], poll_s)
+    while True:
+        is_waiting = False
+        for each in watches:
+            step = await each.step()
+            is_waiting |= step.waiting > 0
+            yield step
+        await (asyncio.sleep(_SETTLED_S) if is_waiting else changed())
+
+
+def _changes(folders: Sequence[Path], poll_s: float) -> Callable[[], Awaitable[object]]:
+    """Return what waits for the next change: with the extra `watch` as soon as there is one."""
+    try:
+        from watchfiles import awatch
+    except ImportError:
+        return lambda: asyncio.sleep(poll_s)
+    events = awatch(*folders, rust_timeout=60_000, yield_on_timeout=True)
+    return lambda: anext(events)

@@ -1,0 +1,656 @@
+"""Read a document: PDF, DOCX, HTML, Markdown, e-mail, source code or plain text becomes blocks with their places.
+
+Files are untrusted: sizes, pages and what they unpack to are limited, nothing is fetched, and nothing that a reader of
+the document would not see is taken, such as scripts, comments and hidden elements.
+"""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import io
+import logging
+import re
+import stat
+import time
+import tomllib
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.message import EmailMessage
+from hashlib import sha256
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from ricordo.encoding.documents import Block, Draft
+from ricordo.encoding.validation import short_name
+from ricordo.errors import InvalidError
+from ricordo.portability.sources import decoded
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+MAX_BYTES = 100_000_000
+MAX_PAGES = 5_000
+MAX_CHARS = 20_000_000
+_MAX_SECONDS = 300.0
+_MAX_UNPACKED_BYTES = 500_000_000
+_MOST_SQUEEZED = 100
+_SUSPICIOUS_BYTES = 20_000_000
+"""What unpacks to this much and to more than 100 times its size is no document."""
+_REPEATED = 0.5
+_REPEATED_LEAST = 4
+_EDGE_LINES = 2
+_SHORT_LINE = 0.75
+_STOPS = ".!?:…。！？"
+
+_DATA = tomllib.loads((files("ricordo.portability") / "data" / "documents.toml").read_text(encoding="utf-8"))
+FORMATS: Mapping[str, str] = {f".{suffix}": name for name, found in _DATA["suffixes"].items() for suffix in found}
+"""The format of a file by the end of its name."""
+ALWAYS_DOCUMENTS = frozenset((".pdf", ".docx", ".html", ".htm", ".xhtml", ".eml", ".mbox", ".mbx"))
+"""Files that are no memory of another program."""
+
+Place = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What a file says.
+
+    Attributes:
+        pages: how many it has; None for formats without.
+        title: as the document itself says it; "" if it does not.
+        left_out: what could not be read.
+    """
+
+    blocks: Sequence[Block]
+    pages: int | None = None
+    title: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+def read_document(
+    content: bytes,
+    *,
+    name: str,
+    id: str,
+    changed_at: datetime,
+    format: str | None = None,
+    title: str | None = None,
+    version: str | None = None,
+    source: str | None = None,
+) -> Draft:
+    """Return a document as blocks.
+
+    Args:
+        name: of the file; its end tells the format if none is given.
+        title: the name it is shown by; the name of the file by default.
+
+    Raises:
+        InvalidError: a name is too long, or the content is too large, encrypted, without text, not of its format, or
+            needs an extra.
+    """
+    title, version, source = (
+        short_name(value, name=label) for label, value in (("title", title), ("version", version), ("source", source))
+    )
+    if len(content) > MAX_BYTES:
+        raise InvalidError(f"{name}: it has more than {MAX_BYTES // 1_000_000} MB", hint="divide it")
+    chosen = format_of(name, content, format)
+    found = _READERS[chosen](content, name)
+    if sum(len(block.text) for block in found.blocks) > MAX_CHARS:
+        raise InvalidError(f"{name}: it holds more than {MAX_CHARS:,} characters", hint="divide it")
+    if not any(block.text.strip() for block in found.blocks):
+        raise InvalidError(f"{name}: it holds no text", hint="nothing of it could be found later")
+    return Draft(
+        id=id,
+        title=title or found.title or name,
+        format=chosen,
+        digest=sha256(content).hexdigest(),
+        blocks=found.blocks,
+        changed_at=changed_at,
+        version=version,
+        pages=found.pages,
+        source=source or name,
+        left_out=found.left_out,
+    )
+
+
+def is_document(path: Path, format: str | None) -> bool:
+    """Return whether a file to import is a document, and no memory of another program."""
+    return format == "document" or (format is None and path.suffix.lower() in ALWAYS_DOCUMENTS)
+
+
+def document_at(path: str | Path) -> tuple[bytes, str, datetime]:
+    """Return what a file holds, its name, and when it was changed.
+
+    Raises:
+        InvalidError: it is no file, too large, or cannot be read.
+    """
+    if not isinstance(path, str | Path):
+        raise InvalidError(f"path: {path!r} is no path", hint="give the path of a file, or `text`")
+    path = Path(path)
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise InvalidError(f"{path}: it is not a file", hint="`watch` takes folders")
+        if status.st_size > MAX_BYTES:
+            raise InvalidError(f"{path}: it has more than {MAX_BYTES // 1_000_000} MB", hint="divide it")
+        return path.read_bytes(), path.name, datetime.fromtimestamp(status.st_mtime, UTC)
+    except OSError as error:
+        raise InvalidError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def format_of(name: str, content: bytes, format: str | None) -> str:
+    """Return the format of a document.
+
+    Raises:
+        InvalidError: there is no such format, or the content is not of it.
+    """
+    if format is not None and format not in _READERS:
+        raise InvalidError(f"format: there is no format {format!r}", hint=f"choose {', '.join(_READERS)}")
+    is_pdf, is_zip = b"%PDF-" in content[:1_024], content.startswith(b"PK\x03\x04")
+    guessed = "pdf" if is_pdf else FORMATS.get(Path(name).suffix.lower(), "text")
+    chosen = format or guessed
+    if chosen == "pdf" and not is_pdf:
+        raise InvalidError(f"{name}: it is not a PDF", hint="give the format it has, such as format='text'")
+    if chosen == "docx" and not is_zip:
+        raise InvalidError(f"{name}: it is not a DOCX file", hint="save a DOC file as DOCX first")
+    return chosen
+
+
+def has_text(content: bytes) -> bool:
+    """Return whether the beginning of a file looks like text in UTF-8."""
+    if b"\0" in content:
+        return False
+    try:
+        content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return error.start > len(content) - 4  # cut within a letter
+    return True
+
+
+# text, Markdown and code
+
+
+def _text(content: bytes, name: str) -> Content:
+    return Content(blocks=list(_paragraphs(decoded(content, name=name).splitlines())))
+
+
+def _code(content: bytes, name: str) -> Content:
+    return Content(blocks=list(_paragraphs(decoded(content, name=name).splitlines(), keeps_lines=True)))
+
+
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*\Z")
+_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*\Z")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_INLINE_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_LIST_ITEM = re.compile(r"\s*(?:[-*+•>|#]|\d+[.)]\s|\t| {4})")
+
+
+def _markdown(content: bytes, name: str) -> Content:
+    text = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), decoded(content, name=name))
+    lines, path = text.splitlines(), _Headings()
+    start = _after_front_matter(lines)
+    blocks: list[Block] = []
+    for number, heading, level in [*_markdown_headings(lines, start), (len(lines), "", 0)]:
+        end = number if level >= 0 else number - 1  # an underlined heading begins a line earlier
+        shown = [_INLINE_TAG.sub("", line) for line in lines[start:end]]
+        blocks += _paragraphs(shown, first=start + 1, headings=path.titles)
+        path.enter(abs(level), heading)
+        start = number + 1
+    return Content(blocks=blocks)
+
+
+def _after_front_matter(lines: Sequence[str]) -> int:
+    if not lines or lines[0].strip() != "---":
+        return 0
+    return next((number + 1 for number, line in enumerate(lines[1:200], 1) if line.strip() in ("---", "...")), 0)
+
+
+def _markdown_headings(lines: Sequence[str], start: int) -> Iterator[tuple[int, str, int]]:
+    """Yield (line, heading, level) of each heading outside of code; the level of an underlined one is negative."""
+    fence = ""
+    for number in range(start, len(lines)):
+        line = lines[number]
+        if found := _FENCE.match(line):
+            mark = found[1]
+            fence = "" if fence and mark[0] == fence[0] and len(mark) >= len(fence) else fence or mark
+        elif fence:
+            continue
+        elif found := _HEADING.match(line):
+            yield number, _plain(found[2] or ""), len(found[1])
+        elif number > start and (found := _UNDERLINE.match(line)):
+            above = lines[number - 1]
+            if above.strip() and not _LIST_ITEM.match(above) and not _HEADING.match(above):
+                yield number, _plain(above), -1 if found[1][0] == "=" else -2
+
+
+def _plain(heading: str) -> str:
+    return " ".join(re.sub(r"[*_`]+", "", _INLINE_TAG.sub("", heading)).split())
+
+
+class _Headings:
+    """The headings a place stands under."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[int, str]] = []
+
+    def enter(self, level: int, title: str) -> None:
+        """Begin a section; level 1 is the outermost."""
+        self._open = [each for each in self._open if each[0] < level]
+        if title:
+            self._open.append((level, title[:200]))
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        return tuple(title for _, title in self._open)
+
+
+def _paragraphs(
+    lines: Sequence[str], *, first: int = 1, headings: tuple[str, ...] = (), keeps_lines: bool = False
+) -> Iterator[Block]:
+    """Yield the paragraphs of lines, which empty lines divide. Lines of prose are joined.
+
+    Args:
+        first: the number of the first line.
+        keeps_lines: whether line breaks mean something, as in code.
+    """
+    text, places, fence = "", list[tuple[int, Place]](), ""
+    for number, line in enumerate(lines, first):
+        if found := _FENCE.match(line):
+            fence = "" if fence else found[1]
+        if not line.strip() and not fence:
+            if text.strip():
+                yield Block(text=text, places=tuple(places), headings=headings)
+            text, places = "", []
+            continue
+        breaks = keeps_lines or fence or found or _LIST_ITEM.match(line) is not None
+        text += ("\n" if breaks else " ") if text else ""
+        places.append((len(text), {"line": number}))
+        text += line.rstrip() if breaks else line.strip()
+    if text.strip():
+        yield Block(text=text, places=tuple(places), headings=headings)
+
+
+# HTML
+
+_HIDDEN_TAGS, _VOID, _BLOCKS = (frozenset(_DATA["html"][name]) for name in ("hidden", "void", "blocks"))
+_HIDING_STYLE = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*0(?:\.0*)?\s*(?:;|!|\Z)|font-size\s*:\s*0"
+    r"(?![.\d]*[1-9])|clip\s*:\s*rect\(\s*0|text-indent\s*:\s*-\d{3}|(?:left|top)\s*:\s*-\d{3,}",
+    re.IGNORECASE,
+)
+
+
+class _Page(HTMLParser):
+    """Collects what a reader of the page sees, block by block."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.blocks: list[Block] = []
+        self.title = ""
+        self._path = _Headings()
+        self._open: list[tuple[str, bool]] = []
+        self._text, self._line = "", 1
+        self._in_title = False
+
+    @property
+    def _is_hidden(self) -> bool:
+        return any(hidden for _, hidden in self._open)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _BLOCKS:
+            self._end_block()
+            if tag != "p" and self._open and self._open[-1][0] == "p":
+                self._open.pop()
+        self._in_title = tag == "title"
+        if tag in _VOID:
+            self._text += "\n" if tag == "br" else ""
+            return
+        self._open.append((tag, tag in _HIDDEN_TAGS or _hides(dict(attrs))))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_title = False
+        if tag in _BLOCKS:
+            level = int(tag[1]) if re.fullmatch(r"h[1-6]", tag) else 0
+            self._end_block(heading=level)
+        depth = next((place for place in range(len(self._open) - 1, -1, -1) if self._open[place][0] == tag), None)
+        if depth is not None:
+            del self._open[depth:]
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title and not self.title:
+            self.title = " ".join(data.split())[:200]
+        if self._is_hidden:
+            return
+        if not self._text.strip():
+            self._line = self.getpos()[0] + data[: len(data) - len(data.lstrip())].count("\n")
+        is_code = any(tag == "pre" for tag, _ in self._open)
+        self._text += data if is_code else re.sub(r"\s+", " ", data)
+
+    def close(self) -> None:
+        super().close()
+        self._end_block()
+
+    def _end_block(self, *, heading: int = 0) -> None:
+        text, self._text = self._text.strip(), ""
+        if heading:
+            self._path.enter(heading, " ".join(text.split()))
+        elif text:
+            place = (0, {"line": self._line})
+            self.blocks.append(Block(text=text, places=(place,), headings=self._path.titles))
+
+
+def _hides(attributes: Mapping[str, str | None]) -> bool:
+    return (
+        "hidden" in attributes
+        or (attributes.get("aria-hidden") or "").lower() == "true"
+        or _HIDING_STYLE.search(attributes.get("style") or "") is not None
+    )
+
+
+def _html(content: bytes, name: str) -> Content:
+    charset = re.search(rb"charset=[\"']?([\w-]+)", content[:2_048])
+    text = ""
+    if charset is not None:
+        try:
+            text = content.decode(charset[1].decode("ascii"))
+        except (LookupError, UnicodeDecodeError):
+            text = ""
+    return _seen(text or decoded(content, name=name))
+
+
+def _seen(text: str) -> Content:
+    page = _Page()
+    page.feed(text)
+    page.close()
+    return Content(blocks=page.blocks, title=page.title)
+
+
+# e-mail
+
+_ENVELOPE = re.compile(rb"^From \S.*\d{4}\s*$", re.MULTILINE)
+_MAX_LETTERS = 100_000
+
+
+def _mail(content: bytes, name: str) -> Content:
+    is_box = content.startswith(b"From ")
+    starts = [found.start() for found in _ENVELOPE.finditer(content)] if is_box else [0]
+    starts = [at for at in starts if at == 0 or content[:at].endswith((b"\n\n", b"\r\n\r\n"))]
+    if len(starts) > _MAX_LETTERS:
+        raise InvalidError(f"{name}: it holds more than {_MAX_LETTERS:,} letters", hint="divide it")
+    blocks, attached = list[Block](), 0
+    for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(content)], strict=True), 1):
+        raw = content[start:end]
+        letter = email.message_from_bytes(raw.partition(b"\n")[2] if is_box else raw, policy=email.policy.default)
+        if not is_box and letter.get("From") is None:
+            raise InvalidError(f"{name}: it is no e-mail", hint="an .eml file begins with its headers")
+        blocks += _letter(letter, number)
+        attached += sum(1 for _ in letter.iter_attachments()) if letter.is_multipart() else 0
+    left_out = (f"attachments of mail ({attached:,})",) if attached else ()
+    return Content(blocks=blocks, left_out=left_out)
+
+
+def _letter(letter: EmailMessage, number: int) -> Iterator[Block]:
+    subject, sender = _header(letter, "Subject") or "(no subject)", _header(letter, "From")
+    headings = (f"{subject} ({sender})" if sender else subject,)
+    try:
+        body = letter.get_body(preferencelist=("plain", "html"))
+        text = "" if body is None else str(body.get_content())
+    except (LookupError, ValueError, KeyError, AssertionError):  # a charset or an encoding that does not exist
+        return
+    if body is not None and body.get_content_type() == "text/html":
+        text = "\n\n".join(block.text for block in _seen(text).blocks)
+    own = [line for line in text.splitlines() if not line.startswith(">")]
+    for block in _paragraphs(own):
+        yield Block(text=block.text, places=((0, {"message": number}),), headings=headings, at=_sent_at(letter))
+
+
+def _header(letter: EmailMessage, name: str) -> str:
+    try:
+        return " ".join(str(letter.get(name) or "").split())[:150]
+    except (ValueError, IndexError, AttributeError):  # headers that the parser of the standard library fails on
+        return ""
+
+
+def _sent_at(letter: EmailMessage) -> datetime | None:
+    try:
+        sent = getattr(letter.get("Date"), "datetime", None)
+    except (ValueError, IndexError, TypeError):
+        return None
+    return sent if sent is None or sent.tzinfo is not None else sent.replace(tzinfo=UTC)
+
+
+# PDF
+
+
+def _pdf(content: bytes, name: str) -> Content:
+    reader = _opened_pdf(content, name)
+    pages, until = list[list[str]](), time.monotonic() + _MAX_SECONDS
+    chars, unread = 0, list[int]()
+    for number, page in enumerate(reader.pages, 1):
+        try:
+            text = page.extract_text()
+        except Exception:  # noqa: BLE001 - a damaged page may raise anything; the others can be read
+            text = ""
+            unread.append(number)
+        chars += len(text)
+        if chars > MAX_CHARS or time.monotonic() > until:
+            raise InvalidError(f"{name}: it holds too much text, or takes too long to read", hint="divide it")
+        pages.append([line for line in (" ".join(each.split()) for each in text.splitlines()) if line])
+    if not any(map(len, pages)):
+        raise InvalidError(
+            f"{name}: its pages hold no text, as scanned ones do", hint="recognise the text first: ocrmypdf IN OUT"
+        )
+    left_out = (f"pages that cannot be read: {', '.join(map(str, unread[:20]))}",) if unread else ()
+    blocks = _flowed(_without_running_lines(pages), _outline(reader))
+    return Content(blocks=blocks, pages=len(pages), left_out=left_out)
+
+
+def _opened_pdf(content: bytes, name: str) -> PdfReader:
+    try:
+        from pypdf import PdfReader
+    except ImportError as error:
+        raise _needs_extra(name, "PDF") from error
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it reports each flaw of a file that it copes with
+    try:
+        reader = PdfReader(io.BytesIO(content), strict=False)
+        is_locked = reader.is_encrypted and not reader.decrypt("")
+        pages = 0 if is_locked else len(reader.pages)
+    except Exception as error:  # damaged files raise errors of many kinds
+        raise InvalidError(
+            f"{name}: it is a damaged PDF, or an encrypted one: {error}", hint="open and save it"
+        ) from error
+    if is_locked:
+        raise InvalidError(f"{name}: it is encrypted with a password", hint="save a copy without the password")
+    if pages > MAX_PAGES:
+        raise InvalidError(f"{name}: it has {pages:,} pages", hint=f"at most {MAX_PAGES:,} are read; divide it")
+    return reader
+
+
+def _needs_extra(name: str, what: str) -> InvalidError:
+    return InvalidError(f"{name}: reading {what} needs an extra", hint="pip install 'ricordo[documents]'")
+
+
+def _without_running_lines(pages: Sequence[list[str]]) -> list[list[str]]:
+    """Return pages without the lines that most of them begin or end with, such as a title and the page's number."""
+    edges = Counter(
+        line for page in pages for line in {_numberless(page[place]) for place in _edges(page)} if len(line) < 120
+    )
+    least = max(_REPEATED_LEAST, _REPEATED * len(pages))
+    inside = {
+        _numberless(line) for page in pages for place, line in enumerate(page) if place not in _edges(page)
+    }  # as rows of a table are
+    running = {line for line, count in edges.items() if count >= least} - inside
+    return [
+        [line for place, line in enumerate(page) if place not in _edges(page) or _numberless(line) not in running]
+        for page in pages
+    ]
+
+
+def _edges(page: Sequence[str]) -> set[int]:
+    return {*range(min(_EDGE_LINES, len(page))), *range(max(0, len(page) - _EDGE_LINES), len(page))}
+
+
+def _numberless(line: str) -> str:
+    return re.sub(r"\d+", "#", line)
+
+
+def _outline(reader: PdfReader) -> dict[int, list[tuple[int, str]]]:
+    """Return (level, title) of the bookmarks by page, from 1."""
+    found: dict[int, list[tuple[int, str]]] = {}
+
+    def walk(entries: Iterable[Any], level: int) -> None:
+        for entry in entries:
+            if isinstance(entry, list):
+                walk(entry, level + 1)
+            elif (page := reader.get_destination_page_number(entry)) is not None and page >= 0:
+                found.setdefault(page + 1, []).append((level, " ".join(str(entry.title).split())))
+
+    try:
+        walk(reader.outline, 1)
+    except Exception:  # noqa: BLE001 - a damaged outline; the text can be read without it
+        return {}
+    return found
+
+
+def _flowed(pages: Sequence[Sequence[str]], outline: Mapping[int, list[tuple[int, str]]]) -> list[Block]:
+    """Return the paragraphs of pages, also those that go on overleaf."""
+    usual = median([len(line) for page in pages for line in page])
+    path, blocks = _Headings(), list[Block]()
+    text, places = "", list[tuple[int, Place]]()
+
+    def end() -> None:
+        nonlocal text, places
+        if text:
+            blocks.append(Block(text=text, places=tuple(places), headings=path.titles))
+        text, places = "", []
+
+    for number, page in enumerate(pages, 1):
+        waiting = list(outline.get(number, ()))
+        lines = {" ".join(line.split()).casefold() for line in page}
+        for level, title in [each for each in waiting if each[1].casefold() not in lines]:
+            end()
+            path.enter(level, title)
+        titles = {title.casefold(): (level, title) for level, title in waiting}
+        for line in page:
+            if (entry := titles.pop(line.casefold(), None)) is not None:
+                end()
+                path.enter(*entry)
+                continue
+            if not text or places[-1][1]["page"] != number:
+                places.append((len(text), {"page": number}))
+            text = f"{text[:-1]}{line}" if _is_cut(text, line) else f"{text} {line}" if text else line
+            if line[-1] in _STOPS and len(line) < _SHORT_LINE * usual:
+                end()
+    end()
+    return blocks
+
+
+def _is_cut(text: str, line: str) -> bool:
+    """Return whether a word is divided at the end of a line."""
+    return len(text) > 1 and text[-1] in "-\u00ad" and text[-2].isalpha() and line[:1].islower()
+
+
+# DOCX
+
+
+def _docx(content: bytes, name: str) -> Content:
+    try:
+        import docx
+    except ImportError as error:
+        raise _needs_extra(name, "DOCX") from error
+    _check_unpacked(content, name)
+    try:
+        document = docx.Document(io.BytesIO(content))
+        found = list(_docx_blocks(document))
+    except Exception as error:  # damaged files raise errors of many kinds
+        raise InvalidError(f"{name}: it is a damaged DOCX file: {error}", hint="open and save it") from error
+    pages = max((block.places[-1][1]["page"] for block in found), default=1)
+    if pages > 1:
+        return Content(blocks=found, pages=pages)
+    numbered = [
+        Block(text=block.text, places=((0, {"paragraph": number}),), headings=block.headings)
+        for number, block in enumerate(found, 1)
+    ]
+    return Content(blocks=numbered)
+
+
+def _check_unpacked(content: bytes, name: str) -> None:
+    """Check what a ZIP archive unpacks to. Python reads no more of a member than its header says."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, ValueError) as error:
+        raise InvalidError(f"{name}: it is a damaged DOCX file: {error}", hint="open and save it") from error
+    size = sum(member.file_size for member in members)
+    if size > _MAX_UNPACKED_BYTES or (size > _SUSPICIOUS_BYTES and size > _MOST_SQUEEZED * len(content)):
+        raise InvalidError(f"{name}: it unpacks to {size:,} bytes", hint="no document looks like that; inspect it")
+
+
+def _docx_blocks(document: Any) -> Iterator[Block]:
+    """Yield paragraphs and rows of tables with the page that Word last laid them out on."""
+    path, page = _Headings(), 1
+    breaks = _RENDERED_BREAKS if document.element.body.xpath(_RENDERED_BREAKS) else _STATED_BREAKS
+    for item in document.iter_inner_content():
+        if hasattr(item, "rows"):
+            rows = ([" ".join(cell.text.split()) for cell in row.cells] for row in item.rows)
+            text = "\n".join(" | ".join(dict.fromkeys(cells)) for cells in rows)
+            if text.strip(" |\n"):
+                yield Block(text=text, places=((0, {"page": page}),), headings=path.titles)
+            continue
+        before, after = _breaks_of(item, breaks)
+        page += before
+        text = _visible(item)
+        level = _heading_level(item)
+        if level:
+            path.enter(level, " ".join(text.split()))
+        elif text.strip():
+            yield Block(text=text, places=((0, {"page": page}),), headings=path.titles)
+        page += after
+
+
+def _visible(paragraph: Any) -> str:
+    """Return the text of a paragraph without what is marked as hidden."""
+    runs = (run for each in paragraph.iter_inner_content() for run in getattr(each, "runs", [each]))
+    return "".join(run.text for run in runs if not run.font.hidden)
+
+
+def _heading_level(paragraph: Any) -> int:
+    """Return the level of a heading, 0 for other paragraphs. Word names the styles in English in every language."""
+    name = (paragraph.style.name if paragraph.style is not None else "") or ""
+    found = re.fullmatch(r"heading (\d)", name, re.IGNORECASE)
+    return int(found[1]) if found else 1 if name == "Title" else 0
+
+
+_RENDERED_BREAKS = ".//w:lastRenderedPageBreak"
+_STATED_BREAKS = ".//w:br[@w:type='page'] | ./w:pPr/w:pageBreakBefore"
+"""Word notes where pages began when it last showed the document; other programs note only what the writer asked for."""
+
+
+def _breaks_of(paragraph: Any, breaks: str) -> tuple[int, int]:
+    """Return how many pages begin before and after the text of a paragraph begins."""
+    before, after, has_text = 0, 0, False
+    for mark in paragraph._p.xpath(f"{breaks} | .//w:t"):
+        is_text = mark.tag.endswith("}t")
+        has_text = has_text or (is_text and bool((mark.text or "").strip()))
+        before += not is_text and not has_text
+        after += not is_text and has_text
+    return before, after
+
+
+_READERS: Mapping[str, Callable[[bytes, str], Content]] = {
+    "pdf": _pdf,
+    "docx": _docx,
+    "html": _html,
+    "markdown": _markdown,
+    "code": _code,
+    "mail": _mail,
+    "text": _text,
+}
