@@ -502,7 +502,8 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000, or `as_of` is neither a time nor a commit number.
         """
         most, at = checked_limit(limit), self._at
-        return await service.read(self._asking, lambda tx: documents_.listed(tx, self._scope, at=at, most=most), as_of)
+        read = partial(documents_.listed, scope=self._scope, at=at, most=most)
+        return self._told("documents", await service.read(self._asking, read, as_of))
 
     async def document(self, id: str, *, as_of: datetime | str | int | None = None) -> Document:
         """Return a document with its passages in order; with `as_of` (as in `search`), as it was then.
@@ -2126,6 +2127,7 @@ class Memory:
         from ricordo.storage.key import is_encrypted
 
         side = self._side()
+        self._told("sync", None)
         if not str(other).startswith("postgresql:"):
             place = devices.checked_place(other, side.store)
             if devices.is_exchange_folder(place):

@@ -251,6 +251,8 @@ READS = {
     "changes": lambda memory, it: anext(memory.changes(after=0)),
     "context": lambda memory, it: memory.context("Anna?"),
     "context_parts": lambda memory, it: memory.context_parts("Anna?"),
+    "document": lambda memory, it: memory.document("d1"),
+    "documents": lambda memory, it: memory.documents(),
     "entity": lambda memory, it: memory.entity("Anna"),
     "explain": lambda memory, it: memory.explain(it.fact),
     "export": lambda memory, it: memory.export(it.folder / "out.jsonl"),
@@ -276,6 +278,7 @@ READS = {
     "sessions": lambda memory, it: memory.sessions(),
     "spending": lambda memory, it: memory.spending(),
     "stats": lambda memory, it: memory.stats(),
+    "sync": lambda memory, it: memory.sync(it.shared),
     "timeline": lambda memory, it: memory.timeline(),
     "undo": lambda memory, it: memory.undo(it.commit, dry_run=True),
     "update_where": lambda memory, it: memory.update_where(tag="x", add_tags=["y"], dry_run=True),
@@ -284,11 +287,12 @@ READS = {
 ROWS = {"brief_parts": "brief", "context_parts": "context", "replay_receipt": "receipt"}
 SHOWS_NO_MEMORY = frozenset(("close", "scoped", "off_record", "on_record", "settle", "warm", "end_session", "doctor"))
 SHOWS_NO_MEMORY |= {"rebuild_index", "verify_backup", "restore_backup", "import_", "erase"}
-SHOWS_NO_MEMORY |= {"add", "add_nowait", "add_many"}
+SHOWS_NO_MEMORY |= {"add", "add_nowait", "add_many", "rekey"}
 # What they show is what they changed, or what a run made, and the log or the runs say by which caller.
 CHANGES = frozenset(("remember", "remember_many", "correct", "update", "confirm", "reinforce", "demote", "forget"))
 CHANGES |= {"restore", "resolve", "resolve_many", "relate", "merge", "split", "add_entity", "update_entity"}
 CHANGES |= {"consolidate", "extract", "summarise", "reflect", "enrich", "infer_causes", "replay", "accept"}
+CHANGES |= {"add_document", "remove_document"}
 
 
 async def test_every_method_that_shows_memories_leaves_a_row_of_who_read(tmp_path):
@@ -300,9 +304,13 @@ async def test_every_method_that_shows_memories_leaves_a_row_of_who_read(tmp_pat
         commit = (await memory.log(1))[0].seq
         await memory.add("Anna lives in Oslo now, she said", session="s1")
         await memory.end_session("s1")
+        await memory.add_document(text="Anna lives in Lima, says the list.", id="d1")
         run = await memory.consolidate()
         found = await memory.search("Anna", receipt=True)
-        it = SimpleNamespace(fact=fact.id, commit=commit, receipt=found.receipt, run=run.id, folder=tmp_path)
+        shared = tmp_path / "shared"
+        shared.mkdir()
+        given = {"commit": commit, "receipt": found.receipt, "run": run.id, "folder": tmp_path, "shared": shared}
+        it = SimpleNamespace(fact=fact.id, **given)
         for name, read in READS.items():
             before = {each.id for each in await memory.receipts(1_000)}
             await read(memory, it)
