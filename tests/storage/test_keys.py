@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import json
 import signal
 from pathlib import Path
@@ -53,11 +52,6 @@ def held(location: str, key: str | None, tmp_path: Path) -> dict:
     if key:
         Memory.rekey(copy, key=key)
     return everything_of(copy)
-
-
-def test_the_installed_sqlite_can_encrypt_where_we_brought_it():
-    installed = {each.name for each in importlib.metadata.distributions()}
-    assert has_cipher() or "apsw" in installed or "apsw-sqlite3mc" not in installed
 
 
 @pytest.mark.parametrize("kind", KINDS)

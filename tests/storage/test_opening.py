@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import os
 import stat
 import subprocess
@@ -17,6 +18,7 @@ from ricordo.errors import InvalidError, StoreError, UnavailableError
 from ricordo.storage import faults
 from ricordo.storage.database.connection import connect
 from ricordo.storage.database.schema import Migration, _migrate, migrations, prepare
+from ricordo.storage.key import has_cipher
 from ricordo.storage.registry import open_store
 
 NEWEST = migrations()[-1].version
@@ -374,3 +376,8 @@ with Memory.open({str(tmp_path / "me.db")!r}, embedder=None) as memory:
 def test_a_location_that_is_no_path_is_refused_by_name(location):
     with pytest.raises(InvalidError, match=r"location: an? .* is not a path"):
         sync.Memory.open(location)
+
+
+def test_the_installed_sqlite_can_encrypt_where_we_brought_it():
+    installed = {each.name for each in importlib.metadata.distributions()}
+    assert has_cipher() or "apsw" in installed or "apsw-sqlite3mc" not in installed
