@@ -208,9 +208,10 @@ async def _doubled(device: Device) -> list[str]:
         found: dict[Any, set[str]] = {}
         images = here.table("nodes").images(tx.connection, "closed_at IS NULL AND type != 'episodic'")
         for image in images:
-            node = tx.nodes.by_key(device.memory.scope, [image["key"]])[image["key"]]
-            said = (node.type, " ".join(node.content.casefold().split()), tuple(sorted(node.about)))
-            found.setdefault(said, set()).add(here.maker("nodes", node.id))
+            named = here.table("subjects").images(tx.connection, "node = ?", (image["key"],))
+            about = tuple(sorted(each["name"] for each in named))
+            said = (image["type"], " ".join(image["content"].casefold().split()), about)
+            found.setdefault(said, set()).add(here.maker("nodes", image["id"]))
         return [str(said) for said, makers in found.items() if len(makers) > 1]
 
     return await device.memory._opened.store.derive(read)

@@ -321,7 +321,7 @@ def _compared(
     if not node.is_live or node.type == "episodic":
         return Change()
     maker = exchange.maker("nodes", node.id)
-    for other, verdict in _rivals(tx, node, scope):
+    for other, verdict in _rivals(tx, exchange, node, scope):
         pair = frozenset((node.id, other.id))
         if pair in pairs or exchange.maker("nodes", other.id) == maker:
             continue
@@ -358,7 +358,7 @@ def _asked(tx: Snapshot, first: Node, second: Node, scope: Scope, now: int) -> C
     return Change(reviews=(asked,))
 
 
-def _rivals(tx: Snapshot, node: Node, scope: Scope) -> list[tuple[Node, str]]:
+def _rivals(tx: Snapshot, exchange: Exchange, node: Node, scope: Scope) -> list[tuple[Node, str]]:
     """Return the live facts that say the same as a fact or contradict it, those that say the same first."""
     keys = {other for older in tx.nodes.replaced(node.key)[:1] for other in tx.nodes.replacing(older)}
     corrected = set(keys)
@@ -367,15 +367,14 @@ def _rivals(tx: Snapshot, node: Node, scope: Scope) -> list[tuple[Node, str]]:
     for other in tx.nodes.by_key(scope, keys - {node.key}).values():
         if not other.is_live or other.type != node.type or (other.owner, other.chat) != (node.owner, node.chat):
             continue
-        verdict = _verdict(node, other)
+        is_of_one = set(node.about) == set(other.about) or exchange.stated(node.key) == exchange.stated(other.key)
+        verdict = _verdict(node, other) if is_of_one else ""
         if verdict == "same" or verdict == "conflict" or other.key in corrected:
             found.append((other, verdict or "conflict"))
     return sorted(found, key=lambda pair: (pair[1] != "same", pair[0].id))
 
 
 def _verdict(node: Node, other: Node) -> str:
-    if set(node.about) != set(other.about):
-        return ""
     if node.content.casefold().split() == other.content.casefold().split():
         return "same"
     found = compare(other.content, node.content) or form_of(other).verdict(form_of(node)) or ""

@@ -90,15 +90,15 @@ class Merged:
 
     Attributes:
         commits: how many were taken in.
-        created: (table, id) of rows that are new here.
-        begun_again: keys of sessions that had gone with their last message here, and that another device goes on with.
+        created: (table, id) of rows that are new here, or open again.
+        needed: by table, keys of rows that one device erased and another goes on with.
         disputed: ids of reviews that were decided differently on two devices.
         missing: devices of which commits are missing, and from which number on.
     """
 
     commits: int = 0
     created: list[tuple[str, str]] = field(default_factory=list)
-    begun_again: list[int] = field(default_factory=list)
+    needed: dict[str, list[int]] = field(default_factory=dict)
     disputed: list[str] = field(default_factory=list)
     missing: dict[str, int] = field(default_factory=dict)
 
@@ -182,7 +182,19 @@ class Exchange:
                     self._stamp_own(row, seq, Stamp(number + place, device))
         if own:
             self._number_erasures(Stamp(number + len(own), device))
+        if self.erased_at() > after:
+            self._number_traceless(Stamp(number + len(own), device))
         return len(own)
+
+    def _number_traceless(self, stamp: Stamp) -> None:
+        """Note as gone what was taken back and then lost its history to an erasure; a memory counts as erased."""
+        aside = self._aside()
+        for record, name, text in self._sql.rows("stamps_rows", self._at):
+            table, row = self._truth.tables[name], _row_of(name, text)
+            if row is None or record in aside or table.current(self._sql.connection, row.key) is not None:
+                continue
+            if name != "sessions" and _is_there(self.written(record)):
+                self._stamp(record, name, "", stamp, {_ERASED if name == "nodes" else _GONE})
 
     def _number_erasures(self, stamp: Stamp) -> None:
         erased = self._sql.rows("stamps_unnumbered", self._at)
@@ -322,7 +334,7 @@ class Exchange:
             self._take_in(commit, merged, now)
             vector[commit.device] = commit.number
             merged.commits += 1
-        self.keep({"sessions": merged.begun_again})
+        self.keep(merged.needed)
         if merged.commits:
             self._apply(settle(self._sql, self, merged), now)
             self._apply(Change(rows=tuple(self._straightened())), now)
@@ -336,6 +348,11 @@ class Exchange:
         """Return the device that a row comes from."""
         made = [each.stamp for each in self.written(_hash(table, (id,))) if each.fields & {_ALL, _THERE}]
         return min(made, default=_NEVER).device
+
+    def stated(self, node: int) -> tuple[str, ...]:
+        """Return the names that a memory was said to be about, as they were written then."""
+        rows = self._truth.tables["subjects"].images(self._sql.connection, "node = ?", (node,))
+        return tuple(sorted(each["name"] for each in rows))
 
     def _straightened(self) -> Iterator[RowState]:
         """Yield the entities that are merged in a circle or into a merged one, as they are to be."""
@@ -475,12 +492,14 @@ class _Join:
         if delta.state == "erased":
             if not any(_ERASED in each.fields and each.stamp >= self._stamp for each in written):
                 self._exchange.stamp(delta.record, delta.table, row, self._stamp, {_ERASED})
+            self._keep_if_here(delta, row)
             return
         if self._is_dead(delta, written):
             return
         if delta.state == "gone":
             self._join_gone(delta, written, row)
             return
+        was_dead = is_dead(written)
         known = self._known(delta.table, delta.record, row)
         is_new = delta.state == "new"
         won = {name for name in delta.values if self._stamp > _last(written, name)}
@@ -494,8 +513,19 @@ class _Join:
         marks = {_ALL} if is_last and is_all else won
         if marks := marks | ({_THERE} if is_last else set()):
             self._exchange.stamp(delta.record, delta.table, row, self._stamp, marks)
+        if was_dead:
+            self._keep_if_here(delta, row)
         is_there = is_last or _is_there(written)
         self._records[delta.record] = _Record(delta.table, named, is_there, _row_of(delta.table, row))
+
+    def _keep_if_here(self, delta: Delta, row: str) -> None:
+        """Note a row that was erased on one device and is needed on another, if it was never gone from here: others
+        may have lost what belongs to it.
+        """
+        key = _row_of(delta.table, row)
+        if key is None or is_dead(self._exchange.written(delta.record)) or self._current(key) is None:
+            return
+        self._merged.needed.setdefault(delta.table, []).append(int(key.key[0]))
 
     def _row_here(self, delta: Delta) -> str:
         """Return the key of a row that is here without having been exchanged before."""
@@ -581,7 +611,7 @@ class _Join:
         row = RowId(table="sessions", key=(key,))
         self._rows[row] = {**named, "key": key, "space": self._exchange.space}
         self._keys["sessions", name] = key
-        self._merged.begun_again.append(key)
+        self._merged.needed.setdefault("sessions", []).append(key)
         return key
 
     def _free_key(self, table: str) -> int:
@@ -618,6 +648,7 @@ class _Join:
         if was_open and image["closed_reason"] == "forgotten":
             self._withhold.append(image["id"])
         elif not was_open and image["closed_at"] is None:
+            self._merged.created.append(("nodes", image["id"]))
             found = self._exchange.sql.suppression.said_anew(self._exchange.space, image["content"])
             self._said_anew += found
 

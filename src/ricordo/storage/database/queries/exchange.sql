@@ -29,6 +29,9 @@ INSERT INTO stamps VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
 -- name: stamps_of
 SELECT device, number, row, fields FROM stamps WHERE space = :space AND record = :record
 
+-- name: stamps_rows
+SELECT DISTINCT record, tbl, row FROM stamps WHERE space = :space AND row != ''
+
 -- name: stamps_of_commit
 SELECT record, tbl, row, fields FROM stamps WHERE space = :space AND device = :device AND number = :number
 
