@@ -47,7 +47,13 @@ _JITTER_S = 0.2
 
 _NAMING = "folder: before naming"
 # Points of features with tests of their own.
-ELSEWHERE = ("restore: before naming", "rekey: before copy", "rekey: before naming", "rekey: after naming")
+ELSEWHERE = (
+    "restore: before naming",
+    "rekey: before copy",
+    "rekey: before naming",
+    "rekey: after naming",
+    *(point for point in POINTS if point.startswith("sync:")),
+)
 # Points passed at every write are killed at a later pass; rare ones at the first.
 SELDOM = (
     "folder: before replacing",
