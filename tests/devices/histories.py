@@ -234,6 +234,8 @@ def many(runs: int, *, seed: int, steps: int, within_s: float) -> dict[str, Any]
             except RicordoError as error:
                 told = Told(differences=[f"{type(error).__name__}: {error}"])
         done += 1
+        for each in told.differences:
+            sys.stderr.write(f"\nseed {number}: {each}\n")
         for name in ("acts", "exchanges", "commits", "reviews", "erased"):
             setattr(whole, name, getattr(whole, name) + getattr(told, name))
         wrong += [f"seed {number}: {each}" for each in told.differences]

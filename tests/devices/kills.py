@@ -166,6 +166,7 @@ def kill_once(at: Place, *, point: str | None, tally: Tally) -> None:
     else:
         tally.kills += 1
         tally.by_point[point or "at random"] += 1
+    before = len(tally.problems)
     rows, wrong = asyncio.run(at.finish(at.place))
     wanted, _ = asyncio.run(at.finish(copy))
     tally.problems += [f"{point}: {each}" for each in wrong]
@@ -175,6 +176,8 @@ def kill_once(at: Place, *, point: str | None, tally: Tally) -> None:
         tally.problems.append(
             f"{point}: other rows than without a kill: {sorted(rows[0].keys() ^ wanted[0].keys())[:3]}"
         )
+    for each in tally.problems[before:]:
+        sys.stderr.write(f"\n{each}\n")
 
 
 def many(runs: int, *, seed: int, within_s: float) -> dict[str, Any]:

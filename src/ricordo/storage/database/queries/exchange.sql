@@ -44,10 +44,12 @@ UPDATE stamps SET row = :row WHERE space = :space AND record = :record
 SELECT record, tbl, row FROM stamps WHERE space = :space AND fields = '["x"]' AND row != ''
 
 -- name: stamps_erased_first
--- A trace without content of an erased row that other devices know.
+-- A trace without content of an erased row that other devices know, unless one of them erased it and none needed it since.
 INSERT INTO stamps SELECT DISTINCT space, record, '', 0, tbl, '', '["x"]' FROM stamps s
 WHERE tbl = :table AND row = :row AND tbl IN ('nodes', 'entities', 'relations')
-  AND NOT EXISTS (SELECT 1 FROM stamps x WHERE x.space = s.space AND x.record = s.record AND x.fields = '["x"]')
+  AND NOT EXISTS (SELECT 1 FROM stamps x WHERE x.space = s.space AND x.record = s.record AND x.fields = '["x"]'
+    AND NOT EXISTS (SELECT 1 FROM stamps r WHERE r.space = s.space AND r.record = s.record
+      AND (r.fields LIKE '%"*"%' OR r.fields LIKE '%"+"%') AND (r.number, r.device) > (x.number, x.device)))
 ON CONFLICT DO NOTHING
 
 -- name: stamps_erase
