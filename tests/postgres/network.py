@@ -38,11 +38,17 @@ class Network:
         """Break in the middle of a message: at the given pass of a part that holds the mark.
 
         Args:
+            mark: b"" is in every part.
             direction: "asked" of what clients send, of which half still arrives; "committed" of the same, which arrives
                 whole while its answer does not; "answered" of what the server sends, of which half still arrives.
         """
         with self._lock:
             self._plan = (direction, mark, passes)
+
+    def mend(self) -> None:
+        """Forget a break that has not come."""
+        with self._lock:
+            self._plan = None
 
     def close(self) -> None:
         """Stop listening and break what is open."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ricordo import Memory, Scope, Settings
+from ricordo import ConflictError, Memory, Scope, Settings
 from ricordo.language import ScriptedModel
 from ricordo.storage.registry import open_store
 from tests.contract import server
@@ -107,6 +107,14 @@ async def test_a_role_writes_no_row_of_another_owner(memory, guarded):
         with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"), connection.transaction():
             connection.execute("SELECT see('anna', '')")
             connection.execute("INSERT INTO shelves SELECT key + 1, 'k', 1, 1 FROM spaces WHERE owner = 'anna'")
+
+
+async def test_an_id_of_another_owner_is_taken_without_showing_its_text(memory):
+    await memory.scoped(ANNA).remember("Anna likes tea", id="one")
+    for text in ("Anna likes tea", "Bob likes tea"):
+        with pytest.raises(ConflictError) as refused:
+            await memory.scoped(BOB).remember(text, id="one")
+        assert "Anna" not in str(refused.value).replace(text, "")
 
 
 async def test_nothing_of_a_transaction_stays_in_its_connection(guarded):

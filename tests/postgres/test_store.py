@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import InvalidError, Memory, StoreError, UnavailableError
+from ricordo import InvalidError, Memory, Message, Scope, Settings, StoreError, UnavailableError
 from ricordo.storage import faults
 from ricordo.storage.registry import open_store
 from tests.contract import server
@@ -124,7 +124,7 @@ async def test_a_commit_whose_answer_is_lost_is_not_written_twice(store, at_each
 
     def lose(self, statement):
         end(self, statement)
-        if statement == "COMMIT" and not lost:
+        if statement.endswith("COMMIT") and not lost:
             lost.append(statement)
             self.raw.close()
             raise psycopg.OperationalError("the answer was lost")
@@ -232,3 +232,38 @@ async def test_vectors_passages_and_words_rank_as_in_a_file(tmp_path, where):
             found.append([[(hit.content, round(hit.score, 6)) for hit in answer.hits] for answer in answers])
     assert found[0] == found[1]
     assert all(found[0])
+
+
+async def test_a_search_takes_three_round_trips_and_one_more_after_others_wrote(tmp_path, monkeypatch):
+    """The caller does not wait for the end of its transaction. The look for missing vectors is another one."""
+    from ricordo.storage.postgres.connection import PostgresConnection
+
+    made: dict[int, list[str]] = {}
+    for name in ("execute", "begin_reading", "rows_of_each"):
+
+        def counted(self, *given, whole=getattr(PostgresConnection, name), name=name, **named):
+            if name == "begin_reading":
+                made[id(self)] = []
+            made.setdefault(id(self), ["unknown"]).append(
+                "weights" if name == "execute" and "reinforced_at, created_at" in given[0] else name
+            )
+            return whole(self, *given, **named)
+
+        monkeypatch.setattr(PostgresConnection, name, counted)
+
+    async def trips(me: Memory) -> list[str]:
+        await me.settle(30)
+        await asyncio.sleep(0.3)  # what a search leaves to be done in the background
+        made.clear()
+        assert (await me.search("Who drinks tea in Paris?")).hits
+        return next(each for each in made.values() if "weights" in each)
+
+    where, settings = server.guarded_location(tmp_path), Settings(durability="process")
+    async with Memory.open(where, embedder="hashing", settings=settings) as memory:
+        me = memory.scoped(Scope(owner="anna"))
+        await me.add_many([Message(text=f"Tea number {n} in Paris", session=f"s{n % 3}") for n in range(60)])
+        for _ in range(3):
+            await trips(me)
+        assert await trips(me) == ["begin_reading", "weights", "execute"]
+        await memory.scoped(Scope(owner="bob")).add("Coffee in Rome")
+        assert await trips(me) == ["begin_reading", "rows_of_each", "weights", "execute"]

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ricordo.errors import InvalidError
 from ricordo.storage import faults
 from ricordo.storage.candidates import Turns, WordVectors
-from ricordo.storage.database.statements import Group, Statements, asks, rows_as
+from ricordo.storage.database.statements import Group, Statements
 from ricordo.storage.database.vector_index import SKETCH_FROM, Room, VectorIndex, check_scales
 from ricordo.storage.database.vector_math import (
     Centre,
@@ -475,7 +475,7 @@ class EmbeddingModels(Group):
         self._sql.rows("meta_put", {"name": _progress_name(model), "value": f"{after},{removals}"})
 
     def lost_since(self, removal: int) -> tuple[int, int | None]:
-        newest, least = self._sql.rows("removals_since", {"after": removal})[0]
+        newest, least = self._sql.rows_of_store("removals_since", {"after": removal})[0]
         if removal + 1 < self.dropped_below():  # what was lost in between nobody can tell: all is looked at again
             least = 1
         return max(removal, newest or 0), least
@@ -511,7 +511,9 @@ class EmbeddingModels(Group):
 class Vectors(Group):
     """Vectors of nodes: which are missing, and writing them. Methods that write run inside a write transaction."""
 
-    lacking = asks("lacking", "model after most", rows_as(Unembedded._make))
+    def lacking(self, model: int, *, after: int, most: int) -> list[Unembedded]:
+        rows = self._sql.rows_of_store("lacking", {"model": model, "after": after, "most": most})
+        return [Unembedded(*row) for row in rows]
 
     def of(self, model: int, keys: Iterable[int]) -> dict[int, NDArray[np.float32]]:
         rows = self._sql.rows("embeddings_of", {"model": model, "nodes": json.dumps(list(keys))})

@@ -153,8 +153,8 @@ class Statements:
 
     def meta(self, name: str) -> str | None:
         """A property of the store."""
-        found: str | None = self.value("meta_get", {"name": name})
-        return found
+        rows = self.rows_of_store("meta_get", {"name": name})
+        return str(rows[0][0]) if rows else None
 
     def bound(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters of a statement: a scope becomes the `spaces` it sees, an owner and a chat their

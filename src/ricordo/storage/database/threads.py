@@ -98,12 +98,12 @@ class _Refused(Exception):
 class Writer:
     """Owns the write connection and the thread that uses it. What is said of SQLite's errors holds for `errors`."""
 
-    errors: tuple[type[Exception], type[Exception], type[Exception]] = (
+    errors: tuple[type[Exception], type[Exception], tuple[type[Exception], ...]] = (
         apsw.Error,
         apsw.BusyError,
-        apsw.ConstraintError,
+        (apsw.ConstraintError,),
     )
-    """Any error of the database, another process holds it, and a row that it refuses."""
+    """Any error of the database, another process holds it, and those for a row that it refuses."""
     translated = staticmethod(translated)
     snapshot: Callable[[Any], DatabaseSnapshot] = DatabaseSnapshot
 

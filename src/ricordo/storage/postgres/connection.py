@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from importlib.resources import files
@@ -34,6 +34,8 @@ Row = tuple[Any, ...]
 
 _ESCAPE = "\uf8f0"
 _NAMED = re.compile(r"(?<![:\w]):([a-z_]\w*)")
+_WRITES = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM|MERGE|TRUNCATE|ALTER)\b")
+_UNNOTED = re.compile(r"^(?:INSERT INTO|UPDATE|DELETE FROM) (?:usage|leases)\b", re.MULTILINE)
 _NUMBERED = re.compile(r"\?(\d+)")
 _APPLICATION = 0x52434F52
 """The first half of the key of every advisory lock: `RCOR`."""
@@ -133,6 +135,8 @@ class PostgresConnection:
         """A moment of `time.monotonic` after which no statement begins."""
         self._cursor = raw.cursor()
         self._changed = 0
+        self.has_written = False
+        """Whether this transaction has written what readers keep."""
         if truth is not None:
             self.truth = truth
 
@@ -182,13 +186,24 @@ class PostgresConnection:
         if statement.startswith("ROLLBACK TO"):  # with it went what the savepoint had set
             self._seen_by = None
         self._changed = self._cursor.rowcount
+        self.has_written = self.has_written or _is_noted(statement)
         return Result(self._cursor.fetchall()) if self._cursor.description else Result()
 
     def executemany(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run a statement once for each row of parameters, in one round trip."""
         if rows:
+            self.has_written = True
             bound = [_translated(statement, row) for row in rows]
             self._cursor.executemany(bound[0][0], [values for _, values in bound])
+
+    def rows_of_each(self, asked: Iterable[tuple[str, tuple[tuple[str, Any], ...]]]) -> dict[Any, list[Row]]:
+        """Run named statements with their parameters in one round trip; return the rows of each."""
+        cursors = {}
+        with self.raw.pipeline():
+            for each in asked:
+                text, bound = _translated(self.text(each[0]), dict(each[1]))
+                cursors[each] = self.raw.cursor().execute(text, bound)
+        return {each: cursor.fetchall() for each, cursor in cursors.items()}
 
     def changes(self) -> int:
         """Return how many rows the last statement changed."""
@@ -221,11 +236,16 @@ class PostgresConnection:
             f'BEGIN; SET LOCAL search_path = "{schema}"; SET LOCAL lock_timeout = {max(1, round(patience_s * 1_000))};'
             f" SET LOCAL synchronous_commit = {'on' if is_durable else 'off'};"
             f" SELECT pg_advisory_xact_lock({_APPLICATION}, hashtext('{schema}'));"
-            f" UPDATE counters SET last = last + 1 WHERE tbl = 'writes'; {self._seeing(None)}"
-            " SELECT pg_current_xact_id()::text::bigint"
+            f" {self._seeing(None)} SELECT pg_current_xact_id()::text::bigint"
         )
         self._seen_by = _EVERYTHING
+        self.has_written = False
         return int(self._last()[0][0])
+
+    def commit(self) -> None:
+        """End a transaction of writes. Raise the number of batches if readers must ask again what they know."""
+        raised = f"UPDATE \"{self.location.schema}\".counters SET last = last + 1 WHERE tbl = 'writes'; "
+        self.end(f"{raised if self.has_written else ''}COMMIT")
 
     def end(self, statement: str) -> None:
         """Run COMMIT or ROLLBACK."""
@@ -274,6 +294,12 @@ def statements() -> dict[str, str]:
 @cache
 def _worded(location: Location, name: str) -> str:
     return location.worded(statements()[name])
+
+
+@cache
+def _is_noted(statement: str) -> bool:
+    """Return whether a statement changes what a search reads: leases and counts of what was shown are not."""
+    return _WRITES.search(statement) is not None and _UNNOTED.search(statement) is None
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeVar
@@ -22,6 +22,8 @@ from ricordo.storage.values import ClosedFact, Filter, LearntFact, has_operators
 from ricordo.text.statement import statement_line
 
 T = TypeVar("T")
+
+_AHEAD_MOST = 20
 
 _FRAGMENTS: Mapping[str, str] = {
     "types": "n.type = ANY (texts(:types))",
@@ -100,6 +102,16 @@ def _said(content: str) -> dict[str, str]:
     return {"content": content, "line": statement_line(content)}
 
 
+class Receipts(runs.Receipts):
+    """What callers were given, by ids."""
+
+    def sweep(self) -> None:
+        """Take out ids that are gone, also of receipts of others, who were given a memory of a chat."""
+        connection: Any = self._sql.connection
+        with connection.seeing_everything():
+            super().sweep()
+
+
 class Upkeep(word_index.Upkeep):
     """The server keeps its indexes itself."""
 
@@ -171,9 +183,45 @@ class _Elevated:
         return elevated
 
 
+Asked = tuple[str, tuple[tuple[str, Any], ...]]
+"""A named statement with its parameters."""
+
+
 class PostgresSnapshot(_Worded, DatabaseSnapshot):
     """One moment of a store. Lives inside one transaction of one thread."""
 
+    _asked: dict[Asked, None] | None = None
+    _ahead: Mapping[Asked, list[Row]] = {}
+    _is_kept = False
+
+    def ask_ahead(self, asked: dict[Asked, None]) -> None:
+        """Ask in one round trip what the caller's earlier snapshots kept until the next write, unless one has since.
+
+        Args:
+            asked: what they kept; what this one keeps is added.
+        """
+        connection: Any = self.connection
+        self._asked = asked
+        self._ahead = self.once(("ahead",), lambda: connection.rows_of_each(tuple(asked)) if asked else {})
+
+    def once(self, asked: tuple[Hashable, ...], work: Callable[[], T]) -> T:
+        before, self._is_kept = self._is_kept, True
+        try:
+            return super().once(asked, work)
+        finally:
+            self._is_kept = before
+
+    def rows(self, name: str, values: Mapping[str, Any] | None = None) -> list[Row]:
+        if not self._is_kept or self._asked is None:
+            return super().rows(name, values)
+        key = name, tuple((values or {}).items())
+        if key in self._ahead:
+            return self._ahead[key]
+        if len(self._asked) < _AHEAD_MOST:
+            self._asked[key] = None
+        return super().rows(name, values)
+
+    receipts = cached_property(Receipts)
     erasure = cached_property(lambda self: _Elevated(Erasure(self)))  # type: ignore[assignment]
 
     nodes = cached_property(Nodes)

@@ -11,6 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+import psycopg
+
 from ricordo.errors import InvalidError, StoreError, UnavailableError
 from ricordo.model import BackupFile, Reason, Report, Scope
 from ricordo.ports import Progress
@@ -18,7 +20,7 @@ from ricordo.storage import faults
 from ricordo.storage.database.as_of import commit_of
 from ricordo.storage.database.store import Decide, Options, commit_work, keep_open, let_go
 from ricordo.storage.database.threads import outcome
-from ricordo.storage.postgres.connection import PostgresConnection, connect, translated
+from ricordo.storage.postgres.connection import PostgresConnection, connect, reconnected, translated
 from ricordo.storage.postgres.doctor import clean, examine
 from ricordo.storage.postgres.location import Location
 from ricordo.storage.postgres.schema import prepare, role_of_upkeep
@@ -54,15 +56,8 @@ class PostgresStore:
         self.options = options
         self._process = os.getpid()
         with translated(f"cannot open {self.path}"):
-            connection = PostgresConnection(connect(location), location)
-            try:
-                prepare(connection)
-                connection.upkeep = upkeep = role_of_upkeep(connection)
-                with reading(connection):
-                    truth = connection.truth
-            except BaseException:
-                connection.raw.close()
-                raise
+            connection = _prepared(connect(location), location, patience_s=options.patience_s)
+        truth, upkeep = connection.truth, connection.upkeep
         self.writer = PostgresWriter(connection, options)
         self.readers = PostgresReaders(
             location, threads=options.reader_threads, truth=truth, patience_s=options.patience_s, upkeep=upkeep
@@ -191,6 +186,25 @@ class PostgresStore:
         faults.reached("close: after drain")
         connection: Any = self.writer.connection
         connection.raw.close()
+
+
+def _prepared(raw: psycopg.Connection[Any], location: Location, *, patience_s: float) -> PostgresConnection:
+    """Return a connection that knows the schema, which is created or migrated; another one if the first breaks."""
+    connection = PostgresConnection(raw, location)
+    try:
+        prepare(connection)
+        connection.upkeep = role_of_upkeep(connection)
+        with reading(connection):
+            assert connection.truth
+        return connection
+    except (psycopg.OperationalError, UnavailableError):
+        if not raw.broken:
+            raw.close()
+            raise
+    except BaseException:
+        raw.close()
+        raise
+    return _prepared(reconnected(location, patience_s=patience_s), location, patience_s=patience_s)
 
 
 def open_postgres(location: str, options: Options) -> PostgresStore:

@@ -26,17 +26,18 @@ from ricordo.storage.database.store import Options
 from ricordo.storage.database.threads import CommitHook, Work, Writer
 from ricordo.storage.postgres.connection import PostgresConnection, configure, reconnected, translated
 from ricordo.storage.postgres.location import Location
-from ricordo.storage.postgres.snapshot import PostgresSnapshot
+from ricordo.storage.postgres.snapshot import Asked, PostgresSnapshot
 
 T = TypeVar("T")
 
+_CALLERS_MOST = 1_000
 _WAITED = (errors.LockNotAvailable, errors.QueryCanceled)
 
 
 class PostgresWriter(Writer):
     """Owns the connection that writes and the thread that uses it."""
 
-    errors = (psycopg.Error, errors.LockNotAvailable, psycopg.IntegrityError)
+    errors = (psycopg.Error, errors.LockNotAvailable, (psycopg.IntegrityError, errors.InsufficientPrivilege))
     translated = staticmethod(translated)
     snapshot = PostgresSnapshot
 
@@ -58,9 +59,11 @@ class PostgresWriter(Writer):
                 connection.end("ROLLBACK")
             raise
         try:
-            connection.end("COMMIT")
-        except psycopg.OperationalError:
-            if not self._is_committed(number):
+            connection.commit()
+        except psycopg.Error as error:
+            with contextlib.suppress(psycopg.Error):
+                connection.end("ROLLBACK")
+            if not isinstance(error, psycopg.OperationalError) or not self._is_committed(number):
                 raise
 
     def _living(self) -> PostgresConnection:
@@ -117,6 +120,7 @@ class PostgresReaders:
         self._patience_s = patience_s
         self._cache = Cache()
         self._unchanged: tuple[int, dict[Scope | None, Unchanged]] = (-1, {})
+        self._asked: dict[Scope, dict[Asked, None]] = {}
         self._lock = threading.Lock()
         self._connections: ConnectionPool[psycopg.Connection[Any]] = ConnectionPool(
             location.conninfo,
@@ -133,27 +137,49 @@ class PostgresReaders:
     def submit(self, ask: Callable[[PostgresSnapshot], T], *, scope: Scope | None = None) -> Future[T]:
         """Ask in a reader's thread, for a caller if there is one. Raises UnavailableError."""
         try:
-            return self._threads.submit(self.answer, ask, scope=scope)
+            future: Future[T] = Future()
+            future.set_running_or_notify_cancel()
+            self._threads.submit(self._answer_to, future, ask, scope)
         except RuntimeError as error:
             raise UnavailableError("the store is closed", hint="open it again") from error
+        return future
 
-    def answer(self, ask: Callable[[PostgresSnapshot], T], *, scope: Scope | None = None) -> T:
-        """Return the answer to a question; ask again if the connection breaks, within the patience of the store."""
+    def _answer_to(self, future: Future[T], ask: Callable[[PostgresSnapshot], T], scope: Scope | None) -> None:
+        """Give the answer to a future, or the error. The caller does not wait for the end of the transaction."""
+        try:
+            self.answer(ask, future.set_result, scope=scope)
+        except BaseException as error:  # noqa: BLE001 - it belongs to the caller
+            if not future.done():
+                future.set_exception(error)
+
+    def answer(self, ask: Callable[[PostgresSnapshot], T], give: Callable[[T], object], *, scope: Scope | None) -> None:
+        """Give the answer to a question; ask again if the connection breaks, within the patience of the store."""
         until = time.monotonic() + self._patience_s
         with translated("cannot read"):
             while True:
                 try:
-                    return self._answer(ask, scope)
+                    return self._answer(ask, give, scope)
                 except (psycopg.OperationalError, psycopg.InterfaceError):
                     if time.monotonic() >= until:
                         raise
                     self._connections.check()  # replaces those that broke with it
 
-    def _answer(self, ask: Callable[[PostgresSnapshot], T], scope: Scope | None) -> T:
+    def _answer(self, ask: Callable[[PostgresSnapshot], T], give: Callable[[T], object], scope: Scope | None) -> None:
         with self.connected() as connection, reading(connection, scope=scope) as version:
             found = self._found(version, scope if self._upkeep else None)
             snapshot: Any = PostgresSnapshot(connection, self._cache, unchanged=found)  # type: ignore[arg-type]
-            return ask(snapshot)
+            if scope is not None:
+                snapshot.ask_ahead(self._asked_by(scope))
+            give(ask(snapshot))
+
+    def _asked_by(self, scope: Scope) -> dict[Asked, None]:
+        """Return what a caller's snapshots ask once after each write."""
+        with self._lock:
+            asked = self._asked.pop(scope, {})
+            self._asked[scope] = asked  # the latest stands last
+            if len(self._asked) > _CALLERS_MOST:
+                del self._asked[next(iter(self._asked))]
+            return asked
 
     @contextlib.contextmanager
     def connected(self) -> Iterator[PostgresConnection]:

@@ -154,6 +154,7 @@ def _rows_of_file(file: apsw.Connection, table: str, columns: Sequence[str]) -> 
 def _copy_in(server: PostgresConnection, table: str, columns: Sequence[str], rows: Rows) -> None:
     """Write rows to a table. A former version becomes JSON, and the commit that wrote it a column."""
     names = (*columns, "made") if table == "history" else columns
+    server.has_written = True
     with server.raw.cursor() as cursor, cursor.copy(f'COPY "{table}" ({named(names)}) FROM STDIN') as copy:
         for row in rows:
             if table == "history":

@@ -27,6 +27,13 @@ CREATE FUNCTION space_of_node(of_node bigint) RETURNS bigint LANGUAGE sql STABLE
   RETURN coalesce((SELECT space FROM main.nodes WHERE key = of_node), (SELECT (before ->> 'space')::bigint FROM main.history
     WHERE tbl = 'nodes' AND row = of_node::text LIMIT 1));
 
+-- Those of these ids that exist, of any owner, since ids are unique in the whole store; the text is the caller's own alone.
+CREATE FUNCTION ids_taken(ids text) RETURNS TABLE (id text, space bigint, content text) LANGUAGE sql STABLE SECURITY DEFINER
+BEGIN ATOMIC
+  SELECT n.id, n.space, CASE WHEN n.space = ANY (main.seen()) THEN n.content END FROM main.nodes n
+  WHERE n.id = ANY (main.texts(ids));
+END;
+
 -- Numbers of the whole store that every reader needs: the head of the chain, and how far the indexes have come.
 CREATE VIEW chain_head AS SELECT seq, hash FROM commits ORDER BY seq DESC LIMIT 1;
 CREATE VIEW past.chain_head AS SELECT seq, hash FROM main.commits WHERE seq <= main.as_of() ORDER BY seq DESC LIMIT 1;

@@ -24,6 +24,9 @@ WHERE n.key = ANY (ints(:keys)) AND n.space = ANY (ints(:spaces))
 -- Those of these ids that exist, of any owner: ids are unique in the whole store.
 SELECT id, space, content FROM nodes WHERE id = ANY (texts(:ids))
 
+-- name: node_ids_known_guarded
+SELECT id, space, content FROM ids_taken(:ids)
+
 -- name: node_index
 -- Index the terms of a new node, in the same transaction.
 INSERT INTO words (node, space, shelf, is_live, terms)

@@ -51,6 +51,12 @@ FROM traits WHERE node BETWEEN :first AND :last AND space = ANY (ints(:spaces))
 -- name: turns_position
 SELECT (SELECT value::bigint FROM meta WHERE name = 'turns_changed'), coalesce((SELECT turn FROM positions), 0)
 
+-- name: turns_position_guarded
+-- Of what the caller sees: what others add moves nothing.
+SELECT (SELECT value::bigint FROM meta WHERE name = 'turns_changed'), coalesce((SELECT max(latest.key)
+  FROM unnest(seen()) AS s (space) CROSS JOIN LATERAL (SELECT n.key FROM nodes n WHERE n.space = s.space
+    ORDER BY n.key DESC LIMIT 1) AS latest), 0)
+
 -- name: turns_live
 -- All turns of some tenants, and the closed ones among them, each from a covering index. As text for the reason above.
 SELECT (SELECT string_agg(key::text, ',') FROM nodes WHERE space = ANY (ints(:spaces))),
