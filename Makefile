@@ -111,9 +111,12 @@ devices: $(READY)
 	@$(BIN)/python -m tests.devices.histories --runs 500 --write
 	@$(BIN)/python -m tests.devices.kills --runs 200 --write
 
-# Random histories in which answers leave receipts, replayed; and what a receipt costs a search. A second for each history.
+# Random histories in which answers leave receipts, replayed; and what a receipt costs a search. A second for each history;
+# with RICORDO_TEST_POSTGRES=1, some of them in PostgreSQL, too.
 receipts: $(READY)
 	@$(BIN)/python -m tests.flows.receipt_histories --histories 1000 --out benchmarks/results/receipt_histories.json
+	@test -z "$(RICORDO_TEST_POSTGRES)" || $(BIN)/python -m tests.flows.receipt_histories --postgres --histories 40 \
+	  --out benchmarks/results/receipt_histories_postgres.json
 	@$(BIN)/python benchmarks/receipts.py --out benchmarks/results/receipts.json
 
 # Statements that change, what a model claims, and how long facts are kept; some minutes.

@@ -4,7 +4,7 @@ In each, facts and messages are recorded, corrected, forgotten, undone and erase
 receipts are then replayed: as of its commit each gives the same memories with the same shares, and if today's answer
 differs, changes after the receipt are named. Each memory has a mark of its own, which some questions ask for. Of what
 was erased, neither the id nor the mark is in any byte of the store's files, and no question holds a whole sentence.
-Every other history is lived in a folder of plain text. `--postgres ADDRESS` lives them in databases and searches rows.
+Every other history is lived in a folder of plain text. `--postgres` lives them in PostgreSQL and searches all rows.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -150,57 +151,39 @@ async def run(histories: int, *, first: int = 0, steps: int = 20) -> Counter[str
     return told
 
 
-async def run_in_postgres(address: str, histories: int, *, first: int, steps: int = 20) -> Counter[str]:
-    """Live some histories in databases of their own; all rows are searched as text. Return what was counted."""
-    import psycopg
+async def run_in_postgres(histories: int, *, first: int, steps: int = 20) -> Counter[str]:
+    """Live some histories in PostgreSQL; every row of every table is searched as text. Return what was counted."""
+    from tests.contract import server
 
     told = Counter[str](histories=histories)
     for seed in range(first, first + histories):
-        name = f"receipts_{seed}"
-        own = psycopg.conninfo.make_conninfo(address, dbname=name)
-        with psycopg.connect(address, autocommit=True) as server:
-            server.execute(f"CREATE DATABASE {name}")
-            try:
-                told += await history(seed, _url(own), steps=steps, dump=lambda own=own: _rows(own))
-            finally:
-                server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        where = server.location(Path(f"receipts-{seed}"))
+        told += await history(seed, where, steps=steps, dump=partial(_rows, where))
     return told
 
 
-def _url(conninfo: str) -> str:
-    from urllib.parse import quote, urlencode
-
+def _rows(where: str) -> bytes:
+    """Return every row of every table of a store as text."""
     import psycopg
 
-    parts = psycopg.conninfo.conninfo_to_dict(conninfo)
-    name = quote(str(parts.pop("dbname")))
-    return f"postgresql:///{name}?{urlencode(parts)}"
-
-
-def _rows(conninfo: str) -> bytes:
-    """Return every row of every table of a database as text."""
-    import psycopg
-
-    with psycopg.connect(conninfo) as database:
-        names = database.execute(
-            "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables"
-            " WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
-        ).fetchall()
-        rows = [row for (name,) in names for row in database.execute(f"SELECT t::text FROM {name} AS t").fetchall()]
-    return "\n".join(text for (text,) in rows).encode()
+    address, _, schema = where.rpartition("schema=")
+    with psycopg.connect(address.rstrip("?&")) as database:
+        names = database.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)).fetchall()
+        asked = (f'SELECT t::text FROM "{schema}"."{name}" AS t' for (name,) in names)
+        rows = [text or "" for each in asked for (text,) in database.execute(each).fetchall()]
+    assert len(names) > 20 and rows
+    return "\n".join(rows).encode()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--histories", type=int, default=1_000)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--postgres", metavar="ADDRESS")
+    parser.add_argument("--postgres", action="store_true", help="on the server that tests/contract/server.py starts")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    lives = run(given.histories, first=given.first)
-    if given.postgres:
-        lives = run_in_postgres(given.postgres, given.histories, first=given.first)
-    told = dict(asyncio.run(lives))
+    lives = run_in_postgres if given.postgres else run  # the former with RICORDO_TEST_POSTGRES=1
+    told = dict(asyncio.run(lives(given.histories, first=given.first)))
     sys.stdout.write(f"{told}\n")
     if given.out is not None:
         given.out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")

@@ -59,13 +59,22 @@ def staging_folder(target: Path) -> Iterator[Path]:
     OSError.
     """
     _sweep(target)
-    folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=_ENDING, dir=target.parent))
-    try:
-        with _locked(folder, waits=True):
-            folder.mkdir(mode=0o700, exist_ok=True)  # a sweep came between creating and locking it
+    with contextlib.ExitStack() as held:
+        folder = _locked_folder(target, held)
+        try:
             yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _locked_folder(target: Path, held: contextlib.ExitStack) -> Path:
+    """Make a folder and lock it. If a sweep of another process comes in between, make another."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=_ENDING, dir=target.parent))
+        with contextlib.suppress(FileNotFoundError):
+            file = held.enter_context(_locked(folder, waits=True))
+            if folder.stat().st_ino == os.fstat(file).st_ino:
+                return folder
 
 
 def _sweep(target: Path) -> list[Path]:
@@ -108,13 +117,13 @@ def sync(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path, *, waits: bool) -> Iterator[None]:
-    """Lock a folder, so that other processes see that it is in use. Raises OSError."""
+def _locked(folder: Path, *, waits: bool) -> Iterator[int]:
+    """Lock a folder, so that other processes see that it is in use. Provide its descriptor. Raises OSError."""
     file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
+        yield file
     finally:
         os.close(file)
 
