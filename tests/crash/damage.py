@@ -103,22 +103,23 @@ def case(stores: dict[str, Path], work: Path, rng: random.Random) -> dict[str, o
         path = rng.choice(sorted(each for each in target.rglob("*") if each.is_file() and each.name != ".gitignore"))
     kind = rng.choice(KINDS)
     damage(path, kind, rng)
-    store = f"{target}/" if target.is_dir() and form != "file" else str(target)
+    store = str(target) if form == "file" else f"{target}/"
+    return {"form": form, "file": path.relative_to(work).as_posix(), "damage": kind, **mended(store)}
+
+
+def mended(store: str) -> dict[str, object]:
+    """Use a damaged store, run the one command that its messages name, and use it again."""
     first, checked = ricordo(store, "search", "thing"), ricordo(store, "doctor")
-    result: dict[str, object] = {"form": form, "file": path.relative_to(work).as_posix(), "damage": kind}
+    result: dict[str, object] = {}
     result["noticed"] = first.status != 0 or checked.status != 0
     named: list[str] = []
-    for _ in range(2):
-        told = "\n".join(ran.text for ran in (first, checked) if ran.status)
-        if not told:
-            break
+    told = "\n".join(ran.text for ran in (first, checked) if ran.status)
+    if told:
         named = _COMMAND.findall(told)
         result["says"] = told[-300:]
-        if "Traceback" in told or not named:
-            break
+    if named and "Traceback" not in told:
         ricordo(store, *named[-1].split())
         first, checked = ricordo(store, "search", "thing"), ricordo(store, "doctor")
-        break
     fresh = ricordo(store, "remember", "a fresh fact about zebras")
     found = ricordo(store, "search", "zebras")
     result["command"] = named[-1] if named else ""

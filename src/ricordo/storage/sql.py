@@ -18,6 +18,7 @@ import apsw
 from ricordo.errors import StoreError, UnavailableError
 
 MENDING = "`ricordo doctor --fix` moves the damaged file aside and keeps what can be read of it"
+IS_FOLDER = "is a folder where a file of the memory belongs"
 """The remedy for a file that cannot be opened."""
 
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)

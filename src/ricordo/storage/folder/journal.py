@@ -26,7 +26,7 @@ from ricordo.storage.jsonl.lines import Line, UnusedLines, lines_of, sealed
 from ricordo.storage.jsonl.shapes import Shapes, shapes_of
 from ricordo.storage.jsonl.writer import commits_after, lines_of_commit, touched_lines, watch
 from ricordo.storage.key import KEY_FILE, LineCipher
-from ricordo.storage.sql import MENDING
+from ricordo.storage.sql import IS_FOLDER, MENDING
 
 _log = logging.getLogger("ricordo.storage")
 
@@ -297,7 +297,7 @@ def os_errors_as_sqlite() -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno == errno.EISDIR:
-            message = f"{error.filename or 'the place of a file'} is a folder where a file of the memory belongs"
+            message = f"{error.filename or 'the place of a file'} {IS_FOLDER}"
             raise StoreError(message, hint=MENDING) from error
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise apsw.FullError(f"{error.filename or 'the folder'}: no space left") from error

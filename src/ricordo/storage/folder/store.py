@@ -121,12 +121,17 @@ def _write_gitignore(folder: Path) -> None:
             path.write_text(_GITIGNORE, encoding="utf-8")
 
 
+def _is_set_aside(name: str) -> bool:
+    """Return whether a file is hidden, or was damaged and moved out of the way."""
+    return name.startswith((".", "damaged-", ASIDE)) or ".damaged-" in name
+
+
 def _check_is_ours(folder: Path) -> None:
     """Raise InvalidError if the folder contains only files of other programs, or one of its files is a link."""
     linked = sorted(path for path in folder.iterdir() if path.name in {*FILES, PEOPLE} and path.is_symlink())
     if linked:  # a rewrite would replace the link, and leave erased text in the file it leads to
         raise InvalidError(f"location: {linked[0]} is a link", hint="link the whole folder, not single files of it")
-    names = {path.name for path in folder.iterdir() if not path.name.startswith((".", "damaged-", ASIDE))}
+    names = {path.name for path in folder.iterdir() if not _is_set_aside(path.name)}
     if names and not names & {*FILES, PEOPLE, INDEX, NOTES, KEY_FILE}:
         raise InvalidError(
             f"location: {folder} contains files of other programs", hint="give an empty folder, or the path of a file"
