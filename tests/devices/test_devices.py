@@ -261,3 +261,23 @@ async def test_two_syncs_at_once_do_not_disturb_each_other(tmp_path: Path) -> No
         await asyncio.gather(one.sync(shared), other.sync(shared))
         await exchange(shared, one, other)
         assert await contents(one) == await contents(other)
+
+
+async def test_an_older_index_of_a_folder_follows_what_a_sync_wrote(tmp_path: Path) -> None:
+    shared, store = tmp_path / "shared", tmp_path / "store"
+    shared.mkdir()
+    async with Memory.open(tmp_path / "one.db", embedder=None) as one:
+        fact = await one.remember("I live in Rome")
+        await one.sync(shared)
+        async with Memory.open(f"{store}/", embedder=None) as other:
+            await other.sync(shared)
+        older = (store / "index.db").read_bytes()
+        for tag in ("x", "y"):
+            await one.update(fact.id, tags=[tag])
+        await one.sync(shared)
+    async with Memory.open(f"{store}/", embedder=None) as other:
+        assert (await other.sync(shared)).received == 2
+    (store / "index.db").write_bytes(older)
+    async with Memory.open(f"{store}/", embedder=None) as other:
+        assert not failing(await other.doctor())
+        assert (await other.get(fact.id)).tags == ("y",)

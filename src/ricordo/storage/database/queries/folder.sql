@@ -11,7 +11,9 @@ SELECT seq FROM commits WHERE seq > :seq ORDER BY seq
 SELECT tbl, row, before FROM history WHERE seq = :seq
 
 -- name: history_put
-INSERT INTO history (seq, tbl, row, before) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
+-- A line is right where a trigger is not: of several commits of one transaction, the index may have missed the first.
+INSERT INTO history (seq, tbl, row, before) VALUES (?, ?, ?, ?)
+ON CONFLICT (tbl, row, seq) DO UPDATE SET before = excluded.before
 
 -- name: touched_table
 -- Changes of this transaction to tables without history, so that the folder's files can follow. Rolled back with it.
