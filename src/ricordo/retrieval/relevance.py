@@ -163,7 +163,8 @@ def floor_of(found: Sequence[Floats], *, model: int, count: int) -> Floor:
         spread=tuple(spread.round(4).tolist()),
     )
     sums = [float(_sums(each, floor)[0].max()) for each in found]
-    return replace(floor, chance=round(float(np.median(sums)), 4) if sums else 0.0)
+    chance = round(float(np.median(sums)), 4) if sums else 0.0
+    return replace(floor, chance=chance + 0.0)  # SQLite drops the sign of -0.0, and copies are compared
 
 
 def evidence_of(pool: Pool, plan: Plan) -> Evidence:
