@@ -55,7 +55,7 @@ class Selection:
         if self.expect is not None and report.count != self.expect:
             raise ConflictError(
                 f"{report.count:,} memories would change, not {self.expect:,}",
-                hint="look again with a dry run: something was added, changed or removed since",
+                hint="repeat the dry run: memories were added, changed or removed since",
             )
         return change, report
 
@@ -66,7 +66,7 @@ class Selection:
         if total > MOST:
             raise InvalidError(
                 f"{total:,} memories meet the conditions, and at most {MOST:,} can change at once",
-                hint="do it in parts, with after and before",
+                hint="change them in parts, with `after` and `before`",
             )
         nodes: list[Node] = []
         for page in _pages(snapshot, scope, wanted, now=now):
@@ -94,15 +94,21 @@ def selection(
     """
     query = query_of(replace(request, type=request.type or "any", limit=1), now=asking.now, zone=asking.zone)
     if expect is not None and (isinstance(expect, bool) or not isinstance(expect, int) or expect < 0):
-        raise InvalidError(f"expect: {expect!r} is not a number of memories", hint="a dry run tells it")
+        raise InvalidError(
+            f"expect: {expect!r} is not a number of memories", hint="use the count that a dry run reports"
+        )
     given = query.filter
     has_one = (given.categories, given.tags, given.session, given.after, given.before, query.entity)
     is_all = request.type in (None, "any") and not any(each not in (None, ()) for each in has_one)
     is_all = is_all and _is_met_by_all(given.where or {})
     if is_all and not everything:
-        raise InvalidError("no condition is given, so this is about every memory", hint="say so with everything=True")
+        raise InvalidError(
+            "no condition is given, so every memory would change", hint="pass everything=True to confirm"
+        )
     if everything and not is_all:
-        raise InvalidError("everything: there are conditions, too", hint="leave out one or the other")
+        raise InvalidError(
+            "everything: cannot be combined with conditions", hint="leave out `everything` or the conditions"
+        )
     return Selection(asking=asking, query=query, expect=expect, progress=progress)
 
 

@@ -560,7 +560,7 @@ def _reranker_of(reranker: str | Reranker, settings: Settings, language: Languag
 async def _adopted(store: Store, embedder: Embedder, spec: str) -> values.EmbeddingModel:
     name, dimension = embedder.name, embedder.dimension
     if not isinstance(name, str) or not name or not isinstance(dimension, int) or not 1 <= dimension <= 16_384:
-        raise InvalidError("embedder: it needs a `name` and a `dimension` from 1 to 16,384")
+        raise InvalidError("embedder: the object needs a `name` and a `dimension` from 1 to 16,384")
     known = await store.read(lambda tx: tx.models.known())
     active = next((model for model in known if model.state == "active"), None)
     if active is not None and (active.name, active.dimension) == (name, dimension) and len(known) == 1:
@@ -673,4 +673,4 @@ class StoreView:
 
     def _check_owners(self) -> None:
         if not self._sees_owners:
-            raise DeniedError("only the memory that opened the store may ask for owners")
+            raise DeniedError("owners: only the caller that opened the store may list them")

@@ -54,5 +54,5 @@ class ScriptedModel:
         if self._script is not None:
             return self._script(turns, schema)
         if not self._answers:
-            raise UnavailableError("the scripted model has no answer left")
+            raise UnavailableError("the scripted model has no answers left")
         return self._answers.pop(0)

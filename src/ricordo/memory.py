@@ -377,7 +377,9 @@ class Memory:
         now = engine.now()
         rules = engine.rules if rules is None else rules
         if any(isinstance(each.session, str) and each.session.startswith(DOCUMENT) for each in messages):
-            raise InvalidError(f"session: {DOCUMENT!r} begins the sessions of documents", hint="use `add_document`")
+            raise InvalidError(
+                f"session: {DOCUMENT!r} is reserved for the sessions of documents", hint="use `add_document`"
+            )
         return [
             episodes.new_episode(message, scope=self._scope, now=now, instant=engine.instant, rules=rules)
             for message in messages
@@ -790,7 +792,7 @@ class Memory:
             review = reviews.find_review(tx, self._scope, wanted)
             if review.kind != "quarantine":
                 if words is not None:
-                    raise InvalidError("content: only what is held back can be edited", hint="leave it out")
+                    raise InvalidError("content: can be edited only for a memory in quarantine", hint="leave it out")
                 return reviews.resolve(review, chosen, at=from_ms(now))
             change, (decided,) = self._decided(tx, [review], chosen, content=words)
             return change, decided
@@ -827,7 +829,9 @@ class Memory:
             else:
                 found = [reviews.find_review(tx, self._scope, each) for each in dict.fromkeys(ids)]
             if pairs := [each.id for each in found if each.kind != "quarantine"]:
-                raise InvalidError(f"items: {pairs[0]} is not held back", hint="decide on it with `resolve`")
+                raise InvalidError(
+                    f"items: {pairs[0]} is not a memory in quarantine", hint="decide on this review with `resolve`"
+                )
             return self._decided(
                 tx, [each for each in found if of_trust in (None, trust_of(each.newer.origin, each.newer.role))], chosen
             )

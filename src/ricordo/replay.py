@@ -33,10 +33,10 @@ async def replayed(engine: Engine, scope: Scope, receipt: Receipt) -> ReceiptRep
     if receipt.verb not in _ANSWERS:
         raise ConflictError(f"receipt {receipt.id} is of `{receipt.verb}`, which cannot be replayed")
     if receipt.question is None:
-        raise ConflictError(f"the question of receipt {receipt.id} was erased", hint="what it gave is still listed")
+        raise ConflictError(f"the question of receipt {receipt.id} was erased", hint="its results are still listed")
     if receipt.chat != (scope.chat or ""):
         place = f"in the chat {receipt.chat}" if receipt.chat else "outside any chat"
-        raise ConflictError(f"receipt {receipt.id} was left {place}", hint="replay it there")
+        raise ConflictError(f"receipt {receipt.id} belongs to a call {place}", hint="replay it with that scope")
     today = then = await _again(engine, scope, receipt)
     since = await engine.store.seen_by(scope).read(lambda tx: _visible_since(tx, scope, receipt.commit))
     makers: list[int] = []

@@ -63,7 +63,7 @@ _DECIDES = Right("write", "user")
 _KEEPS = Right("admin", "agent")
 _ANYONE = Right(None, "web")
 _ANY_TOKEN = Right("any", "web")
-_PROPOSE = "it may read, and propose with `remember`, `correct`, `update` and `forget`"
+_PROPOSE = "the caller may read, and propose changes with `remember`, `correct`, `update` and `forget`"
 
 RIGHTS: Mapping[str, Right] = {
     # the memory itself

@@ -220,7 +220,7 @@ class Settings:
                 f"without_signals: {', '.join(map(repr, unknown))} unknown", hint=f"choose among {', '.join(known)}"
             )
         if len(named) == len(known):
-            raise InvalidError("without_signals: none would be left", hint="leave at least one in")
+            raise InvalidError("without_signals: no signal would be left", hint="keep at least one signal")
         return named
 
 

@@ -47,12 +47,12 @@ async def test_a_question_is_no_longer_open_when_one_of_its_facts_has_gone(store
 async def test_live_conflicts_are_listed_before_what_a_rule_replaced_and_the_latest_first(store):
     facts = [fact(f"fact {number}") for number in range(4)]
     gone = replace(facts[0], closed_at=NOON, closed_reason="superseded")
-    held = fact("held back", closed_at=NOON, closed_reason="quarantined")
+    held = fact("in quarantine", closed_at=NOON, closed_reason="quarantined")
     asked = {
         "replaced": question(facts[1], gone, kind="replaced"),
         "conflict": question(facts[2], facts[1]),
         "several": question(facts[3], facts[1], kind="several"),
-        "quarantine": question(held, None, kind="quarantine", reasons=("an order",), about=("Ann",)),
+        "quarantine": question(held, None, kind="quarantine", reasons=("an instruction",), about=("Ann",)),
         "later": question(facts[3], facts[2]),
     }
     await commit(store, add=(gone, *facts[1:], held), reviews=tuple(asked.values()))
@@ -62,7 +62,7 @@ async def test_live_conflicts_are_listed_before_what_a_rule_replaced_and_the_lat
     assert found[:2] == order[:2] and found[-1] == order[-1]
     assert await open_questions(store, kind="replaced") == [asked["replaced"].id]
     kept = await store.read(lambda tx: tx.reviews.get(ME, asked["quarantine"].id))
-    assert (kept.reasons, kept.about, kept.older) == (("an order",), ("Ann",), None)
+    assert (kept.reasons, kept.about, kept.older) == (("an instruction",), ("Ann",), None)
 
 
 async def test_a_chain_of_versions_is_walked_both_ways(store):

@@ -123,7 +123,7 @@ async def test_a_replay_is_refused_when_a_message_changed_meanwhile(opened, how)
     await (memory.forget("m1") if how == "forget" else getattr(memory, how)("m1", content="Anna lives in Oslo."))
     log = await memory.log()
     for items in (None, [number_of(again, FLUTE)]):
-        with pytest.raises(ricordo.ConflictError, match="changed or gone"):
+        with pytest.raises(ricordo.ConflictError, match="changed or removed"):
             await memory.accept(again.id, items)
     assert await memory.log() == log
 

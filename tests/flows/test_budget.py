@@ -55,7 +55,7 @@ async def test_the_budget_is_checked_before_each_call_and_belongs_to_one_owner(t
     await talk(memory, 5)
     run = await memory.consolidate("s")
     assert (run.state, run.tokens_in + run.tokens_out) == ("failed", 300), "never exceeded by more than one call"
-    assert "tokens are spent" in run.reason
+    assert "tokens is used up" in run.reason
     bob = memory.scoped(Scope(owner="bob"))
     await bob.add("I like tea number 4.", session="s")
     assert (await bob.consolidate("s")).state == "done", "Bob does not pay for Ann"

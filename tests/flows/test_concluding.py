@@ -365,7 +365,7 @@ async def test_without_a_model_conclusions_report_it_and_budgets_apply(tmp_path,
         for text in ("Olga runs", "Olga sings"):
             await memory.remember(text, about=["Olga"])
         second = await getattr(memory, work)()
-        assert second.state == "failed" and "tokens are spent" in second.reason and len(model.prompts) == 1
+        assert second.state == "failed" and "tokens is used up" in second.reason and len(model.prompts) == 1
 
 
 @pytest.mark.parametrize("work", WORKS)

@@ -468,7 +468,7 @@ async def test_a_forgotten_fact_is_learnt_only_if_said_again(opened, clock):
     clock.ms += 1_000
     run = await memory.consolidate("s1")
     assert not await contents(memory), "the model was not shown it, and what it says all the same rests on nothing"
-    assert [item.reason for item in run.items] == ["nothing in the model's answer rests on the conversation"]
+    assert [item.reason for item in run.items] == ["the conversation supports nothing in the model's answer"]
     shown = memory.model.prompts[-1][1].text
     assert "Rome" not in shown and "The bridge is closed." in shown
     await memory.add("Anna lives in Rome, I tell you.", session="s2")
@@ -496,7 +496,7 @@ async def test_tokens_are_counted_priced_and_limited_by_day(opened, clock):
     assert run.cost == pytest.approx((run.tokens_in + 10 * run.tokens_out) / 1e6)
     await memory.add("Anna lives in Rome still.", session="s2")
     spent = await memory.consolidate("s2")
-    assert spent.state == "failed" and "tokens are spent" in spent.reason
+    assert spent.state == "failed" and "tokens is used up" in spent.reason
     clock.ms += 24 * 3_600_000
     assert (await memory.consolidate("s2")).state == "done"
 
@@ -534,10 +534,10 @@ async def test_a_session_that_failed_three_times_waits_for_approval(opened):
     await memory.consolidate()
     (item,) = await memory.review()
     assert (item.kind, item.newer.content, item.older) == ("session", "Anna lives in Rome.", None)
-    assert "does not fit" in item.reasons[0]
+    assert "does not match" in item.reasons[0]
     assert [each.id for each in await memory.review(kind="session")] == [item.id]
     assert not (await memory.consolidate()).items
-    with pytest.raises(ricordo.InvalidError, match="two facts"):
+    with pytest.raises(ricordo.InvalidError, match="two conflicting facts"):
         await memory.resolve(item, decision="replace")
     await memory.resolve(item, decision="approve")
     assert not await memory.review()
@@ -570,7 +570,7 @@ async def test_a_conversation_is_summarised_on_request(opened):
     await memory.add("Anna lives in Rome.", session="s1")
     assert await memory.summarise("s1") == "Anna is in Rome."
     assert (await memory.log())[0].reason == "summarise"
-    with pytest.raises(ricordo.UnavailableError, match="no summary"):
+    with pytest.raises(ricordo.UnavailableError, match="no usable summary"):
         await memory.summarise("s1")
     with pytest.raises(ricordo.NotFoundError):
         await memory.summarise("s2")

@@ -191,7 +191,7 @@ async def test_undo_takes_a_version_back(memory):
 
 
 async def test_no_message_may_claim_to_be_a_passage(memory):
-    with pytest.raises(InvalidError, match="begins the sessions of documents"):
+    with pytest.raises(InvalidError, match="reserved for the sessions of documents"):
         await memory.add("trust me", session="document:handbook.md")
 
 

@@ -106,7 +106,7 @@ async def test_what_is_to_be_forgotten_has_no_words_to_edit(store: Memory) -> No
     kept = await store.remember("Anna is a nurse")
     await store.scoped(AGENT).forget(kept.id)
     (review,) = await store.review()
-    with pytest.raises(InvalidError, match="no words to edit"):
+    with pytest.raises(InvalidError, match="no content to edit"):
         await store.resolve(review, decision="approve", content="Anna is a doctor")
     assert await texts(store) == {"Anna is a nurse"}
 

@@ -264,7 +264,7 @@ def test_incompatible_extensions_are_refused(tmp_path: Path) -> None:
     one, two = Weather(), Weather()
     one.manifest = Manifest(name="a", version="1", needs=("b",))
     two.manifest = Manifest(name="b", version="1", needs=("a",))
-    with pytest.raises(InvalidError, match="need each other"):
+    with pytest.raises(InvalidError, match="depend on each other"):
         in_order([one, two])
 
 
@@ -276,7 +276,7 @@ def test_a_manifest_is_read_from_a_file(tmp_path: Path) -> None:
     )
     for wrong in ('name = "x"', 'name = "x"\nversion = "1"\ncolour = 1', "???"):
         file.write_text(wrong)
-        with pytest.raises(InvalidError, match="not a manifest"):
+        with pytest.raises(InvalidError, match="not a valid manifest"):
             Manifest.read(file)
 
 

@@ -267,7 +267,7 @@ def test_a_file_that_is_no_json_is_left_alone(cli: Cli) -> None:
     file.parent.mkdir(parents=True)
     file.write_text("{ not json", encoding="utf-8")
     done = cli("install", "cursor", "--yes")
-    assert done.status == 2 and "repair it by hand" in done.err
+    assert done.status == 2 and "repair the file by hand" in done.err
     assert file.read_text(encoding="utf-8") == "{ not json" and not path_of("cursor", "mcp").exists()
 
 

@@ -122,16 +122,22 @@ async def test_a_store_stays_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("cases: [{ask: x, must: y}]", "the file: needs either store or memories"),
-        ("store: a.db\nmemories: [{fact: x}]\ncases: [{ask: x, must: y}]", "needs either store or memories"),
+        ("cases: [{ask: x, must: y}]", "the file: either `store` or `memories` is required, not both"),
+        (
+            "store: a.db\nmemories: [{fact: x}]\ncases: [{ask: x, must: y}]",
+            "either `store` or `memories` is required, not both",
+        ),
         ("store: a.db\ncases: []", "cases: "),
-        ("store: a.db\ncases: [{ask: x}]", "cases.1: needs one of must, first, must_not, may and silent"),
+        (
+            "store: a.db\ncases: [{ask: x}]",
+            "cases.1: at least one of `must`, `first`, `must_not`, `may` and `silent` is required",
+        ),
         ("store: a.db\ncases: [{aks: x, must: y}]", "cases.1.ask: field required"),
         ("store: a.db\ncases: [{ask: x, must: y, amongst: 3}]", "cases.1.amongst: there is no such field"),
         ("store: a.db\ncases: [{ask: x, must: y, silent: true}]", "cases.1: silent: what must be found cannot be"),
         (
             "memories: [{said: x, fact: y}]\ncases: [{ask: x, must: y}]",
-            "memories.1: needs one of said, fact and forget",
+            "memories.1: exactly one of `said`, `fact` and `forget` is required",
         ),
         ("store: [", "it is no YAML"),
         ("- 1", "it is not a table of fields"),

@@ -176,7 +176,7 @@ async def test_restore_refuses_to_overwrite_and_keeps_what_it_replaces(tmp_path,
         await memory.remember("Zoe sells honey")
         await memory.settle(20)
     later = held(store)
-    with pytest.raises(InvalidError, match="there is something") as refusal:
+    with pytest.raises(InvalidError, match="already exists") as refusal:
         await Memory.restore_backup(copy, store)
     assert refusal.value.hint
     assert held(store) == later

@@ -169,7 +169,7 @@ def prompt_room(model: LanguageModel, tokens: TokenCounter, prompt: str) -> int:
     if room < 100:
         raise InvalidError(
             f"model: {model.name} takes {model.context_tokens} tokens, too few for any conversation",
-            hint="choose another, or set model_context_tokens",
+            hint="choose another model, or set model_context_tokens",
         )
     return min(room, MAX_PROMPT_TOKENS)
 
@@ -231,7 +231,7 @@ class RecordedModel:
             lambda tx: tx.runs.begin_call(spent.run, spent.session, day=day, at=at, tokens=tokens, most=most)
         )
         if number is None:
-            raise BudgetError(f"today's {most:,} tokens are spent")
+            raise BudgetError(f"today's limit of {most:,} tokens is used up")
         return number
 
     async def _end(self, number: int, tokens_in: int, tokens_out: int) -> None:

@@ -83,7 +83,9 @@ def evidence_for(node: Node, shown: Node) -> Node:
         InvalidError: the evidence is private, and the node belongs to a group.
     """
     if node.chat and shown.owner:
-        raise InvalidError(f"evidence: {shown.id} is private", hint="a group's memory rests on what it knows")
+        raise InvalidError(
+            f"evidence: {shown.id} is private", hint="evidence for a shared memory must be visible to the group"
+        )
     return shown
 
 

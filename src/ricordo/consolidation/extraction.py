@@ -169,7 +169,7 @@ async def _judged_page(
     judged = await _verified(context, judge(proposal, page, context.rules), page, spent)
     judged = replace(judged, refused=(*judged.refused, *malformed))
     if judged.is_unfounded:  # otherwise the messages would stop answering, with nothing in their place
-        raise AnswerError("nothing in the model's answer rests on the conversation")
+        raise AnswerError("the conversation supports nothing in the model's answer")
     if kept is None and spent.run.state != "dry":
         body, at = proposal.model_dump_json(), context.now()
         await context.store.derive(lambda tx: _keep_answer(tx, said, key, body, at=at))

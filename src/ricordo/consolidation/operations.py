@@ -61,7 +61,7 @@ class Operations:
         found = await self.context.store.read(lambda tx: self._transcript(tx, session))
         pages = max(1, -(-len(found.shown) // PAGE))
         if not 1 <= page <= pages:
-            raise InvalidError(f"page: {page!r} is not from 1 to {pages}")
+            raise InvalidError(f"page: {page!r} is not between 1 and {pages}")
         shown = found.shown[(page - 1) * PAGE : page * PAGE]
         episodes = [
             {
@@ -168,7 +168,7 @@ class Operations:
         def decide(tx: Snapshot) -> tuple[Change, Json]:
             found = tx.entities.named(self.context.scope, entity).entities
             if len(found) != 1:
-                raise NotFoundError(f"nobody, or more than one, is known as {entity!r}")
+                raise NotFoundError(f"no entity, or more than one, is known as {entity!r}")
             known = (tx.nodes.get(self.context.scope, each) for each in evidence)
             lines = {node.id.lower(): node for node in as_shown(tx, [node for node in known if node is not None])}
             usable = {each: node for each, node in lines.items() if node.is_live and may_rest_on(node)}

@@ -157,7 +157,7 @@ def edited(review: Review, content: str) -> Review:
     if proposal is None:
         return replace(review, newer=replace(held, content=content))
     if proposal.method == "forget":
-        raise InvalidError("content: there are no words to edit in what is to be forgotten", hint="leave it out")
+        raise InvalidError("content: a proposal to forget a memory has no content to edit", hint="leave it out")
     value = {**held.attributes[ATTRIBUTE], "arguments": {**proposal.arguments, "content": content}}
     return replace(review, newer=replace(held, attributes={**held.attributes, ATTRIBUTE: value}))
 

@@ -98,16 +98,17 @@ def resolve(review: Review, decision: Decision, *, at: datetime) -> tuple[Change
         InvalidError: the decision is one about a quarantined fact.
     """
     if review.decision is not None:
-        raise ConflictError(f"{review.id} is decided already: {review.decision}", hint="`review` lists what is open")
+        raise ConflictError(f"{review.id} is already decided: {review.decision}", hint="`review` lists what is open")
     newer, older = review.newer, review.older
     if older is None or decision in _OF_ONE:
         raise InvalidError(
-            f"decision: {decision!r} is for what is held back", hint="choose replace, keep both or keep old"
+            f"decision: {decision!r} applies only to one memory in quarantine",
+            hint="choose replace, keep both or keep old",
         )
     was_replaced = review.kind == "replaced" and older.closed_reason == "superseded"
     if not newer.is_live or not (older.is_live or was_replaced):
         gone = older if newer.is_live else newer
-        raise ConflictError(f"{gone.id} was {gone.closed_reason} since", hint="there is nothing left to decide")
+        raise ConflictError(f"{gone.id} has since been {gone.closed_reason}", hint="there is nothing left to decide")
     decided = replace(review, decided_at=at, decision=decision)
     change = Change(reviews=(decided,))
     if decision == "replace":
@@ -147,11 +148,14 @@ def check_words(*given: object, tier: Trust) -> None:
         DeniedError: they come from a tool or a page, or read like an instruction and are not the user's.
     """
     if tier in UNAPPROVED:
-        raise DeniedError(f"what comes from a {tier} corrects nothing", hint="`remember` keeps it until it is approved")
+        raise DeniedError(
+            f"a caller with trust {tier} cannot correct memories", hint="use `remember`; a review then decides"
+        )
     for text in strings_of(given) if tier != "user" else ():
         if found := reasons(text, is_foreign=is_untrusted(tier)):
             raise DeniedError(
-                f"it reads like an order to an assistant ({', '.join(found)})", hint="the user may say so"
+                f"the text reads like an instruction to an assistant ({', '.join(found)})",
+                hint="ask the user to store it",
             )
 
 
@@ -228,11 +232,13 @@ def decide(
         DeniedError: the caller does not speak for the user.
     """
     if decision not in _OF_ONE:
-        raise InvalidError(f"decision: {decision!r} is for two facts", hint="approve it, or refuse it")
+        raise InvalidError(f"decision: {decision!r} applies only to two conflicting facts", hint="approve or refuse")
     if content is not None and decision != "approve":
-        raise InvalidError("content: only what is approved can be edited", hint="leave it out")
+        raise InvalidError("content: can be edited only with approve", hint="leave it out")
     if not allows("resolve.quarantine", Holder(caller)):
-        raise DeniedError("only the user decides what leaves quarantine", hint="ask them; `review` shows what waits")
+        raise DeniedError(
+            "only the user can release memories from quarantine", hint="ask the user; `review` lists the open reviews"
+        )
     for review in asked:
         _check_held(review)
     decided = {each.id: replace(each, decided_at=from_ms(now), decision=decision) for each in asked}
@@ -259,14 +265,14 @@ def decide(
 
 def _check_held(review: Review) -> None:
     if review.decision is not None:
-        raise ConflictError(f"{review.id} is decided already: {review.decision}", hint="`undo` takes a decision back")
+        raise ConflictError(f"{review.id} is already decided: {review.decision}", hint="`undo` takes a decision back")
     if review.newer.closed_reason != "quarantined":
-        raise ConflictError(f"{review.newer.id} is not held any more", hint="there is nothing left to decide")
+        raise ConflictError(f"{review.newer.id} is no longer in quarantine", hint="there is nothing left to decide")
 
 
 def _check_apart(targets: Sequence[str]) -> None:
     if twice := [each for each, count in Counter(targets).items() if count > 1]:
-        raise InvalidError(f"items: several proposals concern {twice[0]}", hint="decide on these one by one")
+        raise InvalidError(f"items: several proposals concern {twice[0]}", hint="decide on these proposals one by one")
 
 
 def _release(snapshot: Snapshot, nodes: Sequence[Node], learnt: Change, *, now: int) -> Change:
@@ -317,7 +323,9 @@ def try_again(snapshot: Snapshot, scope: Scope, review_id: str, decision: Decisi
         InvalidError: the decision is one about two facts.
     """
     if decision not in _OF_ONE:
-        raise InvalidError(f"decision: {decision!r} is for two facts", hint="approve to try it again, or refuse")
+        raise InvalidError(
+            f"decision: {decision!r} applies only to two conflicting facts", hint="approve to try again, or refuse"
+        )
     review = next((each for each in failed_conversations(snapshot, scope) if each.id == review_id), None)
     if review is None:
         raise NotFoundError(f"there is no review {review_id}", hint="`review` lists them")

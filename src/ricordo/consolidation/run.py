@@ -170,7 +170,7 @@ async def summarise(context: ConsolidationContext, session: str) -> str:
     await note_outcome(context, run)
     text, shown = " ".join(" ".join(parts).split())[:_MAX_SUMMARY_CHARS], {node.id for node in found.episodes}
     if not text or context.rules.has_credential(text) or context.rules.is_instruction(text):
-        raise UnavailableError("the model gave no summary that may be kept")
+        raise UnavailableError("the model gave no usable summary")
 
     def decide(tx: Snapshot) -> tuple[Change, str]:
         known = tx.sessions.get(context.scope, session)
@@ -207,7 +207,8 @@ async def replay(context: ConsolidationContext, run: Run) -> Run:
     """
     if run.kind not in ("consolidation", "extraction", "replay"):
         raise InvalidError(
-            f"run: {run.id} is of another kind: {run.kind}", hint="what took conversations in can be replayed"
+            f"run: {run.id} cannot be replayed: its kind is {run.kind}",
+            hint="choose a run that consolidated conversations",
         )
     drafts, offers, place = list[Draft](), list[Offer](), (run.owner, run.chat)
     fresh = replace(
@@ -381,7 +382,8 @@ def _accept(
     there = _unchanged(snapshot, scope, found.run, found.shown)
     if len(there) < len(found.shown):
         raise ConflictError(
-            "a message that was read has changed or gone since", hint="replay the run once more and accept that"
+            "a message that the replay read was changed or removed since",
+            hint="replay the run again and accept the new replay",
         )
     before = snapshot.runs.get(scope, found.run.id)
     run = replace(found.run, items=() if before is None or before.state != "done" else before.items)
@@ -398,7 +400,9 @@ def _stored_replay(snapshot: Snapshot, scope: Scope, run_id: str) -> _Replay:
     body = snapshot.proposals.body(scope, run_id)
     found = {} if body is None else json.loads(body)
     if "base" not in found:
-        raise NotFoundError(f"there is no replay {run_id} to accept", hint="replay a run; the replay's id accepts it")
+        raise NotFoundError(
+            f"there is no replay {run_id} to accept", hint="replay a run first, then accept it by the replay's id"
+        )
     stored = found.pop("run")
     times = {name: from_ms(stored[name]) for name in ("started_at", "ended_at")}
     run = Run(**{**stored, **times, "state": "done", "items": (), "sessions": tuple(stored["sessions"])})
@@ -415,7 +419,7 @@ def _chosen(items: Sequence[Mapping[str, Any]], numbers: Sequence[int] | None) -
         return [item for item in items if item["what"] in ("added", "missing")]
     for number in numbers:
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(items):
-            raise InvalidError(f"items: there is no item {number!r}", hint=f"they are counted from 1 to {len(items)}")
+            raise InvalidError(f"items: there is no item {number!r}", hint=f"items are numbered from 1 to {len(items)}")
         if (what := items[number - 1]["what"]) not in ("added", "missing"):
             raise InvalidError(f"items: item {number} is {what!r}", hint='only "added" and "missing" can be accepted')
     return [items[number - 1] for number in dict.fromkeys(numbers)]

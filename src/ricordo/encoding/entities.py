@@ -64,7 +64,7 @@ def checked_names(about: Sequence[str], *, rules: TextRules = SCREENED) -> tuple
     if isinstance(about, str):
         raise InvalidError("about must be a list of names, not one text", hint=f"pass [{about!r}]")
     if len(about) > _MOST_NAMES:
-        hint = f"at most {_MOST_NAMES} are taken; divide them between several calls"
+        hint = f"at most {_MOST_NAMES} are allowed; divide them between several calls"
         raise InvalidError(f"about: {len(about):,} names", hint=hint)
     names = tuple(dict.fromkeys(short_name(name, name="about", rules=rules) or "" for name in about))
     for name in names:
@@ -427,7 +427,7 @@ def add_entity(
         fresh = [each for each in entity.aliases if each not in (known.name, *known.aliases)]
         is_same = known.type == entity.type and not known.attributes.get(GUESSED_TYPE)
         if is_same and not fresh and relation is None and entity.protected <= known.protected:
-            raise ConflictError(f"{entity.name} is known already", hint=f"its id is {known.id}")
+            raise ConflictError(f"{entity.name} is already known", hint=f"its id is {known.id}")
         entity = replace(
             known,
             type=entity.type,
@@ -496,7 +496,8 @@ def check_period(start: datetime | None, end: datetime | None) -> None:
     """Raise InvalidError if a relation would end before it begins."""
     if start is not None and end is not None and end <= start:
         raise InvalidError(
-            f"valid_until: {end.isoformat()} is not after valid_from, {start.isoformat()}", hint="a relation ends later"
+            f"valid_until: {end.isoformat()} is not after valid_from, {start.isoformat()}",
+            hint="a relation must end after it begins",
         )
 
 
@@ -528,7 +529,9 @@ def add_relation(
     one = None if source is None else find_entity(snapshot, scope, source)
     other = find_entity(snapshot, scope, target)
     if one is not None and (one.id == other.id or (one.owner, one.chat) != (other.owner, other.chat)):
-        raise InvalidError(f"target: {other.name} cannot be related to {one.name}", hint="name two of one memory")
+        raise InvalidError(
+            f"target: {other.name} cannot be related to {one.name}", hint="both entities must belong to the same memory"
+        )
     people = EntityResolver(snapshot, scope=scope_of(other.owner, other.chat), now=now)
     people.relate(label, other, source=one, start=start, end=end, evidence=shown)
     return people.extend(Change()), None

@@ -26,10 +26,14 @@ def merge(snapshot: Snapshot, keep: str, other: str, *, scope: Scope, now: int) 
     kept, gone = find_entity(snapshot, scope, keep), find_entity(snapshot, scope, other)
     if kept.id == gone.id:
         raise ConflictError(
-            f"{keep!r} and {other!r} are one already: {kept.name}", hint="where two share a name, give ids"
+            f"{keep!r} and {other!r} are already the same entity: {kept.name}",
+            hint="if two entities share a name, give their ids",
         )
     if (kept.owner, kept.chat) != (gone.owner, gone.chat):
-        raise ConflictError(f"{kept.name} and {gone.name} belong to different memories", hint="merge within one")
+        raise ConflictError(
+            f"{kept.name} and {gone.name} belong to different memories",
+            hint="only entities of the same memory can be merged",
+        )
     at = from_ms(now)
     result = replace(
         kept,
@@ -127,7 +131,10 @@ def _check_names(
     used |= {folded_name(name) for each in borne.values() for name in each}
     for name in given:
         if folded_name(name) == folded_name(kept.name):
-            raise InvalidError(f"names: {kept.name} keeps its own name", hint="split off the other names instead")
+            raise InvalidError(
+                f"names: {kept.name} is the entity's own name, which cannot be split off",
+                hint="split off the other names instead",
+            )
         if folded_name(name) not in used:
             raise NotFoundError(f"names: {kept.name} is not known as {name!r}")
 

@@ -97,7 +97,7 @@ def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[
         if known:
             check_same(snapshot, node, known, given=given)
         if fresh.get(node.id, node).content != node.content:
-            raise ConflictError(f"id {node.id} is given to two messages", hint="leave ids out to get fresh ones")
+            raise ConflictError(f"id {node.id} is given to two messages", hint="leave ids out to get new ones")
         if node.id not in fresh and node.id not in known and not is_silent(node.session, silent):
             fresh[node.id] = node
             seen.append(passed)
@@ -123,7 +123,7 @@ def check_same(
     """
     texts = (node.content, (given or node).content)
     if node.id in known and known[node.id] not in {(snapshot.space(node.owner, node.chat), text) for text in texts}:
-        raise ConflictError(f"id {node.id} is taken", hint="leave it out to get a fresh one")
+        raise ConflictError(f"id {node.id} already exists", hint="leave it out to get a new one")
 
 
 def is_silent(session: str | None, silent: Collection[str]) -> bool:

@@ -51,7 +51,9 @@ def new_fact(
     """
     _check(fact)
     if fact.shared and not scope.chat:
-        raise InvalidError("shared: there is no chat to share it with", hint="open the memory with Scope(chat=...)")
+        raise InvalidError(
+            "shared: the scope has no chat to share the fact with", hint="open the memory with Scope(chat=...)"
+        )
     is_personal = bool(scope.owner) and not fact.shared
     rules = rules.open if fact.keep_secrets else rules
     content = storable(fact.content, name="content", rules=rules)
@@ -101,7 +103,7 @@ class LearntFacts:
 def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, claimed: bool) -> LearntFacts:
     """Add facts, and the unknown people they are about; a quarantined fact adds nobody. Raises ConflictError."""
     if len({node.id for node in facts}) < len(facts):
-        raise ConflictError("an id is given to two facts", hint="leave ids out to get fresh ones")
+        raise ConflictError("an id is given to two facts", hint="leave ids out to get new ones")
     known = snapshot.nodes.known_ids([node.id for node in facts]) if claimed else {}
     silent = {space: snapshot.sessions.off_record(*space) for space in {(node.owner, node.chat) for node in facts}}
     people = {space: EntityResolver(snapshot, scope=scope_of(*space), now=now) for space in silent}

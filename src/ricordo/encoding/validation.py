@@ -66,13 +66,16 @@ def storable(text: str, *, name: str, rules: TextRules) -> str:
     if not isinstance(text, str):
         raise InvalidError(f"{name} must be text, not {type(text).__name__}")
     if not text or text.isspace():
-        raise InvalidError(f"{name} is empty", hint="there is nothing to remember in it")
+        raise InvalidError(f"{name} is empty", hint="give text that is not blank")
     if len(text) > rules.max_chars:
-        raise InvalidError(f"{name} has {len(text):,} characters", hint=f"at most {rules.max_chars:,} are taken")
+        raise InvalidError(f"{name} has {len(text):,} characters", hint=f"at most {rules.max_chars:,} are allowed")
     check_encodable(text, name=name)
     text = without_recalled(text)
     if name == "content" and not text.replace(PLACE, "").strip():
-        raise InvalidError(f"{name} is text this memory recalled", hint="`confirm` or `reinforce` what it came from")
+        raise InvalidError(
+            f"{name} is text that was recalled from this memory",
+            hint="use `confirm` or `reinforce` on the original memory",
+        )
     return without_secrets(text, name=name, rules=rules)
 
 
@@ -190,7 +193,7 @@ def checked_attributes(given: Json | None, *, rules: TextRules = SCREENED) -> Js
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidError(f"attributes cannot be written as JSON: {error}") from error
     if len(text) > _MAX_CHARS:
-        raise InvalidError(f"attributes have {len(text):,} characters", hint=f"at most {_MAX_CHARS:,} are taken")
+        raise InvalidError(f"attributes have {len(text):,} characters", hint=f"at most {_MAX_CHARS:,} are allowed")
     check_encodable(text, name="attributes")
     found: dict[str, Any] = json.loads(text)
     if rules.lets_all_in:
@@ -238,7 +241,7 @@ def checked_tags(given: Iterable[str], *, rules: TextRules = SCREENED) -> tuple[
         found.setdefault(tag.casefold(), tag)
     tags = tuple(found.values())
     if len(tags) > _MAX_TAGS:
-        raise InvalidError(f"{len(tags)} tags", hint=f"at most {_MAX_TAGS} are taken")
+        raise InvalidError(f"{len(tags)} tags", hint=f"at most {_MAX_TAGS} are allowed")
     return tags
 
 

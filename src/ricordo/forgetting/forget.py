@@ -117,7 +117,9 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
     wanted = set(asked)
     while True:
         if found := snapshot.history.erasures(wanted):
-            raise ConflictError(f"change {found[0]} erased something", hint="what was erased stays erased")
+            raise ConflictError(
+                f"change {found[0]} is an erasure, which cannot be undone", hint="erased data cannot be restored"
+            )
         undoing = _Undoing(ledger, wanted)
         if not undoing.blocking:
             break
@@ -129,7 +131,7 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
         _check_later(ledger.visible(scope, later), commit_or_run, later, with_later=with_later)
     states = undoing.states()
     if not states:
-        raise ConflictError(f"nothing is left of {commit_or_run} to undo", hint="what was erased stays erased")
+        raise ConflictError(f"nothing is left of {commit_or_run} to undo", hint="erased data cannot be restored")
     return Change(rows=states)
 
 
@@ -208,11 +210,13 @@ def _check_later(mine: Collection[int], commit_or_run: int | str, later: tuple[i
     """Raise ConflictError if later commits, of which `mine` are the caller's to see, must not be undone, too."""
     if len(mine) < len(later):  # a private memory about somebody of the group
         seen = tuple(sorted(mine))
-        raise ConflictError(f"{commit_or_run} cannot be undone: changes of others build on it", commits=seen)
+        raise ConflictError(
+            f"{commit_or_run} cannot be undone: later changes by other callers depend on it", commits=seen
+        )
     if not with_later:
         listed = ", ".join(map(str, later[:_LISTED])) + (", ..." if len(later) > _LISTED else "")
-        built = "changes {} build on it" if len(later) > 1 else "change {} builds on it"
-        hint = f"undo all together: `ricordo undo {commit_or_run} --with-later` (with_later=True in Python)"
+        built = "changes {} depend on it" if len(later) > 1 else "change {} depends on it"
+        hint = f"undo all of them together: `ricordo undo {commit_or_run} --with-later` (with_later=True in Python)"
         raise ConflictError(f"{commit_or_run} cannot be undone alone: {built.format(listed)}", hint=hint, commits=later)
 
 

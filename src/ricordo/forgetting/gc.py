@@ -225,7 +225,7 @@ async def _sessions(upkeep: Upkeep) -> Result:
     counted, wait = plural(waiting, "conversation"), "waits" if waiting == 1 else "wait"
     done, failed = sum(len(run.sessions) for run in runs), [run for run in runs if run.state == "failed"]
     if failed:
-        raise UnavailableError(f"{plural(done, 'conversation')} became knowledge, others wait: {failed[0].reason}")
+        raise UnavailableError(f"{plural(done, 'conversation')} consolidated, others still wait: {failed[0].reason}")
     if any(run.model == BY_RULE for run in runs):
         kept = sum(item.what == "added" for run in runs for item in run.items)
         left = f"{counted} {wait} for a language model" if waiting else "no conversation waits"

@@ -153,7 +153,7 @@ class Bus:
         _check_name(topic, "topic")
         _check_name(handler, "handler")
         if handler in self._handlers:
-            raise InvalidError(f"handler: {handler!r} is subscribed already", hint="choose another name")
+            raise InvalidError(f"handler: {handler!r} is already subscribed", hint="choose another name")
         values = {"handler": handler, "topic": topic, "now": self._clock.now()}
         await self._journal.change(lambda rows: rows.ask("subscription_put", values))
         self._handlers[handler] = handle

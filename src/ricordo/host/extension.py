@@ -61,7 +61,9 @@ class Manifest:
             schedules = tuple(PlannedJob(name=name, cron=cron) for name, cron in plans.items())
             return cls(**{**found, "needs": tuple(found.get("needs", ())), "schedules": schedules})
         except (OSError, ValueError, TypeError, AttributeError) as error:
-            raise InvalidError(f"{file} is not a manifest: {error}", hint="it needs `name` and `version`") from error
+            raise InvalidError(
+                f"{file} is not a valid manifest: {error}", hint="it needs `name` and `version`"
+            ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +182,7 @@ def in_order(extensions: Sequence[Extension]) -> list[Extension]:
     if len(by_name) != len(extensions):
         names = [each.manifest.name for each in extensions]
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise InvalidError(f"extensions: {', '.join(twice)} is listed twice", hint="remove one")
+        raise InvalidError(f"extensions: {', '.join(twice)} is listed twice", hint="remove one of the two entries")
     for each in extensions:
         if missing := sorted(set(each.manifest.needs) - by_name.keys()):
             raise InvalidError(f"extensions: {each.manifest.name} needs {', '.join(missing)}", hint="add it")
@@ -189,7 +191,7 @@ def in_order(extensions: Sequence[Extension]) -> list[Extension]:
         return [by_name[name] for name in order]
     except CycleError as error:
         raise InvalidError(
-            f"extensions: {', '.join(error.args[1][1:])} need each other", hint="remove one of the needs"
+            f"extensions: {', '.join(error.args[1][1:])} depend on each other", hint="remove one of these dependencies"
         ) from error
 
 

@@ -106,7 +106,7 @@ class Toolbox:
             return _failure(error)
         except Exception:  # noqa: BLE001  # a defect of ours must not end the client's connection
             _log.exception("%s failed", capability.tool)
-            return _failure(RicordoError("something went wrong inside the memory", hint="see the server's log"))
+            return _failure(RicordoError("an internal error occurred", hint="see the server's log"))
         return types.CallToolResult(
             content=[types.TextContent(text=as_text(answer))], structured_content=_structured(answer)
         )

@@ -167,7 +167,7 @@ async def _events(response: httpx.Response, endpoint: Endpoint) -> AsyncIterator
         except StopAsyncIteration:
             return
         except SSEError as error:
-            raise UnavailableError(f"the {endpoint.what} does not stream its answers") from error
+            raise UnavailableError(f"the {endpoint.what} cannot stream answers") from error
         except TimeoutError as error:
             raise httpx.ReadTimeout("the answer stopped coming") from error
         total += len(event.data)

@@ -128,7 +128,7 @@ def _by_place(found: Sequence[tuple[Any, Any]], count: int) -> list[float | None
     ratings: list[float | None] = [None] * count
     for place, rating in found:
         if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < count:
-            raise UnavailableError("the reranker rated a text that it was not sent")
+            raise UnavailableError("the reranker rated a text that was not sent to it")
         if ratings[place] is not None:
             raise UnavailableError("the reranker rated a text twice")
         ratings[place] = rating

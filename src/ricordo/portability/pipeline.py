@@ -282,7 +282,7 @@ def _relate(
     held = [each for each in tx.entities.open_relations(scope, predicate) if each.target != entity.id]
     if predicate in SINGLE and held:
         hint = "change it with `relate`"
-        raise InvalidError(f"{entity.name}: {held[0].target_name} is the {predicate} already", hint=hint)
+        raise InvalidError(f"{entity.name}: {held[0].target_name} is already the {predicate}", hint=hint)
     gathered.relate(predicate, entity)
 
 

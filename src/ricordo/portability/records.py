@@ -186,7 +186,7 @@ def parse_time(given: object, *, name: str) -> datetime | str | None:
     try:
         return datetime.fromtimestamp(given / 1_000 if abs(given) > _MILLISECONDS_FROM else given, UTC)
     except (OverflowError, OSError, ValueError) as error:
-        raise InvalidError(f"{name}: {given!r} lies outside the calendar") from error
+        raise InvalidError(f"{name}: {given!r} is outside the range of possible dates") from error
 
 
 def _iso(given: str, name: str) -> datetime | str:
@@ -209,7 +209,7 @@ def required_text(row: Row, *names: str) -> str:
     """Return the first of some fields that is text and not blank. Raises InvalidError if none is."""
     found = text_of(row, *names)
     if found is None:
-        raise InvalidError(f"no {names[-1]}")
+        raise InvalidError(f"the field {names[-1]} is missing or blank")
     return found
 
 

@@ -282,10 +282,10 @@ def decoded(content: bytes, *, name: str) -> str:
         InvalidError: it has another encoding, is not text, or is JSON that would fill the memory.
     """
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InvalidError(f"{name} line 1: it is UTF-16, not UTF-8", hint="iconv -f UTF-16 -t UTF-8 FILE > NEW")
+        raise InvalidError(f"{name} line 1: the text is UTF-16, not UTF-8", hint="iconv -f UTF-16 -t UTF-8 FILE > NEW")
     if (zero := content.find(b"\0")) >= 0:
         line = content.count(b"\n", 0, zero) + 1
-        raise InvalidError(f"{name} line {line}: it is not text", hint="give a text file in a known format")
+        raise InvalidError(f"{name} line {line}: the content is not text", hint="give a text file in a known format")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

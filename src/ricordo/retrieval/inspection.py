@@ -90,7 +90,7 @@ def _position(cursor: str | None) -> int | None:
     if cursor is None:
         return None
     if not (isinstance(cursor, str) and cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-        raise InvalidError("cursor is not one that `list` gave", hint="leave it out to begin again")
+        raise InvalidError("cursor was not returned by `list`", hint="leave it out to start from the first page")
     return int(cursor)
 
 

@@ -187,7 +187,7 @@ def _check_condition(given: Any, *, path: str, depth: int) -> None:
     if not isinstance(given, Mapping):
         raise InvalidError(f"{path}: {given!r:.60} is not a condition", hint=_FORM)
     if depth > _DEEPEST:
-        raise InvalidError(f"{path}: conditions are nested more than {_DEEPEST} deep", hint="make it simpler")
+        raise InvalidError(f"{path}: conditions are nested more than {_DEEPEST} deep", hint="use fewer levels")
     for name, value in given.items():
         if not isinstance(name, str):
             raise InvalidError(f"{path}: the key {name!r:.60} is not text")

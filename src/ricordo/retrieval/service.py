@@ -247,7 +247,7 @@ def when_of(as_of: datetime | str | int, *, asking: Asking) -> When:
     """
     if isinstance(as_of, int):
         if isinstance(as_of, bool) or not 0 <= as_of < 1 << 62:
-            raise InvalidError(f"as_of: {as_of!r} is no commit's number", hint="`log` shows them; or give a time")
+            raise InvalidError(f"as_of: {as_of!r} is not a commit number", hint="`log` shows them; or give a time")
         return When(commit=as_of)
     at = parse_instant(as_of, now=asking.now, zone=asking.zone, field="as_of")
     return When(at=min(at, asking.now))
@@ -295,7 +295,7 @@ async def answer(
     knows.
     """
     if query.rerank and asking.reranking is None:
-        raise InvalidError("rerank: this memory has no reranker", hint="name one in the setting `reranker`")
+        raise InvalidError("rerank: this memory has no reranker", hint="configure one with the setting `reranker`")
     if query.only_relevant and query.text.strip():
         query = replace(query, text=asked_in(query.text))
         if not query.text or follows_up(query.text):  # what it goes on about is not known here

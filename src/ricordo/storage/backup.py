@@ -73,7 +73,7 @@ def back_up(store: Store, target: str | Path, *, now: datetime, key: Key | None 
         raise InvalidError(f"path: {path} exists already", hint="choose a new name; nothing is overwritten")
     if is_to_folder and not store.has_plain_files:
         hint = "leave the slash out, or `ricordo migrate` makes a folder of the store"
-        raise InvalidError(f"path: {path} is to be a folder, and the store is a single file", hint=hint)
+        raise InvalidError(f"path: {path} names a folder, but the store is a single file", hint=hint)
     try:
         make_folders(path.parent)
         with staging_folder(path) as beside:
@@ -127,7 +127,9 @@ def read_manifest(path: Path) -> Backup | None:
     try:
         plain: dict[str, Any] = json.loads(path.read_bytes())
         if plain.pop("manifest") != VERSION:
-            raise StoreError(f"{path} is of a later version", hint="upgrade with pip install -U ricordo")
+            raise StoreError(
+                f"{path} was written by a later version of Ricordo", hint="upgrade with pip install -U ricordo"
+            )
         files = {name: BackupFile(**each) for name, each in plain.pop("files").items()}
         return Backup(**{**plain, "files": files, "made_at": datetime.fromisoformat(plain["made_at"])})
     except FileNotFoundError:
@@ -220,10 +222,10 @@ def restore_backup(
     to_folder, path = is_folder(location), Path(location).expanduser()
     if backup.is_dir() and not to_folder:
         hint = "end the location in a slash; `ricordo migrate` makes a single file of it then"
-        raise InvalidError("location: a backup of a folder makes a folder", hint=hint)
+        raise InvalidError("location: the backup of a folder store must be restored to a folder", hint=hint)
     is_taken = any(path.iterdir()) if path.is_dir() else path.exists()
     if is_taken and not replace:
-        raise InvalidError(f"location: there is something at {path}", hint="choose another, or say --replace")
+        raise InvalidError(f"location: {path} already exists", hint="choose another location, or use --replace")
     with _os_errors(f"cannot restore {path}"):
         make_folders(path.parent)
         with staging_folder(path) as beside:

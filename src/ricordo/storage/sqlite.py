@@ -129,7 +129,7 @@ class SQLiteStore(DatabaseStore):
         """Refuse: there are no files to rebuild from. Raises InvalidError."""
         self.check_process()
         raise InvalidError(
-            "this store is a single file: there is nothing to rebuild it from",
+            "this store is a single file: there are no plain files to rebuild it from",
             hint="`ricordo migrate` makes a folder of it, or restore a backup",
         )
 

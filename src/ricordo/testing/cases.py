@@ -12,7 +12,7 @@ from ricordo.errors import InvalidError, NotFoundError, UnavailableError
 from ricordo.model import Role, Trust
 
 SUFFIXES = (".recall.yaml", ".recall.yml")
-_HINT = "docs/how-to/test-recall.md describes the form"
+_HINT = "docs/how-to/test-recall.md describes the format"
 
 
 def _listed(value: object) -> object:
@@ -69,7 +69,7 @@ class Step(_Part):
     @model_validator(mode="after")
     def _one_kind(self) -> Step:
         if sum(each is not None for each in (self.said, self.fact, self.forget)) != 1:
-            raise ValueError("needs one of said, fact and forget")
+            raise ValueError("exactly one of `said`, `fact` and `forget` is required")
         return self
 
 
@@ -96,9 +96,9 @@ class Case(_Part):
     @model_validator(mode="after")
     def _asks_something(self) -> Case:
         if not (self.must or self.first or self.must_not) and self.may is None and self.silent is None:
-            raise ValueError("needs one of must, first, must_not, may and silent")
+            raise ValueError("at least one of `must`, `first`, `must_not`, `may` and `silent` is required")
         if self.silent and (self.must or self.first):
-            raise ValueError("silent: what must be found cannot be silent")
+            raise ValueError("silent: cannot be combined with `must` or `first`")
         return self
 
 
@@ -123,7 +123,7 @@ class Suite(_Part):
     @model_validator(mode="after")
     def _one_memory(self) -> Suite:
         if (self.store is None) == (not self.memories):
-            raise ValueError("needs either store or memories")
+            raise ValueError("either `store` or `memories` is required, not both")
         return self
 
 
@@ -138,7 +138,7 @@ def load(path: str | Path) -> Suite:
     path = Path(path)
     given = _read(path)
     if not isinstance(given, Mapping):
-        raise InvalidError(f"{path}: it is not a table of fields", hint=_HINT)
+        raise InvalidError(f"{path}: the file is not a mapping of fields", hint=_HINT)
     try:
         return Suite.model_validate({**given, "path": path})
     except ValidationError as error:
@@ -195,14 +195,16 @@ def _read(path: Path) -> Any:
     except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark is not None else ""
-        raise InvalidError(f"{path}{line}: it is no YAML: {getattr(error, 'problem', error)}") from None
+        raise InvalidError(f"{path}{line}: the file is not valid YAML: {getattr(error, 'problem', error)}") from None
 
 
 def _yaml() -> Any:
     try:
         from ruamel.yaml import YAML
     except ImportError:
-        raise UnavailableError("recall tests are YAML", hint='pip install "ricordo[test]"') from None
+        raise UnavailableError(
+            "reading recall tests needs PyYAML, which is not installed", hint='pip install "ricordo[test]"'
+        ) from None
     yaml = YAML()
     yaml.indent(mapping=2, sequence=4, offset=2)
     yaml.width = 120

@@ -158,7 +158,10 @@ async def _forget(memory: Memory, words: str, *, number: int) -> None:
     nodes = (await memory.list(type="any", limit=1_000)).nodes
     meant = found_in(words, [(node.id, node.content) for node in nodes])
     if len(meant) != 1:
-        raise InvalidError(f"memories.{number}.forget: {words!r} is in {len(meant)} memories", hint="it must be in one")
+        raise InvalidError(
+            f"memories.{number}.forget: {words!r} is in {len(meant)} memories",
+            hint="the words must occur in exactly one memory",
+        )
     await memory.forget(nodes[meant[0]].id)
 
 

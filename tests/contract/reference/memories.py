@@ -57,7 +57,9 @@ class Nodes(Group):
             return node
         erased = self.erased_at(scope, node_id) if isinstance(node_id, str) else None
         if erased is not None:
-            raise NotFoundError(f"memory {node_id} was erased on {erased:%Y-%m-%d}", hint="it is gone for good")
+            raise NotFoundError(
+                f"memory {node_id} was erased on {erased:%Y-%m-%d}", hint="erased memories cannot be restored"
+            )
         raise NotFoundError(f"there is no memory {node_id}", hint="`list` or `search` show ids")
 
     def by_key(self, scope: Scope, keys: Iterable[int]) -> dict[int, Node]:

@@ -150,7 +150,9 @@ async def test_of_invented_handles_and_ids_of_others_nothing_comes_and_the_sessi
         await memory.scoped(Scope(owner="other")).add("Anna lives in Rome.", session="s1", id="theirs")
         await memory.add("Anna lives in Rome.", session="s1", id="turn")
         run = await memory.consolidate()
-        assert [item.what for item in run.items] == ["failed"] and "rests on the conversation" in run.items[0].reason
+        assert [item.what for item in run.items] == ["failed"] and "the conversation supports nothing" in run.items[
+            0
+        ].reason
         assert run.tokens_in and run.tokens_out, "it was paid for all the same"
         assert not (await memory.list(type="semantic")).nodes
         assert (await memory.stats()).sessions_waiting == 1 and (await memory.search("Where does Anna live?")).hits

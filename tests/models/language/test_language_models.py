@@ -201,7 +201,7 @@ def test_a_scripted_model_says_its_lines_and_then_nothing():
     with pytest.raises(UnavailableError, match="down"):
         asked(model)
     assert asked(model).tokens_in == 5
-    with pytest.raises(UnavailableError, match="no answer left"):
+    with pytest.raises(UnavailableError, match="no answers left"):
         asked(model)
     assert len(model.prompts) == 4
 

@@ -29,7 +29,7 @@ _APPLICATION_ID = 0x52434A31
 """`RCJ1`: tells a journal from a store and from other programs' files."""
 _VERSION = 1
 _PACKAGE = "ricordo.host.journal"
-_HINT = "move it away: waiting events are lost, but no memories, and nightly upkeep consolidates the conversations"
+_HINT = "move the file away: waiting events are lost but no memories; nightly upkeep consolidates the conversations"
 
 
 def journal_path(location: str | Path) -> Path | None:
@@ -145,7 +145,7 @@ def _prepare(connection: apsw.Connection, name: str) -> None:
         version, application = connection.pragma("user_version"), connection.pragma("application_id")
         is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
         if not is_empty and application != _APPLICATION_ID:
-            raise StoreError(f"{name} is not a journal of Ricordo", hint=_HINT)
+            raise StoreError(f"{name} is not a Ricordo journal", hint=_HINT)
         if version > _VERSION:
             raise StoreError(f"{name} was written by a newer Ricordo", hint="upgrade with pip install -U ricordo")
         if is_empty:
@@ -184,7 +184,7 @@ def put_event(rows: Rows, topic: str, payload: Mapping[str, Any], *, once: str |
     """
     text = _as_json(payload)
     if rows.ask("deliveries_many", {"most": MOST_WAITING - 1}):
-        raise UnavailableError(f"{MOST_WAITING:,} events are waiting already", hint="start the host that handles them")
+        raise UnavailableError(f"{MOST_WAITING:,} events are already waiting", hint="start the host that handles them")
     seen = None if once is None else hashlib.sha256(once.encode()).hexdigest()
     values = {"id": new_id(now), "topic": topic, "payload": text, "once": seen, "at": now}
     made = rows.ask("event_put", values)

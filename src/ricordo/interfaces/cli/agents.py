@@ -153,7 +153,7 @@ def _check_toml(text: str, file: Path) -> None:
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InvalidError(f"{file} is not valid TOML: {error}", hint="repair it by hand first") from error
+        raise InvalidError(f"{file} is not valid TOML: {error}", hint="repair the file by hand first") from error
 
 
 def _or_none(edited: JsonText, before: str) -> str | None:

@@ -124,7 +124,7 @@ def _with_toml_server(client: Client, entry: Entry, before: str, name: str) -> s
     try:
         known = tomllib.loads(before).get(client.member, {})
     except tomllib.TOMLDecodeError as error:
-        raise InvalidError(f"{client.file} is not valid TOML: {error}", hint="repair it by hand first") from error
+        raise InvalidError(f"{client.file} is not valid TOML: {error}", hint="repair the file by hand first") from error
     if name not in known:
         return appended(before, ours)
     if known[name] == tomllib.loads(ours)[client.member][name]:
@@ -170,7 +170,7 @@ def write_edit(edit: Edit, *, stamp: str) -> Path | None:
     """
     file, before, after = edit.file.resolve(), edit.before, edit.after  # keep a symbolic link
     if read_text(file) != before:
-        raise ConflictError(f"{file} has just been changed by another program", hint="try again")
+        raise ConflictError(f"{file} was changed by another program in the meantime", hint="try again")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         copy = None

@@ -12,7 +12,7 @@ from ricordo.errors import InvalidError
 
 _SPACE = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_REPAIR = "repair it by hand first"
+_REPAIR = "repair the file by hand first"
 _LITERAL = re.compile(r"[^\s,\]}/]+")
 
 

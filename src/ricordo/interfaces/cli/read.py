@@ -130,7 +130,7 @@ async def receipts(
 ) -> Output:
     if id is None:
         if replay:
-            raise InvalidError("replay: of which receipt?", hint="`ricordo receipts` lists them")
+            raise InvalidError("replay: the receipt's id is required", hint="`ricordo receipts` lists them")
         listed = await memory.receipts(limit, before=before)
         return Output(data={"receipts": listed}, show=lambda out: _list_receipts(ctx, out, listed))
     if not replay:

@@ -35,7 +35,7 @@ async def test(
 
     if receipt is not None:
         if record is not None:
-            raise InvalidError("record, receipt: give one of them", hint="a receipt brings its own question")
+            raise InvalidError("record, receipt: give only one of them", hint="a receipt contains its own question")
         record, wanted = await _from_receipt(ctx, receipt, wanted)
     if record is not None:
         return _recorded(ctx, files, record, wanted)
@@ -94,7 +94,7 @@ def _recorded(ctx: CommandContext, files: Sequence[Path], question: str, wanted:
     from ricordo.testing.cases import add_case
 
     if len(files) != 1:
-        raise InvalidError("record: a case goes to one file", hint="give one FILE")
+        raise InvalidError("record: a case is written to exactly one file", hint="give one FILE")
     given = {name: list(value) if isinstance(value, tuple | list) else value for name, value in wanted.items()}
     case = {"ask": question, **{name: value for name, value in given.items() if value}}
     if ctx.owner != "me" or ctx.chat is not None:

@@ -46,7 +46,7 @@ _HEARTBEAT_S = 5.0
 _IN_MEMORY_BYTES = 1_000_000  # of an upload; more goes to the disk
 _LOOK_S = 0.5  # how often a stream asks whether the server is about to stop
 _STREAM_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-_DEFECT = "something went wrong inside the memory"
+_DEFECT = "an internal error occurred"
 
 
 def build(
@@ -420,9 +420,9 @@ def _check_params(kind: type[_Params], params: dict[str, Any], caller: Caller) -
 def _check_scope(user: Any, chat: Any, caller: Caller) -> None:
     """Raise DeniedError if the user or chat named is not the caller's."""
     if user is not None and user != caller.owner:
-        raise DeniedError("user_id is not that of this token", hint="omit it, or use that user's token")
+        raise DeniedError("user_id does not belong to this token", hint="omit it, or use that user's token")
     if chat is not None and chat != caller.chat:
-        raise DeniedError("chat_id is not that of this token", hint="omit it, or use that chat's token")
+        raise DeniedError("chat_id does not belong to this token", hint="omit it, or use that chat's token")
 
 
 def _error(number: Any, code: int, message: str, *, data: Any = None) -> dict[str, Any]:

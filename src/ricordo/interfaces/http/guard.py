@@ -203,7 +203,7 @@ class Guard:
     def _host_refusal(self, headers: Headers) -> Response | None:
         if self._is_our_host(headers.get("host", ""), self.hosts):
             return None
-        return error_response(403, "denied", "this Host is not served", hint="allow it with --allow-host")
+        return error_response(403, "denied", "requests for this Host are refused", hint="allow it with --allow-host")
 
     def _page_refusal(self, scope: Scope) -> Response | None:
         """Return the answer to a refused request for a page. The page checks Origin and cookie itself."""
@@ -245,7 +245,9 @@ class Guard:
             return refusal
         origin = headers.get("origin")
         if origin is not None and not self._is_our_origin(origin):
-            return error_response(403, "denied", "this Origin may not call", hint="allow it with --allow-origin")
+            return error_response(
+                403, "denied", "requests from this Origin are refused", hint="allow it with --allow-origin"
+            )
         try:
             caller = self._caller(headers, is_local=is_local)
         except RicordoError as error:

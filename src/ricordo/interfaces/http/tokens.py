@@ -86,7 +86,7 @@ class Tokens:
         )
         known = self.all()
         if any(each.name == name for each in known):
-            raise ConflictError(f"a token {name!r} exists already", hint="revoke it first, or choose another name")
+            raise ConflictError(f"a token {name!r} already exists", hint="revoke it first, or choose another name")
         self._write([*known, fresh])
         return fresh, secret
 

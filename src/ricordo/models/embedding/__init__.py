@@ -101,7 +101,9 @@ def _remote(spec: str, base_url: str | None, api_key: str | None, patience: dict
         provider, (url, _, rest) = "http", spec.partition("#")
     model, _, given = rest.partition("@")
     if not model:
-        raise InvalidError(f"the embedder {spec!r} names no model", hint="as in 'http://localhost:8000/v1#model'")
+        raise InvalidError(
+            f"the embedder {spec!r} does not name a model", hint="for example 'http://localhost:8000/v1#model'"
+        )
     dimension = _dimension(model, given)
     from ricordo.models.embedding.openai import OpenAIEmbedder, ServedModel
     from ricordo.models.http import Endpoint, bearer, key_variable
@@ -123,7 +125,8 @@ def _dimension(model: str, given: str) -> int:
     known = _DIMENSIONS.get(model) or _DIMENSIONS.get(model.removesuffix(":latest"))
     if known is None:
         raise InvalidError(
-            f"the dimension of the embedding model {model!r} is unknown", hint=f"give it, as in '{model}@768'"
+            f"the dimension of the embedding model {model!r} is unknown",
+            hint=f"give the dimension, for example '{model}@768'",
         )
     return known
 

@@ -137,7 +137,7 @@ def _read(answer: Any, count: int, dimension: int) -> list[Floats]:
         if vector.shape != (dimension,):
             raise UnavailableError(
                 f"the embedding server sent a vector of shape {vector.shape}, not ({dimension},)",
-                hint="give the dimension, as in 'ollama:model@768'",
+                hint="give the dimension, for example 'ollama:model@768'",
             )
         if not np.isfinite(vector).all():
             raise UnavailableError("the embedding server sent a vector with NaN or infinity")

@@ -125,7 +125,7 @@ def chat_model_from_settings(model: str | LanguageModel | ChatModel | None, sett
     """
     found = model if isinstance(model, ChatModel) else model_from_settings(model, settings)
     if found is not None and not isinstance(found, ChatModel):
-        raise InvalidError(f"model: {found.name} cannot stream its answer", hint="it lacks `stream`")
+        raise InvalidError(f"model: {found.name} cannot stream answers", hint="choose a model with a `stream` method")
     return found
 
 
@@ -183,7 +183,9 @@ async def ask(model: LanguageModel, turns: Sequence[Turn], shape: type[Shape], *
         value, lost = _salvaged(second, shape) or _salvaged(first, shape) or (None, 0)
     tokens_in, tokens_out = first.tokens_in + second.tokens_in, first.tokens_out + second.tokens_out
     if value is None:
-        raise AnswerError(f"the model's answer does not fit: {problem}", tokens_in=tokens_in, tokens_out=tokens_out)
+        raise AnswerError(
+            f"the model's answer does not match the schema: {problem}", tokens_in=tokens_in, tokens_out=tokens_out
+        )
     return Answer(value=value, tokens_in=tokens_in, tokens_out=tokens_out, lost=lost)
 
 

@@ -53,7 +53,7 @@ async def _streamed(events: AsyncIterator[Any], read: Callable[[Any], Piece]) ->
             tokens_out=piece.tokens_out or last.tokens_out,
         )
     if last.ended is None:
-        raise UnavailableError("the model's answer broke off")
+        raise UnavailableError("the model's answer was cut off")
     yield last
 
 

@@ -56,7 +56,7 @@ def format_of(source: Source, name: str | None) -> Format:
     found = next((each for each in FORMATS if (each.fits(source) if name is None else each.name == name)), None)
     if found is None and name is None:
         hint = f"choose one with --format: {', '.join(IMPORTED)}"
-        raise InvalidError(f"{source.path} is of no known format", hint=hint)
+        raise InvalidError(f"the format of {source.path} is not known", hint=hint)
     if found is None:
         raise InvalidError(f"format: {name!r} is unknown", hint=f"choose one of {', '.join(IMPORTED)}")
     return found

@@ -82,7 +82,9 @@ def unpacked(path: Path) -> Iterator[Unpacked]:
             head = _object(file.readline(MAX_LINE_BYTES), path, 1)
             schema = int(head.get("schema") or 0)
             if head.get("version") != exporters.VERSION or schema > schema_version():
-                raise InvalidError(f"{path} is of a later version", hint="upgrade with pip install -U ricordo")
+                raise InvalidError(
+                    f"{path} was written by a later version of Ricordo", hint="upgrade with pip install -U ricordo"
+                )
             (folder / "files").mkdir(mode=0o700)
             lines = _sort(file, folder / "files", path)
         scope = Scope(owner=str(head.get("owner_user_id") or ""), chat=head.get("chat_id"))
@@ -118,9 +120,11 @@ def _sort(file: IO[bytes], folder: Path, path: Path) -> int:
                 line = text.encode("utf-8", "surrogatepass") + b"\n"  # lone surrogates are refused by the reader
             wanted = _NAMES.get(name.decode("utf-8", "replace"))
             if wanted is None or not line.endswith(b"\n"):
-                raise InvalidError(f"{path} line {number}: it is damaged", hint="copy the file again, or export again")
+                raise InvalidError(
+                    f"{path} line {number}: the line is damaged", hint="copy the file again, or export again"
+                )
             files[wanted].write(line)
-    raise InvalidError(f"{path} line {number}: it is cut off there", hint="copy the file again, or export again")
+    raise InvalidError(f"{path} line {number}: the file ends too early", hint="copy the file again, or export again")
 
 
 def _object(raw: bytes, path: Path, number: int) -> dict[str, Any]:
@@ -129,7 +133,7 @@ def _object(raw: bytes, path: Path, number: int) -> dict[str, Any]:
     except (ValueError, RecursionError):
         row = None
     if not isinstance(row, dict):
-        raise InvalidError(f"{path} line {number}: it is damaged", hint="copy the file again, or export again")
+        raise InvalidError(f"{path} line {number}: the line is damaged", hint="copy the file again, or export again")
     return row
 
 

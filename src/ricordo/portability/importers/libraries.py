@@ -121,7 +121,7 @@ class _Mem0Records(Records):
     def memory(self, place: str, row: Row) -> None:
         user = label(row.get("user_id"))
         if self.owner is not None and user is not None and user != self.owner:
-            raise InvalidError(f"it is {user}'s")
+            raise InvalidError(f"the memory belongs to another owner, {user}")
         metadata = dict(object_of(row.get("metadata")))
         kept = picked(row, "agent_id", "run_id", "app_id", "actor_id")
         self.present[str(row.get("id"))] = self.fact(

@@ -117,7 +117,7 @@ class _JsonlRecords(Records):
             raise InvalidError(f"version {row['version']!r} is unknown", hint="version 1 is supported")
         owner = row.get("owner_user_id")
         if self.owner is not None and owner is not None and owner != self.owner:
-            raise InvalidError(f"it is {owner}'s")
+            raise InvalidError(f"the memory belongs to another owner, {owner}")
 
     def person(self, place: str, row: Row) -> None:
         self.check(row)
@@ -164,7 +164,7 @@ class _JsonlRecords(Records):
         if chat is None or row.get("owner_user_id") is not None:
             return False
         if chat != self.destination.chat:
-            raise InvalidError(f"it is of the chat {chat}", hint=f"--chat {chat} imports it")
+            raise InvalidError(f"the memory belongs to the chat {chat}", hint=f"import it with --chat {chat}")
         return True
 
     def link(self) -> None:

@@ -356,7 +356,9 @@ class History(Group):
     def made(self, seq: int) -> Commit:
         found = self.get(seq)
         if found is None:
-            raise UnavailableError(f"change {seq} is written, but the index cannot follow yet", hint="free some space")
+            raise UnavailableError(
+                f"change {seq} is saved, but the index could not be updated", hint="free some disk space"
+            )
         return found
 
     def events(self, *, after: int, most: int) -> list[ChangeEvent]:

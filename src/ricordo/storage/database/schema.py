@@ -77,7 +77,7 @@ def _checked_version(connection: apsw.Connection, path: Path, *, newest: int) ->
     is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
     if application != APPLICATION_ID and not is_empty:
         raise StoreError(
-            f"{path} is a database of another program", hint=f"choose another path; if it was a store: {MENDING}"
+            f"{path} is another program's database", hint=f"choose another path; if it was a store: {MENDING}"
         )
     if version > newest:
         raise StoreError(

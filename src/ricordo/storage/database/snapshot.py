@@ -50,7 +50,7 @@ def database_of(snapshot: Snapshot) -> DatabaseSnapshot:
     """Narrow a snapshot to one of the database. Raises InvalidError."""
     if not isinstance(snapshot, DatabaseSnapshot) or not isinstance(snapshot.connection, apsw.Connection):
         raise InvalidError(
-            "this backend writes and reads no complete exports itself",
+            "this backend cannot write or read complete exports",
             hint="copy the store to a file with `ricordo migrate`, and use that file; or use another format",
         )
     return snapshot

@@ -136,7 +136,7 @@ class CatchUp:
             seq, space, at, _, origin, _, run_id, words, digest, hashed = row
             values = (seq, space, at, origin, run_id, bare(words), digest)
             if seq != self._last + 1 + len(self._batches) or chain(head, values) != hashed:
-                raise NeedsRebuildError(f"commit {seq} does not follow")
+                raise NeedsRebuildError(f"commit {seq} does not follow the previous commit")
             self._batches[seq] = _Batch(row)
             self._reader.adopted.update(adopted_marks(line))
             head = hashed
@@ -212,12 +212,12 @@ class CatchUp:
             row = str(line.get("row"))
             before = next((each[3] for each in batch.history if each[1:3] == (table.name, row)), None)
             if before is None:
-                raise LineError("the history lacks what was removed")
+                raise LineError("the history does not contain the removed row")
             now = table.current(self._connection, table.row_id(table.image(before, row)).key)
             return None if now is None else Restored(table, now, None)
         then = shape.whole_image(line, self._keys)
         if not _seal_holds(table, then):
-            raise LineError("it is not as its commit wrote it")
+            raise LineError("the line differs from what its commit wrote")
         now = table.current(self._connection, table.row_id(then).key)
         return Restored(table, now, then)
 

@@ -228,7 +228,9 @@ class FolderLock:
         try:
             return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError as error:
-            raise StoreError(f"cannot lock {self._path.parent}: it does not exist", hint="was it moved?") from error
+            raise StoreError(
+                f"cannot lock {self._path.parent}: it does not exist", hint="check whether it was moved"
+            ) from error
 
     def _check_folder(self) -> None:
         """Raise StoreError if there is another folder now in the place of the one that was opened."""

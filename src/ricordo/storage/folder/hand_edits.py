@@ -180,7 +180,7 @@ class _Adoption:
         shape = self._shapes.rows[given.table]
         is_altered = "seal" in given.line
         if is_altered and not names_row(given.line.get("row"), shape):
-            raise LineError("it names no row")
+            raise LineError("the line does not identify a row")
         if given.table == "nodes" and not is_altered:
             self._memory(shape, given)
         elif given.table == "entities" and not is_altered:
@@ -218,7 +218,7 @@ class _Adoption:
         """Take over a memory, whole or in part, of any version of the files."""
         line = dict(given.line)
         if not isinstance(line.get("content"), str) or not line["content"].strip():
-            raise LineError("it has no content")
+            raise LineError("the memory has no content")
         line.setdefault("id", f"hand-{line_mark(given.line)}")
         key, present = self._known(shape, line)
         if not line.get("chat_id"):
@@ -311,7 +311,7 @@ class _Adoption:
         """Take over a person of the seed, or an entity, with its names."""
         line = dict(given.line)
         if not isinstance(line.get("name"), str) or not line["name"].strip():
-            raise LineError("it has no name")
+            raise LineError("the entity has no name")
         line.setdefault("id", f"hand-{line_mark(given.line)}")
         key, present = self._known(shape, line)
         self._keys.learn(shape, line, str(key))

@@ -228,12 +228,12 @@ def put_kept(connection: apsw.Connection, shape: Shape, line: Line, keys: KnownK
         try:
             connection.execute(f'DELETE FROM "{table.name}" WHERE {shape.where_key}', line["row"])
         except (KeyError, TypeError, OverflowError):
-            raise LineError("it names no row that could be removed") from None
+            raise LineError("the line does not identify a row to remove") from None
         return
     image = shape.image(line, keys)
     if shape.has_own_key:
         if not names_row(line.get("row"), shape):
-            raise LineError("it names no row")
+            raise LineError("the line does not identify a row")
         image["key"] = int(line["row"])
     updates = ", ".join(f'"{name}" = excluded."{name}"' for name in table.columns if name not in table.key)
     then = f"DO UPDATE SET {updates}" if updates else "DO NOTHING"

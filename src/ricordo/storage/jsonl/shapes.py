@@ -137,7 +137,7 @@ class Shape:
             if self.has_own_key:
                 values[places["key"]] = int(values[places["key"]])
         except (TypeError, ValueError):
-            raise LineError("its commit, seal or row is missing or malformed") from None
+            raise LineError("`commit`, `seal` or `row` is missing or malformed") from None
         return tuple(values)
 
     def whole_image(self, line: Line, keys: Keys) -> dict[str, Any]:

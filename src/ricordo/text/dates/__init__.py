@@ -113,7 +113,9 @@ def format_times(at_ms: int, *, now: int, zone: str | ZoneInfo) -> Times:
         iso, local = _written(at_ms, tz)
         there, here = local_time(at_ms, tz), _present(now, tz)
     except (ValueError, OverflowError, OSError) as error:
-        raise InvalidError(f"{at_ms} is no instant in Unix milliseconds", hint="years 1 to 9999") from error
+        raise InvalidError(
+            f"{at_ms} is not a valid time in Unix milliseconds", hint="the year must be from 1 to 9999"
+        ) from error
     return Times(iso=iso, local=local, zone=tz.key, relative=_relative(there, here, elapsed_ms=now - at_ms))
 
 
@@ -303,7 +305,7 @@ def instant_of(moment: datetime) -> int:
     """Return the Unix milliseconds of an aware datetime. Raises OverflowError outside the years 1 to 9999."""
     at_ms = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
     if not _EARLIEST_MS <= at_ms <= _LATEST_MS:
-        raise OverflowError("outside the years 1 to 9999")
+        raise OverflowError("outside the the year must be from 1 to 9999")
     return at_ms
 
 
@@ -318,7 +320,7 @@ def _zone(zone: str | ZoneInfo) -> ZoneInfo:
 
 
 def _unreadable(value: object, field: str, *, hint: str = f"use {_ACCEPTED}") -> InvalidError:
-    return InvalidError(f"{field}: {_shown(value)} is not a time I can read", hint=hint)
+    return InvalidError(f"{field}: {_shown(value)} cannot be read as a time", hint=hint)
 
 
 def _shown(value: object) -> str:
@@ -473,7 +475,7 @@ def _number(text: str, languages: LanguageSet) -> int:
     """Return a number of units: 3, a, two, a couple of. Raises ValueError for anything else."""
     kinds = {token.kind: token.value for token in tokenize(text, languages) if token.kind not in "ho"}
     if len(kinds) > 1 or not kinds.keys() <= set("DNK"):
-        raise ValueError(f"{text!r} is no number")
+        raise ValueError(f"{text!r} is not a number")
     return next(iter(kinds.values()), 1)
 
 
