@@ -23,10 +23,10 @@ LONG = "a long message about tea " * 200  # 5 kB
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of one megabyte, or None if mounting is not allowed: then a size limit is used."""
+    """A file system of two megabytes, or None if mounting is not allowed: then a size limit is used."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1200k", "tmpfs", str(folder)], check=False).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2400k", "tmpfs", str(folder)], check=False).returncode:
         yield None
         return
     yield folder

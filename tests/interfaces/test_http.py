@@ -275,7 +275,7 @@ async def test_an_upload_reports_progress_and_a_result(at: House) -> None:
     file = "".join(json.dumps(turn) + "\n" for turn in turns).encode()
     events = (await ann.post("/v1/import", content=file, headers={"Accept": "text/event-stream"})).text
     told = [block.split("\n") for block in events.strip().split("\n\n") if block.startswith("event")]
-    assert told[0][0] == "event: progress"
+    assert told[0][0] == "event: progress", events[:500]
     assert json.loads(told[-1][1].removeprefix("data: "))["added"] == 1_500
     again = await ann.post("/v1/import?format=chat&dry_run=false", content=file)
     assert (again.status_code, again.json()["known"]) == (200, 1_500)

@@ -24,7 +24,7 @@ from ricordo.portability.importers import FORMATS
 
 Schema = dict[str, Any]
 
-_HIDDEN = BOUND | {"progress", "path"}  # a path is one of the machine the store is on
+_HIDDEN = BOUND | {"progress"}
 _LARGEST = 2**53 - 1
 """Numbers in JSON are exact up to here."""
 
@@ -153,6 +153,7 @@ def parameters(capability: Capability, *, as_tool: bool) -> tuple[Parameter, ...
     documented = _documented(inspect.getdoc(work) or "")
     own = [each for each in inspect.signature(work).parameters.values() if each.name not in ("self", "memory")]
     shown = capability.shown if as_tool else None
+    hidden = _HIDDEN if capability.needs_files else _HIDDEN | {"path"}  # one of the machine that the store is on
     return tuple(
         Parameter(
             name=each.name,
@@ -162,7 +163,7 @@ def parameters(capability: Capability, *, as_tool: bool) -> tuple[Parameter, ...
             description=capability.notes.get(each.name) or documented.get(each.name, ""),
         )
         for each in own
-        if each.name not in _HIDDEN and (shown is None or each.name in shown)
+        if each.name not in hidden and (shown is None or each.name in shown)
     )
 
 
