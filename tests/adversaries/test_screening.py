@@ -84,7 +84,7 @@ async def test_an_agent_gives_no_name_and_no_label_that_is_an_order(memory: Any)
         agent.update(fact.id, attributes={"note": ORDER}),
     )
     for attempt in attempts:
-        with pytest.raises(DeniedError, match="order"):
+        with pytest.raises(DeniedError, match="reads like an instruction"):
             await attempt
 
 

@@ -82,7 +82,7 @@ async def test_undo_is_refused_with_the_blocking_changes_or_includes_them(memory
     await memory.remember("Anna likes tea", about=["Anna"])
     mentioned = await memory.remember("Anna sold the boat", about=["Anna"])
     await memory.forget(mentioned.id)
-    with pytest.raises(ConflictError, match="changes 2, 3 build on it") as refused:
+    with pytest.raises(ConflictError, match="changes 2, 3 depend on it") as refused:
         await memory.undo(1)
     assert refused.value.commits == (2, 3)
     done = await memory.undo(1, with_later=True)

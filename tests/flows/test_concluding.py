@@ -479,7 +479,7 @@ async def test_only_consolidation_runs_can_be_replayed(opened):  # noqa: F811
     memory = await opened(WORKS["reflect"])
     await about_sarah(memory)
     run = await memory.reflect()
-    with pytest.raises(ricordo.RicordoError, match="another kind: reflection"):
+    with pytest.raises(ricordo.RicordoError, match="its kind is reflection"):
         await memory.replay(run.id)
 
 

@@ -47,7 +47,7 @@ async def test_a_name_that_is_also_a_word_links_only_as_a_name(memory: Any) -> N
 
 
 async def test_an_unknown_name_as_filter_is_reported(memory: Any) -> None:
-    with pytest.raises(NotFoundError, match="nobody"):
+    with pytest.raises(NotFoundError, match="no person or thing is known"):
         await memory.search("anything", entity="Nobody of that name")
 
 

@@ -378,5 +378,5 @@ async def test_an_unknown_person_is_reported_as_unknown(memory: Any) -> None:
         memory.split("Nobody", ["x"]),
         memory.relate("Nobody", "wife"),
     ):
-        with pytest.raises(NotFoundError, match="nobody"):
+        with pytest.raises(NotFoundError, match="no person or thing is known"):
             await call

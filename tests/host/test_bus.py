@@ -244,7 +244,7 @@ async def test_oversized_and_invalid_events_are_refused(journal, clock, monkeypa
     await bus.subscribe("slow", "greeting", told([]))
     for _ in range(3):
         await bus.publish("greeting")
-    with pytest.raises(UnavailableError, match="3 events are waiting"):
+    with pytest.raises(UnavailableError, match="3 events are already waiting"):
         await bus.publish("greeting")
     for payload in ({"x": object()}, {"x": float("nan")}, {"x": "y" * 70_000}, {"x": "\ud800"}):
         with pytest.raises(InvalidError, match="payload"):

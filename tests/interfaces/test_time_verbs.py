@@ -27,7 +27,7 @@ def test_undo_with_what_builds_on_it(cli: Cli) -> None:
     remembered(cli, "Anna sold the boat", "--about", "Anna")
     refused = cli("undo", "1")
     assert refused.status == 4
-    assert "change 2 builds on it" in refused.err
+    assert "change 2 depends on it" in refused.err
     assert "--with-later" in refused.err
     assert cli("undo", "1", "--with-later", "--json").json["reason"] == "undo of 1 and what builds on it"
     assert cli("list", "--json").json["nodes"] == []

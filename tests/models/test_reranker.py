@@ -374,7 +374,7 @@ async def test_a_language_model_keeps_to_the_budget_of_the_day() -> None:
             await memory.remember(fact)
         assert (await memory.search(QUESTION, rerank=True)).degraded == ()
         found = await memory.search(QUESTION, rerank=True)
-        assert found.hits and found.degraded == ("reranker: BudgetError: today's 10 tokens are spent",)
+        assert found.hits and found.degraded == ("reranker: BudgetError: today's limit of 10 tokens is used up",)
         assert len(model.prompts) == 1
 
 

@@ -120,7 +120,7 @@ async def test_from_a_shared_file_only_own_memories_are_imported(tmp_path: Path)
             await memory.import_(path)
     async with opened(tmp_path / "me.db", owner="bob") as bob:
         report = await bob.import_(path)
-        assert (report.added, report.refused) == (1, ("line 1: it is ann's",))
+        assert (report.added, report.refused) == (1, ("line 1: the memory belongs to another owner, ann",))
 
 
 async def test_tables_with_kinds_become_episodes_facts_and_evidence(sample: Sample, tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ async def test_an_import_ends_no_relation(tmp_path: Path) -> None:
     async with opened(tmp_path / "me.db") as memory:
         await memory.add_entity("Sarah", relation="wife")
         report = await memory.import_(path)
-        assert "Sarah is the wife already" in report.refused[0]
+        assert "Sarah is already the wife" in report.refused[0]
         assert (await memory.entity("my wife")).name == "Sarah"
 
 

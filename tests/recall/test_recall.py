@@ -134,13 +134,13 @@ async def test_a_store_stays_as_it_is(tmp_path: Path) -> None:
         ),
         ("store: a.db\ncases: [{aks: x, must: y}]", "cases.1.ask: field required"),
         ("store: a.db\ncases: [{ask: x, must: y, amongst: 3}]", "cases.1.amongst: there is no such field"),
-        ("store: a.db\ncases: [{ask: x, must: y, silent: true}]", "cases.1: silent: what must be found cannot be"),
+        ("store: a.db\ncases: [{ask: x, must: y, silent: true}]", "cases.1: silent: cannot be combined with"),
         (
             "memories: [{said: x, fact: y}]\ncases: [{ask: x, must: y}]",
             "memories.1: exactly one of `said`, `fact` and `forget` is required",
         ),
-        ("store: [", "it is no YAML"),
-        ("- 1", "it is not a table of fields"),
+        ("store: [", "not valid YAML"),
+        ("- 1", "not a mapping of fields"),
     ],
 )
 def test_a_mistake_names_the_field(text: str, problem: str, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_recorded_case_keeps_the_comments(tmp_path: Path) -> None:
 def test_an_invalid_case_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     path = write(tmp_path, '  - {ask: "Where do I live?", must: Lisbon}\n')
     before = path.read_bytes()
-    with pytest.raises(InvalidError, match="needs one of"):
+    with pytest.raises(InvalidError, match="at least one of `must`"):
         add_case(path, {"ask": "And?"})
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
