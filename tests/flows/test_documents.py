@@ -202,7 +202,7 @@ async def test_no_message_may_claim_to_be_a_passage(memory):
         ({"text": "a", "path": "b"}, "give either a path or a text"),
         ({"text": "Dogs."}, "id must be"),
         ({"text": "Dogs.", "id": "x" * 401}, "id must be"),
-        ({"text": " \n ", "id": "a"}, "it holds no text"),
+        ({"text": " \n ", "id": "a"}, "holds no text"),
         ({"text": "Dogs.", "id": "a", "format": "odt"}, "there is no format 'odt'"),
         ({"text": "Dogs.", "id": "a", "format": "pdf"}, "it is not a PDF"),
         ({"text": "Dogs.", "id": "a", "title": "t" * 501}, "title must be"),

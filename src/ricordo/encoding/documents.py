@@ -1,8 +1,8 @@
-"""Documents: cut them into passages, and bring what is stored of a document in step with a new version of it. Pure.
+"""Documents: cut them into passages, and update the stored passages to a new version. Pure.
 
-A passage is an episode of role "tool" in the session "document:ID", so it has the lowest trust but that of web pages,
-becomes no knowledge by itself, and is found, shown, forgotten and erased as any episode. One more episode, the title
-page, holds the title and headings, and what is known of the document as a whole.
+A passage is an episode with role "tool" in the session "document:ID". So it has the lowest trust except for web pages,
+yields no facts by itself, and is found, shown, forgotten and erased like any episode. One more episode, the title page,
+holds the title, the headings and the metadata of the whole document.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_PASSAGES = 100_000
 _OUTLINE_CHARS = 600
 _HEADING_CHARS = 200
 TITLE_PAGE: Json = {"document": {"exists": True}, "digest": {"exists": True}}
-"""What the attributes of a title page have."""
+"""Matches the attributes of title pages."""
 _REPLACED: ClosedReason = "superseded"
 _REMOVED: ClosedReason = "retracted"
 _MOST_STORED = MAX_PASSAGES + 1
@@ -35,12 +35,12 @@ _MOST_STORED = MAX_PASSAGES + 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A paragraph, list, table or piece of code of a document.
+    """A paragraph, list, table or code block of a document.
 
     Attributes:
-        places: (where it begins in the text, in characters; where that is in the document), such as (0, {"page": 3}).
-        headings: the headings it stands under, outermost first.
-        at: when it was written, of a letter for instance.
+        places: (offset in the text, in characters; place in the document), such as (0, {"page": 3}).
+        headings: the headings above it, outermost first.
+        at: when it was written, if it has a date of its own, such as a letter.
     """
 
     text: str
@@ -51,7 +51,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A document as it is now."""
+    """The current version of a document, cut into blocks."""
 
     id: str
     title: str
@@ -67,7 +67,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """The episodes of a document, made before the store is asked."""
+    """The episodes of a document, made before the transaction that stores them."""
 
     page: Node
     passages: tuple[Node, ...]
@@ -86,18 +86,18 @@ def checked_id(id: str) -> str:
     """Return the id of a document, stripped.
 
     Raises:
-        InvalidError: it is missing, blank or longer than 400 characters.
+        InvalidError: the id is missing, blank or longer than 400 characters.
     """
     if not isinstance(id, str) or not id.strip() or len(id) > MAX_ID_CHARS:
-        raise InvalidError(f"id must be 1 to {MAX_ID_CHARS} characters of text", hint="give a text an id or a title")
+        raise InvalidError(f"id must be 1 to {MAX_ID_CHARS} characters of text", hint="pass an id or a title")
     check_encodable(id, name="id")
     return id.strip()
 
 
 def encoded(text: object) -> bytes:
-    """Return a text in UTF-8. Raises InvalidError."""
+    """Encode a text as UTF-8. Raises InvalidError."""
     if not isinstance(text, str):
-        raise InvalidError("text: it is not text", hint="give the path of a file, or a str")
+        raise InvalidError(f"text must be text, not {type(text).__name__}", hint="pass a str or a path")
     check_encodable(text, name="text")
     return text.encode()
 
@@ -106,7 +106,7 @@ def encoded(text: object) -> bytes:
 
 
 def passages_of(blocks: Sequence[Block]) -> list[_Passage]:
-    """Return the passages of a document in order: whole sentences under one heading, of some 60 to 120 words."""
+    """Return the passages of a document in order: whole sentences under one heading, about 60 to 120 words each."""
     found: list[_Passage] = []
     for (headings, at, _), group in groupby(blocks, key=_part):
         for pieces in _grouped([piece for block in group for piece in _pieces(block)]):
@@ -117,12 +117,12 @@ def passages_of(blocks: Sequence[Block]) -> list[_Passage]:
 
 
 def _part(block: Block) -> tuple[tuple[str, ...], datetime | None, object]:
-    """Return what all of a passage has in common: no passage goes from one section or letter on to the next."""
+    """Return what all blocks of a passage share: no passage spans two sections or two mail messages."""
     return block.headings, block.at, block.places[0][1].get("message")
 
 
 def _joined(first: Json, last: Json) -> Json:
-    """Return the place of a passage: of its beginning, and for pages that of its end, too."""
+    """Return the place where a passage begins and, for pages, also the last page."""
     goes_on = "page" in first and first["page"] != last["page"]
     return {**first, "last_page": last["page"]} if goes_on else first
 
@@ -148,8 +148,8 @@ def _grouped(pieces: Sequence[tuple[str, Json]]) -> Iterator[Sequence[tuple[str,
 
 
 def _end_of_run(pieces: Sequence[tuple[str, Json]], start: int) -> int:
-    """Return where the passage that begins at a piece ends: with a paragraph, or else at the sentence with the lowest
-    checksum. So the end depends on the words there, and a sentence that is put in before does not move all later ends.
+    """Return the end of the passage that begins at `start`: the end of a paragraph or, without one in reach, of the
+    sentence with the lowest checksum. It depends on nearby text only: an insertion does not move all later ends.
     """
     size, ends = 0, dict[int, int]()
     for place in range(start, len(pieces)):
@@ -169,13 +169,13 @@ def _folded(text: str) -> str:
 
 
 def _content(passage: _Passage) -> str:
-    """Return the text to store: under its headings, which say what it is about and often stand pages before it."""
+    """Return the text to store: the passage below its headings, which name its subject and may come pages earlier."""
     path = " › ".join(passage.headings)[:_HEADING_CHARS]
     return f"{path}\n{passage.text}" if path else passage.text
 
 
 def place_name(place: Json) -> str:
-    """Return a place as people write it: "page 12", or "pages 12-13" of what begins on one and ends on the next."""
+    """Return a place as people write it: "page 12", or "pages 12-13" for a passage that ends on a later page."""
     if "last_page" in place:
         return f"pages {place['page']}-{place['last_page']}"
     return " ".join(f"{kind} {number}" for kind, number in place.items())
@@ -185,16 +185,16 @@ def prepared(draft: Draft, made: Callable[[Message], Node]) -> Prepared:
     """Return the episodes of a document: its title page and its passages, in order.
 
     Args:
-        made: makes the node of a message.
+        made: turns a message into a node.
 
     Raises:
-        InvalidError: it holds no text, or too much.
+        InvalidError: the document holds no text or more than 100,000 passages.
     """
     passages = passages_of(draft.blocks)
     if not passages:
-        raise InvalidError(f"{draft.title}: it holds no text", hint="nothing of it can be found later")
+        raise InvalidError(f"{draft.title} holds no text", hint="only text can be stored and found")
     if len(passages) > MAX_PASSAGES:
-        raise InvalidError(f"{draft.title}: it has more than {MAX_PASSAGES:,} passages", hint="divide it")
+        raise InvalidError(f"{draft.title} has more than {MAX_PASSAGES:,} passages", hint="split the document")
     nodes = tuple(made(_message(draft, each)) for each in passages)
     return Prepared(page=made(_title_page(draft, passages)), passages=nodes, left_out=draft.left_out)
 
@@ -233,7 +233,7 @@ def _episode(draft: Draft, text: str, attributes: Json, at: datetime) -> Message
 
 
 def put(snapshot: Snapshot, new: Prepared, *, scope: Scope, at: datetime) -> tuple[Change, DocumentReport]:
-    """Return the change that makes a document what it is now. What is stored already is kept, with its vectors."""
+    """Return the change that brings a stored document to a new version. Unchanged passages stay, with their vectors."""
     id = document_of(new.page).id
     old = stored(snapshot, scope, id, at=at)
     page = next(filter(is_title_page, old), None)
@@ -262,10 +262,10 @@ def put(snapshot: Snapshot, new: Prepared, *, scope: Scope, at: datetime) -> tup
 
 
 def remove(snapshot: Snapshot, id: str, *, scope: Scope, at: datetime) -> tuple[Change, DocumentReport]:
-    """Return the change that archives a document with all that rests on it.
+    """Return the change that archives a document, and the knowledge derived from it alone.
 
     Raises:
-        NotFoundError: there is no such document.
+        NotFoundError: no document has this id.
     """
     old = stored(snapshot, scope, id, at=at)
     page = _title_page_in(old, id)
@@ -274,7 +274,7 @@ def remove(snapshot: Snapshot, id: str, *, scope: Scope, at: datetime) -> tuple[
 
 
 def stored(snapshot: Snapshot, scope: Scope, id: str, *, at: datetime, archived: bool = False) -> list[Node]:
-    """Return what is stored of a document of the caller's chat, or else of the caller, in order."""
+    """Return the stored episodes of a document in order: in the caller's chat or, without a chat, of the caller."""
     wanted = Filter(types=("episodic",), session=f"{DOCUMENT}{id}", archived=archived)
     found = snapshot.nodes.page(scope, wanted, now=to_ms(at), before_key=None, limit=_MOST_STORED)
     return sorted((node for node in found if node.chat == (scope.chat or "")), key=_order)
@@ -292,19 +292,19 @@ def read(snapshot: Snapshot, scope: Scope, id: str, *, at: datetime) -> Document
 
 
 def listed(snapshot: Snapshot, scope: Scope, *, at: datetime, most: int) -> list[Document]:
-    """Return documents without their passages, the latest added first."""
+    """Return documents without their passages, the most recently added first."""
     wanted = Filter(types=("episodic",), where=TITLE_PAGE)
     found = snapshot.nodes.page(scope, wanted, now=to_ms(at), before_key=None, limit=most)
     return [document_of(node) for node in found if is_title_page(node)]
 
 
 def is_title_page(node: Node) -> bool:
-    """Return whether an episode stands for a document as a whole."""
+    """Return whether an episode is the title page of a document."""
     return (node.session or "").startswith(DOCUMENT) and "digest" in node.attributes and "place" not in node.attributes
 
 
 def document_of(page: Node) -> Document:
-    """Return what a title page says of its document."""
+    """Return the document that a title page describes, without its passages."""
     known = page.attributes
     return Document(
         id=(page.session or "").removeprefix(DOCUMENT),
@@ -322,7 +322,7 @@ def document_of(page: Node) -> Document:
 
 
 def _is_same(page: Node, new: Node) -> bool:
-    """Return whether two title pages stand for the same version, which may have been written again."""
+    """Return whether two title pages describe the same version; the time of the last change may differ."""
     known, given = ({**node.attributes, "changed_at": ""} for node in (page, new))
     return page.content == new.content and known == given
 
@@ -341,7 +341,7 @@ def _order(node: Node) -> tuple[float, int]:
 
 @dataclass(slots=True)
 class _Step:
-    """From one version to the next."""
+    """What to add, update and close to get from one version to the next."""
 
     add: list[Node] = field(default_factory=list)
     put: list[Node] = field(default_factory=list)
@@ -351,7 +351,7 @@ class _Step:
 
 
 def _compared(old: Sequence[Node], closed: Sequence[Node], new: Sequence[Node]) -> _Step:
-    """Return what differs between two versions. What was forgotten by itself stays forgotten."""
+    """Return the difference between two versions. A passage that a user forgot on its own is not added again."""
     there = _by_text(old)
     archived = _by_text(node for node in closed if node.closed_reason in (_REPLACED, _REMOVED))
     forgotten = _by_text(node for node in closed if node.closed_reason == "forgotten")
@@ -388,7 +388,7 @@ def _as_now(was: Node, attributes: Json, *, content: str | None = None) -> Node:
 
 
 def _positions(known: Sequence[float | None]) -> list[float]:
-    """Return ascending positions: those that are known, as far as they ascend, and new ones between them.
+    """Return ascending positions: keep known ones as far as they ascend, and place the new ones between them.
 
     >>> _positions([1.0, None, 2.0, None])
     [1.0, 1.5, 2.0, 3.0]
@@ -408,7 +408,7 @@ def _positions(known: Sequence[float | None]) -> list[float]:
 def _closing(
     snapshot: Snapshot, scope: Scope, gone: Sequence[Node], id: str, *, at: datetime, reason: ClosedReason
 ) -> tuple[Change, int]:
-    """Return the change that closes passages with the knowledge that rests on them alone, and how much that is."""
+    """Return the change that closes passages and the knowledge derived from them alone, and the count of the latter."""
     if not gone:
         return Change(), 0
     keys = [node.key for node in gone]

@@ -1,6 +1,6 @@
 """Resolve names to entities: look them up, add unknown ones, and learn relations that are stated outright.
 
-This is the only place that adds entities from what a model found.
+No other module adds entities that a model found.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from ricordo.text.names import (
 _ENTITY_TYPES: frozenset[str] = frozenset(get_args(EntityType))
 
 _NAMING: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent"))
-"""Origins of facts that may name new people and things: the user's own words, and what an agent notes for the user."""
+"""Origins of facts that may introduce people and things: the user's own words, and an agent's notes for the user."""
 
 _MAX_SPEAKER_CHARS = 80
 _MOST_NAMES = 200
@@ -60,7 +60,7 @@ _ROLES = frozenset(
 
 
 def checked_names(about: Sequence[str], *, rules: TextRules = SCREENED) -> tuple[str, ...]:
-    """Return names as the caller gives them, without repeats. Raises InvalidError."""
+    """Return names given by the caller, checked and without repeats. Raises InvalidError."""
     if isinstance(about, str):
         raise InvalidError("about must be a list of names, not one text", hint=f"pass [{about!r}]")
     if len(about) > _MOST_NAMES:
@@ -108,15 +108,15 @@ def new_entity(
 
 
 def scope_of(owner: str, chat: str) -> Scope:
-    """Return the scope in which the names of a memory are looked up: its owner's entities, or its chat's."""
+    """Return the scope in which a memory's names are looked up: that of its owner or, if it has none, its chat."""
     return Scope(owner=owner, chat=None if owner else chat or None)
 
 
 class EntityResolver:
     """Resolves names within one change, and collects the entities and relations that the change adds.
 
-    It sees the entities of one owner or one chat (`scope_of`): otherwise a private memory about a member of a group
-    would count where others see it.
+    It sees the entities of one owner or one chat only (`scope_of`). Otherwise a private memory about a member of a
+    group would count for that member where the others see it.
     """
 
     def __init__(self, snapshot: Snapshot, *, scope: Scope, now: int) -> None:
@@ -133,20 +133,20 @@ class EntityResolver:
         self._altered: dict[str, Relation] = {}
 
     def named(self, name: str) -> Entity:
-        """Return the entity of a name; a new person if there is none. Raises InvalidError if several people have it."""
+        """Return the entity with a name; add a person if there is none. Raises InvalidError if several people match."""
         if name not in self._found:
             given = self._snapshot.entities.by_id(self._scope, name) if _ID.fullmatch(name) else None
             self._found[name] = given or self._known(name) or self._make(name)
         return self._found[name]
 
     def named_clearly(self, name: str) -> Entity | None:
-        """Return the entity of a name as `named` does; None if several people have it."""
+        """Return the entity as `named` does, but None if several people match."""
         with contextlib.suppress(InvalidError):
             return self.named(name)
         return None
 
     def find_any(self, names: Sequence[str]) -> Entity | None:
-        """Return the entity of the first name that is known and clear, from this change or before it."""
+        """Return the entity of the first name that matches exactly one, stored or added by this change."""
         for name in names:
             with contextlib.suppress(InvalidError):
                 if (entity := self.find(name)) is not None:
@@ -154,11 +154,11 @@ class EntityResolver:
         return None
 
     def find(self, name: str) -> Entity | None:
-        """Return the entity of a name, or None. Raises like `named`."""
+        """Return the entity with a name, or None. Raises InvalidError if several people match."""
         return self._found.get(name) or self._known(name)
 
     def known(self, name: str) -> Entity | None:
-        """Return the one entity of exactly this name; None if there are none or several."""
+        """Return the one entity of exactly this name; None if there is none or more than one."""
         new = self._new.get(self._new_names.get(tuple(name_words(name)), ""))
         if new is not None and likeness(name, new.name) == "same":
             return new
@@ -180,17 +180,17 @@ class EntityResolver:
         if found.by == "same":
             return found.entities[0]
         if found.by == "form" and all(looks_nominative(word) for word in name_words(name)):
-            return None  # "Александра" is her own name before it is a case of his
+            return None  # "Александра" is a woman's name in the nominative, not the genitive of "Александр"
         return found.entities[0] if found.is_clear else None
 
     def _make(self, name: str) -> Entity:
         entity = self.guess(name, self._types.get(folded_name(name), "person"))
-        if predicate := relation_named(name):  # "my wife", whose name is not known yet
+        if predicate := relation_named(name):  # such as "my wife", whose name is not known yet
             self.relate(predicate, entity)
         return entity
 
     def add_aliases(self, entity: Entity, names: Sequence[str]) -> None:
-        """Add names that no entity has to one; they lead to it from then on."""
+        """Add those names to an entity that no entity has; they resolve to it from then on."""
         fresh = [name for name in dict.fromkeys(names) if name_key(name) and self.find_any((name,)) is None]
         if fresh:
             held = self._new if entity.id in self._new else self._put
@@ -200,29 +200,28 @@ class EntityResolver:
             self._found |= dict.fromkeys(fresh, held[entity.id])
 
     def add(self, entity: Entity) -> None:
-        """Add an entity with this change."""
         self._new[entity.id] = entity
         self._note_new(entity)
 
     def _note_new(self, entity: Entity) -> None:
-        """Note the names of an entity that this change adds; the first entity of a name keeps it."""
+        """Index the names of an entity that this change adds; the first entity with a name keeps it."""
         if entity.id in self._new:
             for each in (entity.name, *entity.aliases):
                 self._new_names.setdefault(tuple(name_words(each)), entity.id)
 
     def guess(self, name: str, type: EntityType) -> Entity:
-        """Add an entity whose type may turn out to be another one."""
+        """Add an entity with a guessed type, which may be corrected later."""
         entity = new_entity(name, scope=self._scope, now=self._now, type=type, attributes={GUESSED_TYPE: True})
         self.add(entity)
         return entity
 
     def alter(self, entity: Entity) -> None:
-        """Alter a stored entity with this change, or one that it adds."""
+        """Update an entity that is stored or that this change adds."""
         (self._new if entity.id in self._new else self._put)[entity.id] = entity
         self._note_new(entity)
 
     def name_all(self, texts: Sequence[str]) -> None:
-        """Add the people that texts name plainly and that are unknown, and correct types that were guessed."""
+        """Add the unknown people that texts clearly name, and correct guessed types."""
         for named in plainly_named(texts):
             self._types[folded_name(named.name)] = named.type
             try:
@@ -237,7 +236,7 @@ class EntityResolver:
                 self.alter(replace(known, type=named.type, last_updated=from_ms(self._now)))
 
     def _is_part_of_known(self, name: str) -> bool:
-        """Return whether a name may be short for a known person's: whether it is them is left open."""
+        """Return whether a name may be short for a known person's; if so, it stays unresolved."""
         word = folded_name(name)
         fresh = (known for each in self._new.values() for known in (each.name, *each.aliases))
         return any(word in name_words(known)[:-1] for known in fresh) or self._snapshot.entities.has_longer_name(
@@ -255,10 +254,10 @@ class EntityResolver:
         end: datetime | None = None,
         may_end: bool = True,
     ) -> None:
-        """Add a relation of an entity to the owner, or to another entity. A known one gets what is given besides.
+        """Relate the owner, or `source`, to `target`; or add dates and evidence to a known one.
 
-        A nameless entity, such as "my wife", is merged into the target. A relation that one has only once, such as a
-        wife, ends the one before; without `may_end` it is not added while there is one.
+        A nameless entity, such as "my wife", is merged into the target. If one has only one such relation at a time,
+        such as a wife, the new one ends the previous one; with `may_end=False` it is not added while one is open.
         """
         whose = None if source is None else source.id
         if source is None:
@@ -298,7 +297,7 @@ class EntityResolver:
         )
 
     def _same(self, predicate: str, target: Entity, whose: str | None, *, end: datetime | None) -> Relation | None:
-        """Return the relation to the same entity that is open or, where an end is given, the last one."""
+        """Return a known relation to the same entity: an open one or, if an end is given, any."""
         stored = self._snapshot.entities.relations(target.key) if target.key else ()
         known = [self._altered.get(each.id, each) for each in (*self._relations, *stored)]
         same = [each for each in known if (each.predicate, each.target, each.source) == (predicate, target.id, whose)]
@@ -307,7 +306,7 @@ class EntityResolver:
     def _extend(
         self, known: Relation, *, start: datetime | None, end: datetime | None, evidence: Sequence[str]
     ) -> None:
-        """Add to a relation when it begins and ends, and what says so. Raises InvalidError for an impossible period."""
+        """Add dates and evidence to a known relation. Raises InvalidError if it would end before it begins."""
         altered = replace(
             known,
             valid_from=start or known.valid_from,
@@ -319,7 +318,7 @@ class EntityResolver:
             self._altered[known.id] = altered
 
     def _name(self, nameless: Entity, target: Entity, relation: Relation, *, evidence: Sequence[str]) -> None:
-        """Merge a nameless entity, such as "my wife", into the one with a name, and move the relation to that."""
+        """Merge a nameless entity, such as "my wife", into `target`, and let the relation lead there."""
         at = from_ms(self._now)
         for each in self._snapshot.entities.members(self._scope, nameless.key):
             self._put[each.id] = replace(
@@ -329,8 +328,8 @@ class EntityResolver:
         self._altered[relation.id] = replace(relation, target=target.id, evidence=said_by)
 
     def learn_relations(self, node: Node, *, owner: str) -> list[Entity]:
-        """Learn the relations that a node states of the owner or a known speaker; return the people in them."""
-        # An agent notes a fact for the user: "my wife" in it is the user's.
+        """Learn the relations that a node states of the owner or a known speaker; return the people related to them."""
+        # In a fact that an agent notes for the user, "my wife" is the user's wife.
         is_noted = node.type != "episodic" and node.origin == "agent" and node.speaker is None
         if not is_noted and not is_persons_word(node.role, node.origin):
             return []
@@ -349,8 +348,8 @@ class EntityResolver:
         return heard
 
     def subjects_of(self, node: Node) -> list[tuple[str, Entity]]:
-        """Return the entities a statement is about, each with the name it uses: the given ones; else those whose
-        relation it states; else those known by the names it begins with ("Anna's sister ..." is not about Anna).
+        """Return (name used, entity) for each subject of a statement: the ones given; else the people whose relation it
+        states; else the known names it begins with ("Anna's sister ..." is not about Anna).
         """
         heard = self.learn_relations(node, owner=self._scope.owner)
         if node.origin in _NAMING:
@@ -363,7 +362,7 @@ class EntityResolver:
         return [(name, entity) for name, entity in found if entity is not None]
 
     def extend(self, change: Change) -> Change:
-        """Return the change with all entities and relations that were collected."""
+        """Return the change with all entities and relations collected so far."""
         return replace(
             change,
             entities=(*change.entities, *self._new.values()),
@@ -374,7 +373,7 @@ class EntityResolver:
 
 
 def _is_persons_name(speaker: str) -> bool:
-    """Return whether a speaker is somebody's name, and no account, number or part that somebody plays."""
+    """Return whether a speaker is a person's name, and not an account, a number or a role."""
     if len(speaker) > _MAX_SPEAKER_CHARS or _NO_NAME.search(speaker) or not name_key(speaker):
         return False
     is_mixed = any(word.islower() for word in speaker.split()) and not speaker.islower()
@@ -383,7 +382,7 @@ def _is_persons_name(speaker: str) -> bool:
 
 
 def with_people(snapshot: Snapshot, change: Change, *, scope: Scope, heard: Mapping[str, str]) -> Change:
-    """Return a change with the people who said its messages, and the relations stated in them (in what was `heard`)."""
+    """Return a change with its named speakers and stated relations. `heard`: shortened texts to read, by node id."""
     homes: dict[Scope, EntityResolver] = {}
 
     def people_of(home: Scope, node: Node) -> EntityResolver:
@@ -403,7 +402,7 @@ def with_people(snapshot: Snapshot, change: Change, *, scope: Scope, heard: Mapp
 
 
 def _is_another_person(node: Node, *, owner: str) -> bool:
-    """Return whether a message is the word of a person other than the owner who is given by name."""
+    """Return whether a message was said by a named person other than the owner."""
     is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=owner)
     return is_persons_word(node.role, node.origin) and not is_owners and _is_persons_name(node.speaker or "")
 
@@ -413,11 +412,11 @@ def add_entity(
 ) -> tuple[Change, Entity]:
     """Add an entity, and its relation to the owner if one is given.
 
-    A known one gets the names and the relation that are new, and its type if that was guessed.
+    If it is known, new names and a new relation are added, and a guessed type is replaced.
 
     Raises:
-        ConflictError: an entity of that name and type exists already, and nothing else is given.
-        InvalidError: the relation is not a short text.
+        ConflictError: an entity with that name and type exists, and nothing new is given.
+        InvalidError: the relation is blank or too long.
     """
     people = EntityResolver(snapshot, scope=scope_of(entity.owner, entity.chat), now=now)
     known = _addressed(snapshot, scope, entity)
@@ -445,7 +444,7 @@ def add_entity(
 
 
 def _addressed(snapshot: Snapshot, scope: Scope, entity: Entity) -> Entity | None:
-    """Return the known entity of the same name and type, or of a type that was guessed."""
+    """Return the known entity with the same name and with the same or a guessed type."""
     found = snapshot.entities.named(scope, entity.name)
     same = found.entities if found.by == "same" else ()
     exact = [each for each in same if each.type == entity.type]
@@ -468,11 +467,11 @@ def update_entity(
     attributes: Json | None,
     protected: bool | None,
 ) -> tuple[Change, Entity]:
-    """Change a known entity. What is given replaces what was there; aliases are added.
+    """Change a known entity. Given values replace stored ones; aliases are added.
 
     Raises:
-        NotFoundError: there is none of that name.
-        InvalidError: it may be one of several, nothing is given, or a field is invalid.
+        NotFoundError: no entity has that name.
+        InvalidError: the name may mean several entities, nothing is given, or a field is invalid.
     """
     if type is None and not aliases and attributes is None and protected is None:
         raise InvalidError("nothing to change is given", hint="give type, aliases, attributes or protected")
@@ -493,7 +492,7 @@ def update_entity(
 
 
 def check_period(start: datetime | None, end: datetime | None) -> None:
-    """Raise InvalidError if a relation would end before it begins."""
+    """Raise InvalidError if a relation would end before it begins or at the same time."""
     if start is not None and end is not None and end <= start:
         raise InvalidError(
             f"valid_until: {end.isoformat()} is not after valid_from, {start.isoformat()}",
@@ -513,15 +512,15 @@ def add_relation(
     end: datetime | None,
     evidence: Sequence[str] = (),
 ) -> tuple[Change, None]:
-    """Add a relation from `source`, or from the owner when None, to `target`. A known one gets what is given besides.
+    """Add a relation from `source` (None: the owner) to `target`, or extend a known one.
 
     Args:
-        evidence: ids of memories that say so.
+        evidence: ids of memories that state the relation.
 
     Raises:
         NotFoundError: a name or a memory is unknown.
-        InvalidError: the predicate is not a short text, it would end before it begins, or both are the same entity or
-            belong to different memories.
+        InvalidError: the predicate is blank or too long, the end is not after the start, or both are the same entity
+            or belong to different memories.
     """
     check_period(start, end)
     shown = [snapshot.nodes.known(scope, each).id for each in evidence]
@@ -530,7 +529,7 @@ def add_relation(
     other = find_entity(snapshot, scope, target)
     if one is not None and (one.id == other.id or (one.owner, one.chat) != (other.owner, other.chat)):
         raise InvalidError(
-            f"target: {other.name} cannot be related to {one.name}", hint="both entities must belong to the same memory"
+            f"target: {other.name} cannot be related to {one.name}", hint="give two entities of the same memory"
         )
     people = EntityResolver(snapshot, scope=scope_of(other.owner, other.chat), now=now)
     people.relate(label, other, source=one, start=start, end=end, evidence=shown)
@@ -538,7 +537,7 @@ def add_relation(
 
 
 def find_entity(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
-    """Return the entity of a name or an id as the caller gives it. Raises like `entity_meant`."""
+    """Return the entity with a name or an id, as given. Raises like `entity_meant`."""
     return entity_meant(snapshot, scope, short_name(name, name="name", rules=AS_GIVEN) or "")
 
 
@@ -553,12 +552,12 @@ def add_entities(
 ) -> Change:
     """Return a change with the entities that its facts are about, and with introduced entities and relations.
 
-    A name, an alias or "my wife" leads to one entity; a name that may mean several people leads to none. Only the
-    owner's own words state relations to the owner, and only a person's words relations between others: neither a tool's
-    nor a page's.
+    A name, an alias or "my wife" resolves to one entity; a name that may mean several people is dropped. Only the
+    owner's own words state relations of the owner, and only a person's words relations between others: the words of
+    tools and web pages state none.
 
     Args:
-        scope: of the conversation, which knows only its own entities.
+        scope: that of the conversation, whose entities alone are known.
     """
     people = EntityResolver(snapshot, scope=scope, now=now)
     for each in introductions:
@@ -578,7 +577,7 @@ def add_entities(
 
 
 def with_subjects(change: Change, names: Sequence[tuple[str, str, str]]) -> Change:
-    """Return the change with subjects: (node id, entity id, folded name used)."""
+    """Return the change with subjects, given as (node id, entity id, folded name used)."""
     subjects = dict.fromkeys((node_id, entity_id) for node_id, entity_id, _ in names)
     return replace(change, subjects=tuple(subjects), subject_names=tuple(names))
 
@@ -602,7 +601,7 @@ def _introduce(people: EntityResolver, given: Introduction, *, snapshot: Snapsho
 
 
 def _speaker(people: EntityResolver, snapshot: Snapshot, scope: Scope, evidence: Sequence[str]) -> Entity | None:
-    """Return the one named person who said all of this: "my boss" is theirs. None if there is none or several."""
+    """Return the one named person who said all of the evidence, so "my boss" is theirs; None if not exactly one."""
     nodes = [snapshot.nodes.get(scope, each) for each in evidence]
     names = {node.speaker if is_persons_word(node.role, node.origin) else None for node in nodes if node is not None}
     name = names.pop() if len(names) == 1 else None
@@ -610,7 +609,7 @@ def _speaker(people: EntityResolver, snapshot: Snapshot, scope: Scope, evidence:
 
 
 def _are_said(snapshot: Snapshot, scope: Scope, evidence: Sequence[str], *, by_owner: bool) -> bool:
-    """Return whether all messages are a person's own words; the owner's, if `by_owner`."""
+    """Return whether all messages are a person's own words or, if `by_owner`, the owner's."""
     for node in (snapshot.nodes.get(scope, each) for each in evidence):
         if node is None or not is_persons_word(node.role, node.origin):
             return False

@@ -14,14 +14,14 @@ from ricordo.text.names import folded_name, runs_in
 
 
 def merge(snapshot: Snapshot, keep: str, other: str, *, scope: Scope, now: int) -> tuple[Change, Entity]:
-    """Close `other` as merged into `keep`.
+    """Merge `other` into `keep`, and close `other`.
 
-    Its names, memories and relations stay with it and count as those of `keep`. Nothing is rewritten, so that
-    undoing or splitting restores everything.
+    The names, memories and relations of `other` stay attached to it, and count as those of `keep`. Nothing is
+    rewritten, so that undoing or splitting restores everything.
 
     Raises:
         NotFoundError: one of them is unknown.
-        ConflictError: they are one already, or belong to different memories.
+        ConflictError: both are already the same entity, or belong to different memories.
     """
     kept, gone = find_entity(snapshot, scope, keep), find_entity(snapshot, scope, other)
     if kept.id == gone.id:
@@ -57,7 +57,7 @@ def merge(snapshot: Snapshot, keep: str, other: str, *, scope: Scope, now: int) 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """Both entities, and the mentions found by rule that now belong to the other: (node key, former entity key)."""
+    """Both entities, and the mentions found by rule that move to `other`: (node key, former entity key)."""
 
     kept: Entity
     other: Entity
@@ -66,13 +66,13 @@ class Split:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NameSplit:
-    """The folded names that go and those that stay."""
+    """The folded names that move, and those that stay."""
 
     go: frozenset[str]
     stay: frozenset[str]
 
     def takes(self, used: str, text: str) -> bool:
-        """Return whether a memory follows the names that go: by the name it used, else by the names in its text."""
+        """Return whether a memory moves as well: by the name it used or, if that is "", by the names in its text."""
         if used:
             return used in self.go
         runs = {run.written for run in runs_in(text)}
@@ -82,7 +82,7 @@ class _NameSplit:
 def split(snapshot: Snapshot, entity: str, names: Sequence[str], *, scope: Scope, now: int) -> tuple[Change, Split]:
     """Move names, and the memories that used them, from an entity to another one.
 
-    The other is the entity that had all of them before a merge, or else a new one.
+    The other one is a merged entity all of whose names move, or else a new one.
 
     Raises:
         NotFoundError: the entity, or one of its names, is unknown.
@@ -126,7 +126,7 @@ def _check_names(
     snapshot: Snapshot, kept: Entity, given: Sequence[str], borne: dict[str, list[str]], members: Sequence[Entity]
 ) -> None:
     if not given:
-        raise InvalidError("names: none is given", hint="say which names belong to the other entity")
+        raise InvalidError("names: the list is empty", hint="say which names belong to the other entity")
     used = {use.name for each in members for use in snapshot.entities.subject_uses(each.key)}
     used |= {folded_name(name) for each in borne.values() for name in each}
     for name in given:
@@ -142,7 +142,7 @@ def _check_names(
 def _other(
     kept: Entity, given: Sequence[str], back: Sequence[Entity], moving: Sequence[str], *, scope: Scope, now: int
 ) -> Entity:
-    """Return who takes the names: the first merged entity that comes back, else a new one of the same type."""
+    """Return the entity that takes the names: the first merged entity to reopen, else a new one of the same type."""
     if back:
         return replace(back[0], closed_at=None, merged_into=None)
     fresh = new_entity(given[0], scope=scope, now=now, type=kept.type)
@@ -151,7 +151,7 @@ def _other(
 
 
 def _reopened(member: Entity, other: Entity, *, now: int) -> Entity:
-    """Return a merged entity that comes back; a second one becomes a part of the first."""
+    """Return a merged entity reopened as `other`, or merged into `other` if another one was reopened."""
     is_first = member.id == other.id
     return replace(
         member,
@@ -163,7 +163,7 @@ def _reopened(member: Entity, other: Entity, *, now: int) -> Entity:
 
 
 def move_mentions(snapshot: Snapshot, split: Split) -> None:
-    """Move the mentions found by rule, which are derived rows, to the other entity, and search each text again soon."""
+    """Move the mentions found by rule (derived rows) to the other entity, and queue their texts for a new search."""
     other = snapshot.entities.key_of(split.other.id)
     assert other is not None  # the split has been committed
     snapshot.mentions.drop_links(split.mentions)

@@ -1,4 +1,4 @@
-"""Turn messages into episodes; end sessions, or take them off the record."""
+"""Turn messages into episodes, end sessions, and pause the recording of sessions."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from ricordo.storage import Snapshot
 from ricordo.trust import capped
 
 Instant = Callable[[datetime | str, str], int]
-"""Parses a time that the caller gives: (value, name of the parameter) to Unix milliseconds."""
+"""Parses a time given by the caller: (value, name of the parameter) to Unix milliseconds, UTC."""
 
 _ROLES: frozenset[str] = frozenset(get_args(Role))
 _ORIGINS: frozenset[str] = frozenset(get_args(Origin))
 
 
 def new_episode(message: Message, *, scope: Scope, now: int, instant: Instant, rules: TextRules) -> Node:
-    """Return the node of a message. In a chat it belongs to the chat, otherwise to the owner.
+    """Return the node of a message. It belongs to the chat of the scope or, without a chat, to the owner.
 
     Args:
-        now: Unix milliseconds; the event time of a message without one.
+        now: Unix milliseconds, UTC; also the event time of a message without a time of its own.
 
     Raises:
-        InvalidError: a field cannot be accepted; the message names it.
+        InvalidError: a field is invalid; the error names it.
     """
     check_choice(message.role, _ROLES, name="role")
     check_choice(message.origin, _ORIGINS, name="origin")
@@ -63,7 +63,7 @@ def new_episode(message: Message, *, scope: Scope, now: int, instant: Instant, r
 
 
 def redacted(node: Node, rules: TextRules) -> Node:
-    """Return an episode that was made with `TextRules.at_once`, as it may be stored."""
+    """Return an episode made with `TextRules.at_once`, with credentials and personal data replaced."""
     clean = replace(
         node,
         content=storable(node.content, name="text", rules=rules),
@@ -77,13 +77,13 @@ def redacted(node: Node, rules: TextRules) -> Node:
 def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[str], scope: Scope) -> Change:
     """Return the change that adds the new episodes of one caller, and the relations stated outright in them.
 
-    A known id with the same words is the same message again.
+    A message with a known id and the same text is not added again.
 
     Args:
-        claimed: the ids that the caller gave; generated ids need no check.
+        claimed: the ids that the caller chose; generated ids need no check.
 
     Raises:
-        ConflictError: an id is taken by another text.
+        ConflictError: an id already belongs to another text.
     """
     ids = [node.id for node in episodes if node.id in claimed] if claimed else []
     known = snapshot.nodes.known_ids(ids) if ids else {}
@@ -92,7 +92,7 @@ def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[
     seen: list[Screened] = []
     for given, passed in zip(episodes, all_screened(snapshot, episodes), strict=True):
         node = passed.node
-        if node is None:  # all of it was erased before
+        if node is None:  # all its sentences were erased before
             continue
         if known:
             check_same(snapshot, node, known, given=given)
@@ -116,10 +116,10 @@ def check_same(
     """Check that a node's id is free, or belongs to the same message.
 
     Args:
-        given: the node as it came, if a part of it is not stored again.
+        given: the node as received, if erased text was removed from `node`.
 
     Raises:
-        ConflictError: the id belongs to another text or another owner; the message does not say which.
+        ConflictError: the id belongs to another text or another owner; the error does not say which.
     """
     texts = (node.content, (given or node).content)
     if node.id in known and known[node.id] not in {(snapshot.space(node.owner, node.chat), text) for text in texts}:
@@ -127,12 +127,12 @@ def check_same(
 
 
 def is_silent(session: str | None, silent: Collection[str]) -> bool:
-    """Return whether the owner asked not to store this session, or ("") anything, for the time being."""
+    """Return whether the owner has paused the recording of this session, or ("" in `silent`) of everything."""
     return bool(silent) and ("" in silent or session in silent)
 
 
 def end_session(snapshot: Snapshot, scope: Scope, session: str, *, at: datetime, rules: TextRules) -> Change:
-    """Mark a session as over, if it is not over already. Raises NotFoundError."""
+    """Mark a session as over, unless it already is. Raises NotFoundError."""
     known = snapshot.sessions.get(scope, _session_name(session, rules))
     if known is None:
         raise NotFoundError(f"there is no session {session!r}", hint="a session begins with its first message")
@@ -140,13 +140,13 @@ def end_session(snapshot: Snapshot, scope: Scope, session: str, *, at: datetime,
 
 
 def go_off_record(snapshot: Snapshot, scope: Scope, session: str | None, *, rules: TextRules) -> None:
-    """Store nothing of a session (None: nothing at all) from now on."""
+    """Stop storing the messages of a session (None: of any session)."""
     for place in _places(scope):
         snapshot.sessions.go_off_record(*place, _session_name(session, rules))
 
 
 def go_on_record(snapshot: Snapshot, scope: Scope, session: str | None, *, rules: TextRules) -> None:
-    """Take back `go_off_record`."""
+    """Store again what `go_off_record` paused."""
     for place in _places(scope):
         snapshot.sessions.go_on_record(*place, _session_name(session, rules))
 
@@ -156,6 +156,6 @@ def _session_name(session: str | None, rules: TextRules) -> str:
 
 
 def _places(scope: Scope) -> set[tuple[str, str]]:
-    """Return the (owner, chat)s under which the caller's messages and facts are stored."""
+    """Return the (owner, chat) pairs under which the caller's messages and facts are stored."""
     places = {(scope.owner, ""), ("", scope.chat)} if scope.chat else {(scope.owner, "")}
     return {(owner, chat) for owner, chat in places if owner or chat}

@@ -35,19 +35,19 @@ ORIGINS: frozenset[str] = frozenset(get_args(Origin))
 
 
 Timing = Callable[[Node, datetime | str | None], Node]
-"""Returns a new fact with the dates it names and its expiry: as given, as its text asks, or else by its lifetime."""
+"""Sets the dates and the expiry of a new fact: those given, else those its text names, else its default lifetime."""
 
 
 def new_fact(
     fact: Fact, *, scope: Scope, now: int, instant: Instant, rules: TextRules, timing: Timing | None = None
 ) -> Node:
-    """Return the node of a fact. Its category is inferred by rule if none is given.
+    """Return the node of a fact. If no category is given, it is inferred by rule.
 
     Args:
-        timing: sets when it expires; None: `instant` parses what is given, and the text is not read.
+        timing: sets dates and expiry. None: `instant` parses the given expiry, and the text is not read.
 
     Raises:
-        InvalidError: a field cannot be accepted; the message names it.
+        InvalidError: a field is invalid; the error names it.
     """
     _check(fact)
     if fact.shared and not scope.chat:
@@ -94,14 +94,14 @@ def _check(fact: Fact) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearntFacts:
-    """The nodes of some facts as stored, and the change that stores the new ones. What is not stored has no id."""
+    """The nodes of facts as stored, and the change that stores the new ones. A node that is not stored has no id."""
 
     nodes: tuple[Node, ...]
     change: Change
 
 
 def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, claimed: bool) -> LearntFacts:
-    """Add facts, and the unknown people they are about; a quarantined fact adds nobody. Raises ConflictError."""
+    """Add facts and the unknown people they are about; a quarantined fact adds no people. Raises ConflictError."""
     if len({node.id for node in facts}) < len(facts):
         raise ConflictError("an id is given to two facts", hint="leave ids out to get new ones")
     known = snapshot.nodes.known_ids([node.id for node in facts]) if claimed else {}
@@ -128,7 +128,7 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
 
 
 def subjects_change(snapshot: Snapshot, nodes: Sequence[Node], *, now: int) -> Change:
-    """Return the change that adds the subjects of stored facts that become live, and the unknown people among them."""
+    """Return the change that adds the subjects of stored facts that become live, and any unknown people among them."""
     spaces = dict.fromkeys((node.owner, node.chat) for node in nodes)
     people = {space: EntityResolver(snapshot, scope=scope_of(*space), now=now) for space in spaces}
     subjects = [

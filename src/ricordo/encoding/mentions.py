@@ -1,4 +1,4 @@
-"""Find known entities that texts mention, by rule and in any script, and link them. No entity is added here.
+"""Link texts to the known entities they mention, by rule and in any script. No entity is added here.
 
 Names are matched by `text.names`. "My wife" is looked up among the owner's relations.
 """
@@ -19,7 +19,7 @@ _MAX_NODES = 100_000
 def find_mentions(
     texts: Sequence[LinkText], known: NameIndex, *, holders: Sequence[RelationHolder], owner: str
 ) -> list[tuple[int, int]]:
-    """Return (node key, entity key) pairs: which node mentions which entity."""
+    """Return a (node key, entity key) pair for each mention."""
     pairs: dict[tuple[int, int], None] = {}
     for text in texts:
         for run in runs_in(text.text):
@@ -30,7 +30,7 @@ def find_mentions(
 
 
 def _related(text: LinkText, holders: Sequence[RelationHolder]) -> list[int]:
-    """Return the entities that "my wife" and the like meant when the text was said; none if there were several."""
+    """Return the entities that "my wife" and the like meant when the text was said; none if several people fit."""
     found: list[int] = []
     for predicate in relations_in(text.text[:MAX_CHARS]):
         at_the_time = [
@@ -46,7 +46,7 @@ def _related(text: LinkText, holders: Sequence[RelationHolder]) -> list[int]:
 
 
 def links(snapshot: Snapshot, space: int, keys: Sequence[int]) -> list[tuple[int, int]]:
-    """Return (node key, entity key) pairs for some nodes, by the names and relations of this snapshot."""
+    """Return (node key, entity key) pairs of some nodes, by the names and relations in this snapshot."""
     return _links_in(snapshot, space, snapshot.mentions.texts(keys))
 
 
@@ -58,7 +58,7 @@ def _links_in(snapshot: Snapshot, space: int, texts: Sequence[LinkText]) -> list
 
 
 def count_unlinked(snapshot: Snapshot, most: int = 1) -> int:
-    """Return how many memories were never searched for names, up to `most`; 1 if `Linker.step` only has other work."""
+    """Return how many memories were never searched for names, up to `most`; 1 if only other linking work is left."""
     found, count = snapshot.mentions, 0
     for space in found.spaces_with_names():
         count += len(found.unlinked(space, most - count))
@@ -74,7 +74,7 @@ class Linker:
         self._store = store
 
     async def step(self) -> bool:
-        """Link a batch of each kind in each space; return whether there was any."""
+        """Do one batch of each kind of linking in each space; return whether there was any."""
         fresh = await self._store.read(lambda tx: tx.mentions.spaces_with_names())
         done = [await self._link_new_nodes(space) for space in fresh]
         changed = await self._store.read(lambda tx: tx.mentions.spaces_to_link())
@@ -99,7 +99,7 @@ class Linker:
         return bool(texts)
 
     async def _link_changed_nodes(self, space: int) -> bool:
-        """Link nodes again that were altered or came back, or that mentioned a name that is gone."""
+        """Link nodes again that were altered or restored, or that mentioned a name since removed."""
 
         def read(tx: Snapshot) -> tuple[list[int], list[int], list[tuple[int, int]]]:
             noted = tx.mentions.to_link(space, _BATCH)
@@ -111,7 +111,7 @@ class Linker:
         return True
 
     async def _link_new_names(self) -> bool:
-        """Search older memories for names that were learnt since."""
+        """Search older memories for newly learnt names."""
         fresh = await self._store.read(lambda tx: tx.mentions.new_names())
         for space, _, name, _, _ in fresh:
             await self._link_nodes_with(space, name)
@@ -120,7 +120,7 @@ class Linker:
         return bool(fresh)
 
     async def _link_new_relations(self) -> bool:
-        """Search memories that mention "my wife" again when it is learnt who that is or was."""
+        """Search memories that mention "my wife" again, once a memory says who that is or was."""
         fresh = await self._store.read(lambda tx: tx.mentions.new_relations())
         for space, predicate, _ in fresh:
             for words in stems_of(predicate):
@@ -130,7 +130,7 @@ class Linker:
         return bool(fresh)
 
     async def _link_nodes_with(self, space: int, words: str) -> None:
-        """Link all nodes that contain some words. New names may also change the entity of an old mention."""
+        """Link all nodes with these words again: a new name may also change which entity an old mention means."""
         texts = await self._store.read(lambda tx: tx.mentions.texts_with(space, words, most=_MAX_NODES))
         for start in range(0, len(texts), _BATCH):
             await self._link_again(space, texts[start : start + _BATCH])

@@ -1,6 +1,6 @@
-"""Find what is stated outright about people: "my wife is Sarah", "Anna lives in Paris"; and who said it. Pure.
+"""Find plain statements about people ("my wife is Sarah", "Anna lives in Paris"), and who made them. Pure.
 
-The rules are conservative: a relation is learnt only from the owner's plain statement in the present tense. Questions,
+The rules are conservative: a relation is learnt only from a speaker's plain statement in the present tense. Questions,
 negations, the past, conditions and quotations are ignored, and so are capitalised words that are not names.
 """
 
@@ -20,7 +20,7 @@ from ricordo.text.names import NOT_PEOPLE, known_relation, may_name_relation, re
 from ricordo.trust import trust_of
 
 MAX_CHARS = 5_000
-"""Plain statements are short; the rest of a document is not read for them."""
+"""How much of a text is read for relations, in characters: plain statements stand in short messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ def _forms(languages: LanguageSet) -> _Forms:
 
 
 def _patterns(languages: LanguageSet, titles: str) -> Iterator[re.Pattern[str]]:
-    """Yield the patterns of all languages. Everything but the names is said in any case; a name is capitalised."""
+    """Yield the patterns of all languages. Names must be capitalised; all other words match in any case."""
     what = f"(?P<what>{relation_pattern(languages)})"
     name = rf"(?P<name>(?:(?:{titles})\.?\s+)?{_WORD}(?:\s+{_WORD}){{0,2}})"
     ends = "".join(rf"|{word}\b" for word in languages.in_order(lambda each: each.relations.name_ends))
@@ -133,14 +133,14 @@ def _stated_in(sentence: str, languages: LanguageSet) -> Iterator[Stated]:
 
 
 class _Cases(NamedTuple):
-    """The endings of a case and the nominative's, and the ending that several names share."""
+    """The endings of a case with those of the nominative, and an ending that several names share."""
 
     endings: Endings
     unclear: str
 
 
 def _cases(said: str, languages: LanguageSet) -> _Cases | None:
-    """Return the endings of a name that may stand in the instrumental case ("зовут Сарой"), by its gender."""
+    """Return the case endings of a name in the instrumental ("зовут Сарой"), by its gender; None for other cases."""
     words = said.lower().split()
     for language in languages:
         relations, names = language.relations, language.names
@@ -152,7 +152,7 @@ def _cases(said: str, languages: LanguageSet) -> _Cases | None:
 
 
 def _name(written: str, forms: _Forms, *, cases: _Cases | None) -> str | None:
-    """Return the name in capitalised words, up to the first that is none; None where nothing is left."""
+    """Return the leading words that may be a name, without titles; None if there are none."""
     kept: list[str] = []
     for word in written.split():
         bare = word.rstrip(".")
@@ -173,7 +173,7 @@ def _is_name(word: str, forms: _Forms) -> bool:
 
 
 def _in_nominative(words: list[str], cases: _Cases) -> str | None:
-    """Return the nominative: "Сарой" is Сара. Of a form that several names share nothing is learnt."""
+    """Return the nominative: "Сара" for "Сарой"; None for a form that several names share."""
     done = []
     for word in words:
         if cases.unclear and word.endswith(cases.unclear):
@@ -184,21 +184,21 @@ def _in_nominative(words: list[str], cases: _Cases) -> str | None:
 
 
 def _is_thing(name: str, forms: _Forms) -> bool:
-    """Return whether people say of this, too, that it is their boss or best friend: "Coffee is my best friend"."""
+    """Return whether a name may be a thing that people call their boss or best friend: "Coffee is my best friend"."""
     first = name.split()[0].lower()
     return first in forms.things or bool(forms.abstract.search(first))
 
 
 @cached()
 def _subject() -> re.Pattern[str]:
-    """Return the pattern of a name at the beginning of a statement with a verb behind it, and nothing possessive."""
+    """Return the pattern of a statement that begins with one or two names and then another word, such as a verb."""
     joined = "|".join(all_languages().in_order(lambda each: each.entities.conjunctions)) or NEVER
     name = rf"{_WORD}(?:\s+{_WORD}){{0,2}}"
     return re.compile(rf"\s*(?P<first>{name})(?:\s+(?:{joined})\s+(?P<second>{name}))?\s+(?P<next>[^\W\d_][\w'’-]*)")
 
 
 def plain_subjects(text: str) -> tuple[str, ...]:
-    """Return the names a statement begins with, as candidates: only an exact, known name counts.
+    """Return the names that a statement begins with. They are candidates: the caller checks that they are known.
 
     >>> plain_subjects("Anna lives in Paris"), plain_subjects("Anna's sister lives in Rome")
     (('Anna',), ())
@@ -210,15 +210,15 @@ def plain_subjects(text: str) -> tuple[str, ...]:
 
 
 def is_persons_word(role: Role | None, origin: Origin) -> bool:
-    """Return whether a person said this, and not an assistant, a tool or a page."""
+    """Return whether a person said this, rather than an assistant, a tool or a web page."""
     return role == "user" and trust_of(origin, role) == "user"
 
 
 def is_owners_word(role: Role | None, origin: Origin, speaker: str | None, *, owner: str) -> bool:
-    """Return whether the owner of a memory said this: a user's turn or statement without another speaker.
+    """Return whether the owner of a memory said this: a user's message or statement without another speaker.
 
     Args:
-        owner: of the memory; "" for a group's, where no one speaks as the owner.
+        owner: of the memory; "" for a group's memory, in which nobody speaks as the owner.
     """
     if not owner or not is_persons_word(role, origin):
         return False
@@ -227,5 +227,5 @@ def is_owners_word(role: Role | None, origin: Origin, speaker: str | None, *, ow
 
 @cached()
 def self_words() -> frozenset[str]:
-    """Return how a transcript names the owner of a memory: me, user."""
+    """Return the words that stand for the owner of a memory in a transcript, such as "me" and "user"."""
     return all_languages().words(lambda each: each.sentences.speakers)

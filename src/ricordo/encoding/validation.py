@@ -31,36 +31,36 @@ class TextRules:
     secrets: SecretsPolicy = "redact"
     max_chars: int = 10_000_000
     personal: frozenset[str] = frozenset()
-    """The kinds of personal data that are replaced."""
+    """The kinds of personal data to replace."""
 
     @property
     def lets_all_in(self) -> bool:
-        """Whether texts are stored as they are given."""
+        """Whether texts are stored unchanged."""
         return self.secrets == "keep" and not self.personal
 
     @property
     def at_once(self) -> TextRules:
-        """Rules for a caller who does not wait: what is to be replaced is later, but before anything is stored."""
+        """Rules for a caller who does not wait: text is refused at once, but replaced later, before it is stored."""
         return self if self.secrets == "refuse" else self.open
 
     @property
     def open(self) -> TextRules:
-        """Rules that replace and refuse nothing of what a text holds."""
+        """Rules that neither replace nor refuse anything in a text."""
         return replace(self, secrets="keep", personal=frozenset())
 
 
 SCREENED = TextRules()
-"""Rules for labels where the caller has none at hand."""
+"""Rules for labels, if the caller has none."""
 
 AS_GIVEN = TextRules(secrets="keep")
-"""Rules for what is only looked up."""
+"""Rules for text that is looked up and not stored."""
 
 
 def storable(text: str, *, name: str, rules: TextRules) -> str:
-    """Return the text as it will be stored: without credentials, and without what this memory itself recalled.
+    """Return the text as it will be stored: without credentials, and without text recalled from this memory.
 
     Raises:
-        InvalidError: it is not a text, blank, too long, cannot be written as UTF-8, contains a credential that the
+        InvalidError: it is not a str, blank, too long, cannot be written as UTF-8, contains a credential that the
             policy refuses, or is a fact that consists of recalled text.
     """
     if not isinstance(text, str):
@@ -80,18 +80,18 @@ def storable(text: str, *, name: str, rules: TextRules) -> str:
 
 
 def without_secrets(text: str, *, name: str, rules: TextRules) -> str:
-    """Return a text as the policies for credentials and personal data want it. Raises InvalidError if one refuses."""
+    """Return a text after the policies for credentials and personal data are applied. Raises InvalidError."""
     if rules.secrets != "keep":
         text = _without_credentials(text, name=name, rules=rules)
     if rules.personal:
-        from ricordo.text.secrets import redact_personal  # as below
+        from ricordo.text.secrets import redact_personal  # imported late, as `redact` is
 
         text = redact_personal(text, rules.personal).text
     return text
 
 
 def _without_credentials(text: str, *, name: str, rules: TextRules) -> str:
-    from ricordo.text.secrets import redact  # compiles its patterns, for which a search should not wait
+    from ricordo.text.secrets import redact  # imported late: compiling its patterns would delay a search
 
     redacted = redact(text) if len(text) > _CACHED_CHARS else _redacted(text)
     if redacted.findings and rules.secrets == "refuse":
@@ -103,7 +103,7 @@ def _without_credentials(text: str, *, name: str, rules: TextRules) -> str:
 _CACHED_CHARS = 2_000
 
 
-@lru_cache(maxsize=4_096)  # what a caller gives is checked when it comes, and again in the change that stores it
+@lru_cache(maxsize=4_096)  # each text is checked twice: when it arrives, and in the change that stores it
 def _redacted(text: str) -> Redacted:
     from ricordo.text.secrets import redact
 
@@ -117,8 +117,8 @@ def check_choice(value: object, allowed: Collection[str], *, name: str) -> None:
 
 
 def stored_id(given: str, *, rules: TextRules) -> str:
-    """Return an id that a caller gives, as `checked_id` does. An id cannot be redacted, so a credential is refused;
-    what looks like personal data is not, since ids of mails look like addresses.
+    """Return the caller's id, checked by `checked_id`. A credential is refused, because an id cannot be redacted; what
+    looks like personal data is accepted, because ids of mails look like addresses.
     """
     id = checked_id(given)
     if not _UUID.fullmatch(id) and _of_identifier(id, name="id", rules=replace(rules, personal=frozenset())) != id:
@@ -128,7 +128,7 @@ def stored_id(given: str, *, rules: TextRules) -> str:
 
 def _of_identifier(text: str, *, name: str, rules: TextRules) -> str:
     """Return an id or the name of a session without credentials. Ids of other programs, such as `wamid_` and 20 random
-    letters, have the form of a token of an unknown vendor and stay.
+    letters, look like tokens of an unknown vendor; they are kept.
     """
     if rules.lets_all_in or _holds_ids_only(
         without_secrets(text, name=name, rules=replace(SCREENED, personal=rules.personal))
@@ -138,7 +138,7 @@ def _of_identifier(text: str, *, name: str, rules: TextRules) -> str:
 
 
 def _holds_ids_only(clean: str) -> bool:
-    """Return whether nothing was taken out of a text but what may be an id of another program."""
+    """Return whether all redactions in a text are tokens of unknown vendors, which may be ids of other programs."""
     from ricordo.text.secrets import BY_PREFIX
 
     return set(_KIND.findall(clean)) <= {BY_PREFIX}
@@ -150,12 +150,12 @@ _KIND = re.compile(r"\[redacted: ([^\]]+)\]")
 
 
 def short_name(text: str | None, *, name: str, rules: TextRules = SCREENED) -> str | None:
-    """Return a speaker, a tag, a session id or another label, stripped: 1 to 500 characters, or None.
+    """Return a label, such as a speaker, a tag or a session id, stripped: 1 to 500 characters, or None.
 
     A credential is replaced as in a text.
 
     Raises:
-        InvalidError: it is blank, too long, not a text, or holds a credential that the policy refuses.
+        InvalidError: the label is blank, too long, not a str, or holds a credential that the policy refuses.
     """
     if text is None:
         return None
@@ -179,8 +179,8 @@ def checked_attributes(given: Json | None, *, rules: TextRules = SCREENED) -> Js
     """Return a copy of a JSON object, with credentials in its keys and values replaced as in a text.
 
     Raises:
-        InvalidError: it is not one, contains NaN or infinity, has more than 100,000 characters, or holds a credential
-            that the policy refuses.
+        InvalidError: the value is not a JSON object, contains NaN or infinity, has more than 100,000 characters, or
+            holds a credential that the policy refuses.
     """
     if given is None:
         return {}
@@ -203,7 +203,7 @@ def checked_attributes(given: Json | None, *, rules: TextRules = SCREENED) -> Js
 
 
 def screen_of(rules: TextRules) -> Callable[[Any], Any] | None:
-    """Return what takes credentials and personal data out of a JSON value; None if the rules let all in."""
+    """Return a function that removes credentials and personal data from a JSON value; None if nothing is removed."""
     if rules.lets_all_in:
         return None
     kept = rules if rules.secrets == "keep" else replace(rules, secrets="redact")
@@ -211,7 +211,7 @@ def screen_of(rules: TextRules) -> Callable[[Any], Any] | None:
 
 
 def _screened(value: Any, *, key: str, clean: Callable[[str], str]) -> Any:
-    """Return a JSON value without credentials. What a key announces is one, too: `{"password": "hunter2"}`."""
+    """Return a JSON value without credentials. A key can show that its value is one: `{"password": "hunter2"}`."""
     if isinstance(value, Mapping):
         return {clean(name): _screened(each, key=name, clean=clean) for name, each in value.items()}
     if isinstance(value, list):
@@ -227,10 +227,10 @@ def _screened(value: Any, *, key: str, clean: Callable[[str], str]) -> Any:
 
 
 def checked_tags(given: Iterable[str], *, rules: TextRules = SCREENED) -> tuple[str, ...]:
-    """Return distinct tags in the order given, a list or one text with commas. Letter case makes no difference.
+    """Return distinct tags in the order given, from a list or a text with commas. Letter case makes no difference.
 
     Raises:
-        InvalidError: it is not a list, a tag is blank or too long, or there are more than 100.
+        InvalidError: the value is not a list, a tag is blank or too long, or there are more than 100.
     """
     given = [tag for tag in given.split(",") if tag.strip()] if isinstance(given, str) else given
     if not isinstance(given, Iterable):
@@ -245,7 +245,7 @@ def checked_tags(given: Iterable[str], *, rules: TextRules = SCREENED) -> tuple[
     return tags
 
 
-# ---- one place that every change passes
+# ---- the gate that every change passes
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 
@@ -254,10 +254,10 @@ _NO_TEXT = NO_TEXT | {"evidence", "sessions", "merged_into", "other", "run_id"}
 
 
 def gate_of(rules: TextRules) -> Gate:
-    """Return what removes credentials from every change, by any method, interface or model.
+    """Return a gate that removes credentials from every change, whichever method, interface or model makes it.
 
-    Callers check their arguments earlier, so that errors name the field. This is the net below: a new field or a new
-    way in is covered without a check of its own. What the owner keeps on purpose stays, and so does what is stored.
+    Callers check their arguments earlier, so that errors name the field. The gate is a safety net: it covers new fields
+    and new entry points without a check of their own. Secrets that the owner keeps or that are already stored stay.
     """
 
     def gate(snapshot: Snapshot, change: Change, reason: Reason) -> tuple[Change, Reason]:
@@ -268,7 +268,7 @@ def gate_of(rules: TextRules) -> Gate:
         screened = change
         for each in fields(change):
             given = getattr(change, each.name)
-            # What is no value of its own, but a bare text, is the id of one.
+            # A bare string in a change is the id of an object, not text.
             is_stored = bool(given) and each.name not in NO_TEXT and is_dataclass(given[0])
             if is_stored and (done := _cleaned(given, clean)) is not given:
                 screened = replace(screened, **{each.name: done})
@@ -280,7 +280,7 @@ def gate_of(rules: TextRules) -> Gate:
 
 
 def holds_credentials(given: Sequence[Any], *, rules: TextRules) -> bool:
-    """Return whether any text in some values is a credential that the rules do not let in."""
+    """Return whether any text in the values contains a credential that the rules do not allow."""
     if rules.lets_all_in:
         return False
     rules = rules if rules.secrets == "keep" else replace(rules, secrets="redact")
@@ -289,7 +289,7 @@ def holds_credentials(given: Sequence[Any], *, rules: TextRules) -> bool:
 
 
 def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
-    """Return a value with every text in it cleaned; the value itself where nothing changes."""
+    """Return a value with every text in it cleaned, or the same object if nothing changes."""
     if isinstance(value, str):
         text = clean(value)
         return value if text == value else text
@@ -310,7 +310,7 @@ def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
 
 
 def _with_kept(snapshot: Snapshot, change: Change, screened: Change, clean: Callable[[str], str]) -> Change:
-    """Return a screened change with the credentials that the owner keeps, and those stored before."""
+    """Return a screened change with the credentials that the owner keeps or that are already stored."""
     former = {edge.source: edge.target for edge in change.link if edge.type == "supersedes"}
     stored: set[str] = set()
     for node in (*change.add, *change.put):
@@ -328,14 +328,14 @@ def _with_kept(snapshot: Snapshot, change: Change, screened: Change, clean: Call
 
 
 Span = tuple[str, int, int, int]
-"""A part of a message that answers leave out: node id, start, length, and the number of what withholds it."""
+"""A part of a message to leave out of answers: node id, start, length, and the number of the suppressed sentence."""
 
-# Origins that are no person's own words: derived from messages, or brought from elsewhere.
+# Origins that are not a person's own words: derived from messages, or imported from elsewhere.
 _SECOND_HAND = frozenset(("extraction", "consolidation", "import", "tool_result", "web"))
 
 
 class Screened(NamedTuple):  # not a dataclass: an import makes one for each message, and a tuple is made faster
-    """A message as it may be stored, or None; the part that may be learnt from; and what it states again."""
+    """A message as it may be stored, or None; the text to learn from; and the suppressed sentences it states again."""
 
     node: Node | None
     heard: str
@@ -344,7 +344,7 @@ class Screened(NamedTuple):  # not a dataclass: an import makes one for each mes
 
 
 def all_screened(snapshot: Snapshot, nodes: Sequence[Node]) -> list[Screened]:
-    """Screen the messages of one caller, in order. Usually nothing is withheld, and no message is looked at."""
+    """Screen the messages of one caller, in order. Usually nothing is suppressed, and no message is read."""
     space = snapshot.space(nodes[0].owner, nodes[0].chat) if nodes else None
     if space is None or not snapshot.suppression.withholds(space):
         return [Screened(node, node.content) for node in nodes]
@@ -352,7 +352,7 @@ def all_screened(snapshot: Snapshot, nodes: Sequence[Node]) -> list[Screened]:
 
 
 def screened(snapshot: Snapshot, node: Node) -> Screened:
-    """Return a message without what was erased before, and with spans over what was forgotten before."""
+    """Return a message without text erased before, and with spans over text forgotten before."""
     space = snapshot.space(node.owner, node.chat)
     if space is None:
         return Screened(node=node, heard=node.content)
@@ -376,7 +376,7 @@ def screened(snapshot: Snapshot, node: Node) -> Screened:
 
 
 def _without_erased(snapshot: Snapshot, space: int, node: Node) -> Node:
-    """Return a message whose attributes hold nothing that was erased before."""
+    """Return a message without erased text in its attributes."""
     said = dict.fromkeys(strings_of(node.attributes)) if node.attributes else ()
     matches = (snapshot.suppression.matches(space, text, session=node.session, said_at=None) for text in said)
     parts = [each.sentence.text.strip() for found in matches for each in found if each.is_erased]
@@ -384,7 +384,7 @@ def _without_erased(snapshot: Snapshot, space: int, node: Node) -> Node:
 
 
 def may_learn(snapshot: Snapshot, fact: Node) -> bool:
-    """Return whether a fact may be kept: a person may state it again, but it may not be derived again."""
+    """Return whether a fact may be stored: a forgotten one may be stated again by a person, but not derived again."""
     if fact.origin not in _SECOND_HAND:
         return True
     space = snapshot.space(fact.owner, fact.chat)
@@ -392,7 +392,7 @@ def may_learn(snapshot: Snapshot, fact: Node) -> bool:
 
 
 def said_again(snapshot: Snapshot, facts: Sequence[Node]) -> tuple[int, ...]:
-    """Return the numbers of what was forgotten and is now stated again."""
+    """Return the numbers of suppressed sentences that the facts state again."""
     found: dict[int, None] = {}
     for fact in facts:
         space = snapshot.space(fact.owner, fact.chat)

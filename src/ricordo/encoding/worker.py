@@ -1,7 +1,7 @@
 """Background work: link mentions, embed texts, change models, and keep indexes compact.
 
-There is no queue: the store is asked what remains to be done, so that a crash loses nothing. One process at a time
-works, under a lease; the others wait for it.
+There is no queue: the worker asks the store what remains to be done, so a crash loses nothing. One process at a time
+works, under a lease; the others wait for the lease.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _log = logging.getLogger("ricordo.backlog")
 
 LEASE = "backlog"
 _LEASE_MS = 10_000
-_POLL_S = (0.1, 1.0)  # how often to look for writes of other processes: soon after work, rarely when idle
-_GATHER_S = 0.05  # how long to wait for more writes to do together
-_RETRY_S = 60.0  # a text whose embedding failed is tried again after this
+_POLL_S = (0.1, 1.0)  # pause between looks for other processes' writes: soon after work, and when idle for longer
+_GATHER_S = 0.05  # how long to wait for further writes, to handle them together
+_RETRY_S = 60.0  # pause before a text whose embedding failed is tried again
 
 
 @dataclass(slots=True)
 class _Cursor:
     """Where the search for missing vectors continues, so that it does not start from the first node each time.
 
-    It is valid for one `generation` of the database: a rebuilt one counts removals from zero.
+    It is valid for one `generation` of the database: a rebuilt database counts removals from zero.
     """
 
     generation: int
@@ -64,25 +64,25 @@ class BackgroundWorker:
         self._idle = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self.fresh = 0
-        """How many memories this process wrote since nothing was left to do."""
+        """How many memories this process has written since the last time no work was left."""
         self._has_upkeep = self._is_stuck = False
         self._step = asyncio.Condition()
         self._task = self._loop.create_task(self._run(), name="ricordo-backlog")
 
     @property
     def model(self) -> EmbeddingModel | None:
-        """The model that vectors are made with now."""
+        """The model whose vectors are made now."""
         return self._model
 
     def note(self, count: int) -> None:
-        """Note that memories were written. Callable from any thread."""
+        """Note that memories were written. May be called from any thread."""
         was_idle, self.fresh = self.fresh == 0, self.fresh + count
         if was_idle:
             with contextlib.suppress(RuntimeError):  # the loop is closed: the next opening finds the work
                 self._loop.call_soon_threadsafe(self._wake.set)
 
     def _begin(self) -> None:
-        """Start at once, because a caller waits."""
+        """Start at once, because a caller is waiting."""
         self._idle.clear()
         self._wake.set()
         self._urgent.set()
@@ -94,17 +94,17 @@ class BackgroundWorker:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing was left to do when this process looked last, and it has written nothing since."""
+        """Whether this process found no work left when it last looked, and has written nothing since."""
         return self.fresh == 0 and self._idle.is_set()
 
     async def caught_up(self, timeout_s: float, *, most: int) -> tuple[int, bool]:
-        """Wait until every memory there is now has its vector and its links, also those of other processes.
+        """Wait until every memory stored by now has its vector and its links, including those of other processes.
 
         Args:
-            most: if more vectors or links are missing, as after a bulk import, do not wait.
+            most: do not wait if more vectors or links than this are missing, as after a bulk import.
 
         Returns:
-            How many vectors are missing, at most `most` + 1, and whether links are missing.
+            The number of missing vectors, at most `most` + 1, and whether links are missing.
         """
         lacking, unlinked = await self._store.read(lambda snapshot: self._not_ready(snapshot, most + 1))
         if self._closing or max(len(lacking), unlinked) > most or not (lacking or unlinked):
@@ -123,9 +123,9 @@ class BackgroundWorker:
         return len(keys), unlinked > 0
 
     def _not_ready(self, snapshot: Snapshot, most: int) -> tuple[list[Unembedded], int]:
-        """Return the first memories without a vector, and how many lack their links, up to `most`.
+        """Return the first memories without a vector, and the number of those without links, up to `most` of each.
 
-        Links are looked for until this process has seen that none are missing.
+        Links are counted until this process has found none missing.
         """
         lacking: list[Unembedded] = []
         if self._serves(snapshot):
@@ -136,10 +136,10 @@ class BackgroundWorker:
         """Wait until nothing is left to do in the whole store.
 
         Raises:
-            UnavailableError: not done in time.
+            UnavailableError: the work is not done in time.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        await self._store.derive(lambda _: None)  # after every write that is queued already
+        await self._store.derive(lambda _: None)  # runs after all writes that are already queued
         if self._cursor is not None and self._cursor.failed:
             self._cursor.after, self._cursor.failed = 0, False  # the caller wants another try now
         while not self._closing:
@@ -162,7 +162,7 @@ class BackgroundWorker:
         return bool(self._lacking(snapshot, 1)) or count_unlinked(snapshot) > 0
 
     async def close(self) -> None:
-        """Stop after the current batch. The rest is found at the next opening."""
+        """Stop after the current batch. The next opening finds the rest."""
         self._closing = True
         self._begin()
         await asyncio.shield(self._task)  # a cancelled `close` must not interrupt the batch
@@ -187,7 +187,7 @@ class BackgroundWorker:
             await self._tell_step()
             pause = 0 if busy else min(pause + 1, 10)
             if busy:
-                if self.fresh > noted:  # somebody is writing
+                if self.fresh > noted:  # more was written meanwhile
                     await self._gather()
                 continue
             self.fresh -= noted
@@ -199,14 +199,15 @@ class BackgroundWorker:
         await self._lease.release()
 
     async def _tell_step(self) -> None:
-        """Wake the searches that wait."""
+        """Wake the callers of `caught_up`."""
         async with self._step:
             self._step.notify_all()
 
     async def _rest(self, seconds: float) -> None:
-        """Wait until something is written, or for some seconds.
+        """Wait until something is written, but at most some seconds.
 
-        Messages often come in groups: a short wait handles them together, and leaves the processor to the writer.
+        Messages often come in groups: a short wait after the first collects the others, and leaves the processor to the
+        writer.
         """
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), seconds)
@@ -218,7 +219,7 @@ class BackgroundWorker:
             await asyncio.wait_for(self._urgent.wait(), _GATHER_S)
 
     async def _hold(self) -> bool:
-        """Return whether the lease is ours; take or renew it only when there is something to do."""
+        """Return whether this process holds the lease; take or renew it only if there is work."""
         if self._lease.is_fresh:
             return True
         return await self._store.read(self._has_work) and await self._lease.take()
@@ -236,7 +237,7 @@ class BackgroundWorker:
         return model.state == "retiring" or (model.state == "coming" and is_mine)
 
     async def _pass(self) -> bool:
-        """Do some of each kind of work; return whether there may be more."""
+        """Do some work of each kind; return whether more may remain."""
         steps: tuple[Callable[[], Awaitable[bool]], ...] = (
             self._link,
             self._embed,
@@ -287,7 +288,7 @@ class BackgroundWorker:
         return True
 
     async def _centre(self) -> bool:
-        """Renew the mean vectors that ranking subtracts, as the store grows."""
+        """Update the mean vectors that ranking subtracts, as the store grows."""
         model = self._model
         if model is None or self._cursor is None or self._cursor.is_behind:
             return False
@@ -297,7 +298,7 @@ class BackgroundWorker:
         return self._has_upkeep or snapshot.upkeep.is_due()
 
     async def _do_upkeep(self) -> bool:
-        """Do a step of the store's own upkeep."""
+        """Do one step of the store's maintenance, if one is due."""
         if await self._store.read(self._upkeep_is_due):
             self._has_upkeep = await self._store.derive(lambda tx: tx.upkeep.step())
         return self._has_upkeep
@@ -318,11 +319,11 @@ class BackgroundWorker:
         return self._model.key if self._model else 0
 
     def _serves(self, snapshot: Snapshot) -> bool:
-        """Return whether the store still uses our model: another process may have brought another one since."""
+        """Return whether the store still uses our model: another process may have changed to another model."""
         return any(known.key == self._key and known.state != "retiring" for known in snapshot.models.known())
 
     def _rewind(self, snapshot: Snapshot) -> None:
-        """Move the cursor back to nodes that lost their vector, and to the beginning some time after a failure."""
+        """Move the cursor back to nodes that lost their vector, and to the first node some time after a failure."""
         now = self._start(snapshot)
         if self._cursor is None or self._cursor.generation != now.generation:
             self._cursor = now
@@ -343,7 +344,7 @@ class BackgroundWorker:
         return replace(cursor, after=after, failed=failed, removals=removals)
 
     async def _note_progress(self) -> None:
-        """Store that everything up to the cursor has its vector, so that the next opening need not look again."""
+        """Record that every node up to the cursor has its vector, so that the next opening skips these nodes."""
         cursor, key = self._cursor, self._key
         if cursor is None or cursor.failed or (cursor.after, cursor.removals) == cursor.noted:
             return
@@ -356,7 +357,7 @@ class BackgroundWorker:
         await self._store.derive(note)
 
     async def _change_model(self) -> bool:
-        """Let a new model take over when it has every vector, then drop the old one's vectors bit by bit."""
+        """Switch to a new model once it has all vectors, then drop the old model's vectors in batches."""
         known = await self._store.read(lambda tx: tx.models.known())
         mine = next((model for model in known if self._model and model.key == self._model.key), None)
         if mine is not None and mine.state == "coming" and not self._has_failed:
@@ -364,11 +365,11 @@ class BackgroundWorker:
                 if self._cursor is not None:
                     self._cursor.after = 0
                 return True
-            _log.info("the store now answers from %s", mine.name)
+            _log.info("the store now searches with the vectors of %s", mine.name)
         return await self._store.derive(lambda tx: tx.models.drop_retired())
 
 
 def _embedded_texts(content: str, speaker: str | None) -> list[str]:
-    """Return the passages to embed. With the speaker, LoCoMo's recall from vectors alone nearly doubles."""
+    """Return the passages to embed, each after the speaker's name: this nearly doubles LoCoMo's vector recall."""
     head = f"{speaker}: " if speaker else ""
     return [head + content[start:end] for start, end in passages_of(content)]
