@@ -1,9 +1,9 @@
-"""From text to index terms. The same function serves stored text and questions, so that their terms meet.
+"""Convert text to index terms. Stored text and questions use the same function, so that their terms match.
 
-A word is folded (compatibility form, case, accents of Latin and Greek) and stemmed by the algorithm of its script's
-default language. A text in another language has the stems of that language as well: a question in any language meets
-it by the first kind of term, one in its own language by both. Chinese, Japanese and Korean are cut into pairs of
-characters.
+A word is normalised (compatibility form, case, accents of Latin and Greek) and stemmed with the algorithm of the
+default language of its script. A text in another language also gets the stems of that language. So a question in any
+language matches by the default stems, and a question in the text's own language by both. Chinese, Japanese and Korean
+are cut into pairs of characters.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from ricordo.text.languages import (
 )
 
 MAX_WORD_CHARS = 64
-"""A longer run of letters is a key, a hash or a data URL: it is cut, so that it cannot bloat the index."""
+"""A longer run of letters is a key, a hash or a data URL. It is cut so that it cannot bloat the index."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
 _PLAIN_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")  # the same within ASCII
-# ASCII in lower case with nothing between words but blanks; apostrophes stay, for some stand inside words.
+# Translation table: ASCII to lower case, every separator to a blank. Apostrophes stay, because some are inside words.
 _APART = bytes(ord(chr(code).lower()) if chr(code).isalnum() or chr(code) == "'" else 32 for code in range(128)) * 2
 _ASCII = re.compile(r"[a-z0-9]+\Z")
 _PARTS = ByWord(_PLAIN_WORD.findall)
 _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003fa1f]+")
 _POSSESSIVE = re.compile(r"['’ʼ]s?\Z|['’ʼ]s(?=['’ʼ])")
 _APOSTROPHES = re.compile(r"['’ʼ]")
-# French and Italian write short words onto the next one: l'heure, qu'elle.
+# French and Italian attach short words to the next one: l'heure, qu'elle.
 _ELISION = re.compile(r"^[^\W\d_]{1,2}['’ʼ](?=[^\W\d_]{2})")
 
-# Scripts without a language file; a file's own stemmer goes first.
+# Scripts without a language file. A language file's own stemmer takes precedence.
 _STEMMERS = {"GREEK": "greek", "ARABIC": "arabic", "ARMENIAN": "armenian", "DEVANAGARI": "hindi", "TAMIL": "tamil"}
 _local = threading.local()
 
 
 def raw_words(text: str) -> list[str]:
-    """The words of a text in lower case: runs of letters and figures, also around an apostrophe."""
+    """Return the words of a text in lower case: runs of letters and digits, which may contain apostrophes."""
     if not text.isascii():
         return _WORD.findall(text.lower())
     words = text.encode().translate(_APART).decode().split()
@@ -63,11 +63,11 @@ def raw_words(text: str) -> list[str]:
 
 
 def index_terms(text: str, words: list[str] | None = None, *, languages: LanguageSet | None = None) -> list[str]:
-    """Return the terms of a text in order, repeats included. Unpaired surrogates are dropped.
+    """Return the index terms of a text in order, repeats included. Unpaired surrogates are dropped.
 
     Args:
-        words: its `raw_words`, where they are known already.
-        languages: those it is read in; otherwise `languages_of` finds them.
+        words: `raw_words(text)`, if already computed.
+        languages: the languages of the text; detected with `languages_of` by default.
 
     >>> index_terms("Sarah's peanuts, Ёлки")
     ['sarah', 'peanut', 'елк']
@@ -89,7 +89,7 @@ def index_terms(text: str, words: list[str] | None = None, *, languages: Languag
 
 @cached()
 def _further_stemmers(languages: LanguageSet) -> tuple[tuple[str, str], ...]:
-    """The script and algorithm of each language that is not the default of its script."""
+    """Return the script and algorithm of each language that is not the default of its script."""
     return tuple(
         (language.script, language.stemmer)
         for language in languages
@@ -99,7 +99,7 @@ def _further_stemmers(languages: LanguageSet) -> tuple[tuple[str, str], ...]:
 
 @cached(maxsize=16_384)
 def _terms_by_language(word: str, algorithms: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """A word's terms by its script, and its stem in each further language where that is another one."""
+    """Return the term of a word by its script, and its stem in each further language if it differs."""
     terms = [_TERMS[word]] if word.isascii() else _foreign_terms(word)
     if len(terms) != 1 or word.isdigit():
         return tuple(terms)
@@ -108,13 +108,13 @@ def _terms_by_language(word: str, algorithms: tuple[tuple[str, str], ...]) -> tu
     if (noun := _ELISION.sub("", bare)) != bare:
         terms.append(_TERMS[noun])
     bare = _APOSTROPHES.sub("", noun)
-    # Snowball's algorithms know the accents of their language; the stem is folded as all terms are.
+    # Snowball algorithms expect the accents of their language, so accents are removed after stemming.
     stems = (_without_accents(_stem(each, bare), script) for of, each in algorithms if of == script)
     return tuple(dict.fromkeys([*terms, *filter(None, stems)]))
 
 
 def _foreign_terms(word: str) -> list[str]:
-    """A word outside ASCII: folded first, then cut into pairs where it is CJK."""
+    """Return the terms of a non-ASCII word. Chinese, Japanese and Korean are cut into pairs of characters."""
     folded = unicodedata.normalize("NFKC", word).casefold()
     terms: list[str] = []
     end = 0
@@ -131,7 +131,7 @@ def _pairs(run: str) -> list[str]:
 
 
 def _term(word: str) -> str:
-    """One folded and stemmed word."""
+    """Return one normalised and stemmed word."""
     word = _POSSESSIVE.sub("", word[:MAX_WORD_CHARS])
     word = _APOSTROPHES.sub("", word)
     if _ASCII.match(word):
@@ -150,7 +150,7 @@ _TERMS = ByWord(_term)
 
 
 def _script(word: str) -> str:
-    """The first word of a letter's Unicode name is its script: LATIN, CYRILLIC, ..."""
+    """Return the script of the first letter: the first word of its Unicode name, as in LATIN or CYRILLIC."""
     for char in word:
         if char.isalpha():
             return unicodedata.name(char, "").partition(" ")[0]
@@ -158,7 +158,7 @@ def _script(word: str) -> str:
 
 
 def _without_accents(word: str, script: str) -> str:
-    """Accents are optional in Latin and Greek spelling; elsewhere only letters that a language file folds are."""
+    """Remove accents in Latin and Greek, where they are optional; elsewhere fold letters listed in language files."""
     if script not in ("LATIN", "GREEK"):
         return fold_letters(word)
     bare = "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
@@ -166,7 +166,7 @@ def _without_accents(word: str, script: str) -> str:
 
 
 def _stem(algorithm: str, word: str) -> str:
-    """A stemmer object is not thread-safe, so each thread has its own."""
+    """Stem a word. Stemmer objects are not thread-safe, so each thread has its own."""
     if not algorithm:
         return word
     stemmers: dict[str, Stemmer.Stemmer] | None = getattr(_local, "stemmers", None)
@@ -179,9 +179,9 @@ def _stem(algorithm: str, word: str) -> str:
 
 
 def name_terms(text: str) -> list[str]:
-    """Like `index_terms`, but Latin words are folded only: the alias "Express" is not the word "expression".
+    """Return terms as `index_terms` does, but do not stem Latin words: the alias "Express" must not match "expression".
 
-    Cyrillic and other inflected scripts stay stemmed, so that "Сашу" is Саша.
+    Words in Cyrillic and other inflected scripts are stemmed, so that "Сашу" matches Саша.
     """
     terms: list[str] = []
     for word in _WORD.findall(text.lower()):
@@ -198,7 +198,7 @@ def name_terms(text: str) -> list[str]:
 
 
 def _name_stem(stem: str) -> str:
-    """Return what the stemmer should have: it leaves Андрея and Андрей apart, and Павел and Павла."""
+    """Correct the stem of a name: the stemmer keeps Андрея and Андрей apart, and Павел and Павла."""
     uneven, endings = _name_stems()
     if len(stem) > 3 and endings and stem.endswith(endings):
         return stem[:-1]
@@ -213,9 +213,9 @@ def _name_stems() -> tuple[dict[str, str], tuple[str, ...]]:
 
 
 class Token(NamedTuple):
-    """A word of a text as names are looked for: its term, and itself folded but not stemmed.
+    """A word of a text: `term` as in `name_terms`, and `written`, which is normalised but not stemmed.
 
-    `follows` is whether it goes on in a sentence, so that a capital letter means something.
+    `follows` tells that the word does not start a sentence, so that a capital letter is significant.
     """
 
     term: str
@@ -228,7 +228,7 @@ _ENDS = re.compile(r"[.!?:\n…。！？]")
 
 
 def name_tokens(text: str) -> list[Token]:
-    """The words of a text in order. Chinese, Japanese and Korean come in pairs of characters, as in `name_terms`."""
+    """Return the words of a text in order. Chinese, Japanese and Korean come in pairs of characters."""
     tokens: list[Token] = []
     end = 0
     for found in _WORD.finditer(text):
@@ -248,7 +248,7 @@ def name_tokens(text: str) -> list[Token]:
 
 @cached(maxsize=16_384)
 def fold_word(word: str) -> str:
-    """One lower-case word without its accents, possessive ending and apostrophes."""
+    """Return a lower-case word without its accents, possessive ending and apostrophes."""
     bare = _APOSTROPHES.sub("", _POSSESSIVE.sub("", word[:MAX_WORD_CHARS]))
     if bare.isascii():
         return bare
@@ -258,14 +258,14 @@ def fold_word(word: str) -> str:
 
 @cached(maxsize=4_096)
 def name_key(name: str) -> str:
-    """A name folded to one string: what aliases are looked up by."""
+    """Return a name normalised to the string by which aliases are looked up."""
     return " ".join(name_terms(name))
 
 
 # ---- questions
 
 MAX_TERMS = 64
-"""A longer question is a document; its rarest words decide, and a full-text query of 1,000 terms takes seconds."""
+"""A longer question is a document. Its rarest words decide, and a full-text query of 1,000 terms takes seconds."""
 
 MAX_QUESTION_CHARS = 20_000
 _LANGUAGE_CHARS = 2_000
@@ -277,8 +277,8 @@ _RUN = re.compile(r"[^\W_]+")
 def question_terms(text: str) -> list[str]:
     """Return the distinct index terms of a question without function words, in order, at most `MAX_TERMS`.
 
-    URLs and single characters are dropped. A question of nothing but function words ("who am I?") keeps them:
-    an answer from common words beats none.
+    URLs and single characters are dropped. A question that consists of function words only ("who am I?") keeps them,
+    because a result from common words is better than none.
     """
     text = _URL.sub(" ", text[:MAX_QUESTION_CHARS])
     ignored = function_terms(language_of_function_words(text))
@@ -288,9 +288,9 @@ def question_terms(text: str) -> list[str]:
 
 
 def language_of_function_words(text: str) -> str:
-    """Return the code of the language whose function words a text uses most, the default one in doubt.
+    """Return the code of the language whose function words are most frequent in a text; the default if unclear.
 
-    Enough to choose a list, and for nothing else: `languages_of` weighs more.
+    Precise enough only to choose a list of function words. Use `languages_of` to detect the languages of a text.
     """
     words = {word.lower() for word in _RUN.findall(text[:_LANGUAGE_CHARS])}
     scripts = {_script(word) for word in words if not word.isascii()} - {"", "LATIN"}
@@ -305,27 +305,27 @@ def language_of_function_words(text: str) -> str:
 def function_words(code: str) -> frozenset[str]:
     """Return the function words of a language as they are written.
 
-    They are closed classes only: articles, pronouns, prepositions, auxiliaries, question words. The lists on the
-    registry hold "fire", "computer" and "bill": words that a memory is asked about.
+    Only closed classes are listed: articles, pronouns, prepositions, auxiliaries, question words. Published stop word
+    lists also contain "fire", "computer" and "bill", which people ask about.
     """
     return any_of((code,)).words(lambda each: each.function_words)
 
 
 @cached()
 def function_terms(code: str) -> frozenset[str]:
-    """Return the function words of a language as the index knows them."""
+    """Return the function words of a language as index terms."""
     languages = any_of((code,))
     return frozenset(term for word in function_words(code) for term in index_terms(word, languages=languages))
 
 
-# ---- who speaks of what
+# ---- first person, questions and scripts
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 QUESTION_MARKS = ("?", "？", "؟")
 
 
 def speaks_of_themselves(text: str) -> bool:
-    """Return whether the speaker of a text speaks of themselves."""
+    """Return whether a text has a first-person word in its first 2,000 characters."""
     return not first_person_words(languages_of(text)).isdisjoint(_LETTERS.findall(text[:2_000].lower()))
 
 
@@ -335,7 +335,7 @@ def first_person_words(languages: LanguageSet) -> frozenset[str]:
 
 
 def begins_with_oneself(text: str) -> bool:
-    """Return whether its first two words speak of the speaker: "My brother repairs motorbikes"."""
+    """Return whether one of the first two words of a text is a first-person word: "My brother repairs motorbikes"."""
     return speaks_of_themselves(" ".join(text.split(None, 2)[:2]))
 
 

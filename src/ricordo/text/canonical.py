@@ -1,9 +1,9 @@
-"""The canonical form of a statement, in which what is remembered, learnt by rule and proposed by a model meet. Pure.
+"""The canonical form of a statement, to compare facts however they were remembered, extracted or proposed. Pure.
 
-"I work at Globex" (said by Anna), "Anna works at Globex" and, of the owner, "The user works at Globex" are one form:
-a subject, and what the subject would say. Where the thing is known of which one has one at a time (an employer), that
-is its slot. Polarity and value are read from the words; the time is that of the fact. Two facts of one subject are
-compared by that form; where nothing aligns, by how much they say the same (`likeness`), in whatever words.
+"I work at Globex" (said by Anna), "Anna works at Globex" and, for the owner, "The user works at Globex" have one form:
+a subject, and the statement in the first person. If the statement is about something that people have one of at a time
+(an employer), that is its slot. Polarity and value are read from the words; the time is that of the fact. Facts about
+one subject are compared by this form, or by `likeness`, the share of common content, if the words cannot be aligned.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Canonical:
     """A statement in the words of its subject.
 
     Attributes:
-        text: as it stands.
-        subject: "" for the owner, the folded name of somebody else, None for nobody in particular.
-        said: the statement as its subject would make it.
-        slot: the slot whose value it gives, as far as one is recognised, or as a model called it.
+        text: the original text.
+        subject: "" for the owner, the folded name of another person, None if it is about nobody in particular.
+        said: the statement in the first person of its subject.
+        slot: the slot whose value it gives, recognised by words or as named by a model; "" if unknown.
     """
 
     text: str
@@ -37,13 +37,13 @@ class Canonical:
     slot: str = ""
 
     def verdict(self, newer: Canonical) -> Verdict | None:
-        """Return what it is to a newer statement; None where they are unrelated, or of different people."""
+        """Return how a newer statement affects this one; None if they are unrelated or about different people."""
         if self.subject == newer.subject:
             return compare(self.said, newer.said)
         return compare(self.text, newer.text) if None in (self.subject, newer.subject) else None
 
     def may_both_hold(self, other: Canonical) -> bool:
-        """Return whether both are known to give values of different slots, or of one that usually has several."""
+        """Return whether both give values of different known slots, or of one slot that usually has several values."""
         if self.slot and self.slot == other.slot:
             return False
         return {self.slot, other.slot} <= slots() or holds_several(self.said, other.said)
@@ -55,10 +55,10 @@ def canonical(
     """Return the canonical form of a statement.
 
     Args:
-        speaker: who said it; None is the owner.
-        owner: the name of the owner, "" for a group's memory.
+        speaker: who said it; None for the owner.
+        owner: the name of the owner; "" for a group's memory.
         about: names of the people and things it is about.
-        slot: the name that a model gave its slot.
+        slot: the slot as named by a model.
 
     >>> canonical("Anna works at Globex", about=["Anna"]).said, canonical("The user works at Globex").said
     ('I work at Globex', 'I work at Globex')
@@ -69,7 +69,7 @@ def canonical(
 
 @cached(maxsize=16_384)
 def _canonical(text: str, whose: str, name: str, slot: str) -> Canonical:
-    """Return the form of what somebody said ("" is the owner) of somebody by name, or of nobody in particular."""
+    """Return the form of a statement by `whose` ("" is the owner) about the person `name`, or "" for nobody."""
     plain = _without_role(text, name)
     if name and plain[: len(name)].casefold() == name.casefold() and not plain[len(name) : len(name) + 1].isalnum():
         subject: str | None = folded_name(name)
@@ -81,20 +81,20 @@ def _canonical(text: str, whose: str, name: str, slot: str) -> Canonical:
 
 
 def _without_role(text: str, name: str) -> str:
-    """Return a statement without what somebody is to the speaker: "My sister Anna lives" is "Anna lives"."""
+    """Return a statement without the relation of a person to the speaker: "My sister Anna lives" is "Anna lives"."""
     before, found, behind = text.partition(name) if name else ("", "", "")
     return f"{found}{behind}" if found and before and relation_named(before.strip(" ,")) else text
 
 
 def is_owner(speaker: str, owner: str) -> bool:
-    """Return whether a speaker is the owner of a memory, by name or as a transcript calls the owner: "me", "user"."""
+    """Return whether a speaker is the owner of a memory, by name or by a transcript's label such as "me" or "user"."""
     speakers = all_languages().words(lambda each: each.sentences.speakers)
     return speaker.casefold() in speakers or same_name_key(speaker) == same_name_key(owner) != ""
 
 
 @cached()
 def slots() -> frozenset[str]:
-    """Return the names of the slots that are known by words, in any language."""
+    """Return the names of the slots that can be recognised by words, in any language."""
     return frozenset(name for each in all_languages() for name in each.slots.labels)
 
 
@@ -105,7 +105,7 @@ def _labels() -> dict[str, str]:
 
 
 def slot_named(label: str) -> str:
-    """Return the known slot of a name that a model gave; an unknown name, folded.
+    """Return the known slot for a name that a model gave; an unknown name is returned folded.
 
     >>> slot_named("Place of residence"), slot_named("shoe size")
     ('home', 'shoe size')
@@ -127,7 +127,7 @@ def _slot_said(said: str) -> str:
 
 
 def slot_words(slot: str, text: str) -> frozenset[tuple[str, ...]]:
-    """Return the stems of the telling words by which statements of a slot are found, in the languages of a text."""
+    """Return the stems of the words that find statements of a slot, in the languages of a text."""
     languages = languages_of(text)
     phrases = (
         phrase for each in languages for phrase in (*each.slots.labels.get(slot, ()), *each.slots.said.get(slot, ()))
@@ -135,18 +135,18 @@ def slot_words(slot: str, text: str) -> frozenset[tuple[str, ...]]:
     return frozenset((stem,) for phrase in phrases for stem in telling_words(phrase))
 
 
-# ---- the open form
+# ---- comparison without alignment
 
 MUCH = 0.5
-"""From this likeness on, two statements say much the same."""
+"""Minimum `likeness` of two statements that say much the same."""
 
 _WORD = re.compile(r"[^\W_]+")
-# Forms of a word share that many letters at least, and all but the last of the shorter one.
+# Two forms of a word share at least this many letters, and all but the last of the shorter one.
 _FORM_CHARS = 4
 
 
 def is_much_the_same(one: str, other: str) -> bool:
-    """Return whether two statements say much the same, and neither adds more than it shares.
+    """Return whether two statements say much the same, and neither adds more than the two share.
 
     >>> is_much_the_same("I have a dog", "The user has a dog named Rex")
     True
@@ -160,10 +160,10 @@ def is_much_the_same(one: str, other: str) -> bool:
 
 
 def likeness(one: str, other: str) -> float:
-    """Return how much of the shorter of two statements the other one says too, from 0 to 1.
+    """Return how much of the shorter of two statements is also in the other, from 0 to 1.
 
-    Two values of one thing ("lives in Oslo", "lives in Rome") are not alike at all, nor are a statement and its denial,
-    or statements about two relatives, or statements of which each has a name or a number of its own.
+    The result is 0 for two values of one slot ("lives in Oslo", "lives in Rome"), for a statement and its denial, for
+    statements about different relatives, and if each statement has a name or a number that the other lacks.
     """
     if statement_line(one) == statement_line(other):
         return 1.0
@@ -177,12 +177,12 @@ def likeness(one: str, other: str) -> float:
 
 
 def _said(text: str) -> frozenset[str]:
-    """Return the terms of a statement that say something: that somebody has a thing says the thing."""
+    """Return the meaningful terms of a statement. Words for having and naming are ignored."""
     return telling_words(_silent(all_languages()).sub(" ", text)) or telling_words(text)
 
 
 def _without(terms: frozenset[str], others: frozenset[str]) -> frozenset[str]:
-    """Return the terms that the others have in no form."""
+    """Return the terms that do not occur among the others in any form."""
     return frozenset(term for term in terms - others if not any(_is_form(term, other) for other in others))
 
 
@@ -201,7 +201,7 @@ def _is_denied(text: str) -> bool:
 
 
 def _values(*texts: str) -> frozenset[str]:
-    """Return the terms of names and numbers: words with a digit, or capitalised. The first word may be any word."""
+    """Return the terms of names and numbers: words with a digit or a capital. An initial capital is not enough."""
     found = [
         word
         for text in texts

@@ -1,10 +1,10 @@
-"""Whether a new statement makes an older one out of date, in ordinary words: "Sold the Corolla, picked up an Outback".
+"""Decide whether a new statement makes an older one outdated, in any wording: "Sold the Corolla, picked up an Outback".
 
-`compare` in `statement` aligns two sentences of one form. People seldom repeat a form: what an update shares with what
-it updates is the thing it is about, and it says somehow that something changed. The features below measure both, and
-what speaks against a change: it is only wished for, quoted, long ago, or about someone else. They are the same in every
-language; the words come from the table `change` of the language files. A logistic regression weighs them; its
-coefficients stand in change.json, which `tools/fit_change.py` writes. Pure.
+`compare` in `statement` aligns two sentences of the same form, but people seldom repeat a form. An update shares its
+topic with the statement it updates, and expresses somehow that something changed. The features below measure both, and
+also signs against a change: a wish, a quotation, the distant past, another person. The features are the same in every
+language; the words come from the table `change` of the language files. A logistic regression weighs them.
+`tools/fit_change.py` writes its coefficients to change.json. Pure.
 """
 
 from __future__ import annotations
@@ -41,34 +41,34 @@ _IN_FILES: tuple[Cue, ...] = tuple(cue for cue in get_args(Cue) if cue != "asks"
 K = TypeVar("K")
 
 MAX_CHARS = 600
-"""A longer text tells a story; only its beginning is read."""
+"""A longer text tells a story, so only its beginning is read."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’.:,/-][^\W_]+)*")
 _NAME_WITHIN = re.compile(r"(?<=[^\W_] )(?!I\b)[^\W\d_a-zа-яё][^\W_]*")
 _MARKS = '"„“”«»'
-_QUOTED = re.compile(  # of three words and more: a name may stand in quotation marks, too
+_QUOTED = re.compile(  # three words or more, because a name may also be in quotation marks
     rf"[{_MARKS}][^{_MARKS}\s]+\s\S+\s[^{_MARKS}]+[{_MARKS}]|(?<!\w)[‘‚'](?=\w)\S+\s\S+\s.{{4,}}?['‘](?!\w)", re.DOTALL
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?;…])\s+|\s+[–—-]\s+")
 _CLAUSE_END = re.compile(r"(?<=[.!?;…,])\s+|\s+[–—-]\s+|(?<=\w): ")
-_HEAD = 2  # content words that name what a statement is about
-_BEGINNING = 5  # words in which the subject of a statement is looked for
-_PLAIN_WORDS = 12  # of a statement whose subject can be told
-_BEFORE = 3  # words in which the owner of a thing is looked for
+_HEAD = 2  # content words that name the topic of a statement
+_BEGINNING = 5  # words in which the subject of a statement is searched
+_PLAIN_WORDS = 12  # maximum length of a statement whose subject can be recognised
+_BEFORE = 3  # words in which the owner of a thing is searched
 _DENIED_WITHIN = 4  # words before a change
 _DENIABLE: frozenset[Cue] = frozenset(("ended", "replaced"))
-_SAME_BEGINNING = 6  # letters that two forms of a word share, where their stems differ
-_COMMON, _NUMBER, _NAME = 0.25, 0.5, 2.0  # what a word counts; any other counts 1
+_SAME_BEGINNING = 6  # common first letters of two forms of a word with different stems
+_COMMON, _NUMBER, _NAME = 0.25, 0.5, 2.0  # weights of words; any other word has weight 1
 
 
 class TopicWord(NamedTuple):
     """A content word of a statement.
 
     Attributes:
-        stems: its own, and the mark of the words that speak of the same thing.
-        worth: what it counts.
-        start: where it stands in the text.
-        whose: whether the speaker (1) or someone else (-1) has it: "my salary", "her salary".
+        stems: the word's stems, and the marker of its group of words about one thing, if any.
+        worth: the weight of the word.
+        start: the offset in the text.
+        whose: 1 for a thing of the speaker ("my salary"), -1 for someone else's ("her salary").
     """
 
     stems: tuple[str, ...]
@@ -79,19 +79,19 @@ class TopicWord(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topics:
-    """What a statement is about.
+    """The topic of a statement.
 
     Attributes:
-        words: its content words in order.
-        stems: those of each telling word, to look for statements about the same; `all_stems` of all its words.
-        beginnings: the first letters of its longer words.
+        words: the content words in order.
+        stems: stems of each significant word, to search for statements on the topic; `all_stems` those of all words.
+        beginnings: the first letters of longer words.
         numbers: words with a digit, as written.
-        is_own: it speaks of its speaker outside quotations: I, my, we.
-        length: how many words it has.
-        others: stems of who else it begins with: people by role (my cousin) and owners (Emil's).
-        has_theirs: it says that something is his, hers or theirs.
-        subject: stems of each word before its verb, none where that is the speaker; None where no verb is recognised.
-        persons: of these, the stems of names and of people by role.
+        is_own: the speaker is mentioned outside quotations: I, my, we.
+        length: the number of words.
+        others: stems of other people at the beginning: people by role (my cousin) and owners (Emil's).
+        has_theirs: something is said to be his, hers or theirs.
+        subject: stems of each word before the verb, empty if that is the speaker; None if no verb is recognised.
+        persons: the stems within `subject` that are names or people by role.
     """
 
     words: tuple[TopicWord, ...]
@@ -107,7 +107,7 @@ class Topics:
     beginnings: frozenset[str]
 
     def likeness(self, stems: tuple[str, ...]) -> float:
-        """Return 1 if it has a word, .8 if it has one that begins alike (Cortison, Cortisonsalbe), else 0."""
+        """Return 1 if a word is shared, .8 if a word with the same beginning is (Cortison, Cortisonsalbe), else 0."""
         if not self.all_stems.isdisjoint(stems):
             return 1.0
         last = stems[0]
@@ -134,7 +134,7 @@ class _Words:
 
 @cached()
 def _same(languages: LanguageSet) -> dict[str, tuple[str, ...]]:
-    """Return, by a mark that no text holds, the words that speak of one thing."""
+    """Map a marker that no text contains to each group of words about one thing."""
     found: dict[str, tuple[str, ...]] = {}
     for language in languages:
         for name, words in language.change.same.items():
@@ -167,7 +167,7 @@ def _words(languages: LanguageSet) -> _Words:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Word:
-    """What is known of a word: whether it says nothing of a topic, its stems, and what it is otherwise."""
+    """The properties of a word, and its stems. `is_silent`: the word tells nothing about the topic."""
 
     is_silent: bool
     stems: tuple[str, ...]
@@ -201,7 +201,7 @@ def _word(low: str, languages: LanguageSet) -> _Word:
 
 @cached(maxsize=16_384)
 def topics(text: str) -> Topics:
-    """Return what a statement is about, without words of change and function words."""
+    """Return the topic of a statement, without function words and words for change."""
     text = text[:MAX_CHARS].replace("’", "'")
     languages = languages_of(text)
     known = _words(languages)
@@ -245,7 +245,7 @@ def topics(text: str) -> Topics:
             word.stems[0][:_SAME_BEGINNING] for word in words if len(word.stems[0]) >= _SAME_BEGINNING
         ),
         numbers=frozenset(numbers),
-        is_own=is_own or (is_of_kin and not is_of_somebody),  # the cat is ours, Vera's cat is not
+        is_own=is_own or (is_of_kin and not is_of_somebody),  # "the cat" is the speaker's, "Vera's cat" is not
         length=len(whose),
         others=frozenset(others),
         has_theirs=has_theirs,
@@ -255,7 +255,7 @@ def topics(text: str) -> Topics:
 
 
 def _subject(text: str, languages: LanguageSet) -> list[tuple[tuple[str, ...], bool]] | None:
-    """Return the stems of each telling word before the verb, and whether it names a person; None without a verb."""
+    """Return stems per significant word before the verb, and whether the word names a person; None without a verb."""
     words = () if _leaves_out_its_subject(text, languages) else subject_of(text)
     if words is None:
         return None
@@ -268,7 +268,7 @@ def _is_ordinary(word: str, languages: LanguageSet) -> bool:
 
 
 def _leaves_out_its_subject(text: str, languages: LanguageSet) -> bool:
-    """Return whether a statement begins like one of its speaker that leaves out I: "Sold the car", "Живу в Перми"."""
+    """Return whether a statement omits its subject, which is the speaker: "Sold the car", "Живу в Перми"."""
     begun = _own_beginnings(languages).match(text.lower())
     return begun is not None and begun.group().strip() not in _words(languages).silent
 
@@ -279,7 +279,7 @@ def _own_beginnings(languages: LanguageSet) -> re.Pattern[str]:
 
 
 def _to_look_for(words: Iterable[TopicWord], languages: LanguageSet) -> frozenset[tuple[str, ...]]:
-    """Return the stems of each telling word, with those of the words that speak of the same thing."""
+    """Return the stems of each significant word, including those of other words for the same thing."""
     return frozenset(
         _same_stems(languages)[stems[-1]] if stems[-1].startswith("=") else stems
         for stems, worth, *_ in words
@@ -305,14 +305,16 @@ def _cue_patterns(languages: LanguageSet) -> dict[Cue, re.Pattern[str]]:
 
 @cached()
 def _state(languages: LanguageSet) -> re.Pattern[str]:
-    """Return the pattern of predicates that say how something is, whatever their words: "is married to", "died in"."""
+    """Return the pattern of predicates that describe a state: "is married to", "died in"."""
     return languages.pattern(lambda each: (*each.statements.strict, *each.statements.usual), r"(?<!\w)(?:{})(?!\w)")
 
 
 @cached(maxsize=4_096)
 def cues(text: str, languages: LanguageSet) -> frozenset[Cue]:
-    """Return how a sentence speaks of change. A change that is denied says that nothing changed: "never resigned"."""
-    said = _NAME_WITHIN.sub("_", text) if _words(languages).capitals_are_names else text  # New Delhi is not new
+    """Return the cues of change in a sentence. A denied change counts as no change: "never resigned"."""
+    said = (
+        _NAME_WITHIN.sub("_", text) if _words(languages).capitals_are_names else text
+    )  # "New" in "New Delhi" is no cue
     low = _state(languages).sub(" ", said.lower())
     patterns = _cue_patterns(languages)
     found: set[Cue] = {cue for cue, pattern in patterns.items() if pattern.search(low)}
@@ -324,13 +326,13 @@ def cues(text: str, languages: LanguageSet) -> frozenset[Cue]:
 
 
 def _is_denied(before: str, languages: LanguageSet) -> bool:
-    """Return whether one of the last words before a change denies it, in the same clause."""
+    """Return whether one of the last words before a change, in the same clause, denies it."""
     clause = _CLAUSE_END.split(before)[-1]
     return _denies(" ".join(clause.split()[-_DENIED_WITHIN:]), languages)
 
 
 CHANGES: frozenset[str] = frozenset(("no_longer", "ended", "replaced", "now", "corrected"))
-"""Cues that something changed; the others speak against it."""
+"""Cues that something changed. All other cues are evidence against a change."""
 
 FEATURES = (
     "telling",
@@ -368,13 +370,13 @@ FEATURES = (
 )
 BY_WORDS = (*FEATURES, "rivals", "rarity")
 BY_MEANING = (*FEATURES, "rivals", "meaning", "contrast")
-"""What is weighed when a fact is stored, and when an answer is ranked."""
+"""The features used when a fact is stored (words), and when results are ranked (meaning)."""
 
 USUAL = 0.08
-"""The cosine of two facts of different people with the default embedder: a pair alone is compared with it."""
+"""The cosine of two facts about different people with the default embedder, used if there is no third fact."""
 
 _MOST_NOVEL, _MOST_RIVALS, _MANY = 2.0, 48.0, 8.0
-_BRIEF, _SHORT, _LONG = 8, 10, 22  # words of a plain statement, of one of a state, and of one that tells more
+_BRIEF, _SHORT, _LONG = 8, 10, 22  # words of a simple statement, of a statement of a state, and of a detailed one
 _AGAINST: tuple[Cue, ...] = ("added", "unchanged", "unsure", "reported", "past", "future", "asks")
 _PLAIN = ("world", "apart", "people apart")
 _IDLE: tuple[str, ...] = ("reported", "asks", "quoted")
@@ -384,7 +386,7 @@ APART = (
 )
 """Features of statements about other things or people, or about different ones."""
 DOUBTS = (*_AGAINST, "quoted", "another's", "possessed")
-"""Features that speak against a change; with one of them, a newer statement may stand aside."""
+"""Features against a change. With one of them, a newer statement may rank below the older one."""
 
 
 def features(old: str, new: str) -> dict[str, float]:
@@ -406,15 +408,15 @@ def _together(of_topics: Mapping[str, float], of_cues: Mapping[str, float]) -> d
 
 
 def _of_topics(before: Topics, after: Topics) -> dict[str, float]:
-    """Return what two statements share, and whose it is."""
+    """Return the features of the common topic of two statements, and of its owner."""
     met = [(word.worth, word.worth * after.likeness(word.stems)) for word in before.words]
     known = [before.likeness(word.stems) for word in after.words]
     total, shared = sum(worth for worth, _ in met), sum(likeness for _, likeness in met)
     novel = sum(word.worth for word, likeness in zip(after.words, known, strict=True) if not likeness)
     whose = {word.whose for word, likeness in zip(after.words, known, strict=True) if likeness}
     share, is_of_world = shared / total if total else 0.0, float(not (before.is_own or after.is_own))
-    # Two statements about other people or things are seldom about the same one if neither names what the other begins
-    # with: "Amy died in London", "Frank died in Berlin".
+    # Two statements about other people or things rarely have the same topic if neither mentions the other's first
+    # words: "Amy died in London", "Frank died in Berlin".
     head = float(any(likeness for _, likeness in met[:_HEAD]) or any(known[:_HEAD]))
     return {
         "telling": float(any(likeness > _COMMON for _, likeness in met)),
@@ -435,11 +437,11 @@ def _of_topics(before: Topics, after: Topics) -> dict[str, float]:
 
 
 def _of_subjects(before: Topics, after: Topics) -> dict[str, float]:
-    """Return whether two statements say something of different subjects.
+    """Return whether two statements have different subjects.
 
-    They are apart if neither names the other's ("My rent is", "My phone costs"), or each names somebody or something
-    else ("The call with Ann is", "The call with Ben is"). One is introduced if the other says what it is to somebody:
-    "I have a son, Ben", "Ben plays".
+    They are "apart" if neither mentions the other's subject ("My rent is", "My phone costs"), or if each names another
+    person or thing ("The call with Ann is", "The call with Ben is"). A subject is "introduced" if the other statement
+    gives its relation to someone: "I have a son, Ben", "Ben plays".
     """
     none = {"apart": 0.0, "people apart": 0.0, "introduced": 0.0}
     if before.subject is None or after.subject is None or not (before.subject or after.subject):
@@ -457,9 +459,10 @@ def _of_subjects(before: Topics, after: Topics) -> dict[str, float]:
 def _of_cues(
     before: Topics, after: Topics, new: str, shared: Sequence[TopicWord], *, are_apart: bool
 ) -> dict[str, float]:
-    """Return how the newer statement speaks of change. Another number is none if it is one of something else.
+    """Return the features of change in the newer statement. A different number does not count if it is about another
+    thing.
 
-    What speaks against a change counts only in a sentence about what both share: "We moved to Bern. I still miss it."
+    Signs against a change count only in a sentence about the shared topic: "We moved to Bern. I still miss it."
     """
     text = new[:MAX_CHARS].replace("’", "'")
     languages = languages_of(text)
@@ -488,7 +491,7 @@ def _of_cues(
 
 
 def _parts(end: re.Pattern[str], text: str) -> list[tuple[int, str]]:
-    """Return the parts of a text and where each begins."""
+    """Return the parts of a text, each with its offset."""
     starts = [0, *(found.end() for found in end.finditer(text))]
     return [(start, text[start:until]) for start, until in zip(starts, [*starts[1:], len(text)], strict=True)]
 
@@ -504,7 +507,7 @@ def _denies(clause: str, languages: LanguageSet) -> bool:
 
 
 def _names_others(before: Topics, after: Topics) -> bool:
-    """Return whether the newer statement begins with someone that the older one does not name."""
+    """Return whether the newer statement begins with a person that the older one does not mention."""
     return any(not before.likeness((other,)) for other in after.others)
 
 
@@ -516,22 +519,22 @@ def _coefficients() -> dict[str, dict[str, float]]:
 
 @cache
 def _could_tell(rivals: float, rarity: float) -> bool:
-    """Return whether words can tell of a change in this context, if all that two texts can say speaks for it."""
+    """Return whether a change can be recognised by words in this context, if all features of the texts support it."""
     weights, least = _coefficients()["words"], _coefficients()["least"]["words"]
     best = {name: 1.0 for name in FEATURES if weights[name] > 0}
     return _likelihood(best | {"rivals": rivals, "rarity": rarity}, weights) >= least
 
 
 Said: TypeAlias = tuple[str, str | None]
-"""A statement and who said it; None is the owner."""
+"""A statement and its speaker; None is the owner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Succession:
-    """How likely a new statement makes an older one out of date, from 0 to 1, and whether it does so beyond doubt.
+    """How likely a new statement makes an older one outdated, from 0 to 1, and whether that is certain.
 
-    Where it `stands_aside`, this is how likely the older one answers before it: the new one is a quotation, a wish, or
-    about someone else.
+    If `stands_aside`, the new statement is a quotation, a wish or about someone else. The likelihood is then that of
+    the older statement ranking above it.
     """
 
     likelihood: float
@@ -540,7 +543,7 @@ class Succession:
 
 
 def outdated(facts: Mapping[K, Said], new: Said) -> dict[K, Succession]:
-    """Return which of some facts a new statement may make out of date, by its words."""
+    """Return the facts that a new statement may make outdated, judged by words."""
     contexts = by_words({key: text for key, (text, _) in facts.items()}, new[0])
     found = {key: succession(old, new, contexts[key]) for key, old in facts.items()}
     return {key: change for key, change in found.items() if change}
@@ -549,7 +552,7 @@ def outdated(facts: Mapping[K, Said], new: Said) -> dict[K, Succession]:
 def by_words(facts: Mapping[K, str], new: str) -> dict[K, dict[str, float]]:
     """Return the context of each of some facts that share words with a new one.
 
-    The more facts do, the less that tells of each; a word that few of them hold tells more.
+    The more facts share words, the less each match means. A word that occurs in few of them means more.
     """
     known = {key: topics(text) for key, text in facts.items()}
     telling = [word.stems for word in topics(new).words if word.worth > _COMMON]
@@ -561,11 +564,11 @@ def by_words(facts: Mapping[K, str], new: str) -> dict[K, dict[str, float]]:
 
 
 def by_meaning(cosine: float, others: Sequence[float]) -> dict[str, float]:
-    """Return the context of two facts of an answer.
+    """Return the context of two facts among search results.
 
     Args:
-        cosine: of their vectors.
-        others: those of the older fact and each other fact of the answer: a pair stands out from them.
+        cosine: of the vectors of the two facts.
+        others: cosines of the older fact and each other result, as a baseline.
     """
     contrast = cosine - (sum(others) / len(others) if others else USUAL)
     return {"rivals": _rivals(len(others)), "meaning": cosine, "contrast": contrast}
@@ -576,18 +579,18 @@ def _rivals(count: int) -> float:
 
 
 def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession | None:
-    """Return what a new statement is to an older one about the same; None if it is another matter.
+    """Return how a new statement affects an older one on the same topic; None if the topics differ.
 
-    One that is not of the speaker's own life must say that something changed, and name what the older one is about.
-    Only one that says so, with nothing that speaks against it, is certain.
+    A statement that is not about the speaker's own life must express a change and name the older statement's topic. The
+    result is certain only if, in addition, there is no sign against a change.
 
     Args:
-        context: the features that are not of the two texts; with "meaning", that of their vectors counts, too.
+        context: the features beyond the two texts; with "meaning", the cosine of the vectors is used as well.
     """
     kind = "meaning" if "meaning" in context else "words"
     weights, least = _coefficients()[kind], _coefficients()["least"]
     if kind == "words" and not _could_tell(context["rivals"], context["rarity"]):
-        return None  # among so many facts with the same words, whatever it says
+        return None  # too many facts share the words to decide by wording
     before, after = topics(old[0]), topics(new[0])
     shared = [word for word in after.words if before.likeness(word.stems)]
     if _of_different_people(old, new) or (not shared and before.is_own != after.is_own):
@@ -617,7 +620,8 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
 
 
 def asks_for(question: str, new: str, old: str) -> bool:
-    """Return whether a question asks for a newer statement that stands aside: in its words, or about such statements.
+    """Return whether a question asks for a newer statement that stands aside: by its words, or by the kind of
+    statement.
 
     >>> asks_for("What did I dream?", "I dreamt that I was a pilot", "I am a nurse")
     True
@@ -632,7 +636,7 @@ def asks_for(question: str, new: str, old: str) -> bool:
 
 
 def likelihood(old: str, new: str) -> float:
-    """Return how likely it is by their words alone, from 0 to 1, that a new statement makes an older one out of date.
+    """Return how likely, by words alone, a new statement makes an older one outdated, from 0 to 1.
 
     >>> likelihood("I drive a Corolla", "Sold the Corolla last week") > 0.5
     True

@@ -1,16 +1,16 @@
-"""Text that shows something else than it says: invisible characters, look-alike letters, encodings. Pure.
+"""Reveal text that differs from what is shown: invisible characters, look-alike letters, encodings. Pure.
 
-The class: an attacker writes a text in a form that a model understands, and that a rule or a person does not see or
-not recognise. The forms, each undone here:
+An attacker writes a text in a form that a model understands, but that a rule or a person does not see or recognise.
+These forms are decoded here:
 
-- characters without width, marks of direction, tag characters, variation selectors and combining marks between or
-  instead of letters;
+- zero-width characters, direction marks, tag characters, variation selectors and combining marks between or instead of
+  letters;
 - letters of another script or style that look like the usual ones (`confusables.txt`);
-- letters with blanks between them, and words cut by line breaks, Markdown, table cells, comments or emoji;
-- text turned round, or encoded: entities, percent signs, escapes of JSON, base64, ROT13.
+- letters separated by blanks, and words split by line breaks, Markdown, table cells, comments or emoji;
+- reversed text, and encodings: entities, percent signs, JSON escapes, base64, ROT13.
 
-`readings` returns what a text says to a model that undoes them. What is not covered: other ciphers, other languages,
-pictures, and an order that only the sum of several memories gives.
+`readings` returns the text as a model that decodes them reads it. Not covered: other ciphers, other languages,
+pictures, and orders that are spread over several memories.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from urllib.parse import unquote
 
 from ricordo.text.languages import all_languages, cached
 
-# The tag characters repeat ASCII invisibly. After a black flag they spell a region, as in the flag of Scotland.
+# Tag characters repeat ASCII invisibly. After a black flag they spell a region, as in the flag of Scotland.
 _TAGS = re.compile("[\U000e0020-\U000e007e]{2,}")
 _FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007f]+")
 _TAG_OFFSET = 0xE0000
 _MOST_SHOWN = 8
-"""A tag sequence with fewer letters than this says nothing."""
+"""A tag sequence with fewer letters than this is not counted as text."""
 
-# Variation selectors carry bytes: 0 to 15 are FE00 to FE0F, the others E0100 to E01EF.
+# Variation selectors encode bytes: 0 to 15 are FE00 to FE0F, the others E0100 to E01EF.
 _SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 
-# What takes no room and joins nothing: zero-width spaces and joiners of words, marks of direction, soft hyphens, tags,
-# variation selectors by which bytes are smuggled. The joiners of Persian and of emoji (200C, 200D) and the selectors
-# of emoji (FE0E, FE0F) are kept.
+# Zero-width characters without a use in joining: zero-width spaces and word joiners, direction marks, soft hyphens,
+# tags, variation selectors that smuggle bytes. The joiners of Persian and of emoji (200C, 200D) and the selectors of
+# emoji (FE0E, FE0F) are kept.
 INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff"
     "\uffa0\ufff9-\ufffb\ufe00-\ufe0d\U000e0000-\U000e0fff]"
@@ -56,7 +56,7 @@ _BLANKS = re.compile(r"[^\S\n]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lookalikes:
-    """Letters of a script that look like Latin ones, and words that mix the two."""
+    """Letters of a script that look like Latin ones, and the pattern of words that mix the two."""
 
     to_latin: Mapping[int, str]
     from_latin: Mapping[int, str]
@@ -64,7 +64,7 @@ class _Lookalikes:
     mixed: re.Pattern[str]
 
     def in_one_script(self, found: re.Match[str]) -> str:
-        """Return a word of letters of two scripts in the one that all of it can be written in, if there is one."""
+        """Return a word of mixed scripts in the one script that can write all of it, if there is one."""
         word = found.group()
         latin = word.translate(self.to_latin)
         if latin.isascii():
@@ -95,7 +95,7 @@ def _lookalikes() -> tuple[_Lookalikes, ...]:
 
 @cache
 def confusables() -> Mapping[str, str]:
-    """Return for each small letter of ASCII, and some signs, the characters that look like it."""
+    """Map each lower-case ASCII letter, and some symbols, to the characters that look like it."""
     lines = (files("ricordo.text") / "confusables.txt").read_text(encoding="utf-8").splitlines()
     pairs = (line.partition(" ") for line in lines if not line.startswith("#"))
     return {char: alike for char, _, alike in pairs}
@@ -108,7 +108,7 @@ def _to_ascii() -> Mapping[int, str]:
 
 @cache
 def _strange() -> re.Pattern[str]:
-    """Return the pattern of look-alikes that no language with a record writes: small capitals, Cherokee, squares."""
+    """Return the pattern of look-alikes that no supported language uses: small capitals, Cherokee, squares."""
     usual = {char for each in all_languages() for char in each.letters.latin_lookalikes}
     written = {chr(code) for code in range(0x370, 0x600)}  # Greek, Cyrillic, Armenian, Hebrew
     strange = {chr(code) for code in _to_ascii()} - usual - written - set("×│〇ı")
@@ -116,8 +116,8 @@ def _strange() -> re.Pattern[str]:
 
 
 def revealed(text: str) -> str:
-    """Return the text as a reader would take it, in lower case: hidden text shows, look-alike letters are those they
-    stand for, blanks are single; lines stay.
+    """Return the text as a reader perceives it, in lower case: hidden text is shown, look-alike letters are replaced,
+    blanks are single. Line breaks are kept.
 
     >>> revealed("Ig\\u200bnore  previ\\u043eus")
     'ignore previous'
@@ -137,12 +137,12 @@ _MARKS = re.compile("(?<=[a-z\u0430-\u045f\u00df-\u00ff])[\u0300-\u036f\u20d0-\u
 
 
 def _without_marks(folded: str) -> str:
-    """Return composed text without the marks that are part of no letter."""
+    """Return composed text without combining marks that do not belong to a letter."""
     return _MARKS.sub("", folded)
 
 
 def hidden_text(text: str) -> str:
-    """Return what tag characters and variation selectors spell; "" where only flags and emoji have them."""
+    """Return the text spelled by tag characters and variation selectors; "" if only flags and emoji use them."""
     if text.isascii():
         return ""
     found = "".join(_TAGS.findall(_FLAG.sub("", text)))
@@ -156,19 +156,19 @@ def _bytes_of(selectors: str) -> str:
 
 
 def hides_text(text: str) -> bool:
-    """Return whether words are written in invisible characters. No keyboard and no editor does that by itself."""
+    """Return whether words are written in invisible characters. No keyboard or editor does that by accident."""
     return len(hidden_text(text)) >= _MOST_SHOWN
 
 
 def is_disguised(text: str) -> bool:
-    """Return whether words are cut by characters without width, turned round, or spelled in letters of two scripts."""
+    """Return whether words are split by zero-width characters, reversed, or spelled in letters of two scripts."""
     if text.isascii():
         return False
     return _SMUGGLED.search(text) is not None or any(each.mixed.search(text.lower()) for each in _lookalikes())
 
 
 class _Folds(dict[int, str]):
-    """Each character as the ASCII letter or sign that it looks like, in lower case; one character for one."""
+    """Map each character to the single ASCII letter or symbol that it looks like, in lower case."""
 
     def __missing__(self, code: int) -> str:
         plain = unicodedata.normalize("NFKC", chr(code)).lower()
@@ -182,7 +182,7 @@ _FOLDS = _Folds()
 
 
 def folded_letters(text: str) -> str:
-    """Return a text of the same length with each look-alike letter as the one of ASCII, in lower case."""
+    """Return a text of the same length in lower case, with look-alike letters replaced by ASCII."""
     if text.isascii():
         return text.lower()
     return text.translate(_FOLDS)
@@ -208,8 +208,8 @@ _EAST_ASIAN_BREAK = re.compile(r"(?<=[\u3000-\u9fff\uff00-\uffef])\s+(?=[\u3000-
 
 
 def readings(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield what a text says, and whether that had to be decoded: first as it stands (`revealed`), then with wrapped
-    lines joined and without Markdown, then in each other form that it may be read in.
+    """Yield the readings of a text, and whether decoding was needed: first the text as shown (`revealed`), then with
+    wrapped lines joined and without Markdown, then each other form.
     """
     yield revealed(text), False
     seen = {text}
@@ -247,7 +247,7 @@ def _decodings(text: str) -> Iterator[str]:
 
 
 def _in_one_line(text: str) -> str:
-    """Return a text without Markdown and with its wrapped lines joined; a line that ends a sentence stays one."""
+    """Return a text without Markdown and with wrapped lines joined. Line breaks after a sentence are kept."""
     if "\n" not in text and not _MARKUP.search(text):
         return text
     plain = _MARKUP.sub(" ", text)
@@ -256,7 +256,7 @@ def _in_one_line(text: str) -> str:
 
 
 def decoded(text: str) -> str:
-    """Return a text without percent signs, entities, escapes of JSON and base64."""
+    """Return a text with percent signs, entities, JSON escapes and base64 decoded."""
     if "%" in text and _PERCENT.search(text):
         text = unquote(text, errors="replace")
     if "&" in text and _ENTITY.search(text):
@@ -272,7 +272,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def _from_base64(found: re.Match[str]) -> str:
-    """Return the text that a run of base64 stands for; the run itself where that is no text."""
+    """Return the text that a base64 run encodes, or the run itself if it does not encode text."""
     run = found.group().rstrip("=").replace("-", "+").replace("_", "/")
     try:
         plain = base64.b64decode(run + "=" * (-len(run) % 4)).decode("utf-8")

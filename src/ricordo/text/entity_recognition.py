@@ -1,8 +1,7 @@
-"""Recognise people, organisations, projects and places by the words beside their names. Pure.
+"""Recognise people, organisations, projects and places by the words next to their names. Pure.
 
-The words are in the language files. A name of which nothing says what it is, or of which two things are said, is left
-out: "Paris said" may be of a person, a town or a government. What waits for a model stays a message and is found all
-the same.
+The words are in the language files. A name without evidence of its kind, or with conflicting evidence, is skipped:
+"Paris said" may refer to a person, a town or a government. The message remains searchable until a model reads it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from ricordo.text.people import people_named
 from ricordo.text.sentences import plain_sentences
 
 CERTAIN, SETTLES, HINTS = 4, 2, 1
-"""The weights of cues. A cue of one kind alone settles the kind of a name; of the others two are needed."""
+"""The weights of cues. One cue that settles is enough for the kind of a name; of the hints, two are needed."""
 
 _SIDE_CHARS = 100
 _MOST_WORDS = 5
@@ -41,7 +40,7 @@ _BETWEEN: Mapping[Between, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CueKind:
-    """A cue beside a name for its kind; entity_cues.toml describes the fields."""
+    """A cue next to a name that shows its kind; entity_cues.toml describes the fields."""
 
     name: str
     type: EntityType
@@ -58,7 +57,7 @@ _CUES = tuple(
 
 
 class _Cue(NamedTuple):
-    """A cue in some languages."""
+    """A cue with its pattern in some languages."""
 
     kind: _CueKind
     pattern: re.Pattern[str]
@@ -66,7 +65,7 @@ class _Cue(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CueWords:
-    """The words by which names and their kinds are recognised; see `Entities` of the schema."""
+    """The words that recognise names and their kinds; see `Entities` in the language schema."""
 
     languages: LanguageSet
     cues: tuple[_Cue, ...]
@@ -105,11 +104,11 @@ class _CueWords:
     kinship: frozenset[str]
 
     def is_ordinary(self, word: str) -> bool:
-        """Return whether a folded word is an ordinary word of a language, and no name by itself."""
+        """Return whether a folded word is an ordinary word of one of the languages, so not a name by itself."""
         return any(is_ordinary(word, language) for language in self.languages)
 
     def is_deed(self, word: str) -> bool:
-        """Return whether a folded word tells what hardly anybody does but people: "whistled", "нарисовала"."""
+        """Return whether a folded word is a verb for an act of people: "whistled", "нарисовала"."""
         return any(is_deed(word, language) for language in self.languages)
 
     def is_no_name(self, word: str) -> bool:
@@ -118,7 +117,7 @@ class _CueWords:
 
 @cached(maxsize=16_384)
 def is_deed(word: str, language: Language) -> bool:
-    """Return whether a folded word is a form of a verb of what hardly anybody does but people."""
+    """Return whether a folded word is a form of a verb for an act that is typical of people."""
     deeds, forms = _deeds(language)
     entities = language.entities
     if any(base in deeds for base in bases_of(word, forms)) or word in entities.past_deeds:
@@ -141,7 +140,7 @@ _FOLDED = (
 
 
 def folded_words(languages: LanguageSet, of: Callable[[Entities], Sequence[str]]) -> frozenset[str]:
-    """Return a list of words of some languages, folded: "roles", "places", "things"."""
+    """Return a word list of some languages, folded."""
     return frozenset(map(fold_letters, languages.words(lambda each: of(each.entities))))
 
 
@@ -150,7 +149,7 @@ def _folded(languages: LanguageSet, name: str) -> frozenset[str]:
 
 
 def _short(text: str, past_endings: str) -> str:
-    """Return a pattern of each of some short ones: _ is a blank, ~ the endings of a past."""
+    """Return a pattern of short alternatives, in which _ is a blank and ~ stands for the past endings."""
     return "|".join(text.split()).replace("_", r"\s+").replace("~", past_endings)
 
 
@@ -240,7 +239,7 @@ def _known(languages: LanguageSet) -> _CueWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A person or thing by the name that was used; a name with cases is in the nominative.
+    """A person or thing by the name that was used. An inflected name is given in the nominative.
 
     Attributes:
         texts: the positions of the messages that name it.
@@ -252,11 +251,11 @@ class Named:
 
 
 class _Sighting(NamedTuple):
-    """A name where it stands.
+    """An occurrence of a name.
 
-    `is_bold` where a sentence begins there, so that its capital letter says nothing. `case` is what is known of its
-    form: "plain" is the name itself; "subject" one with cases, which is the name itself if a verb is behind it; "other"
-    one behind a preposition.
+    `is_bold`: a sentence begins there, so its capital letter is not significant. `case` describes the form: "plain" is
+    the name itself; "subject" an inflected name, which is the name itself if a verb follows; "other" a form after a
+    preposition.
     """
 
     name: str
@@ -267,7 +266,7 @@ class _Sighting(NamedTuple):
 
 
 class _Evidence(NamedTuple):
-    """That a name is of a kind: how surely, and by which cue."""
+    """Evidence that a name is of a kind: its weight, and the cue."""
 
     type: EntityType
     weight: int
@@ -275,7 +274,7 @@ class _Evidence(NamedTuple):
 
 
 def plainly_named(texts: Sequence[str]) -> tuple[Named, ...]:
-    """Return the people and things that the messages of one person name plainly; a name of two kinds is left out.
+    """Return the people and things that the messages of one person clearly name. A name with two kinds is skipped.
 
     >>> [(found.name, found.type) for found in plainly_named(["Lunch with Mira Aldous. She is at Hollow Lab."])]
     [('Mira Aldous', 'person'), ('Hollow Lab', 'organization')]
@@ -305,7 +304,7 @@ def plainly_named(texts: Sequence[str]) -> tuple[Named, ...]:
 
 
 def _people_besides(texts: Sequence[str], found: Mapping[str, EntityType]) -> Iterator[Named]:
-    """Yield the people that the texts name by what they are or do, besides those that are recognised."""
+    """Yield further people that the texts name by a role or an act."""
     words = _known(_languages_of(texts))
     known = {key for key, kind in found.items() if kind == "person"}
     places: dict[str, list[int]] = defaultdict(list)
@@ -324,7 +323,7 @@ def _people_besides(texts: Sequence[str], found: Mapping[str, EntityType]) -> It
 
 
 def _languages_of(texts: Sequence[str]) -> LanguageSet:
-    """Return the languages of all of some texts: a name may stand in several."""
+    """Return the languages of all texts together, because a name may occur in several."""
     found = languages_of(texts[0] if texts else "")
     for text in texts:
         found = found.union(languages_of(text))
@@ -332,8 +331,8 @@ def _languages_of(texts: Sequence[str]) -> LanguageSet:
 
 
 def _kind(said: Collection[_Evidence], *, is_ordinary: bool) -> EntityType | None:
-    """Return the kind the cues agree on: at least twice as surely as on anything else. Ordinary capitalised words, as
-    in a heading, are a person's name only where two cues settle it.
+    """Return the kind with at least twice the weight of any other. Ordinary capitalised words, as in a heading, are a
+    person's name only if two cues settle it.
     """
     sums: dict[EntityType, int] = defaultdict(int)
     said = [each for each in said if each.weight == CERTAIN] or list(said)
@@ -348,13 +347,13 @@ def _kind(said: Collection[_Evidence], *, is_ordinary: bool) -> EntityType | Non
 
 
 def _may_be_name(key: str, texts: Sequence[str], known: _CueWords) -> bool:
-    """Return whether what only begins sentences is a name: no plural, and nowhere in lower case."""
+    """Return whether a word that only begins sentences is a name: not a plural, and nowhere in lower case."""
     first = key.split()[0]
     return not known.no_single.search(first) and not any(re.search(rf"\b{re.escape(first)}\b", text) for text in texts)
 
 
 def _is_part(key: str, found: Mapping[str, EntityType]) -> bool:
-    """Return whether it is the first or last name of a person with a full name: "Iset", beside Iset Karadzic."""
+    """Return whether a name is the first or last name of a person with a full name: "Iset" with Iset Karadzic."""
     return found[key] == "person" and any(
         kind == "person" and other != key and key in (other.split()[0], other.split()[-1])
         for other, kind in found.items()
@@ -376,7 +375,7 @@ def _sightings(text: str, known: _CueWords) -> Iterator[_Sighting]:
 
 
 def _sighting(sentence: str, found: re.Match[str], known: _CueWords) -> _Sighting | None:
-    """Return the name in a run of capitalised words, without what only leads up to it."""
+    """Return the name in a run of capitalised words, without words that lead up to it."""
     parts = list(re.finditer(r"\S+", found.group()))
     is_bold = _begins(sentence[: found.start()])
     while parts and _leads_up([part.group() for part in parts], known, is_bold=is_bold):
@@ -397,7 +396,7 @@ def _begins(before: str) -> bool:
 
 
 def _leads_up(words: Sequence[str], known: _CueWords, *, is_bold: bool) -> bool:
-    """Return whether the first of capitalised words belongs to what is before the name."""
+    """Return whether the first of some capitalised words belongs to the text before the name."""
     first, rest = folded_name(words[0]), words[1:]
     if first in known.role_words or (known.is_no_name(first) and first not in known.not_names):
         return True
@@ -411,7 +410,7 @@ def _leads_up(words: Sequence[str], known: _CueWords, *, is_bold: bool) -> bool:
 
 
 def _can_be_name(words: Sequence[str], known: _CueWords) -> bool:
-    """Return whether words may be a name: more than initials, and no day, nation, relation or common thing."""
+    """Return whether words may be a name: not only initials, nor a day, nationality, relation or common thing."""
     if len(words) > 1:
         return not all(word.isupper() for word in words)
     word = folded_name(words[0])
@@ -422,7 +421,7 @@ def _can_be_name(words: Sequence[str], known: _CueWords) -> bool:
 
 
 def _nominative(words: Sequence[str], before: str, known: _CueWords) -> tuple[str, str]:
-    """Return the name itself and what is known of its form; "" where that cannot be told."""
+    """Return the name in the nominative and its form as in `_Sighting.case`; "" if the nominative is unclear."""
     name = " ".join(words)
     if before.endswith(tuple('"“„«')):
         return name, "plain"
@@ -442,7 +441,7 @@ def _turned(word: str, endings: Endings) -> str:
 
 
 def _known_place(name: str, known: _CueWords) -> str:
-    """Return a place that everybody knows, in the nominative; "" for another name."""
+    """Return a well-known place in the nominative; "" for another name."""
     if " " in name:
         return ""
     found = next((form for form in nominatives(folded_name(name)) if form in known.places), "")
@@ -473,7 +472,7 @@ _VERB = re.compile(r"\s+([^\W\d_]+)(?:\s+([^\W\d_]+))?(?:\s+([^\W\d_]+))?")
 
 
 def _said_by_shape(seen: _Sighting, words: Sequence[str], known: _CueWords) -> Iterator[_Evidence]:
-    """By what people do, and by words that are nothing but names."""
+    """Yield evidence from the acts of people, and from words that are not ordinary words."""
     if verbs := _VERB.match(seen.behind):
         first = next((word for word in verbs.groups() if word and folded_name(word) not in known.adverbs), "")
         is_doing = not first.endswith("ing") or known.doing.match(seen.behind) is not None
@@ -491,7 +490,7 @@ def _said_by_shape(seen: _Sighting, words: Sequence[str], known: _CueWords) -> I
 
 
 def _is_work(words: Sequence[str], known: _CueWords) -> bool:
-    """Return whether a name is of what people work on: "Type Systems", but not "Brightwater Systems"."""
+    """Return whether a name is a subject of work: "Type Systems", but not "Brightwater Systems"."""
     is_either = words[-1] in known.bodies and not all(known.is_ordinary(word) for word in words)
     return len(words) > 1 and words[-1] in known.heads and not is_either
 
@@ -508,7 +507,7 @@ _LAST_WORDS = re.compile(r"((?:[\w’'-]+\s+){0,2}[\w’'-]+),?\s+\Z")
 
 
 def _said_by_role(seen: _Sighting, known: _CueWords) -> Iterator[_Evidence]:
-    """Yield what "Mira, our gardener", "our gardener Mira" and "наш садовник Мира" say."""
+    """Yield evidence from roles, as in "Mira, our gardener", "our gardener Mira" and "наш садовник Мира"."""
     apposed = known.apposed.match(seen.behind)
     is_filler = seen.is_bold and " " not in seen.name  # "Yeah, a friend of mine"
     if apposed and not is_filler and _has_role(apposed[1].split()[:6], known):
@@ -519,8 +518,8 @@ def _said_by_role(seen: _Sighting, known: _CueWords) -> Iterator[_Evidence]:
 
 
 def _phrase_end(words: str, known: _CueWords) -> Sequence[str]:
-    """Return the last words before a name that belong together: the last one; in a language with cases those behind the
-    last function word.
+    """Return the last words before a name that belong together: the last one, or in an inflected language those after
+    the last function word.
     """
     last = words.split()
     if not is_inflected(last[-1].lower()):

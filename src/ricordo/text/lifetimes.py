@@ -1,7 +1,7 @@
-"""How long a statement is kept: until well after the date it names, or a month if it is plainly passing. Pure.
+"""Compute when a statement expires: some time after the date it names, or after a month if it is temporary. Pure.
 
-Habits, duties, medicines, conditions, rules and open-ended states never expire by themselves; when in doubt, a
-statement is kept for good. The words are in the language files (`lifetimes`); a language without them has no lifetimes.
+Habits, duties, medicines, conditions, rules and open-ended states never expire by themselves, nor do unclear cases. The
+words are in the language files (`lifetimes`). In a language without them, no statement expires.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ricordo.text.dates.resolution import DatedPhrase, dated_phrases, resolved_d
 from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, languages_of
 
 PASSING_DAYS = 30
-"""How long a plainly passing statement is kept, and how long one at least stays after the date it names."""
+"""How long a temporary statement is kept, and how long a dated statement is kept at least after its date."""
 
 _LONGEST_AFTER_DAYS = 90
 _MOST_CHARS, _SHORT_CHARS = 400, 100
-_BRIEF_CHARS = 70  # of what is said of today; a longer sentence about others means nowadays
+_BRIEF_CHARS = 70  # maximum for a statement about others that names today; in a longer one, "today" means nowadays
 _BEGINNINGS = (3, 4, 5)
 _LATIN = re.compile("[a-zA-Z]")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -34,7 +34,7 @@ _LONG_UNITS = frozenset(("month", "quarter", "season", "year"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cues:
-    """Patterns of what passes and what lasts; see `Lifetimes` of the schema."""
+    """Patterns of temporary and lasting statements; see `Lifetimes` in the language schema."""
 
     lasting: re.Pattern[str]
     begins: re.Pattern[str]
@@ -43,10 +43,10 @@ class _Cues:
     telling: frozenset[str]
 
     def passes(self, text: str) -> bool:
-        """Return whether a statement is plainly passing."""
+        """Return whether a statement is clearly temporary."""
         words = _WORD.findall(_JOINT.sub("", text.lower()))
         if self.telling.isdisjoint(word[:chars] for word in words for chars in _BEGINNINGS):
-            return False  # most texts: the patterns are long
+            return False  # rejects most texts before the long patterns run
         return self.passing.search(text) is not None and not self.lasting.search(text)
 
 
@@ -63,7 +63,7 @@ def _cues(languages: LanguageSet) -> _Cues:
 
 
 def _telling(languages: LanguageSet) -> frozenset[str]:
-    """Return how the words begin that the patterns of what passes need, without the words that any sentence has."""
+    """Return the beginnings of the words in the patterns for temporary statements, without function words."""
     patterns = languages.in_order(lambda each: each.lifetimes.passing)
     silent = languages.words(lambda each: each.function_words)
     words = {
@@ -80,18 +80,18 @@ def _others(languages: LanguageSet) -> LanguageSet:
 
 @cached()
 def _elsewhere(languages: LanguageSet) -> LanguageSet:
-    """Return the other languages in these letters: a short text may be too short to tell its language by."""
+    """Return the other languages of these scripts: the language of a short text may not be recognisable."""
     scripts = {language.script for language in languages}
     others = (each.code for each in all_languages() if each not in languages and each.script in scripts)
     return any_of(tuple(others))
 
 
 def lifetime(text: str, *, said_at: int, zone: ZoneInfo) -> int | None:
-    """Return until when a statement is kept, Unix milliseconds UTC; None for good.
+    """Return when a statement expires, in Unix milliseconds UTC; None if it does not.
 
     Args:
-        said_at: Unix milliseconds; what relative dates count from.
-        zone: the user's.
+        said_at: Unix milliseconds; relative dates count from it.
+        zone: the user's time zone.
     """
     if len(text) > _MOST_CHARS:
         return None
@@ -118,7 +118,7 @@ def _is_ahead(phrase: DatedPhrase, today: date) -> bool:
 
 
 def _is_occasion(phrase: DatedPhrase) -> bool:
-    """Return whether a phrase names days or a deadline. A month or a year is more often when something changes."""
+    """Return whether a phrase names days or a deadline. A month or a year more often tells when something changes."""
     return phrase.is_deadline or phrase.precision not in _LONG_UNITS
 
 
@@ -133,19 +133,19 @@ def _midnight_after(day: date, days: int, zone: ZoneInfo) -> int | None:
 
 
 def timed(node: Node, *, zone: ZoneInfo) -> Node:
-    """Return a new fact with the dates that its text names, and with its lifetime if no expiry is set.
+    """Return a new fact with the dates in its text, and with its lifetime if no expiry is set.
 
-    What was over already when it was learnt is history: it gets no lifetime.
+    A fact that was already over when it was learnt is history and gets no lifetime.
     """
     until = node.expires_at or _until(node, zone)
     return replace(node, attributes=_dated(node, node.event_time, zone), expires_at=until)
 
 
 def retimed(new: Node, old: Node, *, at: datetime, zone: ZoneInfo) -> Node:
-    """Return a changed fact with the dates and the lifetime of its text. An expiry that was stated stays.
+    """Return a changed fact with the dates and the lifetime of its new text. An explicit expiry is kept.
 
     Args:
-        at: when the new text is said.
+        at: when the new text was stated.
     """
     known = old.attributes.get(DATES)
     if new.content == old.content:
@@ -159,7 +159,7 @@ def retimed(new: Node, old: Node, *, at: datetime, zone: ZoneInfo) -> Node:
 
 
 def has_lifetime(node: Node, *, zone: ZoneInfo) -> bool:
-    """Return whether the expiry of a fact follows from its text, and was not stated."""
+    """Return whether the expiry of a fact follows from its text rather than from an explicit expiry."""
     said = (node.event_time, node.reinforced_at)
     return node.expires_at is not None and any(
         at is not None and _until(node, zone, said_at=at) == node.expires_at for at in said
@@ -167,14 +167,14 @@ def has_lifetime(node: Node, *, zone: ZoneInfo) -> bool:
 
 
 def ends_by(node: Node, *, zone: ZoneInfo) -> EndsBy | None:
-    """Return whether a fact expires because that was stated, or because of its lifetime; None if it does not."""
+    """Return whether a fact expires by an explicit expiry or by its lifetime; None if it does not expire."""
     if node.expires_at is None:
         return None
     return "lifetime" if has_lifetime(node, zone=zone) else "expiry"
 
 
 def prolonged(node: Node, *, at: datetime, zone: ZoneInfo) -> Node:
-    """Return a passing fact that was said or used again: its lifetime counts from then. Others are as they were."""
+    """Extend the lifetime of a temporary fact that was stated or used again. Other facts are returned unchanged."""
     today = local_time(to_ms(at), zone).date()
     is_dated = any(_is_ahead(each, today) for each in dated_phrases(node.content, today=today))
     if is_dated or not has_lifetime(node, zone=zone):

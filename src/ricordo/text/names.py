@@ -1,10 +1,10 @@
-"""Names: whether two written forms are one name, and which known names a text holds.
+"""Compare written forms of names, and find known names in a text.
 
-A name may be in another script, another romanisation or another case. Nothing here decides that two people are one.
-`likeness` says how surely a written form is a known name; a looser likeness only counts where a stricter one finds
-no name. To find names in a text, every run of up to four words is looked up among the folded names: Latin names match
-as whole words, names with cases in any case, and a capitalised word also in another script or spelling. "My wife" names
-a person by a relation to the speaker.
+A name may occur in another script, romanisation or grammatical case. Nothing here decides that two people are one.
+`likeness` tells how closely a written form matches a known name; a looser match counts only if no stricter one exists.
+To find names, every run of up to four words is looked up among the folded names. Latin names match as complete words,
+names of inflected languages in any case, and a capitalised word also in another script or spelling. "My wife" names a
+person by a relation to the speaker.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, fo
 from ricordo.text.languages.schema import Endings, Kinship
 
 Likeness = Literal["same", "form", "sound"]
-"""The same letters; an inflected form of it; another spelling of it, perhaps in another script."""
+"""The same letters, an inflected form, or another spelling, perhaps in another script."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cases:
-    """The cases of names in one language. `letters` finds a letter of it in a folded word."""
+    """The grammatical cases of names in one language. `letters` matches a letter of the language in a folded word."""
 
     letters: re.Pattern[str]
     endings: Endings
@@ -60,12 +60,12 @@ def _cases() -> tuple[_Cases, ...]:
 
 @cached(maxsize=16_384)
 def _cases_of(word: str) -> _Cases | None:
-    """Return the cases of a folded word, by its letters; None where its language has none."""
+    """Return the cases of a folded word's language, judged by its letters; None if names are not inflected there."""
     return next((cases for cases in _cases() if cases.letters.search(word)), None)
 
 
 def is_inflected(text: str) -> bool:
-    """Return whether a folded text has letters of a language whose names have cases."""
+    """Return whether a folded text has letters of a language that inflects names."""
     return _cases_of(text) is not None
 
 
@@ -75,13 +75,13 @@ def name_words(text: str) -> list[str]:
 
 
 def folded_name(name: str) -> str:
-    """Return a name as it is compared with others, letter by letter."""
+    """Return a name in the form in which names are compared letter by letter."""
     return " ".join(name_words(name))
 
 
 @cached(maxsize=16_384)
 def nominatives(word: str) -> tuple[str, ...]:
-    """Return what a folded word could be a case of; itself first, and alone in a language without cases.
+    """Return a folded word and its possible nominatives; only the word if its language does not inflect names.
 
     >>> nominatives("сарой")
     ('сарой', 'сара', 'сарая')
@@ -102,13 +102,13 @@ def nominatives(word: str) -> tuple[str, ...]:
 
 
 def looks_nominative(word: str) -> bool:
-    """Return whether a folded word may well be a name's own form."""
+    """Return whether a folded word may be the nominative of a name."""
     cases = _cases_of(word)
     return cases is None or not cases.oblique.search(word)
 
 
 def likeness(written: str, known: str) -> Likeness | None:
-    """Return how a written name is like a known one; None where it is not."""
+    """Return how a written name matches a known one; None if it does not."""
     mine, theirs = name_words(written), name_words(known)
     if mine == theirs:
         return "same"
@@ -122,18 +122,18 @@ def likeness(written: str, known: str) -> Likeness | None:
 
 
 def look_up_keys(written: str) -> tuple[str, ...]:
-    """Return the keys under which the name may be known: its own and its nominative's."""
+    """Return the keys under which a name may be stored: its own and those of its nominatives."""
     words = name_words(written)
     forms = nominatives(words[0]) if len(words) == 1 else ()
     return tuple(dict.fromkeys(name_key(form) for form in (written, *forms) if name_key(form)))
 
 
 MIN_SOUND_CHARS = 3
-"""Two letters are too few to recognise a name by its sound."""
+"""Two characters are too few to recognise a name by its sound."""
 
 
 def sound_keys(written: str) -> tuple[str, ...]:
-    """Return the sounds of a written name and of its nominatives; none where they are too short to tell names apart."""
+    """Return the sound keys of a name and its nominatives; none if they are too short to distinguish names."""
     words = name_words(written)
     forms = nominatives(words[0]) if len(words) == 1 else (written,)
     keys = dict.fromkeys(same_name_key(form) for form in forms)
@@ -142,10 +142,11 @@ def sound_keys(written: str) -> tuple[str, ...]:
 
 @cached(maxsize=16_384)
 def same_name_key(name: str) -> str:
-    """Return a name's rough sound in Latin letters, equal for one name in several scripts and romanisations.
+    """Return the approximate sound of a name in Latin letters, equal for its spellings in several scripts and
+    romanisations.
 
-    For looking a name up where no exact one is known, never for deciding that two known people are one. Empty where
-    the name has no letters. Scripts that leave vowels out (Hebrew, Arabic) match only themselves.
+    Use it to look up a name that has no exact match, never to decide that two known people are one. Empty for a name
+    without letters. In scripts that omit vowels (Hebrew, Arabic), a name matches only itself.
 
     >>> same_name_key("Йонас") == same_name_key("Jonas"), same_name_key("Юлия") == same_name_key("Julia")
     (True, True)
@@ -170,14 +171,14 @@ _ROMANISATIONS = tuple((re.compile(pattern), replacement) for pattern, replaceme
 # ---- names within a text
 
 MAX_NAME_WORDS = 4
-# Names stand at the beginning of long documents; a 10 MB text must not be cut into forty million runs.
+# In long documents, names are searched at the beginning only: a 10 MB text would give forty million runs.
 MAX_CHARS = 20_000
 
 
 class Run(NamedTuple):
-    """Some words in a row that could be a name: the key they are looked up by, and as they are written.
+    """Consecutive words that could be a name: the key for the look-up, and the words as written.
 
-    `follows` is whether the run stands within a sentence, so that its capital letter means something.
+    `follows` is whether the run is inside a sentence, so that its capital letter is significant.
     """
 
     key: str
@@ -186,7 +187,7 @@ class Run(NamedTuple):
     follows: bool
 
     def look_up(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return its keys and its sounds; a capitalised run has those of its nominatives, too."""
+        """Return the keys and the sound keys of the run. A capitalised run also has those of its nominatives."""
         if not self.is_capital:
             return (self.key,), ()
         if " " in self.key or not is_inflected(self.key):
@@ -197,8 +198,8 @@ class Run(NamedTuple):
 class Bearer(NamedTuple):
     """A name and the entity that has it.
 
-    Mentions link to the `entity` that has the name, so that none change when it is merged into another or split off
-    again. Whether a name is clear is judged by `whole`, the entity it is merged into now.
+    Mentions link to `entity`, which has the name, so they stay valid when it is merged into another entity or split off
+    again. `whole` is the entity it is merged into now, and decides whether the name is ambiguous.
     """
 
     name: str
@@ -207,12 +208,12 @@ class Bearer(NamedTuple):
 
 
 NameIndex = Mapping[str, Sequence[Bearer]]
-"""A folded name, or a sound, to the entities that have it."""
+"""Map a folded name or a sound key to the entities with that name."""
 
 
 @cached(maxsize=1_024)
 def runs_in(text: str) -> tuple[Run, ...]:
-    """Return every distinct run of one to four words: what could be a name."""
+    """Return every distinct run of one to four words, each of which could be a name."""
     tokens = name_tokens(text[:MAX_CHARS])
     found: list[Run] = []
     for start, first in enumerate(tokens):
@@ -226,7 +227,7 @@ def runs_in(text: str) -> tuple[Run, ...]:
 
 
 def candidates(texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return all keys and all sounds of several texts, for one look-up."""
+    """Return all keys and all sound keys of several texts, for one look-up."""
     keys: dict[str, None] = {}
     sounds: dict[str, None] = {}
     for run in {run for text in texts for run in runs_in(text)}:
@@ -237,10 +238,10 @@ def candidates(texts: Iterable[str]) -> tuple[list[str], list[str]]:
 
 
 def meant(run: Run, known: NameIndex, text: str) -> list[int]:
-    """Return the entity a run names: the one of exactly this name, else the one it is a case or a spelling of. A name
-    that several have is left open: nothing tells which of them is meant.
+    """Return the entity that a run names: by the exact name, else by an inflected form or another spelling. If several
+    entities have the name, return none, because the name is ambiguous.
     """
-    if not run.is_capital and run.key not in known:  # most of them, by far
+    if not run.is_capital and run.key not in known:  # most runs, by far
         return []
     if relation_named(run.written):  # "my wife" depends on who speaks, not on the letters
         return []
@@ -262,20 +263,20 @@ def meant(run: Run, known: NameIndex, text: str) -> list[int]:
 
 @cached()
 def _words_and_names(languages: LanguageSet) -> frozenset[str]:
-    """Return the ordinary words that are names, too: "вера" is faith, Вера a woman."""
+    """Return the ordinary words that are also names: "вера" is faith, Вера a woman."""
     return languages.words(lambda each: each.names.also_words)
 
 
 def _likeness(run: Run, key: str, alias: str) -> str | None:
     if key == run.key and not is_inflected(key):
-        return "same"  # as a whole: Latin keys are not stemmed, and CJK ones are pairs that a word does not show
+        return "same"  # by the key: Latin keys are not stemmed, and a CJK key is a pair of characters
     like = likeness(run.written, alias)
     is_bold = like == "sound" and not run.follows and run.written.isascii() == alias.isascii()
     return None if is_bold else like
 
 
 def is_name_here(name: str, text: str) -> bool:
-    """Return whether a folded name can be one in this text: a function word only where it is capitalised."""
+    """Return whether a folded name can be a name in this text. A function word can only if it is capitalised."""
     if name not in _ambiguous(languages_of(text)):
         return True
     return re.search(rf"(?<!^)(?<![.!?] )\b{re.escape(name.capitalize())}\b", text[:MAX_CHARS]) is not None
@@ -283,29 +284,29 @@ def is_name_here(name: str, text: str) -> bool:
 
 @cached()
 def _ambiguous(languages: LanguageSet) -> frozenset[str]:
-    """Return the words that may be names. Names with cases are compared as stems, which are no function words."""
+    """Return the words that are only sometimes names. Inflected names are stems, which are never function words."""
     uninflected = languages.words(lambda each: () if each.letters.inflected else each.function_words)
     return uninflected | languages.words(lambda each: each.names.also_words)
 
 
-# ---- relations: "my wife", "моей жене"; the store names a relation by its English word
+# ---- relations: "my wife", "моей жене". The store identifies a relation by its English word.
 
 _SINGLE = """wife, husband, spouse, girlfriend, boyfriend, fiancée, fiancé, partner, mother, father, mother-in-law,
 father-in-law, boss, landlord, landlady, ex-wife, ex-husband, best friend"""
 
 SINGLE = frozenset(each.strip() for each in _SINGLE.split(","))
-"""Relations with one holder at a time: a new wife ends the relation with the one before."""
+"""Relations with one holder at a time: a new wife ends the relation with the previous one."""
 
 NOT_PEOPLE = frozenset(("dog", "cat"))
-"""Relations whose names are not learnt from a sentence: a name that is learnt becomes a person."""
+"""Relations whose names are not learnt from a sentence, because a learnt name becomes a person."""
 
 
 @cached()
 def relation_words(languages: LanguageSet | None = None) -> dict[str, str]:
-    """Return every form of every relation word, folded, to the relation's name: "жене" to "wife".
+    """Map every form of every relation word, folded, to the relation's name: "жене" to "wife".
 
     Args:
-        languages: those to take the words of; all of them by default.
+        languages: the languages of the words; all by default.
     """
     found: dict[str, str] = {}
     for language in all_languages() if languages is None else languages:
@@ -317,12 +318,12 @@ def relation_words(languages: LanguageSet | None = None) -> dict[str, str]:
 
 
 def folded_relation(text: str) -> str:
-    """Fold a relation as relations are compared: lower case, single blanks."""
+    """Normalise a relation for comparison: lower case, single blanks."""
     return " ".join(fold_letters(text.lower()).split())
 
 
 def relation_forms(word: str, kinship: Kinship) -> list[str]:
-    """Return the forms of a word, or of an adjective and a noun."""
+    """Return the inflected forms of a noun, or of an adjective and a noun."""
     if not kinship.noun_endings:
         return [word]
     *adjectives, noun = word.split()
@@ -336,13 +337,13 @@ def relation_forms(word: str, kinship: Kinship) -> list[str]:
 
 @cached()
 def relation_pattern(languages: LanguageSet) -> str:
-    """Return a regular expression of every form of every relation word, the longest first."""
+    """Return a regular expression that matches every form of every relation word, longest first."""
     words = sorted(relation_words(languages), key=len, reverse=True)
     return "|".join(_either_letter(re.escape(word)).replace(r"\ ", r"\s+") for word in words)
 
 
 def _either_letter(pattern: str) -> str:
-    """Let a folded letter stand for those that fold to it."""
+    """Replace each folded letter in a pattern by a class of all letters that fold to it."""
     for letter, other in all_languages().mapping(lambda each: each.letters.folds).items():
         pattern = pattern.replace(other, f"[{other}{letter}]")
     return pattern
@@ -350,7 +351,7 @@ def _either_letter(pattern: str) -> str:
 
 @cached()
 def _phrase(languages: LanguageSet) -> re.Pattern[str]:
-    """Return the pattern of "my older brother", with the relation as its group."""
+    """Return the pattern of phrases such as "my older brother". Its group is the relation."""
     kinds = "|".join(languages.in_order(lambda each: each.kinship.kinds))
     mine = "|".join(languages.in_order(lambda each: each.kinship.possessives))
     return re.compile(
@@ -359,14 +360,14 @@ def _phrase(languages: LanguageSet) -> re.Pattern[str]:
 
 
 def relation_named(name: str) -> str | None:
-    """Return the relation a whole text names, seen from the speaker: "my wife" and "моей жене" are "wife".
+    """Return the relation that a complete text names, seen from the speaker: "my wife" and "моей жене" are "wife".
 
     >>> relation_named("моей жене"), relation_named("my wife's sister")
     ('wife', None)
     """
     languages = all_languages()
     words = folded_relation(name).split()
-    if len(words) < 2 or words[-1] not in _last_words(languages):  # spares most names the long pattern
+    if len(words) < 2 or words[-1] not in _last_words(languages):  # rejects most names before the long pattern runs
         return None
     found = _phrase(languages).fullmatch(name.strip())
     return None if found is None else relation_words(languages)[folded_relation(found.group(1))]
@@ -398,9 +399,9 @@ def _owner_behind(languages: LanguageSet) -> re.Pattern[str]:
 
 
 def may_name_relation(text: str) -> bool:
-    """Return whether a text may speak of a relation of the speaker's: quick, and true a little too often."""
+    """Return whether a text may mention a relation of the speaker. Fast, with some false positives."""
     lowered = text.lower()
-    if _first_words(all_languages()).isdisjoint(_WORDS.findall(fold_letters(lowered))):  # most of them, by far
+    if _first_words(all_languages()).isdisjoint(_WORDS.findall(fold_letters(lowered))):  # most texts, by far
         return False
     languages = languages_of(text)
     first_words = _first_words(languages)
@@ -412,7 +413,7 @@ def may_name_relation(text: str) -> bool:
 
 
 def relations_in(text: str) -> frozenset[str]:
-    """Return the relations of the speaker that a text speaks of. "My wife's sister" speaks of the wife alone."""
+    """Return the relations of the speaker that a text mentions. For "My wife's sister" that is only the wife."""
     if not may_name_relation(text):
         return frozenset()
     languages = languages_of(text)
@@ -421,17 +422,17 @@ def relations_in(text: str) -> frozenset[str]:
 
 
 def stems_of(predicate: str) -> list[str]:
-    """Return the words of a relation, one for each stem that an index may hold; none of an unknown relation."""
+    """Return the words of a relation, one for each stem that an index may hold; none for an unknown relation."""
     forms = [word for word, name in relation_words().items() if name == predicate]
     return list({" ".join(index_terms(form)): form for form in forms}.values())
 
 
 def known_relation(word: str) -> str | None:
-    """Return the relation of a bare word: "wife", "начальница"."""
+    """Return the relation named by a single word: "wife", "начальница"."""
     return relation_words().get(folded_relation(word))
 
 
 def predicate_of(label: str) -> str:
-    """Return the store's name of a relation: "жена" is "wife"; an unknown label is kept folded."""
+    """Return the stored name of a relation: "wife" for "жена". An unknown label is returned folded."""
     label = folded_relation(label)
     return known_relation(label) or relation_named(label) or label

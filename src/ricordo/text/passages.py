@@ -1,7 +1,7 @@
-"""A text as passages: where they begin and end, and what search keeps of each. Pure.
+"""Split a text into passages, and compute what the search index keeps of each passage. Pure.
 
-A passage is a run of whole sentences of some 60 to 120 words. It is embedded and weighed as one; a short text is one
-passage. Code and tables have no sentences and are cut at their lines.
+A passage is a run of whole sentences of about 60 to 120 words, embedded and scored as one unit. A short text is one
+passage. Code and tables have no sentences and are cut at line breaks.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ricordo.text.dates.grammar import holds_year, names_time
 from ricordo.text.languages import ByWord, LanguageSet, cached, languages_of
 
 LEAST, MOST = 360, 720
-"""Characters of a passage, about 60 and 120 English words. Characters of Chinese, Japanese and Korean count three."""
+"""Characters in a passage: about 60 to 120 English words. A Chinese, Japanese or Korean character counts as three."""
 
 _STOPS, _WIDE_STOPS = ".!?…؟।", "。！？"
 _INSIDE = rf"[^\n{_STOPS}{_WIDE_STOPS}]*"
-# A full stop inside a number or an address ends no sentence.
+# A full stop inside a number or an address does not end a sentence.
 _SENTENCE = re.compile(
     rf"{_INSIDE}(?:[{_STOPS}](?!\s){_INSIDE})*(?:[{_STOPS}]+[\"'”’»)\]]*\s*|[{_WIDE_STOPS}]+|\n\s*|\Z)"
 )
@@ -28,7 +28,7 @@ _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003fa
 
 
 def passages_of(text: str) -> list[tuple[int, int]]:
-    """Return where each passage of a text begins and ends, in characters, [start, end); they join without gaps.
+    """Return the span [start, end) of each passage of a text, in characters. The spans cover the text without gaps.
 
     >>> passages_of("One sentence. And another.")
     [(0, 26)]
@@ -43,18 +43,18 @@ def passages_of(text: str) -> list[tuple[int, int]]:
             found.append((start, last))
             start, size = last, 0
         size, last = size + more, end
-    if found and size < LEAST // 3:  # a rest too short to say anything alone
+    if found and size < LEAST // 3:  # the remainder is too short to be a passage
         start = found.pop()[0]
     return [*found, (start, len(text))]
 
 
 def size_of(text: str) -> int:
-    """Return the length of a text in characters; one of Chinese, Japanese or Korean counts three."""
+    """Return the length of a text in characters. A Chinese, Japanese or Korean character counts as three."""
     return len(text) if text.isascii() else len(text) + 2 * len(_WIDE.findall(text))
 
 
 def sentence_ends(text: str) -> list[int]:
-    """Return where sentences and lines end; one that is longer than a passage is cut at blanks."""
+    """Return the end offsets of sentences and lines. A sentence longer than a passage is cut at blanks."""
     ends: list[int] = []
     at = 0
     for found in _SENTENCE.finditer(text):
@@ -69,40 +69,40 @@ def sentence_ends(text: str) -> list[int]:
     return ends
 
 
-# what search keeps
+# ---- what the index keeps of a passage
 
 ASKS = 1
-"""A question mark stands in it."""
+"""The text contains a question mark."""
 ENDS_ASKING = 2
-"""A question mark ends it."""
+"""The text ends with a question mark."""
 FIRST_PERSON = 4
-"""The speaker speaks of themselves."""
+"""The text has a first-person word."""
 NUMBER = 8
 NAME = 16
 TIME = 32
 ASSISTANT = 64
-"""An assistant says it. A flag of whole turns."""
+"""The text was written by an assistant. Set for a complete message only."""
 ASKS_ONLY = 128
-"""It asks, and says little besides. A flag of whole turns."""
+"""The text consists mostly of questions. Set for a complete message only."""
 
 _MOSTLY = 0.65
-"""The part of the characters that stand in questions, from which on a text only asks."""
+"""Minimum share of characters inside questions for the flag `ASKS_ONLY`."""
 
 _DIGITS = 1 << 31
-"""A flag of a word, never of a text: it has figures, which may be those of a year."""
+"""Set for a word, never for a text: the word has digits, which may be those of a year."""
 
 _HEAD = Struct("<II")
 HEADER = 2
-"""How many numbers precede the words: the flags above, and the length in characters."""
+"""How many numbers come before the term codes: the flags above, and the length in characters."""
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d")
-# A capital within a sentence, but for that of "I'm". It stands first, so that a search looks at nothing else.
+# A capitalised word within a sentence, except "I'm". The capital comes first, so that the search is fast.
 _NAME = re.compile(r"[A-ZÀ-ÖØ-Þ\u0410-\u042f\u0401](?<=[\w,;:'’\"] .)(?!(?<=I)['’])[\w'’-]+")
 
 
 MARKS_BELOW = 1 << 16
-"""A number below this among the codes begins a passage: its flags times 1,024, plus its length in characters."""
+"""Codes below this number are passage headers: the passage's flags times 1,024, plus its length in characters."""
 MARK_LENGTH = 1 << 10
 
 
@@ -116,13 +116,13 @@ def traits_of(
 ) -> bytes:
     """Return a text's flags, its length in characters and the code of each of its index terms, as little-endian uint32.
 
-    The terms of a text with several passages stand passage by passage, each behind its mark.
+    In a text with several passages, the terms are grouped by passage, and each group follows its passage header.
 
     Args:
-        terms: those of the text, repeats included, in order.
-        besides: the terms it is found by besides, of its tags and speaker; each passage has them.
-        words: of the text, as `raw_words` gives them, where they are known already.
-        is_assistant: whether an assistant said it.
+        terms: index terms of the text in order, repeats included.
+        besides: further index terms, from tags and the speaker; they are added to each passage.
+        words: `raw_words(content)`, if already computed.
+        is_assistant: whether an assistant wrote the text.
     """
     languages = languages_of(content)
     flags = _flags(content, raw_words(content) if words is None else words, languages) | ASSISTANT * is_assistant
@@ -155,7 +155,7 @@ def _code(term: str) -> bytes:
 
 
 TERM_CODES = ByWord(_code)
-"""The code of an index term: four bytes, a number from `MARKS_BELOW` to 2**32 - 1. Two terms hardly ever share one."""
+"""The code of an index term: four bytes, a number from `MARKS_BELOW` to 2**32 - 1. Collisions are rare."""
 
 
 def _flags(text: str, words: Sequence[str], languages: LanguageSet) -> int:
@@ -174,12 +174,12 @@ def _flags(text: str, words: Sequence[str], languages: LanguageSet) -> int:
 
 @cached()
 def _flags_by_word(languages: LanguageSet) -> ByWord[int]:
-    """Return the flags that each word alone sets on a text in some languages, and whether the word has figures."""
+    """Return, per word, the flags that it sets on a text in the given languages, and whether it has digits."""
     first_person = first_person_words(languages)
     number_words = languages.words(lambda each: each.sentences.number_words)
 
     def flags_of(word: str) -> int:
-        letters = _LETTERS.findall(word)  # "i'm" is two words, and one of them speaks of oneself
+        letters = _LETTERS.findall(word)  # "i'm" is two words, and one of them is first person
         flags = 0 if first_person.isdisjoint(letters) else FIRST_PERSON
         if _DIGIT.search(word) is not None:
             flags |= NUMBER | _DIGITS

@@ -1,7 +1,7 @@
-"""The people that a statement names by what they are or do: "my sister Lena", "Rowan walks the dog". Pure.
+"""Find the people that a statement names by their role or their act: "my sister Lena", "Rowan walks the dog". Pure.
 
-The forms are in the language files (`people`). They are for what people state: a question, a quotation or a condition
-names nobody, and what only might be a person is left open.
+The forms are in the language files (`people`). Questions, quotations and conditions are ignored, and unclear cases are
+not counted as people.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _QUOTE = re.compile(r"[\"“”„«»]")
 
 
 class Person(NamedTuple):
-    """A person by name, in the nominative where that is clear; `is_sure` if it was said what they are, not only do."""
+    """A person's name, in the nominative if that is clear. `is_sure`: the text states their role, not only an act."""
 
     name: str
     is_sure: bool
@@ -38,7 +38,7 @@ class Person(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Forms:
-    """The forms of some languages; see `People` of the schema."""
+    """The forms of some languages; see `People` in the language schema."""
 
     languages: LanguageSet
     role_words: frozenset[str]
@@ -67,7 +67,7 @@ def _forms(languages: LanguageSet) -> _Forms:
     }
     animals = {word for word, relation in relation_words(languages).items() if relation in NOT_PEOPLE}
     roles = bases.keys() - animals
-    # A folded letter stands for both: "тетя" is also written "тётя".
+    # A folded letter also matches the original one: "тетя" is also written "тётя".
     words = "|".join(re.escape(word).replace("е", "[её]") for word in sorted(roles, key=len, reverse=True))
     joined = "|".join(languages.in_order(lambda each: each.entities.conjunctions)) or NEVER
     titles = "|".join(map(re.escape, languages.in_order(lambda each: each.people.titles))) or NEVER
@@ -113,7 +113,7 @@ def _compiled(form: str, parts: dict[str, str]) -> re.Pattern[str]:
 
 
 def people_named(text: str) -> tuple[Person, ...]:
-    """Return the people that a statement names, each once, the sure ones first.
+    """Return the distinct people that a statement names, the sure ones first.
 
     >>> [person.name for person in people_named("My coworkers Hamid and Sunniva share an office.")]
     ['Hamid', 'Sunniva']
@@ -129,7 +129,7 @@ def people_named(text: str) -> tuple[Person, ...]:
 
 
 def _is_unreal(sentence: str, forms: _Forms) -> bool:
-    """Return whether a sentence tells of a condition or a story. "Роман" is a name, too."""
+    """Return whether a sentence is about a condition or a story, such as "роман". "Роман" is also a name."""
     names = forms.languages.words(lambda each: each.names.also_words)
     found = (match.group() for match in forms.unreal.finditer(sentence))
     return any(word[0].islower() or word.lower() not in names for word in found)
@@ -138,7 +138,7 @@ def _is_unreal(sentence: str, forms: _Forms) -> bool:
 def _in_sentence(sentence: str, forms: _Forms) -> Iterator[Person]:
     words = {folded_relation(word) for word in _WORD.findall(sentence)}
     words |= {word.removesuffix("s") for word in words}
-    # Every language has hundreds of roles: most sentences hold none of them.
+    # Every language has hundreds of roles, and most sentences contain none.
     has_role = not forms.role_words.isdisjoint(words) or forms.compound.search(sentence)
     for is_sure, patterns in ((True, forms.by_role if has_role else ()), (True, forms.sure), (False, forms.likely)):
         for pattern in patterns:
@@ -152,7 +152,7 @@ def _in_sentence(sentence: str, forms: _Forms) -> Iterator[Person]:
 
 
 def _name(written: str, said: str, sentence: str, forms: _Forms, *, is_sure: bool) -> str:
-    """Return the name in some capitalised words; "" where it cannot be one."""
+    """Return the name in some capitalised words; "" if they cannot be one."""
     words: list[str] = []
     for word in written.split():
         if word.lower() in forms.titles and all(each.lower() in forms.titles for each in words):
@@ -180,7 +180,7 @@ def _is_no_name(word: str, sentence: str, forms: _Forms, *, is_sure: bool) -> bo
 
 
 def _in_nominative(words: list[str], said: str, forms: _Forms) -> str:
-    """Return a name in the nominative: behind a word for a relative in another case it is in that case, too."""
+    """Return a name in the nominative. After a word for a relative in another case, the name has the same case."""
     role = fold_letters((said.split(words[0])[0].rstrip(" ,—–-").split()[-1:] or [""])[0].lower())
     if role not in forms.oblique_roles and looks_nominative(folded_name(words[0])):
         return " ".join(words)

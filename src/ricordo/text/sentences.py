@@ -1,4 +1,4 @@
-"""A text as sentences, the words that say what a sentence says, and the category of a plain statement. Pure."""
+"""Split a text into sentences, reduce them to meaningful words, and categorise simple statements. Pure."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from ricordo.text.languages import (
 from ricordo.text.languages.schema import Language
 
 MAX_CHARS = 200_000
-"""A longer text is a book; only its beginning is read."""
+"""A longer text is a book, so only its beginning is read."""
 
 MAX_PLAIN_CHARS = 5_000
-"""Plain statements stand at the beginning; the rest of a document is not read for them."""
+"""Simple statements are searched only in the beginning of a document."""
 
-# A full stop inside a number or an address ends no sentence.
+# A full stop inside a number or an address does not end a sentence.
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?…;]+(?=\s|$)|[。！？]+|(?=\n)|$)")
 
 
 class Sentence(NamedTuple):
-    """A piece of a text: where it begins, as it is written, and what it says."""
+    """A sentence: its offset in the text, its text, and its meaningful words."""
 
     start: int
     text: str
@@ -38,7 +38,7 @@ class Sentence(NamedTuple):
 
 
 def sentences(text: str) -> Iterator[Sentence]:
-    """Yield the sentences of a text in order, without those in which no word says anything."""
+    """Yield the sentences of a text in order, except those without meaningful words."""
     for found in _SENTENCE.finditer(text[:MAX_CHARS]):
         words = telling_words(found.group())
         if words:
@@ -48,7 +48,7 @@ def sentences(text: str) -> Iterator[Sentence]:
 def telling_words(text: str) -> frozenset[str]:
     """Return the folded and stemmed words of a sentence without function words.
 
-    Letter case, order, punctuation and who speaks ("I", "the user") make no difference.
+    Letter case, word order, punctuation and the subject ("I", "the user") make no difference.
 
     >>> sorted(telling_words("I am allergic to peanuts!")) == sorted(telling_words("User: allergic to the peanut"))
     True
@@ -61,7 +61,7 @@ def telling_words(text: str) -> frozenset[str]:
 
 @cached()
 def _lead(languages: LanguageSet) -> re.Pattern[str]:
-    """Return the pattern of what merely leads up to what is said."""
+    """Return the pattern of an opening that adds nothing to the statement."""
     return languages.pattern(lambda each: each.sentences.leads, r"\s*(?:(?:{})\b[,:!]?\s+)+", flags=re.IGNORECASE)
 
 
@@ -73,7 +73,7 @@ def _silent(languages: LanguageSet) -> frozenset[str]:
 
 
 def plain_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of the beginning of a text; the full stop of an abbreviation or a number ends none."""
+    """Yield the sentences at the beginning of a text. Full stops in abbreviations and numbers do not end a sentence."""
     for found in _plain_sentence().finditer(text[:MAX_PLAIN_CHARS]):
         yield found.group().strip()
 
@@ -83,19 +83,17 @@ def _plain_sentence() -> re.Pattern[str]:
     by_length: dict[int, list[str]] = {}
     for abbreviation in all_languages().in_order(lambda each: each.sentences.abbreviations):
         by_length.setdefault(len(abbreviation), []).append(re.escape(abbreviation))
-    # A look-behind has one length.
+    # A look-behind must have a fixed length, so there is one for each length.
     behind = "".join(rf"|(?<=\b(?:{'|'.join(words)}))\." for words in by_length.values())
     return re.compile(rf"(?:[^.!?\n…]|\.(?=\w)|(?<=\b[A-Z\u0410-\u042f])\.{behind})+[.!?…]*")
 
 
-# ---- a statement as its subject would make it
+# ---- a statement in the first person
 
 
 @cached(maxsize=4_096)
 def in_first_person(text: str, name: str = "") -> str:
-    """Return a statement about the user, or about somebody by name, as they would make it themselves.
-
-    Any other statement is returned as it is.
+    """Return a statement about the user, or about the named person, as that person would make it. Others are unchanged.
 
     >>> in_first_person("The user works at Globex"), in_first_person("Anna lives with her sister", "Anna")
     ('I work at Globex', 'I live with my sister')
@@ -118,7 +116,7 @@ _IN = "in_"
 
 @cached(maxsize=1_024)
 def _subject_of(languages: LanguageSet, name: str) -> re.Pattern[str]:
-    """Return the pattern of a subject at the beginning with a verb or an adverb behind it."""
+    """Return the pattern of a subject at the beginning that is followed by a verb or an adverb."""
     whose = ((each.code, re.escape(name) or f"(?i:{'|'.join(each.persons.subject)})") for each in reversed(languages))
     has_persons = {each.code for each in languages if each.persons.i}
     found = [rf"(?P<{_IN}{code}>\W*{who}) +(?=[^\W\dA-ZÄÖÜА-ЯЁ])" for code, who in whose if code in has_persons]
@@ -132,7 +130,7 @@ def _speaks_of_user(languages: LanguageSet) -> re.Pattern[str]:
 
 
 def _own_words(rest: str, language: Language) -> str:
-    """Return what follows a subject with its verb and its pronouns in the first person."""
+    """Return the text after a subject, with its verb and pronouns in the first person."""
     persons, words = language.persons, rest.split(" ")
     place = next((place for place, word in enumerate(words) if word.lower() not in persons.between), 0)
     words[place] = _first_person_verb(words[place], language)
@@ -153,8 +151,8 @@ def _first_person_verb(word: str, language: Language) -> str:
 
 
 def infer_category(content: str) -> Category:
-    """Return the category of a plain statement, which decides how long it lives: the first rule that fits, from the
-    most to the least specific; `knowledge` when none does.
+    """Return the category of a simple statement, which decides how fast it decays. The rules are tried from the most to
+    the least specific; `knowledge` if none matches.
     """
     start = content[:1_000]
     return next((category for category, rule in _categories(languages_of(start)) if rule.search(start)), "knowledge")

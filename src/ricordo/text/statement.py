@@ -1,12 +1,12 @@
-"""A sentence as a statement, and whether a new fact gives another value for the slot that an older one fills. Pure.
+"""Normalise a sentence to a statement, and decide whether a new fact replaces an older one. Pure.
 
-The line of a statement is what a store sorts facts by: those that share a beginning ("anna lives in ...") are
-neighbours, so that the few facts a new one could replace are found by one look at an index.
+Stores sort facts by the line of their statement. Facts with the same beginning ("anna lives in ...") are neighbours, so
+one index look-up finds the few facts that a new one could replace.
 
-Two statements are aligned: what they share at the beginning and the end is their frame, what differs is the value.
-Only a frame that ends in something one can have but one of ("lives in", "the capital of ... is") lets the new value
-replace the old. The words that say so are in the language files; in a language without them a statement is only ever
-the same as another, or not.
+Two statements are aligned. Their common beginning and end are the frame, and the parts that differ are the values. The
+new value replaces the old one only if the frame asks for something that has one value at a time ("lives in", "the
+capital of ... is"). The words for this are in the language files. In a language without them, statements are only
+compared for equality.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ricordo.text.languages.schema import Endings
 from ricordo.text.sentences import in_first_person
 
 MAX_STATEMENT_CHARS = 400
-"""A longer text tells a story rather than one fact; only its beginning is read."""
+"""A longer text tells a story rather than one fact, so only its beginning is read."""
 
-# Words with what joins them, a minus before a number, dashes that stand for a verb, and every sign with a meaning:
-# "C++" is not "C", nor is one picture another. Signs that only divide (a comma, quotes, brackets) have none.
+# Matches words with their joining characters, a minus before a number, dashes in place of a verb, and symbols with a
+# meaning: "C++" is not "C", and emoji differ. Punctuation that only separates is skipped.
 _DIVIDES = re.escape(".,!;:'\"«»“”„()[]…—–-。、「」『』・")
 _TOKEN = re.compile(
     r"(?:(?<!\S)-(?=\d))?[^\W_]+(?:[-./:@'_][^\W_]+)*|[—–]|(?<=\s)-(?=\s)|:(?=\s)"
@@ -39,7 +39,7 @@ _MOST_VALUE_WORDS_FIRST = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reading:
-    """The words of some languages that a statement is read by."""
+    """The words by which sentences in some languages are normalised."""
 
     fillers: frozenset[str]
     silent: frozenset[str]
@@ -63,9 +63,9 @@ def _reading(languages: LanguageSet) -> _Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """The tokens of a sentence as written, and the same folded; `words` runs parallel to `tokens`.
+    """The tokens of a sentence as written, and `words`, the same tokens normalised. Both have the same length.
 
-    Equal statements share the line: articles, punctuation and letter case make no difference.
+    Statements that differ only in articles, punctuation or letter case have the same line.
     """
 
     tokens: tuple[str, ...]
@@ -75,7 +75,7 @@ class Statement:
 
 @cached(maxsize=4_096)
 def statement(text: str) -> Statement:
-    """Read a sentence: fillers are left out, the value of a role held by one is put last, and the user is the speaker.
+    """Normalise a sentence: drop fillers, put the holder of a role last, and use the first person for the user.
 
     >>> statement("Lena Holm is now the CEO of Acme.").line, statement("The user lives in Rome").line
     ('ceo of acme is lena holm', 'i live in rome')
@@ -97,13 +97,13 @@ def statement(text: str) -> Statement:
 
 
 def _folded(token: str, spellings: dict[str, str]) -> str:
-    """Fold letter case and letters that are written either way; other accents tell words apart."""
+    """Normalise letter case and spelling variants. Other accents are kept, because they distinguish words."""
     word = fold_letters(token.casefold())
     return spellings.get(word, word)
 
 
 def _value_first(words: list[str], reading: _Reading) -> int:
-    """Return where the verb of "<value> is the <role> of <something>" stands, or 0."""
+    """Return the index of the verb in "<value> is the <role> of <something>", or 0."""
     text = " ".join(words)
     for pattern in reading.value_first:
         for found in pattern.finditer(text):
@@ -115,7 +115,7 @@ def _value_first(words: list[str], reading: _Reading) -> int:
 
 
 def statement_line(text: str) -> str:
-    """Return the line that a text is sorted by."""
+    """Return the line by which a text is sorted."""
     return statement(text).line
 
 
@@ -124,19 +124,19 @@ def statement_line(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Signs:
-    """Words, and phrases or beginnings of words: any of them makes a statement what the set is named after."""
+    """Words, and phrases or word beginnings, each of which alone marks a property of a statement."""
 
     words: frozenset[str]
     phrases: tuple[str, ...]
 
     def in_(self, words: Sequence[str], text: str) -> bool:
-        """Return whether folded words hold one; `text` is the same words with a blank before and after each."""
+        """Return whether normalised words contain a sign; `text` is the words with a blank before and after each."""
         return not self.words.isdisjoint(words) or any(phrase in text for phrase in self.phrases)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SlotWords:
-    """The words and patterns by which slots and values are recognised; see `Statements` of the schema."""
+    """The words and patterns that recognise slots and values; see `Statements` in the language schema."""
 
     also: _Signs
     unsure: _Signs
@@ -175,13 +175,13 @@ class _SlotWords:
     country_beginnings: tuple[str, ...]
 
     def is_past_event(self, word: str, before: str) -> bool:
-        """Return whether a word tells of something that happened; "was founded" tells of a state."""
+        """Return whether a word describes an event in the past; "was founded" describes a state."""
         if word in self.past_verbs or self.past_verb.match(word):
             return True
         return before not in self.auxiliaries and self.participle.match(word) is not None
 
     def is_verb(self, word: str, before: str) -> bool:
-        """Return whether a word is likely the verb of its sentence: not "parents" in "my parents"."""
+        """Return whether a word is likely to be the verb of its sentence: not "parents" in "my parents"."""
         if word in self.copulas or word in self.plain_verbs or self.is_past_event(word, before):
             return True
         if not before or before in self.determiners or before.endswith(self.possessive_endings):
@@ -189,16 +189,16 @@ class _SlotWords:
         return self.verb.match(word) is not None
 
     def may_begin(self, word: str) -> bool:
-        """Return whether a word may be the verb of a sentence that leaves its subject out: "Lives in Rome"."""
+        """Return whether a word may be the verb of a sentence without a subject: "Lives in Rome"."""
         return word in self.plain_verbs or self.is_past_event(word, "") or self.verb.match(word) is not None
 
     def is_date(self, words: Sequence[str]) -> bool:
-        """Return whether folded words are a day, a month or a season, with or without numbers."""
+        """Return whether normalised words are a day, a month or a season, with or without numbers."""
         is_named = any(word in self.dates or word.startswith(self.date_beginnings) for word in words)
         return is_named and (len(words) == 1 or _has_digit(words))
 
     def is_country(self, words: Sequence[str]) -> bool:
-        """Return whether folded words name a country or a part of the world: "Italy" is no other place than "Rome"."""
+        """Return whether normalised words name a country or a region: "Italy" does not contradict "Rome"."""
         return any(word in self.countries or word.startswith(self.country_beginnings) for word in words)
 
 
@@ -263,9 +263,9 @@ _SUBJECT_WORDS = 6
 
 
 def subject_of(text: str) -> tuple[str, ...] | None:
-    """Return the folded words before the verb of a statement: none where that is the speaker, said or left out.
+    """Return the normalised words before the verb of a statement; empty if the speaker is the subject, even unnamed.
 
-    None where no verb is recognised among the first words.
+    None if none of the first words is recognised as a verb.
 
     >>> subject_of("The user's sister works in Rome"), subject_of("The user works in Rome"), subject_of("Car: Volvo")
     (('my', 'sister'), (), ('car',))
@@ -284,26 +284,26 @@ def subject_of(text: str) -> tuple[str, ...] | None:
 
 # ---- frames
 
-# Values may share their first words: Ubuntu 22.04 and Ubuntu 24.04, New York and New Jersey.
+# Two values may have the same first words: Ubuntu 22.04 and Ubuntu 24.04, New York and New Jersey.
 _SHARED_VALUE_WORDS = (1, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """The beginning that two statements share, and the kind of value that it asks for.
+    """The common beginning of two statements, and the kind of value that it asks for.
 
     Attributes:
-        is_strict: one can have only one of it ("lives in").
-        is_usual: one has one of it, mostly ("works at").
-        is_typed: the kind of the value is named ("plays the position of").
-        is_choice: a favourite or a kind of something, so that plain words are a value, too.
-        has_slot: it names one thing and asks what it is ("the capital of France is").
-        is_shared: that thing may be two ("the author of Emma is").
-        is_indefinite: it is about one of many ("a cat is called").
-        is_several: it is usual to have several of it.
-        has_verb: the verb is part of it; otherwise two different things are said of one subject.
-        is_event: it tells of something that happened.
-        has_copula: it says what something is, with a word before that.
+        is_strict: only one value is possible ("lives in").
+        is_usual: one value is usual ("works at").
+        is_typed: the frame names the kind of the value ("plays the position of").
+        is_choice: the value is a favourite or a kind of something, so it may be an ordinary word.
+        has_slot: the frame asks what one thing is ("the capital of France is").
+        is_shared: several holders are possible ("the author of Emma is").
+        is_indefinite: the frame is about one of many ("a cat is called").
+        is_several: several values are usual.
+        has_verb: the frame includes the verb; otherwise the statements say two different things about one subject.
+        is_event: the frame describes an event in the past.
+        has_copula: the frame has a copula after its first word ("Berlin is famous for").
     """
 
     size: int
@@ -322,11 +322,11 @@ class Frame:
 
 @cached(maxsize=8_192)
 def frame_of(words: tuple[str, ...], tokens: tuple[str, ...], languages: LanguageSet) -> Frame:
-    """Read a frame. Cached: a new fact shares one with most of its neighbours.
+    """Read a frame. Cached, because a new fact has the same frame as most of its neighbours.
 
     Args:
-        words: folded, at least one.
-        tokens: the same as written.
+        words: normalised, at least one.
+        tokens: the same words as written.
     """
     known = _slot_words(languages)
     text = " ".join(words)
@@ -350,7 +350,7 @@ def frame_of(words: tuple[str, ...], tokens: tuple[str, ...], languages: Languag
 
 
 def _readings(words: tuple[str, ...], tokens: tuple[str, ...], known: _SlotWords) -> list[str]:
-    """Return the frame, and without the articles, names and numbers at its end, with which both values may begin."""
+    """Return the frame, and its versions without final articles, names and numbers: both values may begin with them."""
     found = [" ".join(words)]
     if words[-1] in known.articles:
         found.append(" ".join(words[:-1]))
@@ -362,8 +362,8 @@ def _readings(words: tuple[str, ...], tokens: tuple[str, ...], known: _SlotWords
 
 
 def _slot(frame: str, known: _SlotWords) -> str:
-    """Return the one thing that a frame asks for: "the capital" of `the capital of France is`, "dog" of `my dog is`; ""
-    where there is none.
+    """Return the one thing that a frame asks for: "the capital" for `the capital of France is`, "dog" for `my dog is`;
+    "" if there is none.
     """
     *rest, last = frame.split(" ")
     is_definite = last in _DASHES or (last in known.definite_copulas and known.definite.search(frame) is not None)
@@ -371,15 +371,15 @@ def _slot(frame: str, known: _SlotWords) -> str:
         return ""
     if place := next((place for place, word in enumerate(rest) if place and word in known.of), 0):
         return " ".join(rest[:place])
-    # Before a verb the thing stands last ("Anna's old friend"), before a dash first ("друг Анны") or last.
+    # Before a verb, the thing comes last ("Anna's old friend"); before a dash, first ("друг Анны") or last.
     return " ".join(rest) if last in _DASHES else rest[-1]
 
 
 # ---- another value for a slot
 
 Verdict = Literal["same", "replaced", "conflict", "several"]
-"""The relation of an older fact to a new one: the same, replaced by it, in conflict with it (another value for a slot
-that mostly holds one), or one of several values that may all hold.
+"""How a new fact affects an older one: the facts are the same, the older one is replaced, both are in conflict (another
+value for a slot that usually has one), or both are among several values that can all be true.
 """
 
 _MOST_VALUE_WORDS = 8
@@ -388,14 +388,14 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 Kind = Literal["number", "date", "country", "name", "words"]
-"""The look of a value: a number (an address, a code), a date, a country, another name, or plain words."""
+"""The kind of a value: a number (an address, a code), a date, a country, another name, or ordinary words."""
 
 _LOOKS: dict[Kind, str] = {"number": "number", "date": "date", "country": "name", "name": "name", "words": "words"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Value:
-    """The part of one of two statements in which they differ."""
+    """The part in which one of two statements differs from the other."""
 
     words: tuple[str, ...]
     kind: Kind
@@ -404,22 +404,22 @@ class _Value:
 
     @property
     def first(self) -> str:
-        """Its first word that is no article."""
+        """The first word that is not an article."""
         return next((word for word in self.words if word not in self.known.articles), "")
 
     @property
     def is_qualified(self) -> bool:
-        """Return whether it has a condition of place, time or person: another value may then hold elsewhere."""
+        """Return whether the value has a condition of place, time or person, so that others may hold elsewhere."""
         return not (self.known.prepositions - self.known.of).isdisjoint(self.words[1:])
 
     def is_like(self, other: _Value) -> bool:
-        """Return whether both can be values of one slot by their looks; numbers only where they count the same."""
+        """Return whether the kinds of both values fit one slot. Numbers fit only if they have the same unit."""
         return _LOOKS[self.kind] == _LOOKS[other.kind] and (self.kind != "number" or self.units == other.units)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Aligned:
-    """Two aligned statements: what they share before and after the values, and the values."""
+    """Two aligned statements: the common frame and tail, and the two values between them."""
 
     known: _SlotWords
     frame: Frame
@@ -430,7 +430,7 @@ class _Aligned:
 
 
 def compare(old: str, new: str) -> Verdict | None:
-    """Return what an older fact is to a new one, or None where they are unrelated. Pure."""
+    """Return how a new fact relates to an older one, or None if they are unrelated. Pure."""
     first, second = statement(old), statement(new)
     if first.line == second.line:
         return "same" if first.line and _is_whole(old, new) else None
@@ -446,25 +446,25 @@ def compare(old: str, new: str) -> Verdict | None:
 
 
 def holds_several(old: str, new: str) -> bool:
-    """Return whether two statements give two values of what usually has several: "likes tea", "likes coffee"."""
+    """Return whether two statements name values of what usually has several: "likes tea", "likes coffee"."""
     first, second = statement(old), statement(new)
     aligned = _align(first, second, languages_of(old).union(languages_of(new)))
     if aligned is None:
         return False
-    # The last word of the frame asks for the value: "my daughter attends" asks for one of what she attends.
+    # The last word of the frame asks for the value: in "my daughter attends" it is "attends".
     words = [word for word in first.words[: aligned.frame.size] if word not in aligned.known.articles]
     asking = words[-2:] if words[-1:] and words[-1] in aligned.known.copulas else words[-1:]
     return aligned.frame.has_verb and aligned.known.several.search(" ".join(asking)) is not None
 
 
 def _is_whole(old: str, new: str) -> bool:
-    """Return whether all of two texts was compared: of long ones only the beginning is."""
+    """Return whether two texts were compared completely. Only the beginning of long texts is."""
     return max(len(old), len(new)) <= MAX_STATEMENT_CHARS or old == new
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tone:
-    """Reservations of a statement: it is uncertain, one among others or past, or a denial."""
+    """The reservations of a statement: uncertain, in the past or one among others, or negated."""
 
     is_unsure: bool
     is_beside: bool
@@ -484,12 +484,12 @@ def _tone(text: str) -> _Tone:
 
 
 def _is_reserved(old: _Tone, new: _Tone) -> bool:
-    """Return whether either is not said outright, the new one not of now, or only one of them is a denial."""
+    """Return whether one of two statements is uncertain, the new one is not current, or only one of them is negated."""
     return old.is_unsure or new.is_unsure or new.is_beside or old.is_denied != new.is_denied
 
 
 def _align(old: Statement, new: Statement, languages: LanguageSet) -> _Aligned | None:
-    """Align two statements; None where too little is shared or one value is missing or long."""
+    """Align two statements. Return None if too little is shared, or a value is missing or too long."""
     known = _slot_words(languages)
     shorter = min(len(old.words), len(new.words))
     start = next((n for n in range(shorter) if old.words[n] != new.words[n]), shorter)
@@ -533,19 +533,19 @@ def _has_digit(words: Iterable[str]) -> bool:
 
 
 def _units(tokens: tuple[str, ...]) -> tuple[str, ...]:
-    """The plain words of a value: of a number they say what is counted."""
+    """Return the ordinary words of a value. For a number, they are its unit."""
     return tuple(token for token in tokens if token.islower() and token.isalpha())
 
 
 def _are_two_values(aligned: _Aligned) -> bool:
-    """Return whether what differs can be two values of one slot: not two subjects, nor one value made more exact."""
+    """Return whether the differing parts are values of one slot: neither two subjects nor one value made more exact."""
     old, new, known = set(aligned.old.words), set(aligned.new.words), aligned.known
     if old <= new or new <= old:
         return False
     if not known.copulas.isdisjoint(old | new) or any(word.endswith(known.possessive_endings) for word in old | new):
-        return False  # the verb, or an owner, is inside: the subjects differ
+        return False  # the difference includes the verb or an owner, so the subjects differ
     if aligned.old.first in known.prepositions or aligned.new.first in known.prepositions:
-        return False  # another preposition, another relation
+        return False  # different prepositions express different relations
     if not known.compared.isdisjoint(old | new):
         return False
     if (aligned.old.kind == "number") != (aligned.new.kind == "number") and not aligned.frame.is_typed:
@@ -554,7 +554,7 @@ def _are_two_values(aligned: _Aligned) -> bool:
 
 
 def _weighed(aligned: _Aligned, *, is_denied: bool) -> Verdict | None:
-    """Return the verdict by how strongly the frame asks for one value."""
+    """Return the verdict from how strongly the frame asks for a single value."""
     frame = aligned.frame
     if (len(aligned.tail) > 2 and not frame.is_strict) or not aligned.known.copulas.isdisjoint(aligned.tail):
         return None
@@ -577,7 +577,7 @@ def _weighed(aligned: _Aligned, *, is_denied: bool) -> Verdict | None:
 
 
 def _is_measure(aligned: _Aligned) -> bool:
-    """An age, a weight, a height: it changes. What was run or slept is another each time."""
+    """Return whether the values measure what changes (age, weight), not what differs each time (a distance run)."""
     if aligned.are_ages:
         return True
     frame = aligned.frame
@@ -589,7 +589,7 @@ def _is_measure(aligned: _Aligned) -> bool:
 
 
 def _is_state(aligned: _Aligned) -> bool:
-    """`is famous for`: predicates of a copula and a word, which usually have one value."""
+    """Return whether the frame is a copula and a word, as in `is famous for`, which usually has one value."""
     frame = aligned.frame
     if frame.is_several or frame.is_event or not frame.has_copula:
         return False

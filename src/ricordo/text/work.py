@@ -1,7 +1,7 @@
-"""What people who work on something together state plainly: decisions, rules, what is left to do, and causes. Pure.
+"""Find what people who work together state: decisions, rules, remaining tasks and causes. Pure.
 
-The patterns are in the language files (`work`). They expect one sentence. Questions and guesses are ignored, and so are
-code and quoted output: their words are nobody's statement.
+The patterns are in the language files (`work`) and expect one sentence. Questions, guesses, code and quoted output are
+ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#+)\s+|\*\*|__", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
-    """A statement and what it is."""
+    """A statement and its kind."""
 
     kind: Kind
     text: str
@@ -55,7 +55,7 @@ def _cues(languages: LanguageSet) -> _Cues:
 
 
 def stated(text: str) -> tuple[Stated, ...]:
-    """Return the statements of a message, in order, each once.
+    """Return the distinct statements of a message in order.
 
     >>> [(found.kind, found.text) for found in stated("Ok, let's use pnpm instead of npm. Does that work?")]
     [('decision', "Let's use pnpm instead of npm")]

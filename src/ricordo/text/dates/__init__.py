@@ -1,8 +1,8 @@
-"""Time as people write it: filters, questions, how long to keep something, and how an instant is shown.
+"""Read dates and times as people write them, in filters, questions and expiries, and format instants.
 
-Pure: "now" and the zone are passed in. Instants are Unix milliseconds UTC; spans are half-open. The calendar is the
-user's: weeks begin on Monday, seasons are the northern ones, and a date without a year is the last one that has come,
-or the next one when the sentence speaks of the future.
+Pure: "now" and the zone are passed in. Instants are Unix milliseconds UTC, and spans are half-open. The calendar is the
+user's: weeks begin on Monday, seasons are the northern ones. A date without a year is the most recent one, or the next
+one if the sentence is about the future.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ricordo.text.dates.grammar import find_days, mentions_time, tokenize, vocab
 from ricordo.text.languages import NEVER, LanguageSet, all_languages, any_of, cached, default_languages, languages_of
 
 DATES = "dates"
-"""The attribute of a fact with the dates that its relative phrases mean."""
+"""The attribute of a fact that maps its relative phrases to dates."""
 
-# A question says when within its first words; a pasted page must not cost more than a question.
+# A question names its time early, and a pasted page must not cost more than a question.
 _SCANNED_CHARS = 2_000
 _FILTER_CHARS = 200
 _SHOWN_CHARS = 80
@@ -31,13 +31,13 @@ _EARLIEST_MS = -62_135_596_800_000  # 0001-01-01
 _LATEST_MS = 253_402_300_799_999  # 9999-12-31
 _ACCEPTED = "a date (2026-03-01, 2026-03, 2026), an ISO 8601 time, or words such as yesterday, last_week, 3 days ago"
 
-# Too short or too common to be a date by themselves, whatever a parser makes of them.
+# Too short or too common to be a date alone, whatever a parser returns.
 _MONTH_VERBS = frozenset(("may", "march", "mar"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """The span a text names, half-open: `start <= instant < end`, Unix milliseconds UTC."""
+    """The span that a text names, half-open: `start <= instant < end`, Unix milliseconds UTC."""
 
     start: int
     end: int
@@ -46,7 +46,7 @@ class Interval:
 
 
 class Times(NamedTuple):
-    """One instant in the four forms a reader may want."""
+    """One instant in four formats."""
 
     iso: str
     local: str
@@ -57,15 +57,15 @@ class Times(NamedTuple):
 def parse_instant(
     value: str | date | datetime, *, now: int, zone: str | ZoneInfo, field: str, end: bool = False
 ) -> int:
-    """Return the instant a filter such as `after` or `before` means, as Unix milliseconds UTC.
+    """Return the instant that a filter such as `after` or `before` names, as Unix milliseconds UTC.
 
     Args:
-        value: an aware datetime, a date, ISO 8601 text (without an offset, in the user's zone), or a phrase
-            in English, Russian and other common languages: "last_month", "3 days ago", "в марте".
-        now: Unix milliseconds; what relative phrases count from.
-        zone: the user's time zone, by name or as such.
-        field: the name of the argument, for the message of an error.
-        end: for a value that spans time (a day, a month), give the first instant after it, not its first.
+        value: an aware datetime, a date, ISO 8601 text (without an offset, in the user's zone), or a phrase in English,
+            Russian and other common languages: "last_month", "3 days ago", "в марте".
+        now: Unix milliseconds; relative phrases count from it.
+        zone: the user's time zone, by name or as an object.
+        field: the name of the argument, for error messages.
+        end: whether to return the first instant after a span of time (a day, a month) instead of its first instant.
 
     Raises:
         InvalidError: a naive datetime, an unknown zone, or a value that names no time in the years 1 to 9999.
@@ -77,11 +77,11 @@ def parse_instant(
 
 
 def find_interval(text: str, *, now: int, zone: str | ZoneInfo) -> Interval | None:
-    """Return the span a question asks about ("what did I do last week"), or None: when in doubt, None.
+    """Return the span that a question asks about ("what did I do last week"), or None if there is none or it is
+    unclear.
 
-    Any language with a record, and ISO dates in all. What is open ("since Monday", "before 2022") ends with
-    `now` (or in the year 9999, if it starts after that) and begins in the year 1. Only the first 2,000
-    characters are read.
+    Reads every supported language, and ISO dates in any text. An open span begins in the year 1 ("before 2022") or ends
+    with `now` ("since Monday"), or in the year 9999 if it starts after `now`. Only the first 2,000 characters are read.
 
     Raises:
         InvalidError: an unknown zone.
@@ -95,7 +95,7 @@ def find_interval(text: str, *, now: int, zone: str | ZoneInfo) -> Interval | No
         if found is None:
             return None
         start, end = _bounds(found.days, now=now, zone=tz)
-    except (ValueError, OverflowError):  # 31 February, or past the calendar's end: no such time
+    except (ValueError, OverflowError):  # 31 February, or outside the calendar: there is no such time
         return None
     if start >= end:
         return None
@@ -103,7 +103,7 @@ def find_interval(text: str, *, now: int, zone: str | ZoneInfo) -> Interval | No
 
 
 def format_times(at_ms: int, *, now: int, zone: str | ZoneInfo) -> Times:
-    """Return an instant as RFC 3339 UTC, in the user's zone to the minute, that zone's name, and as "3 days ago".
+    """Return an instant as RFC 3339 UTC, as local time to the minute, the zone's name, and as "3 days ago".
 
     Raises:
         InvalidError: an unknown zone, or an instant outside the years 1 to 9999.
@@ -119,10 +119,10 @@ def format_times(at_ms: int, *, now: int, zone: str | ZoneInfo) -> Times:
     return Times(iso=iso, local=local, zone=tz.key, relative=_relative(there, here, elapsed_ms=now - at_ms))
 
 
-# The messages of one import often have one time.
+# Messages of one import often have the same time.
 @lru_cache(maxsize=1_024)
 def _written(at_ms: int, zone: ZoneInfo) -> tuple[str, str]:
-    """Return an instant as RFC 3339 UTC, and in a zone to the minute."""
+    """Return an instant as RFC 3339 UTC, and as local time to the minute."""
     moment, there = datetime.fromtimestamp(at_ms // 1000, UTC), local_time(at_ms, zone)
     iso = moment.isoformat(timespec="seconds")[:-_OFFSET] + "Z"
     return iso, there.isoformat(sep=" ", timespec="minutes")[:_TO_THE_MINUTE]
@@ -151,7 +151,7 @@ def _phrase(count: int, unit: str, *, is_past: bool) -> str:
 
 
 def with_dates(content: str, attributes: Mapping[str, Any]) -> str:
-    """Return a text with the dates of its attribute `dates` behind the phrases that mean them."""
+    """Return a text with each relative phrase followed by its date from the attribute `dates`, in parentheses."""
     known = attributes.get(DATES)
     if not isinstance(known, Mapping) or not known:
         return content
@@ -168,7 +168,7 @@ def with_dates(content: str, attributes: Mapping[str, Any]) -> str:
 
 
 def _in_words(value: str, languages: LanguageSet) -> str:
-    """Return ISO 8601 as the language of the text writes dates; as it is where the language has no form."""
+    """Return an ISO 8601 date as the language of the text writes it; unchanged if the language defines no format."""
     form = next((each.dates for each in reversed(languages) if each.dates.written and each.dates.months), None)
     if form is None or value.isdigit():
         return value
@@ -179,7 +179,7 @@ def _in_words(value: str, languages: LanguageSet) -> str:
         days = [date.fromisoformat(part) for part in value.split("/")]
         named = [(day.day, form.months[day.month - 1], day.year) for day in days]
         return " – ".join(form.written.format(day=day, month=month, year=year) for day, month, year in named)
-    except (ValueError, IndexError, KeyError):  # the attribute is the caller's own
+    except (ValueError, IndexError, KeyError):  # the attribute was set by the caller
         return ""
 
 
@@ -208,7 +208,7 @@ def _read(value: object, *, now: int, zone: ZoneInfo) -> Days | datetime:
 
 
 def read_iso(text: str, zone: ZoneInfo) -> Days | datetime | None:
-    """Return an ISO 8601 year, month, day or time; None where it is none. Raises ValueError for one there is not."""
+    """Return an ISO 8601 year, month, day or time; None for other text. Raises ValueError for an impossible date."""
     if re.fullmatch(r"[12]\d{3}", text, re.ASCII):
         return whole_year(int(text))
     if re.fullmatch(r"\d{4}-\d{2}", text, re.ASCII):
@@ -222,13 +222,13 @@ def read_iso(text: str, zone: ZoneInfo) -> Days | datetime | None:
 
 
 def _read_words(text: str, *, here: datetime) -> Days | datetime | None:
-    """Read a filter in each language until one knows it."""
+    """Read a filter, trying each language until one recognises it."""
     return next((found for each in _one_by_one() if (found := _read_words_in(each, text, here=here))), None)
 
 
 @cached()
 def _one_by_one() -> tuple[LanguageSet, ...]:
-    """The default languages together, then every other one: a phrase is too short to tell its language by."""
+    """Return the default languages together, then each other language: a phrase is too short to detect its language."""
     defaults = default_languages()
     return (defaults, *(any_of((each.code,)) for each in all_languages() if each not in defaults))
 
@@ -254,7 +254,7 @@ def _clock_patterns(languages: LanguageSet) -> tuple[re.Pattern[str], ...]:
 
 
 def _named(text: str, today: date, languages: LanguageSet, *, ahead: bool = False) -> Days | None:
-    # "March 2025", "Monday": with the preposition a question would have.
+    # "March 2025", "Monday": with the preposition it would have in a question.
     for prefix in ("", *vocabulary(languages).prefixes):
         if found := find_days(prefix + text, today=today, whole=True, ahead=ahead, languages=languages):
             return found.days
@@ -262,7 +262,7 @@ def _named(text: str, today: date, languages: LanguageSet, *, ahead: bool = Fals
 
 
 def _days_ago(text: str, today: date, languages: LanguageSet) -> Days | None:
-    """Read "2 weeks ago": in a filter it is that day a fortnight back; in a question, the week around it."""
+    """Read "2 weeks ago". In a filter it means that day two weeks ago; in a question, the week around that day."""
     tokens = [token for token in tokenize(text, languages) if token.kind not in "ho"]
     kinds = "".join(token.kind for token in tokens)
     if kinds.startswith("A"):
@@ -284,7 +284,7 @@ def _bounds(days: Days, *, now: int, zone: ZoneInfo) -> tuple[int, int]:
 
 def midnight(day: date, zone: ZoneInfo) -> int:
     """Return the first instant of a day, Unix milliseconds."""
-    # Where a clock change skips midnight, this is the first instant of the day.
+    # If a clock change skips midnight, this is the first instant of the day.
     return instant_of(datetime(day.year, day.month, day.day, tzinfo=zone))
 
 
@@ -294,18 +294,18 @@ _TO_THE_MINUTE = len("2026-01-01 12:00")
 
 @lru_cache(maxsize=1_024)
 def local_time(at_ms: int, zone: ZoneInfo) -> datetime:
-    """Return an instant on the clock of a zone."""
+    """Return an instant as local time in a zone."""
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)).astimezone(zone)
 
 
-_present = lru_cache(maxsize=16)(local_time)  # one answer has one present
+_present = lru_cache(maxsize=16)(local_time)  # all times in one answer are relative to the same present
 
 
 def instant_of(moment: datetime) -> int:
     """Return the Unix milliseconds of an aware datetime. Raises OverflowError outside the years 1 to 9999."""
     at_ms = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
     if not _EARLIEST_MS <= at_ms <= _LATEST_MS:
-        raise OverflowError("outside the the year must be from 1 to 9999")
+        raise OverflowError("the year must be from 1 to 9999")
     return at_ms
 
 
@@ -329,10 +329,10 @@ def _shown(value: object) -> str:
     return ascii(short) if any(not char.isprintable() for char in short) else repr(short)
 
 
-# ---- how long to keep something
+# ---- expiry
 
-# Where words leave it open, the later end is meant: a day too long does no harm. Until a day is until it is over; until
-# something longer (March, next year) is until it begins. A date by itself is when it ends: its beginning.
+# If the words are unclear, the later end is used: a day too long does no harm. "Until" a day means until it is over;
+# until a longer unit (March, next year), until it begins. A date alone means the beginning of that day.
 
 _ACCEPTED_EXPIRY = "say for 2 weeks, until Friday, in 3 days, never, or give a date (2026-07-01) or an ISO 8601 time"
 _EXPIRY_CHARS, _EXPIRY_WORDS = 200, 6
@@ -345,7 +345,7 @@ _WEEKEND = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Expiries:
-    """Expressions of until when; see `Dates` of the schema."""
+    """Patterns for expressions of duration and expiry; see `Dates` in the language schema."""
 
     languages: LanguageSet
     side: re.Pattern[str]
@@ -376,7 +376,7 @@ def _expiries(languages: LanguageSet) -> _Expiries:
 
 @cached()
 def _reminder(languages: LanguageSet) -> re.Pattern[str]:
-    """Return the pattern of what asks to keep a text, with what follows as the group until."""
+    """Return the pattern of a request to keep a text. Its group `until` is the text after the request."""
     leads = "|".join([r"^|[.!?:;,(\[\n—–-]\s*", *languages.in_order(lambda each: each.dates.reminder_leads)])
     openings = "|".join(languages.in_order(lambda each: each.dates.reminder_openings)) or NEVER
     template = f"(?:{leads})(?:{openings})?(?:{{}})" + r"(?P<until>[^.,:;!?()\[\]\n—–]{1,80})"
@@ -384,16 +384,16 @@ def _reminder(languages: LanguageSet) -> re.Pattern[str]:
 
 
 def parse_expiry(value: str | date | datetime, *, now: int, zone: ZoneInfo, field: str) -> int | None:
-    """Return the instant until which something is to be kept, as Unix milliseconds UTC; None for good.
+    """Return the instant at which something expires, as Unix milliseconds UTC; None for never.
 
     Args:
-        value: what `parse_instant` takes, how long ("for 2 weeks", "3 hours"), until when ("until Friday"), or "never".
-        now: Unix milliseconds; what relative phrases count from.
-        zone: the user's.
-        field: the name of the argument, for the message of an error.
+        value: a value as for `parse_instant`, a duration ("for 2 weeks"), an end ("until Friday"), or "never".
+        now: Unix milliseconds; relative phrases count from it.
+        zone: the user's time zone.
+        field: the name of the argument, for error messages.
 
     Raises:
-        InvalidError: it names no time, or one in the past.
+        InvalidError: the value names no time, or one in the past.
     """
     if isinstance(value, str) and value.strip().lower() in all_languages().words(lambda each: each.dates.never):
         return None
@@ -412,9 +412,10 @@ def parse_expiry(value: str | date | datetime, *, now: int, zone: ZoneInfo, fiel
 
 
 def stated_expiry(text: str, *, now: int, zone: ZoneInfo) -> int | None:
-    """Return until when a text itself asks to be kept ("Remember for 2 weeks: ..."), or None: when in doubt, None.
+    """Return the expiry that a text itself requests ("Remember for 2 weeks: ..."), or None if there is none or it is
+    unclear.
 
-    Only where the text speaks of remembering or forgetting: a visa that is valid until March is worth keeping later.
+    The text must speak of remembering or forgetting: a visa that is valid until March is worth keeping after March.
     """
     languages = languages_of(text)
     match = _reminder(languages).search(text[:_SCANNED_CHARS])
@@ -436,7 +437,7 @@ def _expiry_in_any_language(text: str, *, now: int, zone: ZoneInfo) -> Iterator[
 
 
 def _read_expiry(text: str, *, now: int, zone: ZoneInfo, known: _Expiries) -> int | None:
-    """Return None where this grammar does not know the phrase."""
+    """Return the expiry that a phrase names; None if the phrase is not recognised."""
     phrase = " ".join(text.replace("_", " ").lower().split()).strip(" .!")
     for idiom, plain in known.idioms:
         phrase = idiom.sub(plain, phrase)
@@ -451,7 +452,7 @@ def _read_expiry(text: str, *, now: int, zone: ZoneInfo, known: _Expiries) -> in
 
 
 def _after_a_while(rest: str, side: str, *, now: int, zone: ZoneInfo, known: _Expiries) -> int | None:
-    """Return the instant so long from now: by the clock for hours, by the calendar for days and more."""
+    """Return the end of a duration from now: by the clock for hours, by the calendar for days and longer."""
     for pattern in known.clock:
         if clock := pattern.fullmatch(rest):
             count = _number(clock["count"] or "1", known.languages)
@@ -462,7 +463,7 @@ def _after_a_while(rest: str, side: str, *, now: int, zone: ZoneInfo, known: _Ex
         return _later(here, int(short[1]), int(known.short_units[short[2]]))
     tokens = tokenize(rest, known.languages)
     match = _LONG.fullmatch("".join(token.kind for token in tokens))
-    if match is None or (match["next"] and side != "for"):  # "next week" is a time, "for the next week" is how long
+    if match is None or (match["next"] and side != "for"):  # "next week" is a date, "for the next week" is a duration
         return None
     name = next(name for name in ("unit", "one", "next") if match[name])
     unit = tokens[match.start(name)].value
@@ -509,11 +510,11 @@ def _end_of(rest: str, today: date, known: _Expiries) -> Days | None:
     return Days(start=span.end, end=span.end, precision="range")
 
 
-# ---- other phrases, read by the library dateparser and believed only with care
+# ---- other phrases, read by the library dateparser
 
-# dateparser finds a date in almost anything ("a" is the first of this year, "sun" is last Sunday), so a phrase must
-# look like one before, and say enough of a date after.
-# A closed list: trying all two hundred takes seconds on a text that is no date.
+# dateparser finds a date in almost anything ("a" is the first of this year, "sun" is last Sunday). So a phrase must
+# look like a date before, and the result must be specific enough after. The languages are a closed list: trying all two
+# hundred takes seconds on a text that is not a date.
 _PHRASE_LANGUAGES = ("en", "ru", "uk", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "zh", "ja", "ko")
 _PHRASE_WORD = re.compile(r"[^\W\d_]{3}|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 _PHRASE_CLOCK = re.compile(r"\d:\d\d|\d\s*[ap]m\b", re.IGNORECASE)
@@ -522,10 +523,10 @@ _WHOLE_DATE = ({"month", "day"}, {"year", "month"})
 
 
 def _read_phrase(text: str, *, today: datetime) -> Days | datetime | None:
-    """Return the day, week, month or moment a short phrase names; None when it names none for certain."""
+    """Return the day, week, month or moment that a short phrase names; None if that is not certain."""
     if not _PHRASE_WORD.search(text) or _TOO_SHORT.fullmatch(text.strip(" .").lower()):
         return None
-    # Imported here: it takes a tenth of a second, and only unusual phrases come this far.
+    # Imported late: it takes a tenth of a second, and only unusual phrases need it.
     from dateparser.date import DateDataParser  # type: ignore[import-untyped]
 
     settings = {

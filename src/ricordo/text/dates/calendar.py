@@ -1,6 +1,6 @@
-"""Calendar arithmetic on whole local days, and what a named time means today: the last March, the coming Friday.
+"""Calendar arithmetic on complete local days, and what a named time refers to: the last March, the coming Friday.
 
-Pure: knows no zone, no clock and no language.
+Pure: independent of time zone, clock and language.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ Unit = Literal["day", "week", "month", "year", "quarter", "weekend", "half_year"
 Precision = Literal["instant", "day", "week", "month", "quarter", "season", "year", "range"]
 
 UNITS: tuple[Unit, ...] = ("day", "week", "month", "year", "quarter", "weekend", "half_year")
-"""Units by their number in the tables of the language files."""
+"""Units, indexed by their number in the tables of the language files."""
 
-# A step of a unit is that many days or months.
+# One step of a unit, in days or in months.
 _DAYS: dict[Unit, int] = {"day": 1, "week": 7, "weekend": 7}
 _MONTHS: dict[Unit, int] = {"month": 1, "quarter": 3, "half_year": 6, "year": 12}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Days:
-    """A run of days: `start` is in it, `end` is the first day after it. None is an open side."""
+    """A range of days: `start` is included, `end` is the first day after it. None means no limit."""
 
     start: date | None
     end: date | None
@@ -32,36 +32,36 @@ class Days:
 
 
 def one_day(day: date) -> Days:
-    """Return that day. Raises OverflowError on the last day of the calendar."""
+    """Return the day as a range. Raises OverflowError on the last day of the calendar."""
     return Days(start=day, end=day + timedelta(days=1), precision="day")
 
 
 def whole_month(year: int, month: int) -> Days:
-    """Return that month. Raises ValueError outside the years 1 to 9999."""
+    """Return the month as a range. Raises ValueError outside the years 1 to 9999."""
     start = date(year, month, 1)
     return Days(start=start, end=shift(start, 1, "month"), precision="month")
 
 
 def whole_year(year: int) -> Days:
-    """Return that year. Raises ValueError outside the years 1 to 9998."""
+    """Return the year as a range. Raises ValueError outside the years 1 to 9998."""
     return Days(start=date(year, 1, 1), end=date(year + 1, 1, 1), precision="year")
 
 
 def season(year: int, first_month: int) -> Days:
-    """Return the three months from `first_month`; the winter of a year begins in the December before it."""
+    """Return the three months from `first_month`. The winter of a year begins in December of the previous year."""
     start = date(year - 1 if first_month == 12 else year, first_month, 1)
     return Days(start=start, end=shift(start, 3, "month"), precision="season")
 
 
 def third_of_month(month: Days, third: int) -> Days:
-    """Return the early (1, days 1-10), middle (2, days 11-20) or late (3, the rest) of a month."""
+    """Return the early (1, days 1-10), middle (2, days 11-20) or late (3, the rest) part of a month."""
     assert month.start is not None
     start = month.start + timedelta(days=10 * (third - 1))
     return Days(start=start, end=month.end if third == 3 else start + timedelta(days=10), precision="range")
 
 
 def shift(day: date, steps: int, unit: Unit) -> date:
-    """Return `day` moved by `steps` units; a day the target month lacks becomes its last day.
+    """Return `day` moved by `steps` units. A day that the target month lacks becomes its last day.
 
     Raises:
         ValueError, OverflowError: outside the years 1 to 9999.
@@ -74,7 +74,7 @@ def shift(day: date, steps: int, unit: Unit) -> date:
 
 
 def around(day: date, unit: Unit) -> Days:
-    """Return the calendar unit that `day` lies in: its ISO week (Monday first), month, year..."""
+    """Return the calendar unit that contains `day`: its ISO week (Monday first), month, year..."""
     match unit:
         case "day":
             return one_day(day)
@@ -101,7 +101,7 @@ _LEAP_GAP = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Today:
-    """The day a sentence is said, and whether it speaks of the future."""
+    """The day a sentence is said, and whether the sentence is about the future."""
 
     date: date
     is_ahead: bool = False
@@ -109,7 +109,7 @@ class Today:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """The parts of a named time; None is what was not said. Numbers as in the tables of the language files."""
+    """The parts of a named time; None for parts that are not mentioned. Numbers are as in the language files."""
 
     day: int | None = None
     month: int | None = None
@@ -127,7 +127,7 @@ class Point:
 
     @classmethod
     def of(cls, tokens: Sequence[tuple[str, int]]) -> Self:
-        """Return the point that some tokens name, each given by its kind and its number."""
+        """Return the point named by tokens, which are pairs of kind and number."""
         said: dict[str, int] = {}
         for kind, value in tokens:
             said.setdefault(kind, value)
@@ -161,10 +161,10 @@ def _which(said: Mapping[str, int]) -> int | None:
 
 
 def resolve(point: Point, today: Today) -> Days | None:
-    """Return the days a point means, or None when it means none in particular.
+    """Return the days that a point refers to, or None if it names no particular time.
 
     Raises:
-        ValueError, OverflowError: outside the calendar, or a day its month does not have.
+        ValueError, OverflowError: outside the calendar, or a day that the month does not have.
     """
     if point.iso_day is not None:
         return one_day(date.fromordinal(point.iso_day))
@@ -187,7 +187,7 @@ def resolve(point: Point, today: Today) -> Days | None:
 
 
 def resolve_range(first: Point, last: Point, today: Today) -> Days | None:
-    """Return the days from one point to the other. Each supplies the month or year that the other leaves out."""
+    """Return the days from one point to the other. Each supplies the month or year that the other omits."""
     month = first.month or (last.month if first.day else None)
     last_month = last.month or (first.month if last.day else None)
     end = resolve(_with(last, last_month, last.year or first.year), today)
@@ -203,7 +203,7 @@ def resolve_range(first: Point, last: Point, today: Today) -> Days | None:
 
 
 def resolve_rolling(count: int | None, unit: Point, today: Today) -> Days | None:
-    """Return the past so many units, up to and with today."""
+    """Return the given number of past units, including today."""
     if unit.unit is None:
         return None
     if UNITS[unit.unit] == "weekend":
@@ -213,12 +213,12 @@ def resolve_rolling(count: int | None, unit: Point, today: Today) -> Days | None
 
 
 def resolve_through(count: int, unit: Point, today: Today) -> Days | None:
-    """Return the day so many units from today."""
+    """Return the day the given number of units from today."""
     return None if unit.unit is None else one_day(shift(today.date, count, UNITS[unit.unit]))
 
 
 def resolve_offset(days: Days, unit: Point, steps: int) -> Days | None:
-    """Return the unit or weekday that lies so many steps before (negative) or after some days."""
+    """Return the unit or weekday the given number of steps before (negative) or after some days."""
     if days.start is None or days.end is None:
         return None
     if unit.weekday is not None:
@@ -267,7 +267,7 @@ def _year(year: int, third: int | None) -> Days:
 
 
 def _nearest(in_year: Callable[[int], Days], which: int | None, today: Today) -> Days | None:
-    """Return the last year's time that is over, this year's, or the next to begin; unqualified, the last begun."""
+    """Return the time in this year (0), or the one `which` steps before or after; None for the last that has begun."""
     year = today.date.year
     if which == 0:
         return in_year(year)
@@ -300,7 +300,7 @@ def _try_year(in_year: Callable[[int], Days], year: int) -> Days | None:
 
 
 def _weekday(weekday: int, which: int | None, today: Today) -> Days:
-    """Return the last such day before today, or the next after it; "this" is in this week, "next" in the next."""
+    """Return the last such weekday before today, or the next one. 0 means in this week, 1 in the next week."""
     monday = today.date - timedelta(days=today.date.weekday())
     if which is not None and which >= 0:
         return one_day(monday + timedelta(days=weekday + 7 * which))

@@ -1,19 +1,18 @@
-"""Which words of a sentence name a time, and which days they mean. Pure.
+"""Find the words of a sentence that name a time, and the days they refer to. Pure.
 
-A sentence becomes a line of kinds, one letter for each word, by the tables of the languages it is read in. The rules
-are regular expressions over that line, tried in order; the first that matches and that nothing around it contradicts
-wins. All languages share the rules. A false date is worse than none, so words that are also something else ("may",
-"march", "fall", "1984") need company to count. The kinds:
-
-    M month    V month that is also another word (may, march)    W weekday    S season (value: first month)
-    U unit, singular  Z unit, plural only  G unit "year" in Russian     R day by distance from today
-    D number 1-31     N other number       K number word  Y year        I ISO day    J ISO month
-    l last  t this  n next  L last, this or next behind its unit (-1, 0, 1)  p past (rolling)
-    a ago  A ago before its unit  T through ("in a week's time")  E third of a month
-    i in   j on, over, for   s since   z since, with verbs at the end of a clause   c Russian "s" (since, from, with)
-    f from   b before   u by, until   q until, also between the ends of a range   e after   w between   & and   - to
-    o of   h article   k part of a day   P possessive   H habit   B of a story   , comma   . end of a clause
-    " quotation mark   m word that can follow the verb "may"   y word that can follow a year   x any other word
+A sentence is converted to a string of kinds, one letter per word, by the tables of its languages. The rules are regular
+expressions over that string, tried in order. The first match that its surroundings do not contradict wins. All
+languages share the rules. A false date is worse than none, so words with another meaning ("may", "march", "fall",
+"1984") count only in company. The kinds:
+ M month    V month that is also another word (may, march)    W weekday    S season (value: first month)
+ U unit, singular  Z unit, plural only  G unit "year" in Russian     R day by distance from today
+ D number 1-31     N other number       K number word  Y year        I ISO day    J ISO month
+ l last  t this  n next  L last, this or next after its unit (-1, 0, 1)  p past (rolling)
+ a ago  A ago before its unit  T through ("in a week's time")  E third of a month
+ i in   j on, over, for   s since   z since, with verbs at the end of a clause   c Russian "s" (since, from, with)
+ f from   b before   u by, until   q until, also between the ends of a range   e after   w between   & and   - to
+ o of   h article   k part of a day   P possessive   H habit   B of a story   , comma   . end of a clause
+ " quotation mark   m word that can follow the verb "may"   y word that can follow a year   x any other word
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ from ricordo.text.dates.calendar import (
 from ricordo.text.languages import LanguageSet, cached, languages_of
 
 
-class Token(NamedTuple):  # not a dataclass: a sentence makes dozens, and these are made four times as fast
-    """One word or mark: its kind, its number (see the table), where it stands, and how it was written."""
+class Token(NamedTuple):  # not a dataclass: a sentence has dozens of tokens, and these are created four times as fast
+    """A word or punctuation mark: its kind, its number (see the table), its span, and its text."""
 
     kind: str
     value: int
@@ -54,12 +53,12 @@ class Token(NamedTuple):  # not a dataclass: a sentence makes dozens, and these 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:
-    """The words of time of some languages.
+    """The time words of some languages.
 
     Attributes:
-        words: to their kind and number.
-        prefixes: a preposition before a month and one before a day, with a blank behind it.
-        anchors: no question asks about a time without one of these or figures; all others only qualify them.
+        words: map a word to its kind and number.
+        prefixes: a preposition before a month and one before a day, each with a blank after it.
+        anchors: every phrase of time has one of these words or digits; all other words only qualify them.
     """
 
     words: dict[str, tuple[str, int]]
@@ -78,7 +77,7 @@ class Vocabulary:
 
 _ANCHORS = "MVWSUZGRk"
 
-# Digits that are part of something longer (a version, a price, an address, a file name) are one plain word.
+# Digits inside something longer (a version, a price, an address, a file name) are one ordinary word.
 _TOKEN = r"""(?P<skip>(?:https?://|www\.)\S+|\S+@\S+)
       | (?P<iso>(?<![\w/.-])\d{4}[-/]\d{2}[-/]\d{2}(?![\w/-]|\.\w))
       | (?P<dotted>(?<![\w/.-])\d{1,2}\.\d{1,2}\.\d{4}(?![\w/-]|\.\w))
@@ -93,7 +92,7 @@ _MARKS = {",": ",", "-": "-", "–": "-", "—": "-"} | dict.fromkeys(".!?;:\n()
 
 @cached()
 def vocabulary(languages: LanguageSet) -> Vocabulary:
-    """Return the words of time of some languages; a word listed twice keeps its first meaning."""
+    """Return the time words of some languages. A word listed twice keeps its first meaning."""
     words: dict[str, tuple[str, int]] = {}
     phrases: dict[str, tuple[str, int]] = {}
     for language in languages:
@@ -127,49 +126,49 @@ def vocabulary(languages: LanguageSet) -> Vocabulary:
     )
 
 
-# A year, a date from its year on, one up to its year; begins with a figure, so that the search can leap to it.
+# A year, a date from its year on, or one up to its year. Begins with a digit, so that the search skips to digits.
 _FIGURES = re.compile(r"\d(?:(?<=1)9\d\d|(?<=2)0\d\d|\d{3}[-/]\d\d|\.\d\d?\.\d{4})")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def mentions_time(text: str, *, languages: LanguageSet | None = None) -> bool:
-    """Return whether a time may be in the text: the cheap question asked before the grammar is."""
+    """Return whether a text may contain a time. A cheap check before the grammar."""
     words = vocabulary(languages_of(text) if languages is None else languages)
     return not words.anchors.isdisjoint(_WORD.findall(text.lower())) or holds_year(text)
 
 
 def holds_year(text: str) -> bool:
-    """Return whether figures of a text may be a year or a date."""
+    """Return whether digits in a text may be a year or a date."""
     return _FIGURES.search(text) is not None
 
 
 def names_time(words: Iterable[str], languages: LanguageSet) -> bool:
-    """Return whether one of some words in lower case may name a time."""
+    """Return whether one of some lower-case words may name a time."""
     return not vocabulary(languages).anchors.isdisjoint(words)
 
 
 def looks_ahead(tokens: list[Token], words: Vocabulary) -> bool:
-    """Return whether the sentence speaks of the future, so that "on Friday" is the coming one."""
+    """Return whether the sentence is about the future, so that "on Friday" is the coming Friday."""
     said = {token.text.lower() for token in tokens}
     ahead = not words.future.isdisjoint(said) or any(word.endswith(words.future_endings) for word in said)
     return ahead and words.past.isdisjoint(said)
 
 
 def speaks_of_habits(tokens: list[Token], words: Vocabulary) -> bool:
-    """Return whether the sentence asks for what is done again and again: "what does she do at the weekend?"."""
+    """Return whether the sentence asks about a habit: "what does she do at the weekend?"."""
     said = {token.text.lower() for token in tokens}
     return not words.present.isdisjoint(said) and words.past.isdisjoint(said) and words.future.isdisjoint(said)
 
 
 def tokenize(text: str, languages: LanguageSet) -> list[Token]:
-    """Return the words and marks of a text, in order. Never raises, whatever the text."""
+    """Return the words and punctuation marks of a text, in order. Never raises."""
     words = vocabulary(languages)
     return [_token(match, words) for match in words.token.finditer(text)]
 
 
 def _token(match: re.Match[str], words: Vocabulary) -> Token:
     text, (start, end) = match[0], match.span()
-    if match.lastgroup in ("word", "phrase"):  # most of them
+    if match.lastgroup in ("word", "phrase"):  # the most frequent case
         return Token(*words.words.get(text.lower().replace("’", "'"), ("x", 0)), start, end, text)
     match match.lastgroup:
         case "iso" | "dotted" | "month":
@@ -249,7 +248,7 @@ _RULES: _Rules = tuple(
         ("point", _POINT),
     )
 )
-# Every rule needs one of these: a bare number is no time, and a bare "may" is a verb.
+# Every rule needs one of these: a bare number is not a time, and a bare "may" is a verb.
 _ANCHOR = re.compile("[MWSUZGRYIJ]|lk|[iltnsbuecfEDohAqz&-]V|V[.,]?o?h?[DYltn&-]")
 # "From Monday to Friday" is a habit more often than a date.
 _HABIT = re.compile("W[-&]h?W")
@@ -257,9 +256,9 @@ _HABIT = re.compile("W[-&]h?W")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The days a text names, where in it (character offsets), and the kinds of its words.
+    """The days that a text names, the span of the words (character offsets), and their kinds.
 
-    `named` is the time that the words name: in "before Friday", that Friday.
+    `named` is the time in the words: in "before Friday", that Friday.
     """
 
     days: Days
@@ -278,7 +277,7 @@ class _Match:
     tokens: list[Token]
     kinds: str
     first: int
-    last: int  # the index after the match
+    last: int  # exclusive
 
     @property
     def before(self) -> Token | None:
@@ -300,12 +299,12 @@ class _Match:
 def find_days(
     text: str, *, today: date, whole: bool = False, ahead: bool = False, languages: LanguageSet | None = None
 ) -> Found | None:
-    """Return the first time a text names, or None.
+    """Return the first time that a text names, or None.
 
     Args:
-        whole: the text must be nothing but that time.
-        ahead: the time is one to come.
-        languages: those the text is read in; otherwise `languages_of` finds them.
+        whole: require the text to be nothing but that time.
+        ahead: the time is in the future.
+        languages: the languages of the text; detected with `languages_of` by default.
 
     Raises:
         ValueError, OverflowError: the time lies outside the years 1 to 9999.
@@ -322,7 +321,7 @@ def find_days(
 
 
 def _tokens_of_time(text: str, languages: LanguageSet) -> list[Token]:
-    """Return the words and marks of a text; none if it cannot name a time."""
+    """Return the words and punctuation marks of a text; none if it cannot name a time."""
     if not mentions_time(text, languages=languages):
         return []
     tokens = tokenize(text, languages)
@@ -331,7 +330,7 @@ def _tokens_of_time(text: str, languages: LanguageSet) -> list[Token]:
 
 
 def _matches(rules: _Rules, tokens: list[Token], words: Vocabulary) -> Iterator[tuple[_Match, re.Match[str]]]:
-    """Yield where a rule matches and nothing around contradicts it, rule by rule."""
+    """Yield the matches that their surroundings do not contradict, rule by rule."""
     kinds = "".join(token.kind for token in tokens)
     for rule, pattern in rules if kinds else ():
         for found in pattern.finditer(kinds):
@@ -340,7 +339,7 @@ def _matches(rules: _Rules, tokens: list[Token], words: Vocabulary) -> Iterator[
                 yield match, found
 
 
-# What a statement says besides: "in two weeks" counts forward, and a bare weekday may name the day of an appointment.
+# Further rules for statements: "in two weeks" counts forward, and a bare weekday may be the day of an appointment.
 _STATED_RULES: _Rules = (
     ("forward", re.compile(r"i(?:(?P<count>[DNK])|(?P<one>h))o?(?P<unit>[UZG])(?![ae])")),
     ("forward", re.compile(r"(?:(?P<count>[DNK])|(?P<one>h))(?P<unit>[UZ])f(?:R|x)")),
@@ -348,11 +347,11 @@ _STATED_RULES: _Rules = (
     ("weekday", re.compile(r"(?P<point>W)(?=$|[.,&jkDix])")),
 )
 RELATIVE_KINDS = frozenset("RltnLpaATWF")
-"""The kinds of words of a date that depends on the day it is said. F is one that counts forward."""
+"""The kinds of words whose date depends on the day of the statement. F is a date that counts forward."""
 
 
 def find_all_days(text: str, *, today: date, ahead: bool) -> list[Found]:
-    """Return all times that a statement names, in order. What cannot be is left out. Never raises.
+    """Return all times that a statement names, in order. Impossible dates are skipped. Never raises.
 
     Args:
         ahead: a weekday, or a date without a year, is the coming one.
@@ -382,7 +381,7 @@ _ONE_SIDED = frozenset(("by", "since", "before", "after"))
 
 
 def _is_safely_stated(match: _Match, found: re.Match[str], *, ahead: bool) -> bool:
-    """In a week, but not in the week nor a week from the shop; a weekday of an appointment ("Dentist Friday 10am")."""
+    """Accept "in a week", but neither "in the week" nor "a week from the shop"; accept "Dentist Friday 10am"."""
     tokens = match.tokens
     if match.rule == "weekday":
         return match.after is None or match.after.kind != "x" or match.after.text[0].isdigit()
@@ -395,7 +394,7 @@ def _is_safely_stated(match: _Match, found: re.Match[str], *, ahead: bool) -> bo
 
 
 def _forward(found: re.Match[str], tokens: list[Token], today: date) -> Days:
-    """Return the day, month or year so many units from today."""
+    """Return the day, month or year the given number of units from today."""
     count = tokens[found.start("count")].value if found["count"] else 1
     unit = UNITS[tokens[found.start("unit")].value]
     day = shift(today, count, unit)
@@ -437,7 +436,7 @@ def _is_safe(match: _Match) -> bool:
 
 
 def _is_owned_or_habitual(match: _Match) -> bool:
-    """My last fall; usually on Friday; on Friday nights; the last week of something."""
+    """Reject "my last fall", "usually on Friday", "on Friday nights", "the last week of something"."""
     before, after = match.before, match.after
     if "H" in match.kinds and match.matched[-1] == "W" and match.matched[0] in "ij":
         return True
@@ -447,7 +446,7 @@ def _is_owned_or_habitual(match: _Match) -> bool:
 
 
 def _is_a_title(match: _Match) -> bool:
-    """A song called "Yesterday", USA Today; a character in 1984."""
+    """Reject titles: a song called "Yesterday", USA Today, a character in 1984."""
     before, after, tokens = match.before, match.after, match.tokens
     if before and after and before.kind == after.kind == '"':
         return True
@@ -458,13 +457,13 @@ def _is_a_title(match: _Match) -> bool:
 
 
 def _is_loose(match: _Match) -> bool:
-    """More than a year ago; a day last, this or next (no calendar unit); a bare unit that is no weekend of its own."""
+    """Reject "more than a year ago", "last day" and "this day", and bare units other than a weekend."""
     tokens = match.tokens[match.first : match.last]
     is_ago = match.matched.endswith("a") or match.matched.startswith("A")
     if is_ago and match.before and match.before.text.lower() in match.words.loose:
         return True
     if match.rule == "on" and tokens[-1].kind == "U":
-        # Plans for the weekend are not what was done at it.
+        # Plans for the weekend are not what happened at the weekend.
         is_ahead = not match.words.planned.isdisjoint((tokens[0].text.lower(), tokens[-1].text.lower()))
         return tokens[-1].value != 5 or is_ahead or speaks_of_habits(match.tokens, match.words)
     has_count = any(token.kind in "DNKTaA" for token in tokens)
@@ -472,7 +471,7 @@ def _is_loose(match: _Match) -> bool:
 
 
 def _is_a_verb_or_name(match: _Match) -> bool:
-    """You may, they march, since June moved in: a month that nothing around it makes a month."""
+    """Reject "you may", "they march", "since June moved in": a month without a sign that it is one."""
     matched, after = match.matched, match.after
     if "Y" in matched or "G" in matched or not re.search(_MONTH, matched) or match.rule == "range":
         return False
@@ -489,14 +488,14 @@ def _is_written_as_month(match: _Match) -> bool:
     before, tokens = match.before, match.tokens[match.first : match.last]
     if "D" in match.matched and (match.rule != "point" or (before is not None and before.kind in "jsfi")):
         return True
-    if match.matched.endswith("D"):  # "May 3 people come" begins a sentence as "May 3" would
+    if match.matched.endswith("D"):  # "May 3 people come" begins like the date "May 3"
         return tokens[-1].is_ordinal or (match.ends_clause and before is not None and before.kind != ".")
     month = next(token for token in tokens if token.kind == "V")
     return match.ends_clause or month.text[0].isupper()
 
 
 def _is_a_count(match: _Match) -> bool:
-    """In 2000 steps; in June 12 people came."""
+    """Reject counts: "in 2000 steps", "in June 12 people came"."""
     matched, after = match.matched, match.after
     if after is None:
         return False

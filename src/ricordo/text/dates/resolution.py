@@ -1,7 +1,7 @@
-"""The dates that a statement names, resolved from the day it is said: "in two weeks" is 16 November 2026. Pure.
+"""Resolve the dates in a statement relative to the day it is said: "in two weeks" is 16 November 2026. Pure.
 
-The text stays as it was said. A fact keeps the resolved dates in its attribute `dates`, by phrase and in ISO 8601, and
-answers show them in parentheses behind the phrase.
+The text itself is not changed. A fact stores the resolved dates in its attribute `dates`, by phrase and in ISO 8601,
+and answers show them in parentheses after the phrase.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _MOST_CHARS = 2_000
 class DatedPhrase(NamedTuple):
     """A phrase of a text and the days it names, from `first` to `last`.
 
-    `is_relative` if another day of saying it would give another date; `is_open` if the statement holds from then on
-    ("since May"), `is_deadline` if it holds until then ("by May").
+    `is_relative`: the date depends on the day the statement was made. `is_open`: the statement holds from then on
+    ("since May"). `is_deadline`: it holds until then ("by May").
     """
 
     start: int
@@ -38,7 +38,7 @@ class DatedPhrase(NamedTuple):
 def dated_phrases(text: str, *, today: date) -> list[DatedPhrase]:
     """Return the phrases of a statement that name days, in order.
 
-    A weekday or a date without a year is the coming one, unless the statement speaks of the past.
+    A weekday or a date without a year is the next one, unless the statement is about the past.
     """
     text = text[:_MOST_CHARS]
     found = []
@@ -63,7 +63,7 @@ def dated_phrases(text: str, *, today: date) -> list[DatedPhrase]:
 
 
 def speaks_of_past(text: str) -> bool:
-    """Return whether a statement tells what happened."""
+    """Return whether a statement is about the past."""
     return _past(languages_of(text)).search(text) is not None
 
 
@@ -73,8 +73,8 @@ def _past(languages: LanguageSet) -> re.Pattern[str]:
 
 
 def resolved_dates(text: str, *, today: date) -> dict[str, str]:
-    """Return the relative phrases of a statement with the dates they mean: a day, month or year in ISO 8601, or the
-    first and last day with a slash between.
+    """Map the relative phrases of a statement to dates: a day, month or year in ISO 8601, or the first and last day
+    separated by a slash.
     """
     found: dict[str, str] = {}
     for each in dated_phrases(text, today=today):

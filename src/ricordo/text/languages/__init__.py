@@ -1,8 +1,7 @@
-"""Languages are data: one TOML file for each, one schema, and the choice of the languages a text is read in.
+"""Languages are data: one TOML file per language, one schema, and the detection of the languages of a text.
 
-Rules of language take a `LanguageSet`: they compile their patterns and tables once for each set. A text in the letters
-of a script is read in that script's default language unless its words are evidence of another one. See
-`docs/decisions/0015-languages-are-data.md`.
+Language rules take a `LanguageSet` and compile their patterns and tables once per set. A text is read in the default
+language of its script, unless its words point to another language. See `docs/decisions/0015-languages-are-data.md`.
 """
 
 from __future__ import annotations
@@ -29,19 +28,16 @@ _MAX_CACHED_WORDS = 65_536
 
 
 class ByWord(dict[str, T]):
-    """A cache of what a function says of a word: a conversation uses few different words.
+    """A cache of a function of a word. A conversation uses few different words.
 
-    `map(cache.__getitem__, words)` stays in C for cached words. A full cache is emptied, as is every cache when a
+    `map(cache.__getitem__, words)` runs in C for cached words. A full cache is cleared. Every cache is cleared when a
     language is registered.
     """
 
     __slots__ = ("_ask", "_longest")
 
     def __init__(self, ask: Callable[[str], T], *, longest: int = 64) -> None:
-        """Args:
-        ask: a pure function of the word.
-        longest: words of more characters are not cached.
-        """
+        """Args: ask: a pure function of the word. longest: words of more characters are not cached."""
         super().__init__()
         self._ask = ask
         self._longest = longest
@@ -60,7 +56,7 @@ _clear_on_register: list[Callable[[], object]] = []
 
 
 def cached(maxsize: int | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Cache as `functools.lru_cache` does, until a language is registered."""
+    """Cache like `functools.lru_cache`, until a language is registered."""
 
     def wrap(function: Callable[P, T]) -> Callable[P, T]:
         kept: Any = lru_cache(maxsize=maxsize)(function)
@@ -71,7 +67,7 @@ def cached(maxsize: int | None = None) -> Callable[[Callable[P, T]], Callable[P,
 
 
 class LanguageSet(tuple[Language, ...]):
-    """The languages that a text is read in, in the order of the registry. Equal sets are one object."""
+    """The languages of a text, in the order of the registry. Equal sets are the same object."""
 
     __slots__ = ()
     __hash__ = object.__hash__
@@ -83,31 +79,31 @@ class LanguageSet(tuple[Language, ...]):
         return self is not other
 
     def words(self, of: Callable[[Language], Iterable[str]]) -> frozenset[str]:
-        """Return the union of a list of words."""
+        """Return the union of a word list over the languages."""
         return frozenset(word for language in self for word in of(language))
 
     def in_order(self, of: Callable[[Language], Iterable[str]]) -> tuple[str, ...]:
-        """Return a list of words, those of the first language first."""
+        """Return a word list of each language, the first language's words first."""
         return tuple(word for language in self for word in of(language))
 
     def mapping(self, of: Callable[[Language], Mapping[str, T]]) -> dict[str, T]:
-        """Return the table of all; where two languages have an entry, the first one's stands."""
+        """Return the merged table of all languages. If two have the same key, the first language wins."""
         found: dict[str, T] = {}
         for language in reversed(self):
             found.update(of(language))
         return found
 
     def endings(self, of: Callable[[Language], Endings]) -> Endings:
-        """Return a table of endings, those of the first language first."""
+        """Return a table of endings of each language, the first language's endings first."""
         return tuple(each for language in self for each in of(language))
 
     def pattern(
         self, of: Callable[[Language], Iterable[str]], template: str = "{}", *, flags: int = re.NOFLAG
     ) -> re.Pattern[str]:
-        """Compile a pattern of all alternatives; one that never matches where there are none.
+        """Compile a pattern of all alternatives; without any, a pattern that never matches.
 
         Args:
-            template: what stands around the alternatives, which replace `{}` without parentheses of their own.
+            template: the pattern around the alternatives, which replace `{}` without added parentheses.
         """
         found = [each for each in self.in_order(of) if each]
         return re.compile(template.replace("{}", "|".join(found)) if found else NEVER, flags)
@@ -118,7 +114,7 @@ class LanguageSet(tuple[Language, ...]):
 
 
 class _Registry:
-    """The records in their order: the files of the package, then those that were registered."""
+    """The language records: those of the package, then the registered ones."""
 
     def __init__(self) -> None:
         self.records: dict[str, Language] = {}
@@ -130,7 +126,7 @@ class _Registry:
         return self.records
 
     def replace(self, records: dict[str, Language]) -> None:
-        """Use other records, and forget everything that was computed from the former ones."""
+        """Replace the records, and clear everything computed from the old ones."""
         self.records = records
         self.sets = {}
         for clear in _clear_on_register:
@@ -141,10 +137,10 @@ _registry = _Registry()
 
 
 def register(path: Path | str) -> Language:
-    """Add a language, or replace the one of the same code, for this process. Register before a store is opened.
+    """Add a language for this process, or replace the one with the same code. Register before opening a store.
 
     Args:
-        path: a TOML file as `docs/reference/languages.md` describes it.
+        path: a TOML file as described in `docs/reference/languages.md`.
 
     Raises:
         InvalidError: the file cannot be read; the message names the field.
@@ -158,14 +154,14 @@ def register(path: Path | str) -> Language:
 
 
 def unregister(code: str) -> None:
-    """Undo `register`: remove a language, or restore the one of the package. An unknown code is ignored."""
+    """Undo `register`: remove a language, or restore the package's version. An unknown code is ignored."""
     kept = {known: language for known, language in _registry.load().items() if known != code}
     _registry.replace(_shipped() | {known: each for known, each in kept.items() if known not in _SHIPPED})
 
 
 @cache
 def _shipped() -> dict[str, Language]:
-    """Return the records of the package. Tests compile their patterns."""
+    """Return the package's own records. Their patterns are compiled in tests only."""
     found = {}
     for code in _SHIPPED:
         with as_file(files("ricordo.text.languages") / f"{code}.toml") as path:
@@ -183,7 +179,7 @@ def _set_of(*languages: Language) -> LanguageSet:
 
 @cached()
 def all_languages() -> LanguageSet:
-    """Return every language with a record."""
+    """Return every language that has a language file."""
     return _set_of(*_registry.load().values())
 
 
@@ -195,20 +191,20 @@ def default_languages() -> LanguageSet:
 
 @cached()
 def default_language(script: str) -> Language | None:
-    """Return the language that a text in this script is taken for without other evidence."""
+    """Return the language assumed for a text in this script without other evidence."""
     of_script = [language for language in all_languages() if language.script == script]
     return next((language for language in of_script if language.is_default), next(iter(of_script), None))
 
 
 @cached()
 def any_of(codes: tuple[str, ...]) -> LanguageSet:
-    """Return the languages of some codes; unknown ones are left out."""
+    """Return the languages with these codes; unknown codes are ignored."""
     return _set_of(*(language for language in all_languages() if language.code in codes))
 
 
 def analyzer_version() -> str:
-    """Return the version of the analysis of text. When it changes, a store rebuilds what was computed from texts."""
-    if not _registry.records:  # no file was registered: spare opening a store the reading of all files
+    """Return the version of the text analysis. When it changes, a store rebuilds what was computed from texts."""
+    if not _registry.records:  # no language was registered, so opening a store need not read the files
         return _ANALYZER
     added = sorted(set(all_languages()) - set(_shipped().values()), key=lambda each: each.code)
     codes = [f"{each.code}-{crc32(repr(each).encode()):08x}" for each in added]
@@ -216,7 +212,7 @@ def analyzer_version() -> str:
 
 
 _ANALYZER = "5"
-"""Counts changes of the analysis of text: one that alters what is stored takes the next number."""
+"""Increase this number with every change of the text analysis that alters stored data."""
 
 
 # ---- which languages a text is in
@@ -225,23 +221,23 @@ _LOOKED_AT = 2_000
 _LETTERS = re.compile(r"[^\W\d_]+")
 _APART = bytes(ord(chr(code).lower()) if chr(code).isalpha() else 32 for code in range(128)) * 2  # the same in ASCII
 _PATTERN_WORD = re.compile(r"(?<![\\\w])[^\W\d_]{3,}(?![\w\[*+?{])")
-# What a word that only some languages have counts for: a function word, and any other.
+# Weight of a word that occurs only in some languages: a function word, and any other word.
 _FUNCTION_WORD, _OTHER_WORD = 3, 1
-# A language needs that much and two words, or one clear word in a short text without a word of the default language.
+# A language needs this score and two words, or one unambiguous word in a short text without default-language words.
 _LEAST = 3
 _SHORT_TEXT = range(3, 9)
 _CLEAR_CHARS = 4
 _SHORT_FORM = 4
-# The default language is read besides another one if it has that much, and half as much as the other.
+# The default language is also read if it has this score and half the score of the other language.
 _LEAST_BESIDE = 8
 
 
 @cached(maxsize=4_096)
 def languages_of(text: str) -> LanguageSet:
-    """Return the languages whose rules apply to a text, by its letters and its words.
+    """Return the languages whose rules apply to a text, judged by its letters and words.
 
-    Latin letters are read in the default language of that script unless more words speak for another one. Letters of
-    another script add the language of that script; where most words have them, Latin words tell nothing.
+    Latin text is read in the default language of the script unless more words belong to another language. Letters of
+    another script add the language of that script; if most words have such letters, Latin words are ignored.
 
     >>> [[each.code for each in languages_of(text)] for text in ("Anna lives in Rome", "Анна живёт в Риме")]
     [['en'], ['en', 'ru']]
@@ -258,7 +254,7 @@ def languages_of(text: str) -> LanguageSet:
 
 
 def _of_words(words: list[str]) -> LanguageSet:
-    """Return the Latin languages of some words in lower case."""
+    """Return the languages of words in Latin letters and lower case."""
     default = default_language("LATIN")
     if default is None or not any(map(_IS_OF_ANOTHER.__getitem__, words)):
         return _defaults()
@@ -268,10 +264,10 @@ def _of_words(words: list[str]) -> LanguageSet:
     for found in evidence.values():
         for language, weight in found.items():
             scores[language] = scores.get(language, 0) + weight
-    for language in scores:  # a name may have a particle; in a text that is in the language it counts
+    for language in scores:  # particles also occur in names: they count only with other evidence
         scores[language] += len(distinct & _particles(language))
     of_default = scores.pop(default, 0)
-    # In the order of the registry: that of a set differs between processes.
+    # Registry order, because set order differs between processes.
     best = max((language for language in all_languages() if language in scores), key=scores.__getitem__)
     telling = [word for word, found in evidence.items() if best in found]
     is_more_than_one = len(telling) + len(distinct & _particles(best)) > 1
@@ -293,10 +289,10 @@ def _particles(language: Language) -> frozenset[str]:
 
 
 def _evidence(word: str) -> dict[Language, int]:
-    """Return the Latin languages a word in lower case speaks for, and how much.
+    """Return the Latin languages that a lower-case word is evidence of, with the weight of the evidence.
 
-    A function word of the default language speaks for that alone, and for none if another language has it, too; another
-    of its words that is one of theirs speaks for them, a little.
+    A function word of the default language is evidence of that language only, or of none if another language shares it.
+    Another word of the default language that is a function word elsewhere is weak evidence of the other languages.
     """
     if len(word) < 2:
         return {}
@@ -321,7 +317,7 @@ def _weight(word: str, language: Language) -> int:
         return _FUNCTION_WORD
     if word in _telling_words(language) or word in _ordinary(language):
         return _OTHER_WORD
-    # A form of a short word is more often a word of another language.
+    # An inflected form of a short word is more often a word of another language.
     is_form = len(word) > _SHORT_FORM and language.entities.word_forms and is_ordinary(word, language)
     return _OTHER_WORD if is_form else 0
 
@@ -338,7 +334,7 @@ def function_words_of(language: Language) -> frozenset[str]:
 
 @cached()
 def _telling_words(language: Language) -> frozenset[str]:
-    """Return the words of a record that a text in the language is likely to have, besides function words."""
+    """Return the words in a record that are likely in a text in the language, besides function words."""
     statements, dates = language.statements, language.dates
     patterns = (*statements.strict, *statements.usual, *statements.value_first, *statements.favourite)
     lists = (
@@ -357,7 +353,7 @@ def _telling_words(language: Language) -> frozenset[str]:
 
 @cached(maxsize=16_384)
 def is_ordinary(word: str, language: Language) -> bool:
-    """Return whether a folded word is an ordinary one of the language, or a form of one."""
+    """Return whether a folded word is an ordinary word of the language, or a form of one."""
     ordinary = _ordinary(language)
     return word in ordinary or any(base in ordinary for base in bases_of(word, language.entities.word_forms))
 
@@ -368,7 +364,7 @@ def _ordinary(language: Language) -> frozenset[str]:
 
 
 def bases_of(word: str, endings: Endings) -> list[str]:
-    """Return what a word may be a form of, by a table of endings."""
+    """Return the possible base forms of a word, by a table of endings."""
     found: list[str] = []
     for ending, others in endings:
         stem = word.removesuffix(ending)
@@ -379,7 +375,7 @@ def bases_of(word: str, endings: Endings) -> list[str]:
 
 
 def _of_script(script: str, words: list[str]) -> Language | None:
-    """Return the language of a script that has most of some words; the default one in doubt."""
+    """Return the language of a script that contains most of the words; the default language if unclear."""
     of_script = [language for language in all_languages() if language.script == script]
     if len(of_script) < 2:
         return of_script[0] if of_script else None
@@ -392,7 +388,7 @@ def _of_script(script: str, words: list[str]) -> Language | None:
 
 @cache
 def _script_of(letter: str) -> str:
-    """Return the script of a letter, the first word of its Unicode name: LATIN, CYRILLIC, ..."""
+    """Return the script of a letter: the first word of its Unicode name, as in LATIN or CYRILLIC."""
     return unicodedata.name(letter, "").partition(" ")[0]
 
 
@@ -406,5 +402,5 @@ def _folds() -> dict[int, str]:
 
 
 def fold_letters(text: str) -> str:
-    """Replace letters that may be written either way: a Russian ё becomes е."""
+    """Replace letters with optional spellings: Russian ё becomes е."""
     return text if text.isascii() else text.translate(_folds())

@@ -1,7 +1,7 @@
-"""The schema of a language file: one dataclass for each table of the file, and the reader that checks it.
+"""The schema of a language file: one dataclass per table of the file, and the reader that checks it.
 
-A file is TOML. Every field may be left out, apart from `code`, `name` and `script`: rules that need a missing field
-do not apply to the language. `docs/reference/languages.md` describes every field.
+Files are TOML. Only `code`, `name` and `script` are required: rules that need a missing field do not apply to the
+language. `docs/reference/languages.md` describes every field.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 from ricordo.errors import InvalidError
 
 Words = tuple[str, ...]
-"""In a file: one string of words with blanks between, or an array of words and phrases."""
+"""In a file: one string of words separated by blanks, or an array of words and phrases."""
 
 Patterns = Annotated[tuple[str, ...], "patterns"]
 """In a file: one regular expression, or an array of alternatives. `<NAME>` stands for `parts.NAME` of its table."""
@@ -28,7 +28,7 @@ Endings = tuple[tuple[str, Words], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letters:
-    """The letters of a language whose words change their form."""
+    """The letters of a language, and its inflection."""
 
     inflected: str = ""
     folds: Mapping[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Letters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """Names: words around them, and their cases."""
+    """Words around names, and the inflection of names."""
 
     also_words: Words = ()
     not_names: Words = ()
@@ -77,7 +77,7 @@ class Kinship:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relations:
-    """Statements of a relation to the speaker: "my wife is Sarah"."""
+    """Statements of a person's relation to the speaker: "my wife is Sarah"."""
 
     leads: Patterns = ()
     mine: Patterns = ()
@@ -93,7 +93,7 @@ class Relations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dates:
-    """The words of time."""
+    """Words and patterns for dates and times."""
 
     table: str = ""
     phrases: Mapping[str, str] = field(default_factory=dict)
@@ -122,7 +122,7 @@ class Dates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifetimes:
-    """What passes and what lasts. Patterns are looked for anywhere in a statement, in any case."""
+    """Signs that a statement is temporary or lasting. Patterns match anywhere in a statement, ignoring case."""
 
     parts: Mapping[str, str] = field(default_factory=dict)
     lasting: Patterns = ()
@@ -134,7 +134,7 @@ class Lifetimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statements:
-    """Words that the rule for a fact's successor reads; all are compared folded, in lower case."""
+    """Words for the rule that decides whether a fact replaces another. All are compared folded, in lower case."""
 
     fillers: Words = ()
     articles: Words = ()
@@ -182,27 +182,27 @@ class Statements:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """How a statement says that something changed, or that it did not; patterns of whole words in lower case.
+    """Patterns for statements that report a change, or that nothing changed. They match complete words in lower case.
 
     Attributes:
-        no_longer: a denial of what was so: no longer, not any more.
-        ended: verbs and phrases of an end without a successor: quit, sold, died.
-        replaced: of a change to something else: switched, moved, instead.
-        now: the present as opposed to before: these days, since Monday.
-        corrected: what was said was wrong: correction, I meant.
-        added: it stands beside what is known: also, another.
-        unchanged: it is as it was: still, not yet.
+        no_longer: denials of an earlier state: no longer, not any more.
+        ended: verbs and phrases for an end without a successor: quit, sold, died.
+        replaced: a change to something else: switched, moved, instead.
+        now: the present as opposed to the past: these days, since Monday.
+        corrected: an earlier statement was wrong: correction, I meant.
+        added: an addition to what is known: also, another.
+        unchanged: nothing changed: still, not yet.
         unsure: a guess, a wish, a condition, a plan without a date.
-        reported: what a book, a dream, a joke or other people say.
+        reported: the content of a book, a dream or a joke, or what other people say.
         past: an earlier time. `future`: a change that is settled for a later time.
-        same: words that speak of one thing one has one of, by its name: live, moved, reside.
-        own_beginnings: how a statement begins that leaves out I or we: "Sold the car".
-        owner_before: prepositions before the one that something belongs to ("у Риты").
-        owner_ending: how such a word ends where it stands before what belongs to it ("Emils Schloss").
-        theirs: words that say that something is someone else's: his, her, their.
-        denials: words that deny, besides those of `statements`: nobody, nothing.
-        kin: further words for people by what they are to someone, in all their forms.
-        common: words so frequent that two statements with one of them need not be about the same.
+        same: groups of words about one thing of which people have one, by its name: live, moved, reside.
+        own_beginnings: beginnings of statements that omit I or we: "Sold the car".
+        owner_before: prepositions before an owner ("у Риты").
+        owner_ending: the ending of an owner that stands before the thing owned ("Emils Schloss").
+        theirs: words for someone else's things: his, her, their.
+        denials: further words that deny, besides those of `statements`: nobody, nothing.
+        kin: further words for people by their relation to someone, in all their forms.
+        common: words so frequent that sharing one does not mean that two statements have the same topic.
     """
 
     no_longer: Patterns = ()
@@ -243,7 +243,7 @@ class Sentences:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Persons:
-    """How a statement about somebody reads when they make it themselves: "The user works", "I work"."""
+    """How a statement about a person is rephrased in the first person: "The user works", "I work"."""
 
     i: str = ""
     subject: Patterns = ()
@@ -257,7 +257,7 @@ class Persons:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slots:
-    """What one has one of at a time: the names that models give it, and the words of statements that give its value."""
+    """Things that people have one of at a time: the names that models give them, and words of statements about them."""
 
     labels: Mapping[str, Words] = field(default_factory=dict)
     said: Mapping[str, Words] = field(default_factory=dict)
@@ -265,7 +265,7 @@ class Slots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainStatements:
-    """Statements so plain that they are kept without a model."""
+    """Statements clear enough to be kept without a model."""
 
     parts: Mapping[str, str] = field(default_factory=dict)
     doubtful: Patterns = ()
@@ -288,7 +288,7 @@ class PlainStatements:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entities:
-    """The words by which a name is known to be a person's, an organisation's, a project's or a place's."""
+    """Words that show whether a name is a person's, an organisation's, a project's or a place's."""
 
     cues: Mapping[str, str] = field(default_factory=dict)
     past_endings: str = ""
@@ -326,18 +326,18 @@ class Entities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class People:
-    """How a statement names people by what they are or do.
+    """How a statement names people by their roles or their acts.
 
     Attributes:
-        sure: forms that say what somebody is. <NAME> is a name, <NAMES> one to three, <ROLE> a word for a relative, a
-            profession or another role, <TITLE> a title, <LEAD> what opens a sentence, <BETWEEN> words in between.
-        likely: forms that say what somebody does: <DOES> is such a verb. An ordinary word is no name there.
-        roles: besides those of `kinship` and `entities`; `compounds` patterns of more.
-        does: verbs of what people do; `between` words between a name and what is said of it.
-        titles: words that stay with a name: Frau, Onkel. `no_names` words that are none.
+        sure: forms that state a person's role. <NAME> is a name, <NAMES> one to three, <ROLE> a word for a relative, a
+            profession or another role, <TITLE> a title, <LEAD> the opening of a sentence, <BETWEEN> words in between.
+        likely: forms that state a person's act: <DOES> is its verb. Ordinary words are not accepted as names there.
+        roles: roles besides those of `kinship` and `entities`; `compounds` patterns of more.
+        does: verbs for acts of people; `between` words between a name and the statement about it.
+        titles: words that stay with a name: Frau, Onkel. `no_names` words that are not names.
         animals: words for pets: a name beside one is not a person's.
-        feminine: how words for women end; `feminine_cases`, `masculine_cases` the endings of a name behind such a word
-            in another case, and the nominative's.
+        feminine: endings of words for women; `feminine_cases`, `masculine_cases` pairs of endings, in another case and
+            in the nominative, of a name after such a word.
     """
 
     sure: Words = ()
@@ -356,7 +356,7 @@ class People:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspicion:
-    """Orders to an assistant."""
+    """Patterns of orders to an assistant."""
 
     parts: Mapping[str, str] = field(default_factory=dict)
     override: Patterns = ()
@@ -371,7 +371,7 @@ class Suspicion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """Words of questions."""
+    """Patterns and words of questions."""
 
     why: Patterns = ()
     when: Patterns = ()
@@ -398,7 +398,7 @@ class Questions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallTalk:
-    """What asks a memory for nothing, and what asks about what was just said."""
+    """Messages that need no memory, and follow-up questions about what was just said."""
 
     phrases: Patterns = ()
     fillers: Words = ()
@@ -409,7 +409,7 @@ class SmallTalk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Personal:
-    """Words before a number that say what it is: of a `phone`, or of a person's `document`."""
+    """Words before a number that name it as a `phone` number or as a personal `document`."""
 
     phone: Words = ()
     document: Words = ()
@@ -417,11 +417,11 @@ class Personal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """How people who work on something together state what holds.
+    """How people who work together state decisions, rules and tasks.
 
-    `decided` and `rules` are words by which such facts are looked up. The patterns find the statements in what is said
-    to a coding agent: decisions, rules and what is left to do; `cause` finds why something failed in its answers. What
-    is `unsure` states nothing, unless a word of `contrast` follows.
+    `decided` and `rules` are words by which such facts are looked up. The patterns find statements in messages to a
+    coding agent: decisions, rules and remaining tasks. `cause` finds reasons for failures in the agent's answers. A
+    sentence with a match of `unsure` states nothing, unless a word of `contrast` follows.
     """
 
     parts: Mapping[str, str] = field(default_factory=dict)
@@ -448,7 +448,7 @@ class Headings:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Language:
-    """The record of one language."""
+    """All tables of one language file."""
 
     code: str
     name: str
@@ -481,13 +481,13 @@ class Language:
 
 
 def read_language(path: Path, *, is_checked: bool = True) -> Language:
-    """Read the record of a language.
+    """Read a language file.
 
     Args:
-        is_checked: compile each pattern to see that it can be; tests do so with the files of the package.
+        is_checked: whether to compile each pattern to check it; for the package's files, tests do that.
 
     Raises:
-        InvalidError: the file cannot be read, is no TOML, or a field is unknown, missing or of the wrong kind; the
+        InvalidError: the file cannot be read or is not TOML, or a field is unknown, missing or of the wrong type; the
             message names the field.
     """
     try:

@@ -1,14 +1,13 @@
 """Find the credentials in a message and replace them before anything is stored or leaves the machine.
 
-Our own table rather than a library. detect-secrets 1.5.0, the best kept one, was tried: it is made for lines of source
-files. It took 2.3 ms for an ordinary chat turn, its keyword rule wants `password = "..."` and knows no `password is
-hunter2` nor any language but English, it needs requests and PyYAML (8 MB installed), and its last release is of May
-2024. gitleaks and trufflehog are Go programs. A table is shorter than the glue.
+Why not a library: detect-secrets 1.5.0, the best maintained one, is made for lines of source files. It took 2.3 ms for
+an ordinary chat turn. Its keyword rule expects `password = "..."` and recognises neither `password is hunter2` nor
+languages other than English. It needs requests and PyYAML (8 MB installed), and its last release is from May 2024.
+gitleaks and trufflehog are Go programs. A table of patterns is shorter than an adapter would be.
 
-Speed comes from asking little of an ordinary message: does a word stem occur, is any piece 20 characters long, is there
-a digit? Only a yes runs patterns, each behind its own literal beginning. No pattern can backtrack further than a fixed
-length, so time is linear in the text. What to do with findings (`secrets = redact | refuse | keep`) is the caller's
-decision.
+Most messages are checked quickly: does a word stem occur, is any piece 20 characters long, is there a digit? Patterns
+run only if so, each behind its own literal prefix. Backtracking is bounded by a fixed length in every pattern, so time
+is linear in the text. The caller decides what to do with findings (`secrets = redact | refuse | keep`).
 """
 
 import re
@@ -39,7 +38,7 @@ __all__ = ["BY_PREFIX", "KINDS", "Finding", "Redacted", "find_secrets", "redact"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
-    """The look of a credential, or of what is around it: `starts` (any one must occur), and the check of the value."""
+    """How a credential or its surroundings look: one of `starts` must occur, and `accepts` checks the value."""
 
     kind: str
     starts: tuple[str, ...]
@@ -63,8 +62,8 @@ def _passes_luhn(digits: str) -> bool:
 
 
 def _is_vendor_token(value: str) -> bool:
-    """Return whether a run is a vendor's token: its prefix is no ordinary word and names no public object, and its
-    tail is random.
+    """Return whether a run of characters is a vendor's token: its prefix is neither an ordinary word nor the name of a
+    public object, and its tail is random.
     """
     if is_uuid(value):
         return False
@@ -86,9 +85,9 @@ def _is_word(head: str) -> bool:
 
 _TAIL_PIECE, _LEAST_TAIL = 8, 20
 BY_PREFIX = "token"
-"""The kind of tokens that only their form tells, whose vendor is not known. Ids of other programs look like them."""
+"""The kind of tokens from unknown vendors, recognised by form alone. Ids of other programs may look the same."""
 _HALVES = frozenset(("pk", "pub", "public", "publishable"))
-"""Prefixes of the public half of a pair."""
+"""Prefixes of the public half of a key pair."""
 _VERSION = re.compile(r"v\d{1,2}")
 _KEY_WORDS = frozenset(table()["words"]["key_words"].split())
 _PUBLIC = frozenset(table()["words"]["public_prefixes"].split())
@@ -120,7 +119,7 @@ def _looks(name: str, *, has_digits: bool = False) -> tuple[_Look, ...]:
 
 
 def _whole(pattern: str) -> str:
-    """Return a pattern with its parts put in."""
+    """Return a pattern with its named parts filled in."""
     for name, part in reversed(table()["parts"].items()):
         pattern = pattern.replace(f"<{name}>", part)
     return pattern
@@ -129,12 +128,12 @@ def _whole(pattern: str) -> str:
 FORMS = _looks("forms")
 SHAPES = _looks("shapes")
 DIGIT_SHAPES = _looks("shapes", has_digits=True)
-"""Shapes made of digits, asked only of a text that has some."""
+"""Shapes that consist of digits. They are only searched in texts with digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A credential of sort `kind` at `text[start:end]` of the text that was given."""
+    """A credential of the given kind at `text[start:end]` of the input text."""
 
     kind: str
     start: int
@@ -143,14 +142,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redacted:
-    """The text with every finding replaced by `[redacted: kind]`, and the findings in order, none overlapping."""
+    """The text with each finding replaced by `[redacted: kind]`, and the findings, in order and without overlap."""
 
     text: str
     findings: tuple[Finding, ...]
 
 
 Recognise = Callable[[str], list[Finding]]
-"""Finds what is to be replaced in a piece of text; findings may overlap."""
+"""A function that finds what to replace in a piece of text. Findings may overlap."""
 
 _FAMILIES = (*WORD_FAMILIES, *DIGIT_FAMILIES)
 _LOOKS = (*FORMS, *SHAPES, *DIGIT_SHAPES)
@@ -160,7 +159,7 @@ _MARKED = KINDS | {kind.replace("_", " ") for kind in personal.PERSONAL}
 _ALL_STEMS = {
     stem for starts in (*(each.starts for each in SHAPES), *(each.starts for each in WORD_FAMILIES)) for stem in starts
 }
-# Where `pass` occurs nothing is gained by asking for `passw`.
+# If `pass` occurs, looking for `passw` adds nothing.
 _STEMS = sorted(stem for stem in _ALL_STEMS if not any(other != stem and other in stem for other in _ALL_STEMS))
 _ASCII_STEMS = tuple(stem for stem in _STEMS if stem.isascii())
 _ANY_STEM = re.compile("|".join(map(re.escape, _STEMS)))
@@ -168,12 +167,12 @@ _LONG = 19
 _LONG_PIECE = re.compile(rf"\s\S{{{_LONG}}}")
 _DIGIT, _ANY_DIGIT = re.compile(r"[0-9]"), re.compile(r"\d")
 _MARKER = re.compile(rf"\[redacted: (?:{'|'.join(map(re.escape, sorted(_MARKED)))})\]")
-# Cutting a finding out can bring another to light, hence rounds; more than this happens only on purpose.
+# Replacing a finding can reveal another, hence several rounds. Only adversarial texts need more than this.
 _MAX_ROUNDS = 6
 
 
 def redact(text: str) -> Redacted:
-    """Replace every credential in `text`. Pure, and a fixed point: the result holds nothing more to redact.
+    """Replace every credential in `text`. Pure and idempotent: the result contains nothing more to redact.
 
     Args:
         text: any string, of any length; lone surrogates and NUL are ordinary characters.
@@ -207,7 +206,7 @@ def _replaced(text: str, findings: tuple[Finding, ...]) -> Redacted:
 
 
 def find_secrets(text: str) -> tuple[Finding, ...]:
-    """The credentials in `text`, in order and not overlapping. Markers of an earlier `redact` are never part of one."""
+    """Return the credentials in `text`, in order and without overlap. None includes a marker of an earlier `redact`."""
     if not _may_hold_secrets(text):
         return ()
     return _find(text, _recognised)
@@ -227,9 +226,9 @@ def _find(text: str, recognise: Recognise) -> tuple[Finding, ...]:
 def _scan_gap(
     text: str, gap: tuple[int, int], found: list[Finding], recognise: Recognise, *, is_last: bool
 ) -> list[tuple[int, int]]:
-    """Add what lies in `gap` to `found`, and return the pieces of it to scan again, none if it held nothing."""
-    # A piece is scanned as a second `redact` would see it: that makes `redact` a fixed point. A gap that still yields
-    # something in the last round is one heap of credentials and goes as a whole.
+    """Add the findings in `gap` to `found`. Return the pieces of the gap to scan again; none if nothing was found."""
+    # A piece is scanned as a second `redact` would see it, which makes `redact` idempotent. A gap that still yields
+    # findings in the last round is a cluster of credentials and is replaced completely.
     start, end = gap
     new = _merge(_scan(text[start:end], recognise))
     if not new:
@@ -242,7 +241,7 @@ def _scan_gap(
 
 
 def _between(start: int, end: int, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The non-empty gaps that `spans`, in order, leave of `start..end`."""
+    """Yield the non-empty gaps between ordered `spans` within `start..end`."""
     for span_start, span_end in spans:
         if start < span_start:
             yield start, span_start
@@ -252,20 +251,20 @@ def _between(start: int, end: int, spans: Iterable[tuple[int, int]]) -> Iterator
 
 
 def _may_hold_secrets(text: str) -> bool:
-    """Return whether there is a long piece, or a word that may be part of one: nearly no message has any."""
+    """Return whether there is a long piece or a word that may belong to a credential. Nearly no message has any."""
     return any(map(_TELLING.__getitem__, text.split()))
 
 
 def _is_telling(word: str) -> bool:
-    """Return whether a word is long, or holds a stem or a figure."""
+    """Return whether a word is long, or contains a stem or a digit."""
     return len(word) >= _LONG or _has_stem(_lower(word)) or _DIGIT.search(word) is not None
 
 
-_TELLING = ByWord(_is_telling, longest=_LONG - 1)  # what is long enough for a credential is not kept
+_TELLING = ByWord(_is_telling, longest=_LONG - 1)  # strings long enough for a credential are not cached
 
 
 def _has_stem(lowered: str) -> bool:
-    # Substring tests beat the combined pattern on ASCII, and lose on other letters, most of which it rejects at once.
+    # Substring tests are faster than the combined pattern on ASCII, but slower on other letters.
     if lowered.isascii():
         for stem in _ASCII_STEMS:  # noqa: SIM110  `any` over a generator takes a third longer
             if stem in lowered:
@@ -275,12 +274,12 @@ def _has_stem(lowered: str) -> bool:
 
 
 def _lower(text: str) -> str:
-    """Lower case of the same length: only the dotted capital I would become two characters."""
+    """Return lower case of the same length. Only the dotted capital I would become two characters."""
     return text.replace("\u0130", "i").lower()
 
 
 def _scan(text: str, recognise: Recognise) -> list[Finding]:
-    """Everything recognised, from the most to the least telling, in the text and in what it stands for."""
+    """Return everything recognised, most specific first, in the text and in its decoded form."""
     found = recognise(text)
     plain, places = _undone(text)
     if plain != text:
@@ -291,7 +290,7 @@ def _scan(text: str, recognise: Recognise) -> list[Finding]:
     return found
 
 
-# A credential may be cut by characters without width or by a line break, or be written with escapes.
+# A credential may be split by zero-width characters or a line break, or be written with escapes.
 _UNDONE = re.compile(
     r"%(?P<percent>[2-7][0-9A-Fa-f])|\\++(?:u00(?P<escape>[2-7][0-9A-Fa-f])|(?P<blank>[nrt])(?![A-Za-z]{2})|(?P<plain>[\"'/]))"
     r"|(?P<cut>(?<=[A-Za-z0-9+/_=.-])[ \t]*\r?\n[ \t>|]*(?=[A-Za-z0-9+/_=-]))"
@@ -302,7 +301,7 @@ _RUN_AFTER = re.compile(r"[A-Za-z0-9+/_=-]{1,80}")
 
 
 def _undone(text: str) -> tuple[str, list[int]]:
-    """Return a text without what cuts or escapes its words, and where each of its characters stood."""
+    """Return a text without splits and escapes inside words, and the original offset of each of its characters."""
     pieces: list[str] = []
     places: list[int] = []
     at = 0
@@ -327,23 +326,23 @@ def _stands_for(found: re.Match[str]) -> str:
 
 
 def _is_one_word(text: str, start: int, end: int) -> bool:
-    """Return whether a line break cuts a word that looks generated: both halves do."""
+    """Return whether a line break splits a word that looks generated on both sides."""
     before, after = _RUN_BEFORE.search(text[max(0, start - 80) : start]), _RUN_AFTER.match(text, end)
     return before is not None and after is not None and _is_part(before.group()) and _is_part(after.group())
 
 
 def _is_part(run: str) -> bool:
-    """Return whether a run of characters may be a part of a key: long, with digits or capitals among small letters."""
+    """Return whether a run may be part of a key: long, with digits or capitals among lower-case letters."""
     return len(run) >= 4 and not (run.isdigit() or is_slug(run))
 
 
 def _is_undone(text: str, at: int) -> bool:
-    """Return whether something that stands for a character begins here."""
+    """Return whether an escape sequence starts here."""
     return _UNDONE.match(text, at) is not None and text[at] in "%\\"
 
 
 def _recognised(text: str) -> list[Finding]:
-    """Everything recognised in the text as it stands; findings may overlap."""
+    """Return everything recognised in the text without decoding; findings may overlap."""
     lowered = _lower(text)
     found: list[Finding] = []
     if _LONG_PIECE.search(f" {text}"):
@@ -375,7 +374,7 @@ def _find_shapes(shapes: tuple[_Look, ...], text: str, lowered: str) -> Iterator
                 if shape.accepts(text[start:end]):
                     at = end_of_run(text, start, end)
                     yield Finding(kind=shape.kind, start=start, end=at)
-                else:  # it may hold the beginning of another: go on inside it, not after it
+                else:  # it may contain the start of another match, so continue inside it
                     at = max(start, match.start() + 1)
 
 
@@ -387,7 +386,7 @@ def _find_families(families: tuple[Family, ...], text: str, lowered: str) -> Ite
 
 
 def _merge(found: list[Finding]) -> list[Finding]:
-    """Overlapping findings become one, of the kind found first: a token shape tells more than `password is`."""
+    """Merge overlapping findings. The first kind wins: the shape of a token is more specific than `password is`."""
     merged: list[tuple[int, Finding]] = []
     for rank, one in sorted(enumerate(found), key=lambda ranked: (ranked[1].start, ranked[1].end)):
         if merged and one.start < merged[-1][1].end:

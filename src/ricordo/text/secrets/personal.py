@@ -1,6 +1,6 @@
-"""Personal data that a person chooses to leave out of a store: mail addresses, phones, cards, accounts, documents.
+"""Find personal data that a user may keep out of a store: email addresses, phones, cards, accounts, documents.
 
-What has check digits must pass them. A number without any needs a word before it that says what it is, such as
+Numbers with check digits must pass the check. A number without them needs a word before it that names it, such as
 "passport"; the words are in the language files.
 """
 
@@ -14,22 +14,22 @@ from ricordo.text.languages import all_languages, cached
 from ricordo.text.secrets.statements import table
 
 PERSONAL: frozenset[str] = frozenset(get_args(PersonalData))
-"""The names that the setting `redact` takes; the marker of one shows a blank for the underscore."""
+"""The names that the setting `redact` takes. In the replacement marker, blanks replace the underscores."""
 
 Found = tuple[str, int, int]
 """Kind, start and end."""
 
 _NOT_DIGIT = re.compile(r"\D")
 _CLUSTER = re.compile(r"\d(?:[A-Za-z ()./-]{0,3}\d){4}")
-"""Five digits near each other: every number here has as many, and few texts do."""
+"""Five digits near each other. Every number recognised here has them, and few texts do."""
 
 _HAN = r"\u3000-\u9fff"
 _CUE = rf"(?:(?<![^\W_])|(?<=[{_HAN}]))(?:{{}})(?:(?![^\W\d_])|(?=[{_HAN}]))[^\d\n+(]{{0,24}}?"
-"""A word that says what the number after it is: at most 24 characters, none of them a digit, stand between the two."""
+"""A word that names the number after it. At most 24 characters, none of them a digit, may stand between the two."""
 
 
 def find(text: str, kinds: frozenset[str]) -> Iterator[Found]:
-    """Yield the personal data of these kinds in a text, the most telling first; findings may overlap."""
+    """Yield the personal data of these kinds in a text, the most specific first; findings may overlap."""
     if "email" in kinds and ("@" in text or _AT.search(text)):
         yield from (("email", *each.span()) for each in _EMAIL.finditer(text))
     if _CLUSTER.search(text) is None:
@@ -64,7 +64,7 @@ def _digits(value: str) -> list[int]:
 
 
 def _luhn(value: str) -> bool:
-    """Source: ISO/IEC 7812-1, annex B."""
+    """Check the check digit of a card number. Source: ISO/IEC 7812-1, annex B."""
     digits = _digits(value)
     doubled = sum(sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
     return (doubled + sum(digits[::-2])) % 10 == 0
@@ -81,33 +81,33 @@ def _is_card(value: str) -> bool:
 
 
 def _is_ssn(value: str) -> bool:
-    """Source: Social Security Administration: areas 000, 666 and 900 to 999 are not given out."""
+    """Check a US social security number: areas 000, 666 and 900 to 999 are never issued. Source: SSA."""
     area, group, serial = re.split(r"[- ]", value)
     return area not in ("000", "666") and area[0] != "9" and group != "00" and serial != "0000"
 
 
 def _is_cpf(value: str) -> bool:
-    """Brazil, Receita Federal: two digits modulo 11."""
+    """Check a Brazilian CPF: two check digits modulo 11. Source: Receita Federal."""
     digits = _digits(value)
     checks = [(_weighted(digits[:size], tuple(range(size + 1, 1, -1))) * 10 % 11) % 10 for size in (9, 10)]
     return len(digits) == 11 and checks == digits[9:] and len(set(digits)) > 1
 
 
 def _is_snils(value: str) -> bool:
-    """Russia, insurance number: a sum weighted from 9 to 1, modulo 101."""
+    """Check a Russian insurance number (SNILS): a sum with the weights 9 to 1, modulo 101."""
     digits = _digits(value)
     return _weighted(digits[:9], tuple(range(9, 0, -1))) % 101 % 100 == digits[9] * 10 + digits[10]
 
 
 def _is_dni(value: str) -> bool:
-    """Spain: the letter of the number modulo 23."""
+    """Check a Spanish DNI: the letter is the number modulo 23."""
     number = value.upper().replace("-", "").replace(" ", "").replace(".", "")
     plain = number[:-1].replace("X", "0").replace("Y", "1").replace("Z", "2")
     return "TRWAGMYFPDXBNJZSQVHLCKE"[int(plain) % 23] == number[-1]
 
 
 def _is_nir(value: str) -> bool:
-    """France, INSEE number: 97 minus the number modulo 97; Corsica's 2A and 2B count as 19 and 18."""
+    """Check a French INSEE number: 97 minus the number modulo 97. Corsica's 2A and 2B count as 19 and 18."""
     number = re.sub(r"\s", "", value).upper().replace("2A", "19").replace("2B", "18")
     return len(number) == 15 and 97 - int(number[:13]) % 97 == int(number[13:])
 
@@ -125,14 +125,14 @@ _ODD = {
 
 
 def _is_codice_fiscale(value: str) -> bool:
-    """Italy: values of odd and even places by the decree of 23 December 1976, modulo 26."""
+    """Check an Italian codice fiscale, modulo 26, with the position values of the decree of 23 December 1976."""
     number = value.upper()
     even = sum(int(char) if char.isdigit() else ord(char) - 65 for char in number[1:15:2])
     return chr(65 + (sum(_ODD[char] for char in number[0:15:2]) + even) % 26) == number[15]
 
 
 def _is_pesel(value: str) -> bool:
-    """Poland: weights 1 3 7 9, modulo 10, and a month that exists."""
+    """Check a Polish PESEL: weights 1 3 7 9, modulo 10, and a valid month and day."""
     digits = _digits(value)
     month = (digits[2] * 10 + digits[3]) % 20
     total = _weighted(digits, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1))
@@ -140,7 +140,7 @@ def _is_pesel(value: str) -> bool:
 
 
 def _is_resident_id(value: str) -> bool:
-    """China, GB 11643: modulo 11 with the weights of ISO 7064, and a date of birth."""
+    """Check a Chinese resident id (GB 11643): modulo 11 with the weights of ISO 7064, and a date of birth."""
     body, last = _digits(value[:17]), value[17].upper()
     total = _weighted(body, (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2))
     month, day = body[10] * 10 + body[11], body[12] * 10 + body[13]
@@ -148,14 +148,14 @@ def _is_resident_id(value: str) -> bool:
 
 
 def _is_rijksregister(value: str) -> bool:
-    """Belgium: 97 minus the number modulo 97; a 2 is put before it for births from 2000 on."""
+    """Check a Belgian national number: 97 minus the number modulo 97. A 2 is prepended for births from 2000."""
     digits = _NOT_DIGIT.sub("", value)
     number, check = int(digits[:9]), int(digits[9:])
     return check in (97 - number % 97, 97 - (2_000_000_000 + number) % 97)
 
 
 def _is_ahv(value: str) -> bool:
-    """Switzerland, AHV number: the check digit of EAN-13."""
+    """Check a Swiss AHV number by its EAN-13 check digit."""
     digits = _digits(value)
     return _weighted(digits, (1, 3) * 6 + (1,)) % 10 == 0
 
@@ -166,7 +166,7 @@ _YEARS = re.compile(r"(?:19|20)\d\d\s?[-/]\s?(?:19|20)?\d\d(?!\d)")
 
 
 def _is_phone(value: str) -> bool:
-    """From 7 to 15 digits (ITU-T E.164) that are no date and not one digit again and again."""
+    """Return whether a value has 7 to 15 digits (ITU-T E.164), at least three distinct, and is not a date."""
     digits = _digits(value)
     if not 7 <= len(digits) <= 15 or len(set(digits)) < 3:
         return False
@@ -194,7 +194,7 @@ _START, _END = r"(?<![\w+.,:/@#-])(?<!\d )", r"(?![\w@]|[.,/:-]\d)"
 _ABROAD = r"(?:\+|00)[1-9]\d{0,3}(?:[ ()./-]{0,3}\d{1,12}){1,6}"
 _EUROPE = r"0\d{1,5}[ )/.-]{1,2}\d{2,9}(?:[ .-]\d{2,6}){0,4}"
 
-# Great Britain, national insurance number: letters that are given out, six digits, a letter.
+# British national insurance number: prefixes in use, six digits, a letter.
 _NINO = r"(?!BG|GB|NK|KN|TN|NT|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]"
 
 _FORMS: tuple[tuple[PersonalData, str, Callable[[str], bool]], ...] = (
@@ -225,7 +225,7 @@ _FORMS: tuple[tuple[PersonalData, str, Callable[[str], bool]], ...] = (
 
 @cached()
 def _forms() -> tuple[_Form, ...]:
-    """Return all forms of numbers, with those that only a word before them tells."""
+    """Return all patterns of numbers, including those that are recognised only by a word before them."""
     phone = all_languages().pattern(
         lambda language: map(re.escape, language.personal.phone),
         rf"{_CUE}(?P<value>\+?\(?\d[\d ()./-]{{4,18}}\d)(?!\w)",
@@ -249,7 +249,7 @@ _IBAN = re.compile(r"(?<![^\W_])[A-Za-z]{2}\d\d(?:[ -]?[A-Za-z0-9]){11,34}")
 
 
 def _ibans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the account numbers of ISO 13616: of the length of their country, and 1 modulo 97."""
+    """Yield the spans of IBANs (ISO 13616): the length is that of the country, and the number is 1 modulo 97."""
     lengths = table()["iban_lengths"]
     at = 0
     while match := _IBAN.search(text, at):

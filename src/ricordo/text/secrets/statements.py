@@ -1,10 +1,10 @@
-"""Credentials said in words: `my password is hunter2`, `пароль от почты X1y2`, `api_key=...`, `the PIN is 4821`.
+"""Find credentials stated in words: `my password is hunter2`, `пароль от почты X1y2`, `api_key=...`, `the PIN is 4821`.
 
-A key word is found, then the words after it are tried: what follows `:`, `=` or `is`, and, where no such sign stands
-there, what follows the key itself or `for the router`. Everything looks at a window of fixed length after the key, so
-the time is linear in the text whatever stands in it. The decision weighs how the value is led to against how it looks:
-after `my password:` a plain word will do, after `password for` some words and no sign it must mix letters and digits,
-after `token is` it must look generated. The words are in `secrets.toml`.
+First a key word is found, then the words after it are tried: the words after `:`, `=` or `is`, and, without such a
+sign, those after the key itself or after `for the router`. Each step reads a window of fixed length after the key, so
+the time is linear for every text. The decision combines the form of the sentence with the look of the value: after `my
+password:` an ordinary word is enough, after `password for` some words and no sign it must mix letters and digits, after
+`token is` it must look generated. The words are in `secrets.toml`.
 """
 
 import re
@@ -37,10 +37,10 @@ def _pattern(name: str) -> str:
 _OWNERS, _PREPOSITIONS, _ORDINARY = _words("owners"), _words("prepositions"), _words("ordinary")
 _ORDINARY_ENDINGS = tuple(_words("ordinary_endings"))
 
-# ---- values: is this piece of text a credential, or only something that stands where one could be? Each question looks
-# at a bounded piece (the callers cut at `MAX_VALUE`), so none can make the whole slow.
+# ---- values: is this piece of text a credential, or only something in its place? Each check reads a bounded piece
+# (callers cut at `MAX_VALUE`), so none is slow.
 
-# A key shows what it is in its first hundred characters; the rest of a longer one is only measured.
+# The first hundred characters show what a key is; of the rest, only the length is used.
 MAX_VALUE = 96
 _RUN = re.compile(r"[^\s\"'`<>]*+")
 EAST_ASIAN = re.compile(r"[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]")
@@ -58,13 +58,13 @@ _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECAS
 
 
 def end_of_run(text: str, start: int, end: int) -> int:
-    """Return where the value at `text[start:end]` really ends, if its pattern stopped at `MAX_VALUE`; else `end`."""
+    """Return the actual end of the value at `text[start:end]` if its pattern stopped at `MAX_VALUE`; else `end`."""
     run = _RUN.match(text, end) if end - start == MAX_VALUE else None
     return run.end() if run else end
 
 
 def is_placeholder(value: str) -> bool:
-    """Stands for a credential in documentation or a template: `<YOUR_API_KEY>`, `${TOKEN}`, `sk-...`, `xxxx`."""
+    """Return whether a value is a placeholder in documentation or a template: `<YOUR_API_KEY>`, `${TOKEN}`, `xxxx`."""
     return _PLACEHOLDER.match(value) is not None or len(set(value)) < 3
 
 
@@ -73,13 +73,13 @@ def is_real(value: str) -> bool:
 
 
 def is_code(value: str) -> bool:
-    """An expression or a type rather than a value: `input()`, `settings.DB_PASSWORD`, `str`."""
-    # Nothing longer is a name; and the pattern may look twice at each character.
+    """Return whether a value is an expression or a type: `input()`, `settings.DB_PASSWORD`, `str`."""
+    # Names are not longer, and the pattern may read each character twice.
     return len(value) <= 64 and _CODE.match(value) is not None
 
 
 def is_slug(value: str) -> bool:
-    """Words and short numbers joined by `-`, `_`, `.` or `/`, as in a file name; random keys mix inside a piece."""
+    """Return whether a value is words and short numbers joined by `-._/`; random keys mix inside a piece."""
     pieces = re.split(r"[-_./:]", value)
     return all(
         (p.isalpha() and (p.islower() or p.istitle() or p.isupper())) or (p.isdigit() and len(p) < 5) or not p
@@ -88,7 +88,7 @@ def is_slug(value: str) -> bool:
 
 
 def is_strong(value: str) -> bool:
-    """Looks like a password wherever it stands: at least 4 long, and with a digit, a symbol or an inner capital."""
+    """Return whether a value looks like a password in any context: 4 or more characters, not letters only."""
     if len(value) < 4 or _PLACE.match(value) or _QUANTITY.match(value):
         return value.isdigit() and len(value) >= 4
     has_digit = any(c.isdigit() for c in value)
@@ -98,7 +98,7 @@ def is_strong(value: str) -> bool:
 
 
 def is_plain_password(value: str) -> bool:
-    """A single word that may be a password if the sentence says so: letters only, and no adjective or place."""
+    """Return whether a value is a single word that may be a password: letters only, and neither adjective nor place."""
     word = value.lower()
     return len(word) >= 4 and word.replace("-", "").isalpha() and not _is_ordinary(word)
 
@@ -108,13 +108,13 @@ def _is_ordinary(word: str) -> bool:
 
 
 def is_passphrase(value: str) -> bool:
-    """Two to eight words in quotes that do not begin like a remark ("too short", "not set")."""
+    """Return whether a quoted value is two to eight words that do not begin like a remark ("too short", "not set")."""
     words = value.lower().split()
     return 2 <= len(words) <= 8 and words[0] not in _ORDINARY and all(w.isalnum() for w in words)
 
 
 def is_bare_passphrase(value: str) -> bool:
-    """Four or more words without quotes: no function word, and at most one that remarks about passwords have."""
+    """Return whether unquoted words may be a passphrase: four or more, no function word, at most one ordinary."""
     words = value.lower().split()
     if len(words) < _LEAST_PHRASE_WORDS or not _silent_words().isdisjoint(words):
         return False
@@ -131,7 +131,7 @@ def is_uuid(value: str) -> bool:
 
 
 def is_random(value: str, *, shortest: int) -> bool:
-    """Generated by a machine, as far as one can tell: long, of key characters, letters and digits well mixed."""
+    """Return whether a value looks generated: long, characters of keys only, letters and digits well mixed."""
     if len(value) < shortest or not _RANDOM.match(value) or is_slug(value):
         return False
     if _PLACE.match(value) or _QUANTITY.match(value):
@@ -146,7 +146,7 @@ def is_random(value: str, *, shortest: int) -> bool:
 
 
 def _sort(char: str) -> int:
-    """Digit, upper, lower or other: a change of it inside a word is rare in language and common in keys."""
+    """Return the class of a character: digit, upper, lower or other. Changes within a word are rare except in keys."""
     return 0 if char.isdigit() else 1 if char.isupper() else 2 if char.isalpha() else 3
 
 
@@ -157,11 +157,11 @@ Sign = Literal["=", "is", "to", " "]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Mention:
-    """A value and how the sentence leads to it.
+    """A value, and how the sentence introduces it.
 
-    `sign` is what stands before it: `=` for `:` and its like, `is` for a copula, `to` for one that is common elsewhere,
-    a space for nothing. `between` is the text from the key to the sign, `lead` up to 24 characters before the key.
-    `is_bare_key`: the key word is `key`, and not `api key` or the like.
+    `sign` is what precedes the value: `=` for `:` and similar, `is` for a copula, `to` for one that is also common
+    elsewhere, a space for nothing. `between` is the text from the key to the sign, `lead` up to 24 characters before
+    the key. `is_bare_key`: the key word is `key`, not `api key` or similar.
     """
 
     value: str
@@ -175,9 +175,9 @@ class _Mention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """One sort of statement: the words that announce it, the shape of its value and the decision.
+    """One kind of statement: the words that introduce it, the pattern of its value, and the check of a mention.
 
-    One of `starts` occurs in every text that holds a key. `may_be_quoted`: anything between quotes may be the value.
+    Every text with a key contains one of `starts`. If `may_be_quoted`, any text between quotes may be the value.
     """
 
     kind: str
@@ -195,7 +195,7 @@ _CAMEL_CASE = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+$")
 
 
 def _is_elsewhere(said: _Mention) -> bool:
-    """Return whether a comma opens another clause between the key and a value: that is about something else."""
+    """Return whether a comma starts another clause between key and value: the value then belongs elsewhere."""
     return said.between.count(",") == 1 and not said.between.rstrip().endswith(",")
 
 
@@ -218,20 +218,20 @@ def _accepts_password(said: _Mention) -> bool:
 
 
 def _is_plainly_said(said: _Mention) -> bool:
-    """`password: sunshine` and `my password is sunshine`, but not `a password is mandatory`."""
+    """Return whether the sentence states a password: `my password is sunshine`, but not `a password is mandatory`."""
     if not is_plain_password(said.value) or not _ENDS_CLAUSE.match(said.after):
         return False
     return said.sign == "=" or not _OWNERS.isdisjoint(said.lead.split()[-2:]) or bool(said.between.strip())
 
 
 def _mixes(said: _Mention) -> bool:
-    """With no sign between, only letters next to digits or symbols tell a password from the next word."""
+    """Return whether a value mixes letters with digits or symbols: without a sign, only that marks a password."""
     if said.value.isdigit():
         return len(said.value) >= 6
     return not _PRODUCT.match(said.value) and not _CAMEL_CASE.match(said.value)
 
 
-# `the parcel sha256:...`: what names a hash or an address announces its value.
+# `the parcel sha256:...`: the words introduce a hash or an address, not a credential.
 _NAMES_VALUE = re.compile(r"(?:sha-?\d+|md5|crc\d*|uuid|hash|digest|checksum|fingerprint|commit|[\da-f]{1,4})\W*$")
 
 
@@ -252,7 +252,7 @@ def _accepts_digits(said: _Mention) -> bool:
 
 
 def _is_target(between: str) -> bool:
-    """Nothing between key and value, or whose it is: `for the NAS`, `от почты`."""
+    """Return whether the text between key and value is empty or names the target: `for the NAS`, `от почты`."""
     first, _, rest = between.strip(" \t*_\"'").partition(" ")
     return not first or (first in _PREPOSITIONS and bool(rest.strip())) or first.startswith(("d'", "l'"))
 
@@ -290,7 +290,7 @@ DIGIT_FAMILIES = (
 
 # ---- statements
 
-# Six words reach "the password that I use for the router is"; a longer way is rarely about the same thing.
+# Six words reach "the password that I use for the router is"; a longer gap rarely belongs to the key.
 _WINDOW = 64
 _MARK = r"[\"'`*_”»)]{0,3}\s{0,3}(?P<mark>:=|=>|->|[:：=→]|[—–]|-(?=\s))\s{0,3}[*_]{0,2}\s{0,3}"
 _COPULA = rf"(?:\s{{1,3}}(?P<copula>{_pattern('copulas')})(?:\s{{0,2}}[:—–-])?|['’]s)\s{{1,3}}"
@@ -298,14 +298,14 @@ _CJK = r"\s?(?:是|为|為|は|이|가|은|는)\s?[:：]?\s?"
 _SIGNS = re.compile(f"{_MARK}|{_COPULA}|{_CJK}")
 _NEW_SENTENCE = re.compile(r"[.!?;]\s|\n|[。！？]")
 _OPENING = frozenset("\"'«“„‘`")
-# To the closing quote: one that ends a word, for a quote may stand inside as an apostrophe.
+# Up to the closing quote. It must end a word, because an apostrophe inside a word is the same character.
 _QUOTED = re.compile(r"(?P<secret>[^\n]{3,128}?)[\"'»”“’`](?!\w)")
 _TRAILING = ".,;:?)]}>»”’\"'`。，！？、；）」"
 # Lower-case words to the end of the clause; a window is cut after `MAX_VALUE` characters.
 _BARE_PHRASE = re.compile(r"(?P<secret>[^\W\d_]{3,12}(?: [^\W\d_]{3,12}){3,7})(?=\s*(?:$|[\n.,;:!?)]))")
 _LEAST_PHRASE_WORDS = 4
 _BEFORE_EAST_ASIAN = re.compile(rf"([!-~]{{4,}})(?={EAST_ASIAN.pattern})")
-# `password-reset`, `token.py`, `key/value`: another word that only begins like a key.
+# `password-reset`, `token.py`, `key/value`: another word that begins like a key.
 _OTHER_WORD = re.compile(r"[-/.&?]\w")
 _GAP = re.compile(r"[\"'*_]{0,2}[ \t]{1,3}")
 _PREPOSITION = re.compile(r"[dl]'|\w{1,12}")
@@ -315,7 +315,7 @@ _LEAD = 24
 
 
 def find_said(family: Family, text: str, lowered: str) -> Iterator[tuple[int, int]]:
-    """Spans of the values that `family` accepts in `text`, in order and apart.
+    """Yield the spans of the values that `family` accepts in `text`, in order and without overlap.
 
     Args:
         lowered: `text` in lower case and of the same length.
@@ -325,7 +325,7 @@ def find_said(family: Family, text: str, lowered: str) -> Iterator[tuple[int, in
     done = 0
     while key is not None:
         following = next(keys, None)
-        # A window ends where the next key begins: windows never overlap, however dense the keys.
+        # A window ends where the next key begins, so windows never overlap.
         end = min(key.end() + _WINDOW, following.start() if following else len(lowered))
         if key.start() >= done and not _OTHER_WORD.match(lowered, key.end()):
             for at, sign, between in _places(lowered, key.end(), end):
@@ -338,9 +338,9 @@ def find_said(family: Family, text: str, lowered: str) -> Iterator[tuple[int, in
 
 
 def _places(lowered: str, start: int, end: int) -> Iterator[tuple[int, Sign, str]]:
-    """Yield where a value could stand after a key that ends at `start`: after each sign, then after bare words."""
+    """Yield where a value could start after a key that ends at `start`: after each sign, then after bare words."""
     stop = _NEW_SENTENCE.search(lowered, start, end)
-    # Only the sign must stand in this sentence: the value may be on the next line ("Password:\nhunter2").
+    # Only the sign must be in this sentence. The value may be on the next line ("Password:\nhunter2").
     limit = stop.start() if stop else end
     for sign in _SIGNS.finditer(lowered, start, end):
         if sign.start() > limit:
@@ -388,6 +388,6 @@ def _judge(
 
 
 def _trim(value: str) -> str:
-    """Without the punctuation of the sentence, and without the Chinese or Japanese that follows with no space."""
+    """Remove the punctuation of the sentence, and Chinese or Japanese text that follows without a space."""
     tail = _BEFORE_EAST_ASIAN.match(value)
     return (tail[1] if tail else value).rstrip(_TRAILING)
