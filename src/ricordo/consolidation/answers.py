@@ -1,7 +1,6 @@
-"""Answers and briefings from what is remembered: a model writes them, code checks each sentence against the memories it
-cites.
+"""Answers and briefings written by a model. Code checks each sentence against the memories it cites.
 
-Nothing of them is stored. Without a model, or if it fails, the best passages answer for themselves.
+They are not stored. Without a model, or if it fails, the best passages are the answer.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _PROMPT = "answer.1"
 _MAX_SENTENCES = 8
 _PASSAGES = 3
 _MOST_NEW_WORDS = 0.5
-"""A sentence with more content words than this share that no cited memory has is not taken from them."""
+"""A sentence is unsupported if more than this share of its content words occurs in none of the memories it cites."""
 
 _BRIEFING = "brief.1"
 _MAX_LINES = 20
@@ -71,7 +70,7 @@ class ProposedBriefing(BaseModel, extra="ignore"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """The lines of a briefing that a model wrote and its memories support: (part, text, ids of the memories)."""
+    """The lines of a briefing written by a model and supported by memories: (part, text, ids of the memories)."""
 
     lines: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
     cut: int = 0
@@ -82,7 +81,7 @@ async def answer(context: ConsolidationContext, question: str, hits: Sequence[Hi
     """Answer a question from the memories that a search found relevant, best first.
 
     Args:
-        hits: without those that must not be quoted.
+        hits: must not include hits that may not be quoted.
     """
     found, contradictions = await context.store.read(lambda tx: _remembered(tx, context, hits))
     kept = tuple(hit for hit in hits if hit.id in found)
@@ -119,7 +118,7 @@ async def brief(context: ConsolidationContext, found: Sequence[tuple[str, str]])
     """Write a briefing from memories.
 
     Args:
-        found: (part of the briefing, id of a memory), best first, without those that must not be quoted.
+        found: (part of the briefing, id of a memory), best first, without memories that may not be quoted.
     """
     model = require_model(context)
     parts = {id: part for part, id in reversed(found)}
@@ -149,7 +148,7 @@ async def brief(context: ConsolidationContext, found: Sequence[tuple[str, str]])
 def _supported(
     context: ConsolidationContext, line: ProposedLine, shown: Mapping[str, Node]
 ) -> tuple[str, str, tuple[str, ...]] | None:
-    """Return a line with the ids it rests on; None if they do not support it, or it must not be shown."""
+    """Return a line with the ids of its evidence; None if the evidence does not support it, or it must not be shown."""
     cited = [shown[handle] for handle in dict.fromkeys(line.evidence) if handle in shown]
     text = prompts.one_line(line.text)
     if not cited or context.rules.has_credential(text) or context.rules.is_instruction(text):
@@ -160,7 +159,7 @@ def _supported(
 
 
 def _shown(snapshot: Snapshot, context: ConsolidationContext, ids: Sequence[str]) -> dict[str, Node]:
-    """Return memories by id as a model may be shown them."""
+    """Return memories by id, in the form that may be shown to a model."""
     nodes = [node for id in ids if (node := snapshot.nodes.get(context.scope, id)) is not None]
     return {node.id: node for node in as_shown(snapshot, nodes) if not context.rules.has_credential(node.content)}
 
@@ -168,7 +167,7 @@ def _shown(snapshot: Snapshot, context: ConsolidationContext, ids: Sequence[str]
 def _remembered(
     snapshot: Snapshot, context: ConsolidationContext, hits: Sequence[Hit]
 ) -> tuple[dict[str, Node], tuple[Contradiction, ...]]:
-    """Return the memories of hits as a model may be shown them, and which of them contradict each other undecided."""
+    """Return the memories of hits in the form shown to models, and undecided contradictions between them."""
     shown = _shown(snapshot, context, [hit.id for hit in hits])
     by_key = {node.key: node for node in shown.values() if node.is_live}
     pairs = snapshot.nodes.succession(by_key)
@@ -206,14 +205,14 @@ def _passages(hits: Sequence[Hit], contradictions: tuple[Contradiction, ...]) ->
     return Answer(text=text, known=True, sentences=sentences, hits=tuple(hits), contradictions=contradictions)
 
 
-# what a model wrote
+# ---- checks of a model's text
 
 
 def checked(question: str, proposed: ProposedAnswer, shown: Mapping[str, Node]) -> tuple[AnswerSentence, ...]:
-    """Return the sentences that the memories they cite support, each with these memories.
+    """Return the sentences that are supported by the memories they cite, each with these memories.
 
     Args:
-        shown: the memories that were handed out, by handle.
+        shown: the memories that were shown to the model, by handle.
     """
     if not proposed.known:
         return ()
@@ -231,8 +230,8 @@ def checked(question: str, proposed: ProposedAnswer, shown: Mapping[str, Node]) 
 def support_of(sentence: str, cited: Sequence[Node], *, question: str = "") -> Support:
     """Return whether memories state a sentence, say it in other words as far as words can tell, or do not say it.
 
-    What an answer takes from the question, if there is one, counts as said. Where it, whose language an answer has, and
-    the memories are in different languages, only numbers can be compared.
+    Words from the question, if there is one, count as said. If the memories and the question (and so its answer) are in
+    different languages, only numbers can be compared.
     """
     if not sentence or not cited:
         return "none"
@@ -248,6 +247,6 @@ def support_of(sentence: str, cited: Sequence[Node], *, question: str = "") -> S
     said, asked = ({term for text in texts for term in index_terms(text)} for texts in (shown, [question]))
     wanted = question_terms(sentence)
     told = [term for term in wanted if term not in asked]
-    # An answer in nothing but the question's words, such as a yes, has to have them from the memories.
+    # An answer that only repeats the question's words, such as a yes, must have them from the memories.
     new = sum(term not in said for term in told or wanted)
     return "none" if new > _MOST_NEW_WORDS * len(told or wanted) else "drawn"

@@ -1,6 +1,6 @@
-"""Turn accepted items into one change: facts with their evidence and subjects, and what they repeat or replace.
+"""Turn accepted items into one change: facts with their evidence and subjects, and the facts they repeat or replace.
 
-This runs inside the write transaction and checks the present state: it may have changed since a model was shown it.
+This runs inside the write transaction and checks the current state, which may have changed since a model was asked.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ AddEntities = Callable[..., Change]
 """`encoding.entities.add_entities`: (snapshot, change, introductions, assertions, scope=, now=) -> Change."""
 
 SURE = "extraction_confidence"
-"""The attribute of a derived memory with how certain the model was."""
+"""The attribute of a derived memory that holds the model's certainty."""
 
 _REPLACED_CONFIDENCE, _REPLACED_DECAY_RATE = 0.3, 0.5
 NOT_COMPARED = "the model did not compare them with older memories"
 CAUSAL_CONFIDENCE = 0.7
-"""The confidence of a causal edge: below that of a stated fact."""
+"""The confidence of a causal edge, below that of a stated fact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """How, according to a model, an accepted fact (by its index) relates to a memory it was shown."""
+    """A model's verdict on an accepted fact (by its index) and an older memory."""
 
     fact: int
     old: Node
@@ -70,7 +70,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """Messages of one conversation as they are, and as a model is shown them: without forgotten sentences.
+    """Messages of one conversation, and the same as shown to a model: without forgotten sentences.
 
     `place` is (owner, chat).
     """
@@ -89,13 +89,13 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What to learn from a conversation, before it is compared with the present state of the store.
+    """The knowledge from a conversation, before it is compared with the current state of the store.
 
     Attributes:
-        waits_on: whether a model has yet to read the conversation as a whole.
+        waits_on: whether a model has yet to read the complete conversation.
         is_verbatim: whether the facts are the speakers' own words.
-        failed: messages for which there is no usable answer, by id, with the reason; they are not in `said`.
-        answers: keys of the answers that are kept until this is learnt.
+        failed: messages without a usable answer, by id, with the reason; they are not in `said`.
+        answers: keys of the model's answers, which are stored until the draft is learnt.
         not_compared: why the model did not compare some facts with older memories; "" if it did.
     """
 
@@ -111,12 +111,12 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningRules:
-    """Settings for learning, and the work of other packages as functions.
+    """Settings for learning, and functions of other packages.
 
     Attributes:
-        min_conflict: how certain a model must be to close a fact, from 0 to 1.
-        holds_untrusted: whether everything that tools and pages say is quarantined.
-        timed: gives a new fact the dates that its text names, and its lifetime.
+        min_conflict: the certainty, from 0 to 1, that a model needs to close a fact.
+        holds_untrusted: whether everything from tools and pages is quarantined.
+        timed: adds to a new fact its lifetime and the dates in its text.
     """
 
     min_conflict: float
@@ -145,10 +145,10 @@ class _Learning:
 
 
 def learn(snapshot: Snapshot, draft: Draft, rules: LearningRules, *, run: Run, now: int) -> tuple[Change, Run]:
-    """Return the change that keeps a draft, and the run with what it does. Empty if another run was first.
+    """Return the change that stores a draft, and the run with its new items. Empty if another run was first.
 
     Args:
-        run: as it is so far; the items of this conversation are added to it.
+        run: the run so far; the items of this conversation are added to it.
         now: Unix milliseconds, UTC.
     """
     waiting = snapshot.runs.waiting_episodes(draft.said.scope, draft.said.place, draft.said.session)
@@ -173,7 +173,7 @@ def learn(snapshot: Snapshot, draft: Draft, rules: LearningRules, *, run: Run, n
 
 
 def _failed_pages(draft: Draft) -> list[RunItem]:
-    """Return an item for each reason why messages were left out, or facts not compared with older memories."""
+    """Return an item for each reason why messages were skipped, or facts not compared with older memories."""
     ids: dict[str, tuple[str, ...]] = {}
     for node_id, reason in draft.failed.items():
         ids[reason] = (*ids.get(reason, ()), node_id)
@@ -185,18 +185,18 @@ def _failed_pages(draft: Draft) -> list[RunItem]:
 
 
 def add_items(run: Run, items: Iterable[RunItem], *, at: datetime, session: str | None = None) -> Run:
-    """Return a run with more items and, if it is new to the run, a session; it ends at `at`."""
+    """Return a run with more items and, if new to the run, a session. The run ends at `at`."""
     known = (session,) if session and session not in run.sessions else ()
     return replace(run, sessions=(*run.sessions, *known), items=(*run.items, *items), ended_at=at)
 
 
 def learn_again(snapshot: Snapshot, draft: Draft, rules: LearningRules, *, run: Run, now: int) -> tuple[Change, Run]:
-    """Return the change that keeps more of messages that are consolidated already, and the run with what it does.
+    """Return the change that learns more from messages already consolidated, and the run with its new items.
 
-    What an earlier run learnt from them is left out.
+    Facts that an earlier run learnt from them are skipped.
 
     Args:
-        draft: all its messages still say what was shown.
+        draft: its messages must be unchanged since they were shown to the model.
         now: Unix milliseconds, UTC.
     """
     learning = _Learning(snapshot=snapshot, draft=draft, rules=rules, now=now, at=from_ms(now))
@@ -209,7 +209,7 @@ def _is_same(shown: Node, now: Node | None) -> bool:
 
 
 def _session(learning: _Learning, *, is_whole: bool) -> tuple[Session, ...]:
-    """Return the consolidated session; it keeps waiting if messages arrived in the meantime."""
+    """Return the consolidated session. It keeps waiting if messages arrived in the meantime."""
     draft = learning.draft
     known = None if draft.said.session is None else learning.snapshot.sessions.get(draft.said.scope, draft.said.session)
     if known is None:
@@ -227,8 +227,8 @@ def _summary_id(learning: _Learning) -> str:
 
 
 def with_summary(change: Change, text: str, told: Sequence[Node], *, node_id: str, at: datetime) -> Change:
-    """Return the change with the summary of a conversation as a memory, which rests on the messages: it is found by its
-    words and its time, and is gone when one of them is forgotten.
+    """Return the change with the summary of a conversation as a memory. The summary is found by its words and time, and
+    is deleted when a message it is based on is forgotten.
     """
     last = max(told, key=lambda node: (node.event_time, node.key))
     place = last.owner, last.chat
@@ -249,7 +249,7 @@ def conclusion(
     sure: float | None = None,
     about: tuple[str, ...] = (),
 ) -> Node:
-    """Return a conclusion as a memory: uncertain, and no more trusted than the least trusted of its evidence."""
+    """Return a conclusion as a memory: uncertain, and with the trust of its least trusted evidence."""
     tier, last = tier_of(evidence), max(node.event_time for node in evidence)
     return Node(
         id=node_id,
@@ -277,7 +277,7 @@ def evidence_edges(node: Node, evidence: Iterable[Node], *, sure: float = 1.0) -
 
 
 def _change(learning: _Learning, sound: Collection[str]) -> Change:
-    """Return facts, entities, relations and causes that rest on messages which still say what was shown."""
+    """Return facts, entities, relations and causes based on messages that are unchanged since they were shown."""
     draft = learning.draft = _without_overriding(learning)
     snapshot = learning.snapshot
     for refused in draft.judged.refused:
@@ -330,8 +330,8 @@ def _change(learning: _Learning, sound: Collection[str]) -> Change:
 
 
 def _without_overriding(learning: _Learning) -> Draft:
-    """Return the draft without relations that would end one that is known, such as another wife: they become statements
-    that wait for review.
+    """Return the draft without relations that would end a known one, such as a second wife. They become facts that wait
+    for review.
     """
     draft, snapshot, scope = learning.draft, learning.snapshot, learning.draft.said.scope
     entities, held = list[Introduction](), list[Accepted]()
@@ -367,7 +367,7 @@ def _other_relation(predicate: str, name: str, evidence: tuple[Node, ...]) -> Ac
 
 
 def _ends_another(snapshot: Snapshot, scope: Scope, given: Assertion) -> bool:
-    """Return whether a relation between two others would end one that is known."""
+    """Return whether a relation between two other people would end a known relation."""
     predicate = predicate_of(given.predicate)
     found = snapshot.entities.named(scope, given.source).entities if predicate in SINGLE else ()
     return any(
@@ -387,7 +387,7 @@ Claim = TypeVar("Claim", Introduction, Assertion)
 
 
 def _sound(claims: Sequence[Claim], sound: Collection[str]) -> list[Claim]:
-    """Return the claims that rest on messages which still say what was shown."""
+    """Return the claims based on messages that are unchanged since they were shown."""
     return [each for each in claims if set(each.evidence) <= set(sound)]
 
 
@@ -399,9 +399,9 @@ def _rests_on(fact: Accepted, sound: Collection[str], learning: _Learning) -> bo
 
 
 def _is_learnt(learning: _Learning, fact: Accepted) -> bool:
-    """Return whether an earlier run learnt this fact from the same messages, which is no repetition.
+    """Return whether an earlier run learnt this fact from the same messages, so that it is not a repetition.
 
-    A waiting conversation is read again and again; what was learnt from it before is then left out silently.
+    A waiting conversation is read several times. Facts learnt from it before are then skipped silently.
     """
     draft = learning.draft
     evidence = tuple(node.id for node in fact.evidence)
@@ -436,7 +436,7 @@ def _node(node_id: str, fact: Accepted, draft: Draft, *, at: datetime) -> Node:
         role=last.role,
         speaker=last.speaker if len(speakers) == 1 else None,
         session=last.session,
-        # A rule keeps the speaker's own words; a model's wording is the model's.
+        # A rule keeps the speaker's words; a model writes its own.
         origin=last.origin if draft.is_verbatim else capped("extraction", "user", caller=tier_of(fact.evidence)),
         about=fact.about,
         attributes={SURE: fact.sure, **({SLOT: fact.slot} if fact.slot else {})},
@@ -448,12 +448,12 @@ def _node(node_id: str, fact: Accepted, draft: Draft, *, at: datetime) -> Node:
 
 
 def tier_of(evidence: Sequence[Node]) -> Trust:
-    """Return the tier of the least trusted message: what derives from a source may do no more than the source."""
+    """Return the trust level of the least trusted message. Derived memories must not gain trust."""
     return least_of(trust_of(node.origin, node.role) for node in evidence)
 
 
 def _as_derived(arrived: Arrived, facts: Facts) -> Arrived:
-    """Let a fact that a rule replaced fade like one that a model contradicted, and name the evidence on its edge."""
+    """Fade facts replaced by a rule like those replaced by a model, and name the evidence on the edges."""
     change = arrived.change
     put = tuple(_faded(node) if node.closed_reason == "superseded" else node for node in change.put)
     link = tuple(
@@ -466,7 +466,7 @@ def _as_derived(arrived: Arrived, facts: Facts) -> Arrived:
 
 
 def _faded(node: Node) -> Node:
-    """Return a replaced fact: it stays in the archive and ranks low there."""
+    """Return a replaced fact with lower confidence and faster decay, so that it ranks low in the archive."""
     return replace(
         node,
         confidence=min(node.confidence, _REPLACED_CONFIDENCE),
@@ -475,16 +475,16 @@ def _faded(node: Node) -> Node:
 
 
 def _without_same(learning: _Learning, change: Change, facts: Facts) -> tuple[Change, Mapping[str, str]]:
-    """Return the change without facts that, according to a model, say what a memory says already; and those memories'
-    ids, by the facts' ids.
+    """Return the change without facts that, according to a model, repeat a memory; and the ids of these memories by the
+    ids of the facts.
 
-    The score of such a memory rises instead, unless it has all the evidence of the fact. Both must have the same
+    The score of the repeated memory rises, unless it already has all the evidence of the fact. Both must have the same
     subjects.
     """
     snapshot = learning.snapshot
     same: dict[str, str] = {}
     for node in change.add:
-        if not node.is_live:  # quarantined: it is compared with nothing
+        if not node.is_live:  # quarantined facts are not compared
             continue
         for verdict in _verdicts(learning, facts[node.id][0], "same"):
             old = _present(learning, verdict.old)
@@ -505,7 +505,7 @@ def _verdicts(learning: _Learning, place: int, says: Relationship) -> list[Compa
 
 
 def _present(learning: _Learning, shown: Node) -> Node | None:
-    """Return a memory as it is now; None if it changed its words or was closed since it was shown."""
+    """Return the current state of a memory; None if its text changed or it was closed since it was shown."""
     if shown.id in learning.put:
         present: Node | None = learning.put[shown.id]
     else:
@@ -514,7 +514,7 @@ def _present(learning: _Learning, shown: Node) -> Node | None:
 
 
 def _replace_contradicted(learning: _Learning, arrived: Arrived, facts: Facts) -> None:
-    """Close facts of the same subject and slot that a model is certain no longer hold; otherwise ask the user."""
+    """Close facts of the same subject and slot if a model is certain that they are outdated; else ask the user."""
     added = {node.id: node for node in arrived.change.add}
     for node_id, node in added.items():
         for verdict in _verdicts(learning, facts[node_id][0], "contradicts") if node.is_live else ():
@@ -529,7 +529,7 @@ def _replace_contradicted(learning: _Learning, arrived: Arrived, facts: Facts) -
 
 
 def _without_settled(learning: _Learning, arrived: Arrived) -> Arrived:
-    """Drop a rule's reviews of pairs that a model judged, so that the user is not asked twice about a pair."""
+    """Drop a rule's reviews of pairs that a model has judged, so that the user is asked only once per pair."""
     change = arrived.change
     reviews = tuple(
         each
@@ -542,7 +542,7 @@ def _without_settled(learning: _Learning, arrived: Arrived) -> Arrived:
 def _may_close(new: Node, old: Node) -> bool:
     """Return whether a fact may close an older one that a model is certain it contradicts.
 
-    Not where both name different slots, or where their words show that several values hold at a time ("likes tea").
+    It must not if both name different slots, or if their words allow several values at a time ("likes tea").
     """
     return new.type == old.type and may_replace(new, old) and not form_of(old).may_both_hold(form_of(new))
 
@@ -556,10 +556,10 @@ def _replace(learning: _Learning, new: Node, old: Node, fact: Accepted) -> None:
 def resolve_contradiction(
     new: Node, old: Node, *, sure: float, least: float, now: int, evidence: Sequence[str]
 ) -> tuple[Change, RunItem | None]:
-    """Return what happens to a memory that a stored one is said to contradict; None if they cannot be compared.
+    """Return the effect on an old memory that a new one is said to contradict; None if they cannot be compared.
 
     Args:
-        sure: how certain the caller is of the contradiction, from 0 to 1; below `least` the user is asked.
+        sure: the caller's certainty of the contradiction, from 0 to 1; below `least` the user is asked.
         now: Unix milliseconds, UTC.
     """
     if not (new.is_live and old.is_live) or new.id == old.id or not are_of_one(old, new):
@@ -572,7 +572,7 @@ def resolve_contradiction(
 
 
 def _link_and_record(learning: _Learning, arrived: Arrived, facts: Facts, same: Mapping[str, str]) -> None:
-    """Link each fact, or the memory that stands for it, to its evidence, and record what became of it."""
+    """Link each fact, or the memory it repeats, to its evidence, and record the outcome."""
     added = {node.id: node for node in arrived.change.add}
     for node_id, (_, fact) in facts.items():
         kept = same.get(node_id) or (arrived.kept[node_id].id if node_id in arrived.kept else None)
@@ -596,7 +596,7 @@ def _link_and_record(learning: _Learning, arrived: Arrived, facts: Facts, same: 
 
 
 def _cause(learning: _Learning, cause: Node, effect: Node) -> None:
-    """Link two messages of which one led to the other, and the first facts that rest on them."""
+    """Link a message to the message it led to, and the first facts based on the two messages."""
     pairs = [(cause.id, effect.id), *_learnt_from(learning, cause, effect)]
     for source, target in pairs:
         learning.link(causal_edge(source, target, evidence=(cause.id, effect.id)))
@@ -604,14 +604,14 @@ def _cause(learning: _Learning, cause: Node, effect: Node) -> None:
 
 
 def causal_edge(source: str, target: str, *, evidence: tuple[str, str]) -> Edge:
-    """Return the edge from a cause to its effect; `evidence` are the messages of which either says so."""
+    """Return the edge from a cause to its effect; `evidence` are the two messages, one of which states the link."""
     return Edge(
         source=source, target=target, type="causal", predicate="led to", confidence=CAUSAL_CONFIDENCE, evidence=evidence
     )
 
 
 def _learnt_from(learning: _Learning, cause: Node, effect: Node) -> list[tuple[str, str]]:
-    """Return the first facts that rest on each of two messages, as they are kept."""
+    """Return the ids of the first facts based on each of two messages."""
     kept = {each.target: each.source for each in reversed(learning.links.values()) if each.type == "derived_from"}
     pair = kept.get(cause.id), kept.get(effect.id)
     return [(pair[0], pair[1])] if pair[0] and pair[1] and pair[0] != pair[1] else []

@@ -1,9 +1,9 @@
-"""Conclusions from memories: reflections, and what led to what. `enrichment` has a third kind, summaries of entities.
+"""Conclusions from memories: reflections and causal links. `enrichment` has a third kind, summaries of entities.
 
-Each kind runs in one process at a time, within the budget, and is kept whole or not at all. A reflection is a memory of
-the category `reflection`: as uncertain as all conclusions, linked to what it rests on, and gone when that is forgotten.
-A causal edge is drawn between two messages of people that follow one another in a conversation, if either says so in
-words; pairs in which neither does are shown to no model.
+Each kind runs in one process at a time and within the budget. Its result is stored completely or not at all. A
+reflection is a memory of the category `reflection`: uncertain like all conclusions, linked to its evidence, and deleted
+when its evidence is forgotten. A causal edge links two consecutive messages of people if one of them states the link.
+Pairs in which neither does are not shown to a model.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ from ricordo.text.canonical import is_much_the_same
 from ricordo.trust import UNAPPROVED, trust_of
 
 MAX_CHARS = 500
-"""The most characters in a conclusion."""
+"""Maximum length of a conclusion in characters."""
 
 Decide = Callable[[Snapshot], tuple[Change, Run]]
-"""Returns what of a model's answer still holds at the moment of writing: the change, and the run with what it does."""
+"""Checks a model's answer against the state at the moment of writing; returns the change and the run with its items."""
 
 Work = Callable[[Spent], Awaitable[Decide]]
-"""Asks a model, outside any transaction, and returns what is to be decided."""
+"""Asks a model, outside any transaction, and returns the decision to run in one."""
 
 _VERBS = {"reflection": "reflect", "enrichment": "enrich", "causes": "infer causes"}
 
 
 async def run_alone(context: ConsolidationContext, run: Run, work: Work) -> Run:
-    """Do work of a kind in one process at a time, and keep its result as one commit under the id of its run.
+    """Run work of one kind in one process at a time, and store its result as one commit under the id of its run.
 
-    A failure and a dry run leave nothing behind but what they cost.
+    A failed or dry run stores nothing but its cost.
     """
     spent = Spent(run=run)
     try:
@@ -89,12 +89,12 @@ async def _run_and_keep(context: ConsolidationContext, run: Run, work: Work, spe
 
 
 def may_conclude_from(node: Node) -> bool:
-    """Return whether conclusions may rest on a memory: not on what tools and pages say."""
+    """Return whether conclusions may be based on a memory. Content from tools and pages is excluded."""
     return trust_of(node.origin, node.role) not in UNAPPROVED
 
 
 def unchanged(snapshot: Snapshot, context: ConsolidationContext, shown: Iterable[Node]) -> dict[str, Node]:
-    """Return, by id, those memories that are live and that a model would be shown in the same words again."""
+    """Return, by id, the memories that are live and would be shown to a model with the same text again."""
     before = {node.id: node for node in shown}
     found = (snapshot.nodes.get(context.scope, each) for each in before)
     present = [node for node in found if node is not None and node.is_live]
@@ -104,15 +104,15 @@ def unchanged(snapshot: Snapshot, context: ConsolidationContext, shown: Iterable
 def last_looked(
     snapshot: Snapshot, context: ConsolidationContext, kind: RunKind
 ) -> list[tuple[int | None, tuple[int, ...]]]:
-    """Return how far the latest run of a kind came: (key of the last node it looked at, keys of what it was shown)."""
+    """Return how far the latest run of a kind came: (key of the last node it read, keys of the nodes it was shown)."""
     items = snapshot.runs.items_of_last(*context.place, kind)
     return [(node, evidence) for what, node, evidence in items if what == "looked"]
 
 
-# reflections
+# ---- reflections
 
 _REFLECTION_PROMPT = "reflect.1"
-_MIN_EVIDENCE = 2  # a reflection on a single memory is that memory in other words
+_MIN_EVIDENCE = 2  # a reflection on a single memory only rephrases it
 _MAX_MEMORIES = 200
 _MAX_REFLECTIONS = 5
 _MEMORY_CHARS = 300
@@ -121,7 +121,7 @@ _MAX_ABOUT = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reflection:
-    """A reflection that may be kept, how certain the model is of it, and what it rests on."""
+    """A reflection that may be stored, the model's certainty, and the evidence."""
 
     text: str
     about: tuple[str, ...]
@@ -136,7 +136,7 @@ async def reflect(context: ConsolidationContext, *, after: int, before: int, dry
         after, before: Unix milliseconds; `before` is exclusive.
 
     Raises:
-        UnavailableError: no language model is chosen.
+        UnavailableError: no language model is configured.
     """
     model = require_model(context)
     run = new_run(context, "reflection", prompt=_REFLECTION_PROMPT, dry_run=dry_run)
@@ -160,7 +160,7 @@ async def reflect(context: ConsolidationContext, *, after: int, before: int, dry
 def _learnt_between(
     snapshot: Snapshot, context: ConsolidationContext, *, after: int, before: int
 ) -> tuple[list[Node], set[int]]:
-    """Return what was learnt, in order of time, and the keys of what the latest reflection was shown."""
+    """Return the memories learnt in a span, in order of time, and the keys shown to the latest reflection."""
     keys = snapshot.runs.learnt_between(
         *context.place, after=after, before=before, now=context.now(), most=_MAX_MEMORIES
     )
@@ -188,7 +188,7 @@ def _memory_line(node: Node) -> str:
 def _judge_reflection(
     context: ConsolidationContext, given: ProposedReflection, out: dict[str, Node]
 ) -> _Reflection | Refused:
-    """Return a reflection that may be kept, or why it may not."""
+    """Return a reflection that may be stored, or the reason for refusal."""
     text = " ".join(given.text.split())
     evidence = handed(given.evidence, out)
     reason = rejection(text, evidence, context.rules, sure=given.confidence, least=_MIN_EVIDENCE, max_chars=MAX_CHARS)
@@ -209,7 +209,7 @@ def _reflection_change(
     shown: Sequence[Node],
     judged: Sequence[_Reflection | Refused],
 ) -> tuple[Change, Run]:
-    """Keep the reflections whose evidence still says what was shown, and that no earlier one says already."""
+    """Keep the reflections whose evidence is unchanged and that do not repeat an earlier one."""
     there = unchanged(snapshot, context, shown)
     items = [
         RunItem(what="refused", text=each.text, reason=each.reason) for each in judged if isinstance(each, Refused)
@@ -248,13 +248,13 @@ def _reflection_change(
 
 
 def _said_before(snapshot: Snapshot, context: ConsolidationContext, given: _Reflection) -> Node | None:
-    """Return an earlier reflection that rests on some of the same memories and says much the same."""
+    """Return an earlier reflection with a similar statement and some of the same evidence."""
     keys = snapshot.evidence.reflections_on([node.key for node in given.evidence])
     found = snapshot.nodes.by_key(context.scope, keys)
     return next((node for node in found.values() if is_much_the_same(node.content, given.text)), None)
 
 
-# causes
+# ---- causes
 
 _CAUSES_PROMPT = "causes.1"
 _MAX_PAIRS = 50
@@ -270,7 +270,7 @@ class _Pair:
 
     @property
     def lines(self) -> tuple[str, str]:
-        """Both messages as a model is shown them."""
+        """Both messages as shown to a model."""
         return _message_line(self.first), _message_line(self.then)
 
 
@@ -280,17 +280,17 @@ def _message_line(node: Node) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CausePairs:
-    """The pairs that a run is to look at, and the key of the last message that was searched for them."""
+    """The pairs for one run, and the key of the last message that was searched."""
 
     pairs: tuple[_Pair, ...] = ()
     through: int = 0
 
 
 async def infer_causes(context: ConsolidationContext, *, dry_run: bool = False) -> Run:
-    """Draw causal edges between messages that follow one another, and between what was learnt from them.
+    """Link messages to the messages they led to, and likewise the facts learnt from them.
 
     Raises:
-        UnavailableError: no language model is chosen.
+        UnavailableError: no language model is configured.
     """
     require_model(context)
     run = new_run(context, "causes", prompt=_CAUSES_PROMPT, dry_run=dry_run)
@@ -307,7 +307,7 @@ async def infer_causes(context: ConsolidationContext, *, dry_run: bool = False) 
 
 
 async def cause_pairs(context: ConsolidationContext) -> CausePairs:
-    """Return the next pairs in which a message says why, from where the run before ended."""
+    """Return the next pairs in which a message states a reason, starting where the previous run ended."""
     through = await context.store.read(lambda tx: _searched_through(tx, context))
     pairs: list[_Pair] = []
     while len(pairs) < _MAX_PAIRS:
@@ -341,7 +341,7 @@ def _is_worth_asking(snapshot: Snapshot, pair: _Pair) -> bool:
 
 
 async def _ask_causes(context: ConsolidationContext, pairs: Sequence[_Pair], spent: Spent) -> list[tuple[Node, Node]]:
-    """Return the pairs (cause, effect) in which, according to a model, a message says so."""
+    """Return the pairs (cause, effect) for which a model finds a causal statement in the messages."""
     model, causes = require_model(context), list[tuple[Node, Node]]()
     room, tokens = prompt_room(model, context.tokens, _CAUSES_PROMPT), context.tokens
     for part in batches(pairs, lambda pair: "\n".join(pair.lines), room=room, most=_PAIRS_IN_PROMPT, tokens=tokens):
@@ -360,8 +360,8 @@ async def _ask_causes(context: ConsolidationContext, pairs: Sequence[_Pair], spe
 def _causes_change(
     snapshot: Snapshot, context: ConsolidationContext, run: Run, look: CausePairs, found: Sequence[tuple[Node, Node]]
 ) -> tuple[Change, Run]:
-    """Keep the edges between messages that still say what was shown, and record how far the run came."""
-    if _searched_through(snapshot, context) >= look.through:  # another run was there in the meantime
+    """Keep the edges between unchanged messages, and record the last message searched."""
+    if _searched_through(snapshot, context) >= look.through:  # another run came first
         return Change(), run
     there = unchanged(snapshot, context, {node.id: node for pair in found for node in pair}.values())
     links: dict[tuple[str, str], Edge] = {}
@@ -380,7 +380,7 @@ def _causes_change(
 
 
 def _learnt_from(snapshot: Snapshot, context: ConsolidationContext, cause: Node, effect: Node) -> list[tuple[str, str]]:
-    """Return the first memories that rest on each of two messages, if both have one: the cause holds for them too."""
+    """Return the ids of the first memories based on each of two messages, if both have one."""
     first = [_first_resting(snapshot, context, node) for node in (cause, effect)]
     return [(first[0], first[1])] if first[0] and first[1] and first[0] != first[1] else []
 

@@ -1,4 +1,4 @@
-"""What all work with a language model needs: its context, its budget, and what it has spent so far."""
+"""The context of all work with a language model, its budget, and its cost so far."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ Shape = TypeVar("Shape", bound=BaseModel)
 T = TypeVar("T")
 
 LEASE_MS = 30_000
-"""How long a lease on a conversation lasts, where other processes cannot tell that its holder has died."""
+"""How long a lease on a conversation lasts if other processes cannot tell that its holder has died."""
 
 _QUOTED_ANSWER = re.compile(r"( answered \d{3}): .*", re.DOTALL)
 _ANSWER_TOKENS = 4_000
 _SCHEMA_TOKENS = 700
 MAX_PROMPT_TOKENS = 12_000
-"""The most tokens of messages or memories in a prompt, however many the model takes."""
+"""Maximum number of tokens for messages or memories in a prompt, whatever the model's limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much an owner may spend a day. Prices are per million tokens. 0 means no limit, or an unknown price."""
+    """An owner's daily limits. Prices are per million tokens. 0 means no limit, or an unknown price."""
 
     daily_tokens: int
     price_in: float
     price_out: float
 
     def price(self, tokens_in: int, tokens_out: int) -> float | None:
-        """Return what tokens cost; None without prices."""
+        """Return the cost of tokens; None without prices."""
         if self.price_in <= 0 and self.price_out <= 0:
             return None
         return (tokens_in * self.price_in + tokens_out * self.price_out) / 1_000_000
@@ -52,13 +52,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationContext:
-    """All that consolidation needs of a memory, passed in.
+    """The parts of a memory that consolidation needs.
 
     Attributes:
-        model: None keeps plain statements by rule; conversations then keep waiting for a model.
+        model: if None, plain statements are stored by rule, and conversations keep waiting for a model.
         now: returns Unix milliseconds, UTC.
         day: returns the user's current date, ISO 8601.
-        similar: finds live memories with a meaning near a text: (scope, text, type, names of its subjects).
+        similar: finds live memories similar in meaning to a text: (scope, text, type, names of its subjects).
     """
 
     model: LanguageModel | None
@@ -74,7 +74,7 @@ class ConsolidationContext:
 
     @property
     def place(self) -> tuple[str, str]:
-        """(owner, chat) under which the caller's knowledge is stored: the owner's, or the chat's without an owner."""
+        """(owner, chat) under which the caller's knowledge is stored: the owner's, or else the chat's."""
         return self.scope.owner, "" if self.scope.owner else self.scope.chat or ""
 
     def reason(self, origin: str, run_id: str | None = None) -> Reason:
@@ -82,15 +82,15 @@ class ConsolidationContext:
         return Reason(actor=self.scope.owner or self.scope.chat or "", origin=origin, reason=origin, run_id=run_id)
 
     def lease(self, name: str) -> AbstractAsyncContextManager[bool]:
-        """Hold a lease during a block; yield whether it is ours.
+        """Hold a lease during a block; yield whether it was acquired.
 
-        It only saves money: every commit checks the present state of the store, with or without a lease.
+        The lease only saves money: every commit checks the current state of the store, with or without a lease.
         """
         return LeaseHolder(self.store, name, lease_ms=LEASE_MS).held()
 
     @asynccontextmanager
     async def conversation(self, place: tuple[str, str], session: str | None, *, dry_run: bool) -> AsyncIterator[bool]:
-        """Hold the lease on a conversation during a block, so that a model is paid once; yield whether it is ours.
+        """Hold the lease on a conversation, so that a model is paid only once; yield whether it was acquired.
 
         Rules and dry runs need no lease.
         """
@@ -104,9 +104,9 @@ class ConsolidationContext:
 
 @dataclass(slots=True, kw_only=True)
 class Spent:
-    """What a run has cost so far, whether or not it succeeds.
+    """The cost of a run so far, whether or not it succeeds.
 
-    `session` is the one it reads; `lost` items of answers did not have the form that was asked for.
+    `session` is the session it reads; `lost` counts items of answers that had the wrong form.
     """
 
     run: Run
@@ -118,11 +118,11 @@ class Spent:
 
 
 class BudgetError(UnavailableError):
-    """Today's tokens of the owner are used up. The conversation itself is fine."""
+    """The owner's token budget for today is used up. The conversation itself is not affected."""
 
 
 def new_run(context: ConsolidationContext, kind: RunKind, *, prompt: str, dry_run: bool = False) -> Run:
-    """Return a run that starts now and has done nothing yet."""
+    """Return a run that starts now and has no items yet."""
     owner, chat = context.place
     started = context.now()
     return Run(
@@ -139,7 +139,7 @@ def new_run(context: ConsolidationContext, kind: RunKind, *, prompt: str, dry_ru
 
 
 def model_name(model: LanguageModel | None) -> str:
-    """Return the name that a run records for a model, or for the rules when None."""
+    """Return the name that a run records for a model, or for the rules if there is no model."""
     return BY_RULE if model is None else model.name
 
 
@@ -147,7 +147,7 @@ def require_model(context: ConsolidationContext) -> LanguageModel:
     """Return the language model.
 
     Raises:
-        UnavailableError: none is chosen.
+        UnavailableError: no model is configured.
     """
     if context.model is None:
         raise UnavailableError(
@@ -157,7 +157,7 @@ def require_model(context: ConsolidationContext) -> LanguageModel:
 
 
 def prompt_room(model: LanguageModel, tokens: TokenCounter, prompt: str) -> int:
-    """Return how many tokens of messages fit beside the instructions, the answer's schema and the answer.
+    """Return how many tokens of messages fit besides the instructions, the answer's schema and the answer.
 
     Args:
         prompt: name of the instructions, such as "extract.2".
@@ -179,10 +179,10 @@ def _answer_tokens(model: LanguageModel) -> int:
 
 
 async def ask_model(context: ConsolidationContext, turns: Sequence[Turn], shape: type[Shape], spent: Spent) -> Shape:
-    """Return one answer of a shape. Each call is checked against the budget and recorded, whatever comes of it.
+    """Ask the model for an answer of the given shape. Each call is checked against the budget and recorded.
 
     Raises:
-        BudgetError: the owner's tokens of the day are used up.
+        BudgetError: the owner's token budget for the day is used up.
         RicordoError: there is no usable answer.
     """
     model = RecordedModel(require_model(context), context, spent)
@@ -244,26 +244,26 @@ class RecordedModel:
 
 
 def with_cost(run: Run, spent: Spent, limits: Limits) -> Run:
-    """Return the run with what was spent added, and the price of all its tokens."""
+    """Return the run with the spent tokens added, and the price of all its tokens."""
     tokens_in, tokens_out = run.tokens_in + spent.tokens_in, run.tokens_out + spent.tokens_out
     return replace(run, tokens_in=tokens_in, tokens_out=tokens_out, cost=limits.price(tokens_in, tokens_out))
 
 
 async def note_outcome(context: ConsolidationContext, run: Run, session: str | None = None) -> None:
-    """Record how a run that may have asked a model ended, or one session of it that failed."""
+    """Record the outcome of a run that may have asked a model, or of one failed session."""
     if context.model is not None:
         day, at = context.day(), context.now()
         await context.store.derive(lambda tx: tx.runs.note_outcome(run, session, day=day, at=at))
 
 
 def failure_reason(error: RicordoError) -> str:
-    """Return why work failed, without what a server answered: that may quote a conversation."""
+    """Return why work failed, without the server's response, which may quote a conversation."""
     return _QUOTED_ANSWER.sub(r"\1", error.message)
 
 
 def as_shown(snapshot: Snapshot, nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """Return messages and memories as a model is shown them: without forgotten sentences, and without nodes that
-    consist of nothing else.
+    """Return messages and memories as shown to models: without forgotten sentences, and without nodes that contain only
+    such sentences.
     """
     cut = snapshot.suppression.shown({node.key: node for node in nodes})
     kept = (replace(node, content=cut[node.key]) if node.key in cut else node for node in nodes)
@@ -273,11 +273,11 @@ def as_shown(snapshot: Snapshot, nodes: Sequence[Node]) -> tuple[Node, ...]:
 def batches(
     items: Sequence[T], text: Callable[[T], str], *, room: int, most: int, tokens: TokenCounter
 ) -> Iterator[list[T]]:
-    """Yield consecutive items, as many together as fit into a prompt; a single item always fits.
+    """Yield batches of consecutive items that fit into a prompt. A single item always fits.
 
     Args:
         room: tokens of a batch.
-        most: the most items in a batch.
+        most: maximum number of items in a batch.
     """
     held: list[T] = []
     taken = 0

@@ -1,7 +1,7 @@
-"""Background reading of conversations: some time after the last message of one, its new messages are read.
+"""Background reading of conversations: the new messages of a conversation are read once it has paused.
 
-Only `settle` waits for it. What a crash or closing interrupts is read when the store is opened next, or when the
-conversation is consolidated: nothing depends on the state kept here.
+Only `settle` waits for it. A reading interrupted by a crash or by closing is repeated when the store is next opened, or
+when the conversation is consolidated. No state kept here is essential.
 """
 
 from __future__ import annotations
@@ -18,27 +18,26 @@ from ricordo.model import Run, Scope
 _log = logging.getLogger(__name__)
 
 Conversation = tuple[tuple[str, str], str | None]
-"""((owner, chat), session); the session is None for messages outside any."""
+"""((owner, chat), session); the session is None for messages outside any session."""
 
 Extract = Callable[[tuple[str, str], str | None], Awaitable[Run]]
 
 Unread = Callable[[], Awaitable[Iterable[Conversation]]]
 
-# A conversation that never pauses is read after this many times the wait.
+# A conversation without pauses is read after this multiple of the wait.
 _PATIENCE = 10
-# A conversation that fails this often in a row is left for consolidation.
+# After this many failures in a row, a conversation is left to consolidation.
 _MAX_TRIES = 3
 
 
 class Debouncer:
-    """Waits for a pause in each conversation, then has it read, one at a time."""
+    """Waits for a pause in each conversation, then has it read, one conversation at a time."""
 
     def __init__(self, extract: Extract, *, wait_s: float, unread: Unread | None) -> None:
-        """
-        Args:
-            extract: reads one conversation.
-            wait_s: how long a pause is.
-            unread: returns conversations that may have unread messages from before; None reads nothing at all.
+        """Args:
+        extract: reads one conversation.
+        wait_s: how long a pause is.
+        unread: returns conversations that may have unread messages from earlier; None disables reading.
         """
         self._extract = extract
         self._wait_s = wait_s
@@ -59,7 +58,7 @@ class Debouncer:
         """Note that messages were added. Callable from any thread."""
         place = ("", scope.chat) if scope.chat else (scope.owner, "")
         said = [(place, session) for session in dict.fromkeys(sessions)]
-        with contextlib.suppress(RuntimeError):  # the loop is closed: consolidation reads it
+        with contextlib.suppress(RuntimeError):  # the loop is closed; consolidation will read the messages
             self._loop.call_soon_threadsafe(self._expect, said)
 
     def _expect(self, said: Iterable[Conversation]) -> None:
@@ -74,9 +73,9 @@ class Debouncer:
         """Read everything that is due now, without waiting for a pause, and wait until that is done.
 
         Raises:
-            UnavailableError: not done in time; reading goes on.
+            UnavailableError: the timeout expired; reading continues.
         """
-        await asyncio.sleep(0)  # after what was just noted
+        await asyncio.sleep(0)  # lets pending notes run first
         if self._idle.is_set():
             return
         self._hurries = True
@@ -89,7 +88,7 @@ class Debouncer:
             self._hurries = False
 
     async def leave(self, scope: Scope, session: str | None) -> None:
-        """Stop reading a conversation (None: all of a scope), because it is about to be consolidated."""
+        """Stop reading a conversation (None: all in a scope), because it is about to be consolidated."""
         place = ("", scope.chat) if scope.chat else (scope.owner, "")
         for each in [each for each in self._due if each[0] == place and session in (None, each[1])]:
             del self._due[each]
@@ -100,7 +99,7 @@ class Debouncer:
         self._wake.set()
 
     async def close(self) -> None:
-        """Stop at once: an interrupted conversation is read another time."""
+        """Stop at once. An interrupted conversation is read another time."""
         if self._task is not None:
             self._due.clear()
             self._task.cancel()
@@ -139,11 +138,11 @@ class Debouncer:
             if failed:
                 _log.warning("a conversation was not read: %s", run.reason)
         except asyncio.CancelledError:
-            if not reading.cancelled():  # this task is to stop
+            if not reading.cancelled():  # this task was cancelled
                 reading.cancel()
                 await asyncio.wait([reading])
                 raise
-        except Exception:  # noqa: BLE001 - a dead task would read nothing from then on
+        except Exception:  # noqa: BLE001 - a dead task would never read again
             _log.exception("a conversation could not be read; it waits")
         finally:
             self._reading = None

@@ -1,7 +1,7 @@
-"""Summaries of entities: a sentence or two on each that is mentioned often enough and has no summary yet.
+"""Summaries of entities: a sentence or two on each entity that is mentioned often and has no summary yet.
 
-A summary is a memory of the category `summary`: it is embedded and found like any other, linked to what it rests on,
-and gone when that is forgotten. The entity shows it. A summary that a person wrote is left as it is.
+A summary is a memory of the category `summary`: it is embedded and found like any other, linked to its evidence, and
+deleted when its evidence is forgotten. The entity displays it. Summaries written by people are not changed.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from ricordo.model import SUMMARY_MEMORY, Change, Entity, Node, Run, RunItem
 from ricordo.storage import Snapshot
 
 MIN_MENTIONS = 3
-"""An entity that is named in fewer memories needs no summary."""
+"""Minimum number of memories that name an entity to be summarised."""
 
 MAX_ENTITIES = 20
-"""The most entities of one run; the next run goes on."""
+"""Maximum number of entities per run. The next run continues."""
 
 _PROMPT = "enrich.1"
 _CANDIDATES = 200
@@ -47,20 +47,20 @@ _LINE_CHARS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityMemories:
-    """An entity, and the memories of it that a model is shown."""
+    """An entity, and the memories about it that are shown to a model."""
 
     entity: Entity
     memories: tuple[Node, ...]
 
     @property
     def text(self) -> str:
-        """All of it, for counting tokens."""
+        """The complete text, for counting tokens."""
         return "\n".join((self.entity.name, *(_line(node) for node in self.memories)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntitySummary:
-    """A summary that may be kept, and what it rests on."""
+    """A summary that may be stored, and its evidence."""
 
     entity: Entity
     text: str
@@ -71,7 +71,7 @@ async def enrich(context: ConsolidationContext, *, dry_run: bool = False) -> Run
     """Summarise entities that are named in at least three memories and have no summary.
 
     Raises:
-        UnavailableError: no language model is chosen.
+        UnavailableError: no language model is configured.
     """
     require_model(context)
     run = new_run(context, "enrichment", prompt=_PROMPT, dry_run=dry_run)
@@ -88,7 +88,7 @@ async def enrich(context: ConsolidationContext, *, dry_run: bool = False) -> Run
 
 
 async def to_enrich(context: ConsolidationContext) -> list[EntityMemories]:
-    """Return the entities that a run would summarise, the most often named first."""
+    """Return the entities that a run would summarise, most frequently named first."""
     return await context.store.read(lambda tx: _to_enrich(tx, context))
 
 
@@ -105,12 +105,12 @@ def _to_enrich(snapshot: Snapshot, context: ConsolidationContext) -> list[Entity
 
 
 def _seen(snapshot: Snapshot, context: ConsolidationContext) -> set[int]:
-    """Return the keys of what earlier runs were shown without making a summary of it."""
+    """Return the keys of memories that earlier runs were shown without producing a summary from them."""
     return {key for _, shown in last_looked(snapshot, context, "enrichment") for key in shown}
 
 
 def _memories_of(snapshot: Snapshot, context: ConsolidationContext, entity: Entity) -> tuple[Node, ...]:
-    """Return the best facts about an entity, then memories that merely name it, in order of time."""
+    """Return the best facts about an entity, then memories that only name it, in order of time."""
     now = context.now()
     about = snapshot.entities.latest(entity.key, "subject", now=now, most=_FACTS)
     named = snapshot.entities.latest(entity.key, "mention", now=now, most=_MENTIONS)
@@ -122,14 +122,14 @@ def _memories_of(snapshot: Snapshot, context: ConsolidationContext, entity: Enti
 
 
 def may_rest_on(node: Node) -> bool:
-    """Return whether a summary may rest on a memory: not on conclusions, nor on what an assistant or a tool said."""
+    """Return whether a summary may be based on a memory: not on conclusions, nor on assistants' or tools' messages."""
     is_conclusion = node.category in ("summary", "reflection")
     is_answer = node.type == "episodic" and node.role in ("assistant", "system", "tool")
     return not is_conclusion and not is_answer and may_conclude_from(node)
 
 
 def _line(node: Node) -> str:
-    """Return a memory as a model is shown it; a message with its speaker."""
+    """Return a memory as shown to a model; a message with its speaker."""
     said = f"{speaker_label(node)}: " if node.type == "episodic" else ""
     return f"{said}{one_line(own_words(node))}"[:_LINE_CHARS]
 
@@ -173,7 +173,7 @@ def _label(entity: Entity) -> str:
 def judge_summary(
     context: ConsolidationContext, given: ProposedSummary, entity: Entity, lines: Mapping[str, Node]
 ) -> EntitySummary | Refused:
-    """Return a summary that may be kept, or why it may not."""
+    """Return a summary that may be stored, or the reason for refusal."""
     text = " ".join(given.text.split())
     evidence = handed(given.evidence, lines)
     reason = rejection(text, evidence, context.rules, max_chars=MAX_CHARS)
@@ -220,7 +220,7 @@ def _change(
 
 
 def summary_change(snapshot: Snapshot, context: ConsolidationContext, summary: EntitySummary) -> Change | None:
-    """Return the change that gives an entity a summary; None if it has another by now, or the evidence has changed."""
+    """Return the change that gives an entity a summary; None if its summary or the evidence has changed meanwhile."""
     entity = snapshot.entities.by_id(context.scope, summary.entity.id)
     there = unchanged(snapshot, context, summary.evidence)
     if entity is None or entity.id != summary.entity.id or entity.summary != summary.entity.summary:

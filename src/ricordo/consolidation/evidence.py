@@ -1,8 +1,8 @@
-"""Whether what a model proposes is said by the messages it cites. Pure.
+"""Check whether a model's statement is supported by the messages it cites. Pure.
 
-A statement that repeats a clause of its evidence in other persons' grammar ("I live in Oslo", "The user lives in Oslo")
-is taken as said. Everything else is doubtful and has to be verified: a new word may be a synonym or an invention, and
-the same words may tell of somebody else, of another time, or the opposite.
+A statement counts as said if it repeats a clause of its evidence, even in another grammatical person ("I live in Oslo",
+"The user lives in Oslo"). Everything else is doubtful and must be verified. A new word may be a synonym or an
+invention, and the same words may be about another person or time, or mean the opposite.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ADDS = "adds something to its evidence"
 OTHER_WAY = "says it in another way than its evidence"
 OPPOSITE = "may say the opposite of its evidence, or tell of another time"
 NEW_VALUE = "has a name or a number that nobody said"
-"""Why a statement is held back. Runs and reviews keep these reasons, so they hold nothing of what was said."""
+"""Why a statement is held back. Runs and reviews store these reasons, so they must not quote messages."""
 
 _DATE = r"\b(?:\d{4}-\d\d(?:-\d\d)?|(?:19|20)\d\d)\b"
 _QUOTES = re.compile(r"[\"«»“”„]")
@@ -33,7 +33,7 @@ _CONTRACTED = re.compile(r"['’ʼ](?:d|ll)\Z")
 
 
 def doubt(statement: str, evidence: Sequence[Node]) -> str:
-    """Return why a statement has to be verified; "" if a clause of its evidence says just that.
+    """Return why a statement must be verified; "" if a clause of its evidence states it.
 
     >>> doubt("The user lives in Rome", [])
     'adds something to its evidence'
@@ -47,10 +47,10 @@ def doubt(statement: str, evidence: Sequence[Node]) -> str:
 
 
 def new_values(statement: str, shown: Sequence[str]) -> list[str]:
-    """Return the numbers in digits and the names of a statement that no shown text has.
+    """Return the numbers in digits and the names in a statement that occur in none of the shown texts.
 
-    Dates may be new where the texts mention a time: "yesterday" is stored as a date. Where nouns are written with a
-    capital letter, names are not told from them, and only numbers are looked at.
+    Dates may be new if the texts mention a time, because "yesterday" is stored as a date. In languages with capitalised
+    nouns, names cannot be recognised, so only numbers are checked.
     """
     known = {term for text in shown for term in (*name_terms(text), *index_terms(text))}
     languages = languages_of(statement).union(languages_of("\n".join(shown)))
@@ -71,7 +71,7 @@ def new_values(statement: str, shown: Sequence[str]) -> list[str]:
 
 
 def states_relation(predicate: str, evidence: Sequence[Node]) -> bool:
-    """Return whether a message has a word for a relation, in any language and form."""
+    """Return whether a message contains a word for a relation, in any language and form."""
     said = " ".join(folded_relation(own_words(node)) for node in evidence)
     if any(re.search(rf"(?<!\w){re.escape(form)}(?!\w)", said) for form in _forms_of(predicate)):
         return True
@@ -80,7 +80,7 @@ def states_relation(predicate: str, evidence: Sequence[Node]) -> bool:
 
 
 def is_plain_relation(predicate: str, name: str, evidence: Sequence[Node]) -> bool:
-    """Return whether the owner says outright that somebody is something to them: "my wife Olga", "Olga is my wife"."""
+    """Return whether the owner states a person's relation directly: "my wife Olga", "Olga is my wife"."""
     forms = "|".join(map(re.escape, _forms_of(predicate)))
     mine = "|".join(all_languages().in_order(lambda each: each.kinship.possessives))
     whose, who = rf"(?<!\w)(?:{mine})\s+(?:\w+\s+)?(?:{forms})(?!\w)", re.escape(folded_relation(name))
@@ -95,14 +95,14 @@ def _forms_of(predicate: str) -> list[str]:
 
 
 def _has_new_word(statement: str, evidence: Sequence[Node]) -> bool:
-    """Return whether a statement has a word that its evidence has in no form; words for the user count as said."""
+    """Return whether a statement has a word, except for the user, that its evidence has in no form."""
     marks = _marks(languages_of(statement))
     said = {term for node in evidence for term in _terms(f"{speaker_label(node)} {own_words(node)}", marks)}
     return not said.issuperset(_terms(statement, marks))
 
 
 def _clauses(text: str) -> Iterator[str]:
-    """Yield the clauses that tell something outright: nothing of questions, quotations, guesses and conditions."""
+    """Yield the clauses that assert something. Questions, quotations, guesses and conditions are skipped."""
     for sentence in plain_sentences(text):
         marks = _marks(languages_of(sentence))
         if sentence.endswith("?") or _QUOTES.search(sentence) or marks.doubtful.search(sentence):
@@ -113,7 +113,7 @@ def _clauses(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Marks:
-    """The words of some languages that tell persons, denials and times, and those that say nothing by themselves."""
+    """Per language, the words that mark person, negation and time, and the words that carry no meaning alone."""
 
     empty: frozenset[str]
     first_person: frozenset[str]
@@ -129,11 +129,11 @@ class _Marks:
     kin: dict[str, str]
 
     def is_denied(self, words: Sequence[str]) -> int:
-        """Return how many words deny something."""
+        """Return the number of negating words."""
         return sum(word in self.negations or word.endswith(self.negated_endings or ("\0",)) for word in words)
 
     def times_in(self, words: Iterable[str]) -> frozenset[str]:
-        """Return the words that set a statement in another time than the present."""
+        """Return the words that place a statement in another time than the present."""
         return frozenset(word for word in words if word in self.times or word.endswith(self.time_endings or ("\0",)))
 
     def is_past(self, word: str) -> bool:
@@ -172,7 +172,7 @@ def _user_words() -> frozenset[str]:
 
 
 def _terms(text: str, marks: _Marks) -> list[str]:
-    """Return the terms of a text without function words and words for the user; relations by their names."""
+    """Return the terms of a text without function words and words for the user, and with relations by name."""
     found = []
     for word in raw_words(text):
         bare = re.sub(r"['’ʼ]s?\Z", "", word)
@@ -183,8 +183,8 @@ def _terms(text: str, marks: _Marks) -> list[str]:
 
 
 def _says(clause: str, statement: str, node: Node) -> bool:
-    """Return whether a clause says a statement: the same content words in a row, from its subject on, of the same
-    person, and with the same denials and times.
+    """Return whether a clause contains a statement: the same content words in sequence from the subject on, about the
+    same person, and with the same negations and times.
     """
     marks = _marks(languages_of(clause).union(languages_of(statement)))
     told, given = raw_words(clause), raw_words(statement)
@@ -201,7 +201,7 @@ def _says(clause: str, statement: str, node: Node) -> bool:
 
 
 def _is_one_word(term: str, other: str) -> bool:
-    """Return whether two terms are one word: stems of a verb's persons may differ ("живу", "живёт")."""
+    """Return whether two terms are forms of one word: stems may differ between persons of a verb ("живу", "живёт")."""
     if term == other:
         return True
     differing = (n for n, pair in enumerate(zip(term, other, strict=False)) if pair[0] != pair[1])
@@ -210,7 +210,7 @@ def _is_one_word(term: str, other: str) -> bool:
 
 
 def _agrees(text: str, statement: str) -> bool:
-    """Return whether a text has the words of a statement, or some of them, with the same denials and times."""
+    """Return whether a text and a statement have the same negations and times, and the same tense of shared words."""
     marks = _marks(languages_of(text).union(languages_of(statement)))
     told, given, wanted = raw_words(text), raw_words(statement), _terms(statement, marks)
     is_alike = marks.is_denied(told) == marks.is_denied(given) and marks.times_in(told) == marks.times_in(given)
@@ -218,16 +218,16 @@ def _agrees(text: str, statement: str) -> bool:
 
 
 def _past_of(words: Sequence[str], wanted: Sequence[str], marks: _Marks) -> bool:
-    """Return whether one of the words that stand for some terms has a form of the past."""
+    """Return whether one of the words with these terms is in the past tense."""
     kept = set(wanted)
     return any(marks.is_past(word) for word in words if kept.intersection(index_terms(word)))
 
 
 def _subject(words: Sequence[str], marks: _Marks, *, is_owners: bool) -> str:
-    """Return who a clause or a statement speaks of first: "the user", "of the user" ("my ..."), or "".
+    """Return the first person mentioned in a clause: "the user", "of the user" ("my ..."), or "".
 
     Args:
-        is_owners: whether the owner of the memory says it; otherwise its first person is somebody else.
+        is_owners: whether the owner of the memory is speaking; if not, the first person is someone else.
     """
     for word in words:
         bare = re.sub(r"['’ʼ].*\Z", "", word)
@@ -243,5 +243,5 @@ def _subject(words: Sequence[str], marks: _Marks, *, is_owners: bool) -> str:
 
 
 def _is_owners(node: Node) -> bool:
-    """Return whether the owner of a memory said a message."""
+    """Return whether the owner of a memory wrote a message."""
     return node.speaker is None or (bool(node.owner) and is_owner(node.speaker, node.owner))

@@ -1,4 +1,4 @@
-"""Deliberate changes to a memory: correct, update, confirm, reinforce, demote. Pure, except for `require_live`."""
+"""Deliberate changes of a memory: correct, update, confirm, reinforce, demote. Pure, except for `require_live`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def require_live(snapshot: Snapshot, scope: Scope, node: Node) -> Node:
     """Return the node if it is live.
 
     Raises:
-        ConflictError: it is closed; the hint names its present version, or how to bring it back.
+        ConflictError: it is closed; the hint names its current version, or how to restore it.
     """
     if node.is_live:
         return node
@@ -49,7 +49,7 @@ def correct(
 
     Args:
         subjects: ids of the entities it is about.
-        evidence: ids of memories that show the correction is right; if empty, the new version is its own evidence.
+        evidence: ids of memories that prove the correction; if empty, the new version is its own evidence.
 
     Raises:
         InvalidError: the words are the same.
@@ -90,7 +90,7 @@ def evidence_for(node: Node, shown: Node) -> Node:
 
 
 def superseded(old: Node, *, by: Node | None, at: datetime) -> Node:
-    """Return the old version, closed. A fact that a newer fact replaced was true until then; a wrong one never was."""
+    """Return the old version, closed. If a newer fact `by` replaced it, it was true until then; else never."""
     until = old.valid_until
     if by is not None:
         until = by.valid_from if until is None else min(until, by.valid_from)
@@ -104,7 +104,7 @@ def supersedes(new: Node, old: Node, evidence: Sequence[str] = ()) -> Edge:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """A new expiry: `at` is None to remove it. `UNCHANGED` leaves it as it is."""
+    """A new expiry: `at` is None to remove the expiry. `UNCHANGED` keeps the existing one."""
 
     at: datetime | None
 
@@ -123,10 +123,10 @@ def update(
     zone: ZoneInfo,
     caller: Trust = "user",
 ) -> tuple[Change, Node]:
-    """Change a live node in place; its history keeps the former version. New words lower its trust to the caller's.
+    """Change a live node in place. Its history keeps the previous version. New words lower its trust to the caller's.
 
     Raises:
-        InvalidError: nothing is given.
+        InvalidError: no change is given.
     """
     if content is None and tags is None and attributes is None and expiry is UNCHANGED:
         raise InvalidError("nothing to change is given", hint="give content, tags, attributes or expires")
@@ -142,7 +142,7 @@ def update(
 
 
 def confirm(node: Node, *, at: datetime, zone: ZoneInfo) -> tuple[Change, Node]:
-    """Make a node certain: it does not fade, it expires only if that was stated, and its age counts from now.
+    """Make a node certain: it does not decay, expires only if that was explicitly set, and its age counts from now.
 
     Confirming it again changes nothing.
     """
@@ -155,7 +155,7 @@ def confirm(node: Node, *, at: datetime, zone: ZoneInfo) -> tuple[Change, Node]:
 def reinforce(
     node: Node, amount: float, *, at: datetime, zone: ZoneInfo, together: Sequence[str] = ()
 ) -> tuple[Change, Node]:
-    """Raise the score of a node that proved useful; its age counts from now.
+    """Raise the score of a node that proved useful. Its age counts from now.
 
     Args:
         together: ids of memories reinforced with it (`graph.reinforced_with`), which become its associates.
@@ -166,10 +166,10 @@ def reinforce(
 
 
 def demote(node: Node, amount: float) -> tuple[Change, Node]:
-    """Lower the score of a node that was of no use. This never closes it."""
+    """Lower the score of a node that was not useful. This never closes it."""
     return _put(node, replace(node, score=max(-_MAX_SCORE, node.score - amount)))
 
 
 def _put(node: Node, altered: Node) -> tuple[Change, Node]:
-    """Return the change; an unchanged node needs no commit."""
+    """Return the change, empty if the node is unchanged."""
     return (Change(), node) if altered == node else (Change(put=(altered,)), altered)

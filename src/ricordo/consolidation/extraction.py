@@ -1,9 +1,9 @@
-"""Learn from messages: ask a model (or apply rules), judge its answer, compare it with similar memories.
+"""Learn from messages: ask a model (or apply rules), check its answer, compare it with similar memories.
 
-A conversation can be read while it goes on: new messages are read once, and the conversation keeps waiting. Reading it
-as a whole later does not repeat what was learnt here. What holds only for the moment is left out. Each conversation
-has one run that grows with it; the commit that keeps what was learnt also records which messages were read, so that a
-crash loses nothing and reads nothing twice.
+A conversation can be read while it continues: new messages are read once, and the conversation keeps waiting. A later
+reading of the complete conversation does not repeat what was learnt here. Temporary facts are skipped. Each
+conversation has one run that grows with it. The commit that stores the facts also records which messages were read, so
+a crash loses nothing and reads nothing twice.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from ricordo.storage.values import Waiting
 from ricordo.text.canonical import canonical
 
 MOMENTARY = frozenset(("context", "observation"))
-"""Categories of what holds only for the moment, and is not kept while a conversation goes on."""
+"""Categories of temporary facts, which are not stored while a conversation continues."""
 
 BUSY = "another process is consolidating it"
 MALFORMED = "does not have the form that was asked for"
@@ -90,7 +90,7 @@ def prompt_pages(
     """Cut messages into pages that fit a prompt of the model.
 
     Args:
-        before: what was said before the first of them, as context that must not be used as evidence.
+        before: the messages before the first one, as context that must not be used as evidence.
     """
     model = context.model
     room = MAX_PROMPT_TOKENS if model is None else prompt_room(model, context.tokens, prompt)
@@ -101,15 +101,15 @@ def prompt_pages(
 async def make_draft(
     context: ConsolidationContext, said: Transcript, spent: Spent, *, before: Sequence[Node] = (), replays: str = ""
 ) -> Draft:
-    """Return what a model, or the rules, learn from messages: judged, and compared with similar memories.
+    """Return what a model, or the rules, learn from messages: checked, and compared with similar memories.
 
-    A page without a usable answer is left out with its messages, which are then not part of the draft.
+    A page without a usable answer is skipped, and its messages are not part of the draft.
 
     Args:
-        replays: the id of a run that is replayed: every page is needed then, and nothing is compared.
+        replays: the id of the replayed run, if any; then every page is required, and nothing is compared.
 
     Raises:
-        AnswerError: there is no usable answer for any page; or for one, if a run is replayed.
+        AnswerError: no page has a usable answer; in a replay, any page lacks one.
         RicordoError: the model cannot be reached.
     """
     judged, failed, answers = list[Judged](), dict[str, str](), list[str]()
@@ -149,12 +149,12 @@ def _without(said: Transcript, failed: Mapping[str, str]) -> Transcript:
 async def _judged_page(
     context: ConsolidationContext, said: Transcript, page: Page, spent: Spent, *, replays: str
 ) -> tuple[Judged, str]:
-    """Return what is accepted of the answer for a page, and the key under which the answer is kept, or "".
+    """Return the accepted items of the answer for a page, and the key under which the answer is stored, or "".
 
-    An answer is kept until its conversation is learnt, so that a page is paid for once even if a later one fails.
+    An answer is stored until its conversation is learnt, so that each page is paid for once even if a later page fails.
 
     Raises:
-        AnswerError: there is no usable answer, or nothing in it rests on the messages.
+        AnswerError: there is no usable answer, or no item in it is supported by the messages.
         RicordoError: the model cannot be reached.
     """
     if context.model is None:
@@ -168,7 +168,7 @@ async def _judged_page(
     malformed = (Refused(text="", reason=MALFORMED),) * (spent.lost - lost)
     judged = await _verified(context, judge(proposal, page, context.rules), page, spent)
     judged = replace(judged, refused=(*judged.refused, *malformed))
-    if judged.is_unfounded:  # otherwise the messages would stop answering, with nothing in their place
+    if judged.is_unfounded:  # otherwise the messages would no longer be found, and nothing would replace them
         raise AnswerError("the conversation supports nothing in the model's answer")
     if kept is None and spent.run.state != "dry":
         body, at = proposal.model_dump_json(), context.now()
@@ -177,10 +177,10 @@ async def _judged_page(
 
 
 async def _verified(context: ConsolidationContext, judged: Judged, page: Page, spent: Spent) -> Judged:
-    """Ask the model whether the doubtful facts of a page are said by what they rest on.
+    """Ask the model whether the doubtful facts of a page are supported by their evidence.
 
-    What is confirmed is doubtful no more; what says otherwise than its evidence, or has nothing in common with it and
-    is not confirmed, is refused. The rest stays doubtful: it is held back for review.
+    Confirmed facts are no longer doubtful. Facts that contradict their evidence are refused, and so are unconfirmed
+    facts without a common word. The rest stays doubtful and is held back for review.
     """
     doubtful = [fact for fact in judged.facts if fact.doubt]
     relations = _relations_to_check(judged, page)
@@ -209,7 +209,7 @@ async def _verified(context: ConsolidationContext, judged: Judged, page: Page, s
 async def _checks(
     context: ConsolidationContext, claims: Sequence[tuple[str, Sequence[Node]]], page: Page, spent: Spent
 ) -> list[Check | None]:
-    """Return what the model says of statements and the messages they rest on; None where it says nothing usable."""
+    """Return the model's check of each statement against its messages; None if there is no usable answer."""
     room, tokens = prompt_room(require_model(context), context.tokens, CHECK), context.tokens
     asked = [
         (f"c{number}", text[:_PAIR_CHARS], *_lines_of(page, evidence))
@@ -217,7 +217,7 @@ async def _checks(
     ]
     found: dict[str, Check] = {}
     for part in batches(asked, _check_text, room=room, most=_PAIRS, tokens=tokens):
-        with contextlib.suppress(AnswerError):  # what nobody confirms is held back
+        with contextlib.suppress(AnswerError):  # unconfirmed facts are held back
             answer = await ask_model(context, check(part), Checks, spent)
             found |= {clean_handle(each.claim): each for each in answer.checks}
     return [found.get(handle) for handle, *_ in asked]
@@ -231,7 +231,7 @@ Claimed = Introduction | Assertion
 
 
 def _relations_to_check(judged: Judged, page: Page) -> list[tuple[str, Sequence[Node], Claimed]]:
-    """Return the relations of a page that are not said outright: in words, with what they rest on."""
+    """Return the relations of a page that are not stated directly: as a sentence, with their evidence."""
     nodes = {node.id: node for node in page.episodes.values()}
     found = list[tuple[str, Sequence[Node], Claimed]]()
     for each in judged.entities:
@@ -246,7 +246,7 @@ def _relations_to_check(judged: Judged, page: Page) -> list[tuple[str, Sequence[
 
 
 def _without_relations(judged: Judged, unstated: Sequence[tuple[str, Claimed]]) -> Judged:
-    """Leave out relations that were not confirmed."""
+    """Remove relations that were not confirmed."""
     gone = [each for _, each in unstated]
     refused = (Refused(text=text, reason=NOT_STATED) for text, _ in unstated)
     return replace(
@@ -262,7 +262,7 @@ def _check_text(claim: tuple[str, str, Sequence[str], Sequence[str]]) -> str:
 
 
 def _lines_of(page: Page, evidence: Sequence[Node]) -> tuple[list[str], list[str]]:
-    """Return the lines that a claim rests on, without handles, and those before them."""
+    """Return the lines before the evidence of a claim, and the evidence, both without handles."""
     said, cited = [line.partition(" ")[2] for line in page.lines], {node.id for node in evidence}
     places = [place for place, node in enumerate(page.episodes.values()) if node.id in cited]
     before = {near for place in places for near in range(max(0, place - _BEFORE), place)} - set(places)
@@ -277,10 +277,10 @@ def _keep_answer(snapshot: Snapshot, said: Transcript, key: str, body: str, *, a
 
 
 async def _compare(context: ConsolidationContext, draft: Draft, spent: Spent) -> tuple[tuple[Compared, ...], str]:
-    """Ask the model how each fact relates to similar memories; without similar memories, ask nothing.
+    """Ask the model how each fact relates to similar memories. If there are none, ask nothing.
 
     Returns:
-        What it says, and why it gave no answer for some pairs, or "": the rules still compare them.
+        The verdicts, and why some pairs got none, or "". The rules still compare those pairs.
     """
     pairs: dict[str, tuple[int, Node]] = {}
     for index, fact in enumerate(draft.judged.facts):
@@ -319,17 +319,17 @@ async def _similar(context: ConsolidationContext, draft: Draft, fact: Accepted) 
 
 
 def _learnt_from_same(snapshot: Snapshot, scope: Scope, fact: Accepted) -> list[Node]:
-    """Return what was learnt earlier from a fact's own evidence: it may say the same in other words."""
+    """Return facts learnt earlier from a fact's own evidence, which may state the same in other words."""
     keys = snapshot.evidence.resting_on([node.id for node in fact.evidence], most=_RESTING)
     found = snapshot.nodes.by_key(scope, keys).values()
     return [node for node in found if node.type == fact.type and node.content != fact.content]
 
 
-# conversations that go on
+# ---- conversations in progress
 
 
 async def extract(context: ConsolidationContext, session: str | None, *, dry_run: bool = False) -> Run:
-    """Learn what was said since the last reading, in one conversation or in all that wait.
+    """Learn from messages since the last reading, in one conversation or in all that wait.
 
     Raises:
         NotFoundError: there is no such session.
@@ -340,12 +340,12 @@ async def extract(context: ConsolidationContext, session: str | None, *, dry_run
         part = await extract_one(context, (each.owner, each.chat), each.session, dry_run=dry_run)
         run = _combined(run, part)
         if part.state == "failed" and part.reason and not part.sessions:
-            break  # a provider that is down fails for every conversation
+            break  # an unreachable provider fails for every conversation
     return replace(run, ended_at=from_ms(context.now()))
 
 
 def waiting_conversations(snapshot: Snapshot, scope: Scope, session: str | None) -> list[Waiting]:
-    """Return all conversations that wait, or only that of a session, the oldest first.
+    """Return the waiting conversations, oldest first, or only that of a session.
 
     Raises:
         NotFoundError: there is no such session.
@@ -356,7 +356,7 @@ def waiting_conversations(snapshot: Snapshot, scope: Scope, session: str | None)
 
 
 def _combined(run: Run, part: Run) -> Run:
-    """Return the runs of several conversations as one; the run of a single one stays as it is."""
+    """Merge the runs of several conversations. The run of a single one is returned unchanged."""
     if not run.items:
         return part if part.items else run
     failed = run.state == "failed" and part.state == "failed"
@@ -374,7 +374,7 @@ def _combined(run: Run, part: Run) -> Run:
 async def extract_one(
     context: ConsolidationContext, place: tuple[str, str], session: str | None, *, dry_run: bool = False
 ) -> Run:
-    """Read what is new in one conversation, unless another process does. A failure leaves it as it was."""
+    """Read the new messages of one conversation, unless another process does. A failure changes nothing."""
     run = new_run(context, "extraction", prompt=VERSION, dry_run=dry_run)
     if not dry_run:
         growing = await context.store.read(lambda tx: tx.runs.extraction_of(place, session, model=run.model))
@@ -419,7 +419,7 @@ async def _read(
 def _unread(
     snapshot: Snapshot, context: ConsolidationContext, place: tuple[str, str], session: str | None
 ) -> tuple[Transcript, tuple[Node, ...]] | None:
-    """Return what was said since the last reading, and the last messages before it; None if no person said anything."""
+    """Return the messages since the last reading, and the last ones before; None without a person's message."""
     waiting = snapshot.runs.waiting_episodes(context.scope, place, session)
     read = snapshot.runs.read_by(place, session, model=model_name(context.model), among=waiting)
     fresh = [node for node in waiting if node.key not in read]
@@ -430,7 +430,7 @@ def _unread(
 
 
 def _lasting(judged: Judged, *, lists: bool) -> Judged:
-    """Leave out what holds only for the moment. The rules find the same each time, and need not list refusals."""
+    """Drop temporary facts. The rules find the same ones each time, so `lists` omits their refusals."""
     kept = tuple(fact for fact in judged.facts if fact.category not in MOMENTARY)
     gone = [fact for fact in judged.facts if fact.category in MOMENTARY]
     refused = tuple(Refused(text=fact.content, reason="holds only for the moment") for fact in gone)
@@ -440,7 +440,7 @@ def _lasting(judged: Judged, *, lists: bool) -> Judged:
 def _learn(
     snapshot: Snapshot, context: ConsolidationContext, draft: Draft, run: Run, spent: Spent
 ) -> tuple[Change, Run]:
-    """Learn from new messages under the growing run; return the run with only its new items."""
+    """Learn from new messages under the growing run. Return the run with only its new items."""
     before = snapshot.runs.get(draft.said.scope, run.id)
     base = run if before is None else replace(before, state=run.state)
     run = with_cost(base, spent, context.limits)

@@ -1,7 +1,7 @@
-"""What a model may propose, and what becomes of it: the model proposes, this code decides. Pure.
+"""The format of a model's proposals, and the code that accepts or refuses them. Pure.
 
-An item is refused if it rests on nothing that was handed out, has no word in common with its evidence, is uncertain,
-contains a credential, or gives an assistant instructions.
+An item is refused if it cites nothing that was shown, has no word in common with its evidence, is uncertain, contains a
+credential, or gives an assistant instructions.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ NOT_OF_EVIDENCE = "shares no word with its evidence"
 _UNFOUNDED = frozenset((_NOT_HANDED_OUT, _NO_EVIDENCE, NOT_OF_EVIDENCE))
 
 CONCLUDED = 0.6
-"""Confidence in what a model concluded. Something said outright has `STATED`; the user's own statement has 1."""
+"""Confidence in a model's conclusions. A direct statement has `STATED`; the user's own statement has 1."""
 
 
 @cached()
 def _user_words() -> frozenset[str]:
-    """Return the names under which a model speaks of the user."""
+    """Return the names by which models refer to the user."""
     return all_languages().words(lambda each: each.sentences.user_words)
 
 
@@ -58,11 +58,11 @@ def _causal(languages: LanguageSet) -> re.Pattern[str]:
 
 
 MAX_ITEMS = 200
-"""The most items of a kind in one answer, which is far more than 30 messages can hold; a longer answer is invalid."""
+"""Maximum number of items of a kind in one answer, far more than 30 messages need. Longer answers are invalid."""
 
 
 def _choice(*words: str) -> Any:
-    """Return a text field whose schema lists the allowed words. Another word costs the item, not the whole answer."""
+    """Return a text field whose schema lists the allowed words. Any other word invalidates only the item."""
     return Field(json_schema_extra={"enum": list(words)})
 
 
@@ -181,7 +181,7 @@ Relationship = Literal["same", "contradicts"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What an item must satisfy. The functions return whether a text contains a credential or is an instruction."""
+    """The requirements for an item. The functions return whether a text contains a credential or is an instruction."""
 
     min_confidence: float
     has_credential: Callable[[str], bool]
@@ -193,8 +193,8 @@ class Accepted:
     """A fact that may become a memory.
 
     Attributes:
-        sure: how certain the model was, from 0 to 1.
-        doubt: why it may say something else than its evidence; such a fact is held back for review.
+        sure: the model's certainty, from 0 to 1.
+        doubt: why it may differ from its evidence; such a fact is held back for review.
     """
 
     content: str
@@ -210,7 +210,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """An item that was refused, and why."""
+    """A refused item, and the reason."""
 
     text: str
     reason: str
@@ -218,7 +218,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What is accepted of proposals. `causes` are pairs of messages, the cause first."""
+    """The accepted and refused items of proposals. `causes` are pairs of messages, the cause first."""
 
     facts: tuple[Accepted, ...] = ()
     entities: tuple[Introduction, ...] = ()
@@ -229,12 +229,12 @@ class Judged:
 
     @property
     def is_unfounded(self) -> bool:
-        """Whether there are statements and none rests on what was said: the model did not understand it."""
+        """Whether there are statements but none is supported by the messages: the model did not understand them."""
         return not self.facts and any(each.reason in _UNFOUNDED for each in self.refused)
 
 
 def scaled(confidence: float) -> float:
-    """Return a confidence from 0 to 1, also where a model gave it out of 10 or 100; -1 if it is none.
+    """Return a confidence on a scale from 0 to 1, even if a model used a scale of 10 or 100; -1 if it is out of range.
 
     >>> scaled(0.9), scaled(7), scaled(95)
     (0.9, 0.7, 0.95)
@@ -263,7 +263,7 @@ def judge(proposal: Proposal, page: Page, rules: Rules) -> Judged:
 
 
 def without_unfounded(judged: Judged) -> Judged:
-    """Refuse the doubtful facts that share no word with their evidence; the others stay doubtful."""
+    """Refuse the doubtful facts that share no word with their evidence. The others stay doubtful."""
     unfounded = [fact for fact in judged.facts if fact.doubt and not has_in_common(fact.content, fact.evidence)]
     refused = (Refused(text=fact.content, reason=NOT_OF_EVIDENCE) for fact in unfounded)
     kept = tuple(fact for fact in judged.facts if fact not in unfounded)
@@ -271,7 +271,7 @@ def without_unfounded(judged: Judged) -> Judged:
 
 
 def combine(pages: Sequence[Judged]) -> Judged:
-    """Return what all pages of a conversation leave behind, with repeats merged."""
+    """Merge the results of all pages of a conversation, without repetitions."""
     return Judged(
         facts=_without_repeats(fact for page in pages for fact in page.facts),
         entities=tuple(each for page in pages for each in page.entities),
@@ -288,7 +288,7 @@ def _pairs(causes: Iterable[tuple[Node, Node]]) -> tuple[tuple[Node, Node], ...]
 
 
 def _without_repeats(facts: Iterable[Accepted]) -> tuple[Accepted, ...]:
-    """Merge facts that say the same, with the evidence of all of them."""
+    """Merge facts with the same statement, and their evidence."""
     kept: dict[tuple[str, str], Accepted] = {}
     for fact in facts:
         line = fact.type, statement_line(fact.content) or fact.content
@@ -301,7 +301,7 @@ def _without_repeats(facts: Iterable[Accepted]) -> tuple[Accepted, ...]:
 
 
 class _PageJudge:
-    """Judges the items of one page, and lists what was refused."""
+    """Judges the items of one page, and records refused ones."""
 
     def __init__(self, page: Page, rules: Rules) -> None:
         self._page = page
@@ -334,11 +334,11 @@ class _PageJudge:
         if evidence and all(node.role in ("assistant", "system") for node in evidence):
             return "rests on the assistant's own words"
         reason = rejection(text, evidence, self._rules, sure=scaled(given.confidence))
-        # Other words may say the same: that is decided when it is verified.
+        # Other words may say the same; verification decides that.
         return objection(text, self._rules) if reason == NOT_OF_EVIDENCE else reason
 
     def entity(self, given: ProposedEntity) -> Introduction | None:
-        """Return a person or thing that this page names, by the names used there; None if it is refused."""
+        """Return an entity that this page names, by the names used there; None if it is refused."""
         evidence = self._handed(given.evidence)
         name = self._name(given.name)
         if not evidence or not name:
@@ -370,7 +370,7 @@ class _PageJudge:
         return Assertion(source=source, predicate=predicate, target=target, evidence=_ids(evidence))
 
     def cause(self, cause: str, effect: str) -> tuple[Node, Node] | None:
-        """Return two messages of which one led to the other, if either says so in words."""
+        """Return a message and the message it led to, if one of them states the link."""
         pair = self._handed([cause]), self._handed([effect])
         if not pair[0] or not pair[1]:
             return None
@@ -397,12 +397,12 @@ def _ids(nodes: Sequence[Node]) -> tuple[str, ...]:
 
 
 def clean_handle(given: str) -> str:
-    """Return a handle as it was handed out: models add brackets or a capital letter."""
+    """Return a handle in its original form: models add brackets or a capital letter."""
     return given.strip().strip("[]").lower()
 
 
 def handed(handles: Sequence[str], out: Mapping[str, Node]) -> tuple[Node, ...] | None:
-    """Return the nodes that were handed out under some handles, each once; None if any handle is unknown."""
+    """Return the distinct nodes with these handles; None if any handle is unknown."""
     found = [out.get(clean_handle(each)) for each in handles]
     if any(node is None for node in found):
         return None
@@ -418,12 +418,12 @@ def rejection(
     least: int = 1,
     max_chars: int = _MAX_CHARS,
 ) -> str:
-    """Return why a statement may not be kept; "" if it may.
+    """Return why a statement may not be stored; "" if it may.
 
     Args:
-        evidence: what it claims to rest on, as `handed` found it.
-        sure: how certain the model is, from 0 to 1.
-        least: how many memories it must rest on.
+        evidence: the cited evidence, as found by `handed`.
+        sure: the model's certainty, from 0 to 1.
+        least: minimum number of memories in the evidence.
     """
     if evidence is None:
         return _NOT_HANDED_OUT
@@ -443,12 +443,12 @@ def has_in_common(text: str, evidence: Sequence[Node]) -> bool:
 
 
 def objection(text: str, rules: Rules) -> str:
-    """Return why a text may not be kept at all; "" if it may."""
+    """Return why a text may never be stored; "" if it may."""
     if rules.has_credential(text):
         return "holds a credential"
     return "is an instruction" if rules.is_instruction(text) else ""
 
 
 def says_why(text: str) -> bool:
-    """Return whether a text says in words that one thing led to another."""
+    """Return whether a text states that one thing led to another."""
     return _causal(languages_of(text)).search(text) is not None

@@ -1,10 +1,10 @@
-"""Statements worth keeping that a rule can find: they are so plain that they need no model. Pure.
+"""Statements worth keeping that rules can find, because they need no model to be understood. Pure.
 
-The patterns are in the language files; a language without them is ignored. They are conservative, because junk is worse
-than a gap: the rest stays an episode and is found as such. A sentence is kept as it was said, without a question or a
-word to the listener at its end. Questions, quotations, guesses, wishes and small talk ("I love it", "I think so") are
-ignored, and so is what would not be true, or not be understood, if a stranger were told: opinions on what only the
-conversation names ("I think the first one is better"), moments and ways of speaking ("decided to try a pizza").
+The patterns are in the language files; languages without them are ignored. They are conservative, because junk is worse
+than a gap: everything else stays an episode and can be found as such. A sentence is kept as it was said, without a
+final question or address to the listener. Questions, quotations, guesses, wishes and small talk ("I love it", "I think
+so") are ignored. So is anything that a stranger would not understand: opinions on things that only the conversation
+names ("I think the first one is better"), brief moments and figures of speech ("decided to try a pizza").
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Plain:
 
 
 def plainly_said(text: str) -> tuple[Plain, ...]:
-    """Return the statements of a message that are worth keeping, in order, each once.
+    """Return the distinct statements of a message that are worth keeping, in order.
 
     >>> [(found.kind, found.text) for found in plainly_said("Well, I love hiking. Do you? I think so.")]
     [('preference', 'I love hiking')]
@@ -51,7 +51,7 @@ def plainly_said(text: str) -> tuple[Plain, ...]:
 
 
 def propose(page: Page) -> Proposal:
-    """Return what the people of a page say plainly, as a model would propose it. It is judged like any proposal."""
+    """Return the clear statements of people on a page in the form of a model's proposal, to be judged like one."""
     facts: dict[tuple[str, str], ProposedFact] = {}
     for handle, node in page.episodes.items():
         for said in plainly_said(node.content) if node.role == "user" else ():
@@ -86,7 +86,7 @@ def _of_work(told: Stated, handle: str) -> ProposedFact:
 
 
 def _named(page: Page) -> list[ProposedEntity]:
-    """Return who and what the people of a page name plainly. Quoted pages and tools make no entities."""
+    """Return the entities that the people of a page clearly name. Quoted pages and tools add no entities."""
     texts = [
         (handle, own_words(node))
         for handle, node in page.episodes.items()
@@ -116,10 +116,10 @@ _CATEGORIES: Mapping[Kind, Category] = {"commitment": "task", "decision": "knowl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cues:
-    """Patterns of what is worth keeping; see `PlainStatements` of the schema.
+    """Patterns for statements worth keeping; see `PlainStatements` in the language schema.
 
     Attributes:
-        kinds: what a sentence says that begins so, the most telling first.
+        kinds: the kind of a sentence with this beginning, the most specific first.
     """
 
     doubtful: re.Pattern[str]

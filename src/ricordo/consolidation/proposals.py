@@ -1,8 +1,8 @@
-"""Proposals: changes of a memory that a caller asks for who may not make them. The user decides.
+"""Proposals: changes of a memory requested by a caller without the right to make them. The user decides.
 
-A proposed fact is quarantined like any other fact that waits. A proposed correction, update or forgetting is a
-quarantined node of its own: its content says what is asked for, and its attribute `proposes` holds the method, the
-memory and the arguments. Approval runs the method in the name of the caller who asked, on the memory as it is then.
+A proposed fact is quarantined like other facts under review. Any other proposal is a quarantined node of its own: its
+content states the request, and its attribute `proposes` holds the method, the memory and the arguments. On approval,
+the method runs in the name of the requesting caller, on the current state of the memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ricordo.storage import Snapshot
 Method = Literal["correct", "update", "forget"]
 
 PROPOSED = "proposed"
-"""The first reason of what waits because its caller only proposes."""
+"""The first reason of items whose caller may only propose."""
 
 ATTRIBUTE = "proposes"
 _CHANGED = "the memory has changed since"
@@ -31,10 +31,10 @@ _DIGEST_CHARS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A change that is asked for.
+    """A requested change.
 
     Attributes:
-        arguments: of the method, as JSON.
+        arguments: arguments of the method, as JSON.
         state: a digest of the memory when the change was proposed.
     """
 
@@ -45,7 +45,7 @@ class Proposal:
 
 
 CarryOut = Callable[[Snapshot, Proposal, Node], tuple[Change, Node]]
-"""Returns what a proposal, held as this node, would change, and the memory as it would be.
+"""Returns the change that a proposal, stored in the given node, would make, and the resulting memory.
 
 Raises NotFoundError or ConflictError if the memory is gone.
 """
@@ -57,7 +57,7 @@ def proposed(
     """Return the change that stores a proposal and its review, and the node that holds it.
 
     Args:
-        text: the new words, or why; it is checked like every text that is stored.
+        text: the new words, or the reason; it is checked like every stored text.
         now: Unix milliseconds, UTC.
     """
     at = from_ms(now)
@@ -90,9 +90,9 @@ def proposed(
 
 
 def proposal_in(review: Review) -> Proposal | None:
-    """Return the change that a review asks for; None if a fact is held, or two facts are compared.
+    """Return the change that a review requests; None if the review is about a fact or about two facts.
 
-    The reasons of the review decide: they are the library's own, and a fact may have any attribute.
+    Only the reasons of the review are trusted, because the library writes them. A fact may have any attribute.
     """
     methods: tuple[Method, ...] = get_args(Method)
     method = next((each for each in methods if review.reasons[:2] == (PROPOSED, each)), None)
@@ -103,9 +103,9 @@ def proposal_in(review: Review) -> Proposal | None:
 
 
 def as_shown(snapshot: Snapshot, scope: Scope, review: Review, carry_out: CarryOut) -> Review:
-    """Return a review with the memory before and after what it proposes, and what stands against that by now.
+    """Return a review with the memory before and after the proposed change, and current obstacles to the change.
 
-    After forgetting there is no memory: `newer` says why it is to be forgotten.
+    A proposal to forget has no memory after it: `newer` then states the reason.
     """
     proposal = proposal_in(review)
     if proposal is None or review.decision is not None:
@@ -121,7 +121,7 @@ def as_shown(snapshot: Snapshot, scope: Scope, review: Review, carry_out: CarryO
         if before is not None and _state(before) != proposal.state:
             against = (_CHANGED,)
     held = review.newer
-    if proposal.method == "forget":  # the node that holds it says why
+    if proposal.method == "forget":  # its content is the reason
         after = held
     shown = replace(
         after, id=held.id, key=held.key, origin=held.origin, closed_at=held.closed_at, closed_reason=held.closed_reason
@@ -130,7 +130,7 @@ def as_shown(snapshot: Snapshot, scope: Scope, review: Review, carry_out: CarryO
 
 
 def possible(snapshot: Snapshot, held: Iterable[Review], carry_out: CarryOut) -> list[Review]:
-    """Return what can be approved together: the first proposal about each memory, and none whose memory is gone."""
+    """Return the reviews that can be approved together: one proposal per memory, and none whose memory is gone."""
     found: list[Review] = []
     concerned: set[str] = set()
     for review in held:
@@ -148,10 +148,10 @@ def possible(snapshot: Snapshot, held: Iterable[Review], carry_out: CarryOut) ->
 
 
 def edited(review: Review, content: str) -> Review:
-    """Return a review with the user's words in place of those that are held.
+    """Return a review with its text replaced by the user's words.
 
     Raises:
-        InvalidError: nothing is said in what it asks for.
+        InvalidError: the proposal has no text.
     """
     held, proposal = review.newer, proposal_in(review)
     if proposal is None:
@@ -169,7 +169,7 @@ def instant_in(proposal: Proposal, name: str) -> datetime | None:
 
 
 def _state(node: Node) -> str:
-    """Return a digest of what may be proposed to change."""
+    """Return a digest of the properties that proposals can change."""
     until = None if node.expires_at is None else node.expires_at.isoformat()
     parts = [node.content, list(node.tags), dict(node.attributes), until]
     return sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:_DIGEST_CHARS]

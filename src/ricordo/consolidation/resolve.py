@@ -1,6 +1,6 @@
-"""What new facts do to existing facts: repeat them, replace them, or stand beside them under review.
+"""Compare new facts with existing facts: a new fact can repeat, replace or contradict another one.
 
-A fact that the user forgot stays forgotten: it is not learnt again from messages that are older than that.
+A fact that the user forgot stays forgotten: it is not learnt again from messages older than that.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from ricordo.trust import lower, may_override, trust_of
 K = TypeVar("K")
 
 SLOT = "slot"
-"""The attribute with the slot whose value a derived memory gives."""
+"""The attribute of a derived memory that names its slot."""
 
 _REPEATED = 1.0
-"""What a repetition adds to the score of a fact: less than `reinforce`, which the user does on purpose."""
+"""How much a repetition adds to the score of a fact: less than `reinforce`, which the user calls on purpose."""
 
 _CERTAIN_ENOUGH = 0.5
-# With more values than this, several at a time are plainly normal for a slot, and the user need not be asked.
+# With more values than this, a slot clearly has several at a time, and the user need not be asked.
 _MAX_SEVERAL = 2
 _NEIGHBOURS = 3
 LATEST = 8
-"""So many facts are looked at for each telling word of a new one, the latest."""
+"""For each significant word of a new fact, this many of the latest facts are compared."""
 
 _MOST_OUTDATED = 3
-_LIKELY = 0.1  # of being out of date: enough to ask a model
+_LIKELY = 0.1  # minimum likelihood of being outdated for asking a model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrived:
-    """The change that stores new facts, and each fact as it is kept, by the id it came with.
+    """The change that stores new facts, and the stored node of each fact, by the id it arrived with.
 
-    A fact that repeats an existing one is kept as the existing one.
+    A fact that repeats an existing one is represented by the existing one.
     """
 
     change: Change
@@ -53,11 +53,11 @@ class Arrived:
 def arrive(
     snapshot: Snapshot, change: Change, *, scope: Scope, now: int, claimed: Collection[str], may_close: bool = True
 ) -> Arrived:
-    """Compare each fact that a change adds with the facts before it, including those of the same change.
+    """Compare each fact in a change with earlier facts, including those of the same change.
 
     Args:
-        now: Unix milliseconds, UTC; closes what is replaced.
-        claimed: ids that the caller gave: such a fact keeps its id even if it repeats another.
+        now: Unix milliseconds, UTC; the closing time of replaced facts.
+        claimed: ids given by the caller. Such a fact keeps its id even if it repeats another.
         may_close: whether a rule may close a fact; otherwise the user is asked.
     """
     arriving = _Arriving(snapshot, scope, now, may_close=may_close)
@@ -65,7 +65,7 @@ def arrive(
     for node_id, entity_id in change.subjects:
         subjects[node_id] = (*subjects.get(node_id, ()), entity_id)
     for node in change.add:
-        if not node.is_live:  # quarantined: it is compared with nothing
+        if not node.is_live:  # quarantined facts are not compared
             arriving.added[node.id] = node
             continue
         about = tuple(sorted(subjects.get(node.id, ())))
@@ -85,7 +85,7 @@ def arrive(
 
 
 class _Arriving:
-    """The facts of one change, taken in one after the other."""
+    """The facts of one change, processed one after the other."""
 
     def __init__(self, snapshot: Snapshot, scope: Scope, now: int, *, may_close: bool) -> None:
         self._may_close = may_close
@@ -103,7 +103,7 @@ class _Arriving:
         self.instead: dict[str, str] = {}
 
     def kept(self, given: str) -> Node:
-        """Return the node that stands for a new fact after this change."""
+        """Return the node that represents a new fact after this change."""
         node_id = self.instead.get(given, given)
         return self.added.get(node_id) or self.put[node_id]
 
@@ -128,7 +128,7 @@ class _Arriving:
         nearby = {key for key, _ in near}
         verdicts = {key: verdict for key, content in near if (verdict := compare(content, node.content))}
         if len(verdicts) > _MAX_SEVERAL and all(verdict == "several" for verdict in verdicts.values()):
-            verdicts = {}  # normal for such a slot: they need not even be read
+            verdicts = {}  # normal for such a slot, so they need not be read
         sharing = self._sharing_a_word(node)
         verdicts |= _in_one_form(sharing, node)
         changed = _outdated(sharing, node)
@@ -142,28 +142,28 @@ class _Arriving:
         beside = {fact.id: fact for subjects in _subjects(node, about) for fact in self._beside(subjects, line)}
         told = {each.id: each for each in self._sharing(node) if not _are_apart(each, node)} | beside
         doubted = _outdated({each.id: (each.content, each.speaker) for each in told.values()}, node)
-        for each in told.values():  # given together: nothing is closed without the user
+        for each in told.values():  # stated together, so nothing is closed without the user
             aligned = form_of(each).verdict(form_of(node)) if each.id in beside else None
             found[each.id] = _stronger(aligned, "conflict" if each.id in doubted else None), each
         live = [(verdict, old) for verdict, old in found.values() if verdict and is_rival(old, node, now=self._at)]
         return sorted(live, key=lambda pair: self._recency(pair[1]), reverse=True)
 
     def _sharing_a_word(self, node: Node) -> dict[int, tuple[str, str | None]]:
-        """Return (content, speaker) of the latest stored facts that share a telling word, by key."""
+        """Return (content, speaker) of the latest stored facts that share a significant word, by key."""
         words = topics(node.content).stems
         return self._snapshot.nodes.facts_with(node.owner, node.chat, words, most=LATEST) if words else {}
 
     def _sharing(self, node: Node) -> list[Node]:
-        """Return the facts that this change itself has added before and that share a telling word."""
+        """Return the earlier facts of this change that share a significant word."""
         found = {each for stem in topics(node.content).stems for each in self._by_stem.get(stem, ())[-LATEST:]}
         return [self.added[each] for each in sorted(found)]
 
     def _recency(self, node: Node) -> tuple[datetime, int, int]:
-        """Order facts by when they hold from, then by the order in which they came."""
+        """Order facts by start of validity, then by order of arrival."""
         return node.valid_from, self._order.get(node.id, -1), node.key
 
     def _beside(self, about: tuple[str, ...], line: str) -> list[Node]:
-        """Return the facts about the same subjects next to a line that this change itself has added."""
+        """Return the earlier facts of this change about the same subjects whose lines are next to a given line."""
         lines = self._lines.get(about, [])
         place = bisect_left(lines, (line, ""))
         return [self.added[each] for _, each in lines[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS]]
@@ -194,7 +194,7 @@ class _Arriving:
 
 
 def rivals_of(snapshot: Snapshot, place: tuple[str, str], form: Canonical) -> list[Node]:
-    """Return the few live facts that a statement may repeat or contradict: of its slot, or about the same thing."""
+    """Return the few live facts that a statement may repeat or contradict, by slot or topic."""
     words = topics(form.said).stems | slot_words(form.slot, form.said)
     found = snapshot.nodes.facts_with(*place, words, most=LATEST)
     near = dict(snapshot.nodes.near_statements(*place, (), statement_line(form.said)))
@@ -207,20 +207,20 @@ def rivals_of(snapshot: Snapshot, place: tuple[str, str], form: Canonical) -> li
 
 
 def _begin_alike(one: str, other: str) -> bool:
-    """Return whether two statements share the beginning up to their values: "I am a ..."."""
+    """Return whether two statements begin with the same words, as in "I am a ..."."""
     words = statement_line(one).split(), statement_line(other).split()
     return words[0][:2] == words[1][:2] != []
 
 
 def form_of(node: Node, *, beside: Node | None = None) -> Canonical:
-    """Return the canonical form of a fact; one that has no subject may name that of another beside it."""
+    """Return the canonical form of a fact. If it has no subject, it may mention that of `beside`."""
     slot = str(node.attributes.get(SLOT, ""))
     about = node.about or [name for name in (beside.about if beside else ()) if name in node.content]
     return canonical(node.content, speaker=node.speaker, owner=node.owner, about=about, slot=slot)
 
 
 def _in_one_form(facts: Mapping[int, tuple[str, str | None]], node: Node) -> dict[int, Verdict]:
-    """Return what facts in other persons' grammar are to a new one, by key: "Anna works" and her own "I work"."""
+    """Return verdicts on facts in another grammatical person, by key: "Anna works" and her own "I work"."""
     new, owner = form_of(node), node.owner
     forms = {
         key: canonical(content, speaker=speaker, owner=owner, about=[each for each in node.about if each in content])
@@ -231,9 +231,9 @@ def _in_one_form(facts: Mapping[int, tuple[str, str | None]], node: Node) -> dic
 
 
 def _outdated(facts: Mapping[K, Said], node: Node) -> dict[K, Verdict]:
-    """Return those of some facts that a new one may make out of date, in whatever words, by key.
+    """Return the facts that a new one may make outdated, in any wording, by key.
 
-    At most one is replaced: of what else is about the same, the user decides.
+    At most one is replaced. The user decides on the others.
     """
     found = outdated(facts, (node.content, node.speaker))
     likeliest = sorted(found, key=lambda key: found[key].likelihood, reverse=True)[:_MOST_OUTDATED]
@@ -241,12 +241,12 @@ def _outdated(facts: Mapping[K, Said], node: Node) -> dict[K, Verdict]:
 
 
 def _are_apart(old: Node, new: Node) -> bool:
-    """Return whether two facts are about others who are named beside the text: "Lives in Rome", about Bob."""
+    """Return whether two facts are about other entities, which their texts do not name: "Lives in Rome", about Bob."""
     return bool(_named_beside(old) - set(new.about) or _named_beside(new) - set(old.about))
 
 
 def are_of_one(old: Node, new: Node) -> bool:
-    """Return whether two facts are about the same people or things; the owner is one of them."""
+    """Return whether two facts have the same subjects. The owner counts as a subject."""
     if set(old.about) == set(new.about):
         return True
     before, after = form_of(old, beside=new).subject, form_of(new, beside=old).subject
@@ -259,14 +259,14 @@ def _named_beside(node: Node) -> set[str]:
 
 
 def _stronger(aligned: Verdict | None, changed: Verdict | None) -> Verdict | None:
-    """Return the verdict of two rules: the same words are the same whatever else they say."""
+    """Return the stronger of two verdicts. A verdict from aligned words takes precedence."""
     return changed if changed and aligned not in ("same", "replaced", "conflict") else aligned
 
 
 def _subjects(node: Node, about: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the subjects of the facts to compare with: its own and, where the text itself names them, none.
+    """Return the subjects of the facts to compare with: the fact's own and, if its text names them, none.
 
-    A fact that was learnt when nobody knew the person it begins with has no subject.
+    A fact learnt before the person it begins with was known has no subject.
     """
     text = node.content.lower()
     is_named = bool(about) and all(name.lower() in text for name in node.about)
@@ -274,7 +274,7 @@ def _subjects(node: Node, about: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def with_outdated(node: Node, reviews: Sequence[Review]) -> Node:
-    """Return a new fact with the older ones that it replaced or may make out of date, according to some reviews."""
+    """Return a new fact with the older facts that it replaces or may make outdated, according to some reviews."""
     found = tuple(
         Outdated(id=each.older.id, content=each.older.content, is_closed=each.kind == "replaced", review=each.id)
         for each in reviews
@@ -284,7 +284,7 @@ def with_outdated(node: Node, reviews: Sequence[Review]) -> Node:
 
 
 def review_of_two(kind: ReviewKind, new: Node, old: Node, *, now: int) -> Review:
-    """Return a review of two facts. The one that is to stand comes first, which need not be the one that came last."""
+    """Return a review of two facts. The fact expected to stay comes first; it need not be the one that arrived last."""
     newer, older = (new, old) if comes_after(new, old) else (old, new)
     return Review(
         id=new_id(now), kind=kind, newer=newer, older=older, created_at=from_ms(now), owner=new.owner, chat=new.chat
@@ -298,7 +298,7 @@ def is_rival(old: Node, new: Node, *, now: datetime) -> bool:
 
 
 def comes_after(new: Node, old: Node) -> bool:
-    """Return whether a fact may stand before an older one: it is not of an earlier time or a less trusted source."""
+    """Return whether a fact may take precedence over an older one: it is neither earlier nor less trusted."""
     return new.valid_from >= old.valid_from and _may_override(new, old)
 
 
@@ -312,8 +312,8 @@ def may_replace(new: Node, old: Node) -> bool:
 
 
 def repeated(old: Node, new: Node, *, at: datetime) -> Node:
-    """Return a fact that was stated again: with a higher score and what the repetition adds. If the repetition comes
-    from a more trusted source, the fact takes that source.
+    """Return a fact that was stated again, with a higher score and the additions of the repetition. If the repetition
+    comes from a more trusted source, the fact takes that source.
     """
     tiers = trust_of(old.origin, old.role), trust_of(new.origin, new.role)
     whose = old if lower(*tiers) == tiers[1] else new
@@ -332,10 +332,10 @@ def repeated(old: Node, new: Node, *, at: datetime) -> Node:
 
 
 def is_withheld(snapshot: Snapshot, fact: Node, evidence: Sequence[Node]) -> bool:
-    """Return whether a fact was forgotten, erased or decided against, and its evidence is older than that.
+    """Return whether a fact was forgotten, erased or rejected, and its evidence is older than that.
 
-    The same words count wherever they come from. Other words count only from the same messages, if they say much the
-    same. An erased or replayed fact is recognised by keyed hashes of its words.
+    The same words are recognised from any source. Other words are recognised only from the same messages, if they say
+    much the same. Erased or replayed facts are recognised by keyed hashes of their words.
     """
     space = snapshot.space(fact.owner, fact.chat)
     if space is None or not evidence:

@@ -1,8 +1,8 @@
-"""Questions that wait for the user: two facts that a rule could not settle, quarantined facts, failed conversations.
+"""Questions for the user: pairs of facts that no rule could decide, quarantined facts, failed conversations.
 
-Quarantined is what untrusted sources say, what reads like an instruction, and what a caller only proposes. Such a fact
-is stored closed, with the reason "quarantined", so that no index of live memories contains it and no query has to leave
-it out. It adds no entities, and repeats and replaces nothing. A review says why it waits.
+Quarantined are facts from untrusted sources, facts that look like instructions, and proposals of callers. They are
+stored as closed, with the reason "quarantined", so that no index of live memories contains them and no query has to
+exclude them. A quarantined fact adds no entities, and repeats or replaces nothing. Its review states why it waits.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ _DECISIONS: tuple[Decision, ...] = get_args(Decision)
 _OF_ONE: tuple[Decision, ...] = ("approve", "refuse")
 
 UNCONFIRMED = "unconfirmed source"
-"""The reason to quarantine everything that a tool or a page says."""
+"""The reason to quarantine everything from tools and pages."""
 
 SESSION = "session:"
-"""The beginning of the id of a review about a conversation; the session's name follows."""
+"""The prefix of the id of a review about a conversation. The session's name follows."""
 
 MAX_TRIES = 3
-"""A conversation that failed this often waits until the user names it or approves another try."""
+"""After this many failures, a conversation waits until the user names it or approves another try."""
 
 AddSubjects = Callable[[Snapshot, Sequence[Node]], Change]
 """Returns the change that adds the entities and subjects of facts."""
 
 
 def checked_decision(given: str) -> Decision:
-    """Return a decision, whether its words are joined by spaces, hyphens or underscores.
+    """Return a decision, with its words joined by spaces, hyphens or underscores.
 
     Raises:
-        InvalidError: it is unknown.
+        InvalidError: the decision is unknown.
     """
     plain = " ".join(given.replace("_", " ").replace("-", " ").lower().split()) if isinstance(given, str) else ""
     for each in _DECISIONS:
@@ -55,7 +55,7 @@ def checked_decision(given: str) -> Decision:
 
 
 def check_kind(kind: str | None) -> None:
-    """Raise InvalidError if this is not a kind of review."""
+    """Raise InvalidError if `kind` is not a kind of review."""
     if kind is not None and kind not in get_args(ReviewKind):
         raise InvalidError(f"kind: {kind!r} is unknown", hint=f"choose one of {', '.join(get_args(ReviewKind))}")
 
@@ -64,7 +64,7 @@ def find_review(snapshot: Snapshot, scope: Scope, review_id: str) -> Review:
     """Return a review by its id.
 
     Raises:
-        NotFoundError: this caller sees none of that id.
+        NotFoundError: the caller can see no review with this id.
     """
     review = snapshot.reviews.get(scope, review_id)
     if review is None:
@@ -76,7 +76,7 @@ def find_run(snapshot: Snapshot, scope: Scope, run_id: str) -> Run:
     """Return a run by its id, with the texts of its items.
 
     Raises:
-        NotFoundError: this caller sees none of that id.
+        NotFoundError: the caller can see no run with this id.
     """
     run = snapshot.runs.get(scope, run_id)
     if run is None:
@@ -84,7 +84,7 @@ def find_run(snapshot: Snapshot, scope: Scope, run_id: str) -> Run:
     return run
 
 
-# two facts
+# ---- pairs of facts
 
 
 def resolve(review: Review, decision: Decision, *, at: datetime) -> tuple[Change, Review]:
@@ -94,8 +94,8 @@ def resolve(review: Review, decision: Decision, *, at: datetime) -> tuple[Change
     reopened.
 
     Raises:
-        ConflictError: it is decided already, or one of the facts was closed since.
-        InvalidError: the decision is one about a quarantined fact.
+        ConflictError: the review is already decided, or one of the facts was closed since.
+        InvalidError: the decision applies to quarantined facts only.
     """
     if review.decision is not None:
         raise ConflictError(f"{review.id} is already decided: {review.decision}", hint="`review` lists what is open")
@@ -122,14 +122,14 @@ def resolve(review: Review, decision: Decision, *, at: datetime) -> tuple[Change
     return replace(change, put=put, unlink=unlink), decided
 
 
-# quarantine
+# ---- quarantine
 
 
 def reasons_to_hold(node: Node, *, holds_untrusted: bool) -> tuple[str, ...]:
-    """Return why a fact has to be quarantined; () if it need not be. The user's visible text is never quarantined.
+    """Return why a fact must be quarantined; () if it need not be. The user's visible text is never quarantined.
 
     Args:
-        holds_untrusted: whether everything that tools and pages say waits, or only what reads like an instruction.
+        holds_untrusted: whether to quarantine everything from tools and pages, or only what looks like an instruction.
     """
     tier = trust_of(node.origin, node.role)
     if tier == "user":
@@ -139,13 +139,13 @@ def reasons_to_hold(node: Node, *, holds_untrusted: bool) -> tuple[str, ...]:
 
 
 def check_words(*given: object, tier: Trust) -> None:
-    """Check words that are to replace others: they are never quarantined, but accepted or refused.
+    """Check new text for an existing memory. Such text is never quarantined: it is accepted or refused.
 
     Args:
-        given: texts, and values that hold texts.
+        given: texts, and values that contain texts.
 
     Raises:
-        DeniedError: they come from a tool or a page, or read like an instruction and are not the user's.
+        DeniedError: the caller is a tool or a page, or the text looks like an instruction and is not the user's.
     """
     if tier in UNAPPROVED:
         raise DeniedError(
@@ -160,7 +160,7 @@ def check_words(*given: object, tier: Trust) -> None:
 
 
 def quarantined(node: Node, *, at: datetime) -> Node:
-    """Return a fact as it is stored in quarantine."""
+    """Return a fact in the form in which it is stored in quarantine."""
     return replace(node, closed_at=at, closed_reason="quarantined")
 
 
@@ -173,12 +173,12 @@ def with_quarantine_reviews(
     claimed: Collection[str],
     now: int,
 ) -> Arrived:
-    """Add a review for each quarantined fact. The same words are quarantined once, and refused once.
+    """Add a review for each quarantined fact. The same text is quarantined only once, and refused only once.
 
     Args:
-        given: the facts as they came, with the names of their subjects.
-        held_for: why each is quarantined, by id.
-        claimed: ids that the caller gave: such a fact keeps its id even if the same words are quarantined already.
+        given: the facts as they arrived, with the names of their subjects.
+        held_for: why each fact is quarantined, by id.
+        claimed: ids given by the caller. Such a fact keeps its id even if the same text is already quarantined.
     """
     change, kept = arrived.change, dict(arrived.kept)
     about = {node.id: node.about for node in given}
@@ -221,15 +221,15 @@ def decide(
     carry_out: proposals.CarryOut,
     content: str | None = None,
 ) -> tuple[Change, list[Review]]:
-    """Approve what is held, as if it arrived now with its own trust, or refuse it for good: all of it, or nothing.
+    """Approve quarantined items, as if they arrived now with their own trust, or refuse them; all of them, or none.
 
     Args:
-        content: the user's words in place of those that are held.
+        content: the user's words, to replace the quarantined text.
 
     Raises:
-        InvalidError: the decision is one about two facts, or two of several proposals concern the same memory.
-        ConflictError: it is decided already, or not held any more, or the memory that it would change is gone.
-        DeniedError: the caller does not speak for the user.
+        InvalidError: the decision applies to pairs of facts only, or two of several proposals concern the same memory.
+        ConflictError: an item is already decided or no longer quarantined, or the memory that it would change is gone.
+        DeniedError: the caller does not act for the user.
     """
     if decision not in _OF_ONE:
         raise InvalidError(f"decision: {decision!r} applies only to two conflicting facts", hint="approve or refuse")
@@ -284,14 +284,14 @@ def _release(snapshot: Snapshot, nodes: Sequence[Node], learnt: Change, *, now: 
         mine = Change(add=here, subjects=tuple(each for each in learnt.subjects if each[0] in ids))
         arrived = arrive(snapshot, mine, scope=Scope(owner=owner, chat=chat or None), now=now, claimed=()).change
         live = {node.id for node in arrived.add}
-        # what was learnt otherwise in the meantime
+        # facts that were meanwhile learnt from elsewhere
         merged = tuple(replace(n, closed_at=from_ms(now), closed_reason="merged") for n in here if n.id not in live)
         change = replace(change, subjects=tuple(each for each in change.subjects if each[0] not in ids))
         change = change.joined(replace(arrived, add=(), put=(*arrived.put, *arrived.add, *merged)))
     return change
 
 
-# failed conversations
+# ---- failed conversations
 
 
 def failed_conversations(snapshot: Snapshot, scope: Scope) -> list[Review]:
@@ -316,11 +316,11 @@ def failed_conversations(snapshot: Snapshot, scope: Scope) -> list[Review]:
 
 
 def try_again(snapshot: Snapshot, scope: Scope, review_id: str, decision: Decision) -> tuple[Change, Review]:
-    """Let a failed conversation be consolidated with the next that wait ("approve"), or leave it ("refuse").
+    """Retry a failed conversation at the next consolidation ("approve"), or leave it ("refuse").
 
     Raises:
-        NotFoundError: there is no such review.
-        InvalidError: the decision is one about two facts.
+        NotFoundError: the review does not exist.
+        InvalidError: the decision applies to pairs of facts only.
     """
     if decision not in _OF_ONE:
         raise InvalidError(

@@ -1,10 +1,10 @@
-"""Turn conversations into knowledge: read, ask a model, judge, compare, commit. Also: summarise, replay and accept.
+"""Turn conversations into knowledge: read, ask a model, check, compare, commit. Also: summarise, replay and accept.
 
-No transaction is open while a model is asked, and what it was shown is checked again before anything is written. A
-failure leaves a conversation waiting as it was.
+No transaction is open while a model is asked. The messages shown to it are checked again before anything is written.
+After a failure, a conversation waits as before.
 
-A replay asks a model again about a run's conversations. Accepting it, whole or item by item, makes one change: what it
-adds is added, and what it did not find again is closed, unless it was touched since the run.
+A replay asks a model again about a run's conversations. Accepting it, completely or item by item, makes one change: new
+facts are added, and facts that were not found again are closed, unless they changed since the run.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ async def consolidate(
 
     Args:
         session: this conversation, even if it failed before; None: all that wait and have not failed three times.
-        finished_before: only conversations that are over or silent since then; Unix milliseconds.
+        finished_before: only conversations that ended, or were last active, before this time; Unix milliseconds.
 
     Raises:
         NotFoundError: there is no such session.
@@ -76,7 +76,7 @@ async def consolidate(
             run = with_cost(run, spent, context.limits)
             failed.append(await _record_failure(context, run, each, error, counts=not dry_run))
             if not isinstance(error, AnswerError):
-                break  # a provider that is down fails for every conversation
+                break  # an unreachable provider fails for every conversation
         finally:
             has_asked |= spent.calls > 0
     if failed:
@@ -125,7 +125,7 @@ async def _consolidate_one(
 
 
 def _settle(snapshot: Snapshot, draft: Draft, *, at: int) -> None:
-    """Forget the failures and kept answers of a conversation that was learnt; a page that failed is a failure."""
+    """Delete the failures and stored answers of a conversation that was learnt. A failed page counts as a failure."""
     place, session = draft.said.place, draft.said.session
     snapshot.proposals.drop(draft.answers)
     if draft.failed:
@@ -137,7 +137,7 @@ def _settle(snapshot: Snapshot, draft: Draft, *, at: int) -> None:
 async def _record_failure(
     context: ConsolidationContext, run: Run, waiting: Waiting, error: RicordoError, *, counts: bool
 ) -> RunItem:
-    """Record that a conversation failed; after three times it becomes a review."""
+    """Record that a conversation failed. After three failures it becomes a review."""
     reason = failure_reason(error)
     await note_outcome(context, replace(run, state="failed", reason=reason), waiting.session)
     if counts and not isinstance(error, BudgetError | DeniedError):
@@ -147,11 +147,11 @@ async def _record_failure(
 
 
 async def summarise(context: ConsolidationContext, session: str) -> str:
-    """Summarise a whole conversation, and store the summary with its session.
+    """Summarise a complete conversation, and store the summary with its session.
 
     Raises:
         NotFoundError: there is no such session.
-        UnavailableError: no language model is chosen, or it gave no summary that may be kept.
+        UnavailableError: no language model is configured, or its summary was refused.
     """
     require_model(context)
     run, parts = new_run(context, "summary", prompt=_SUMMARISE), list[str]()
@@ -185,7 +185,7 @@ async def summarise(context: ConsolidationContext, session: str) -> str:
 
 
 def _summaries_of(snapshot: Snapshot, context: ConsolidationContext, episodes: Sequence[Node]) -> tuple[Closing, ...]:
-    """Return the closings of the memories that summarise a conversation: a new summary takes their place."""
+    """Return the closings of a conversation's existing summaries, which a new summary replaces."""
     keys = {key for node in episodes for key in snapshot.nodes.concluded_from(node.key)}
     nodes = snapshot.nodes.by_key(context.scope, keys).values()
     told = [node for node in nodes if node.category == "summary" and node.session == episodes[0].session]
@@ -196,14 +196,14 @@ def _whole(snapshot: Snapshot, scope: Scope, place: tuple[str, str], session: st
     return transcript(snapshot, place, session, snapshot.runs.session_episodes(scope, place, session))
 
 
-# replay
+# ---- replay
 
 
 async def replay(context: ConsolidationContext, run: Run) -> Run:
-    """Ask a model again about the conversations of a run, and keep the result for `accept`. Nothing else changes.
+    """Ask a model again about the conversations of a run, and store the result for `accept`. Nothing else changes.
 
-    An item is "added" if no known memory says it, "repeated" if one does, and "missing" if the run made it, it is
-    still known, and the model did not find it again.
+    An item is "added" if it is new, "repeated" if a memory already states it, and "missing" if the run produced it, it
+    still exists, and the model did not find it again.
     """
     if run.kind not in ("consolidation", "extraction", "replay"):
         raise InvalidError(
@@ -252,16 +252,16 @@ async def replay(context: ConsolidationContext, run: Run) -> Run:
 
 
 def _still_known(snapshot: Snapshot, scope: Scope, run: Run) -> dict[str, RunItem]:
-    """Return what a run added or repeated, by id, as far as it is still known."""
+    """Return the items that a run added or repeated and that still exist, by id."""
     made = {item.id: item for item in run.items if item.what in ("added", "repeated") and item.id and item.text}
     nodes = ((id, snapshot.nodes.get(scope, id)) for id in made)
     return {id: made[id] for id, node in nodes if node is not None and node.is_live}
 
 
 def _matched(facts: Sequence[Accepted], made: Mapping[str, RunItem]) -> dict[int, str]:
-    """Return which facts (by index) say what a run made (by id): the best matches first, each item at most once.
+    """Match facts (by index) with items of a run (by id) that say the same: best first, each item at most once.
 
-    An item that stands for an older memory may have other words: then the same evidence will do.
+    An item that stands for an older memory may have other words; the same evidence is then enough.
     """
     scores: list[tuple[float, int, str]] = []
     for number, fact in enumerate(facts):
@@ -281,7 +281,7 @@ def _matched(facts: Sequence[Accepted], made: Mapping[str, RunItem]) -> dict[int
 
 
 def _outcomes(snapshot: Snapshot, context: ConsolidationContext, draft: Draft, run: Run) -> dict[str, RunItem]:
-    """Return what would become of facts that would not be added if they were accepted now, by their texts."""
+    """Return, by text, the outcomes of facts that would not be added if they were accepted now."""
     _, done = learn_again(snapshot, replace(draft, waits_on=False), context.learning, run=run, now=context.now())
     refused = {each.text for each in draft.judged.refused}
     return {
@@ -313,7 +313,7 @@ def _keep_replay(
 
 
 def _offer_json(item: RunItem, fact: Accepted | None) -> dict[str, Any]:
-    """Return an item as it is stored; without the text of memories that are known and of refused items."""
+    """Return an item as it is stored, without the text of existing memories and of refused items."""
     found = {"what": item.what, "id": item.id, "evidence": item.evidence}
     if fact is None or item.what != "added":
         return found
@@ -326,18 +326,18 @@ def _digest(node: Node) -> str:
 
 
 def _unchanged(snapshot: Snapshot, scope: Scope, run: Run, shown: Mapping[str, str]) -> dict[str, Node]:
-    """Return the messages that still say what a model was shown."""
+    """Return the messages that are unchanged since they were shown to a model."""
     place = run.owner, run.chat
     there = [node for each in run.sessions for node in snapshot.runs.session_episodes(scope, place, each)]
     return {node.id: node for node in there if shown.get(node.id) == _digest(node)}
 
 
-# accept
+# ---- accept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Replay:
-    """A stored replay. `base` is the id of the run it replays, which may have been undone or failed before; `shown` are
+    """A stored replay. `base` is the id of the replayed run, which may have been undone or failed before; `shown` are
     digests of messages by id.
     """
 
@@ -351,15 +351,15 @@ class _Replay:
 
 
 async def accept(context: ConsolidationContext, run_id: str, numbers: Sequence[int] | None) -> Run:
-    """Apply what a replay found, or some items of it, as one change under its id. No item is applied twice.
+    """Apply a replay, or some of its items, as one change under its id. No item is applied twice.
 
     Args:
         run_id: the replay's id, or its last 8 characters.
-        numbers: of its items, counted from 1; None for all.
+        numbers: numbers of items, counted from 1; None for all.
 
     Raises:
-        NotFoundError: no replay of that id is stored.
-        InvalidError: it has no such item, or the item cannot be accepted.
+        NotFoundError: no replay with this id is stored.
+        InvalidError: there is no such item, or the item cannot be accepted.
         ConflictError: its messages, or the run it replays, have changed since.
     """
     known = await context.store.read(lambda tx: _stored_replay(tx, context.scope, run_id).run.id)
@@ -410,10 +410,10 @@ def _stored_replay(snapshot: Snapshot, scope: Scope, run_id: str) -> _Replay:
 
 
 def _chosen(items: Sequence[Mapping[str, Any]], numbers: Sequence[int] | None) -> list[Mapping[str, Any]]:
-    """Return the items of these numbers. Known and refused items cannot be accepted.
+    """Return the items with these numbers. Repeated and refused items cannot be accepted.
 
     Raises:
-        InvalidError: a number is not that of an item that can be accepted.
+        InvalidError: a number does not belong to an item that can be accepted.
     """
     if numbers is None:
         return [item for item in items if item["what"] in ("added", "missing")]
@@ -428,7 +428,7 @@ def _chosen(items: Sequence[Mapping[str, Any]], numbers: Sequence[int] | None) -
 def _accepted_draft(
     found: _Replay, chosen: Iterable[Mapping[str, Any]], there: Mapping[str, Node], *, is_whole: bool
 ) -> Draft:
-    """Return what is to be added with its subjects; all entities and relations only if the whole is accepted."""
+    """Return the accepted facts with their subjects. All entities and relations are included only if `is_whole`."""
     facts = [
         Accepted(
             **{**item["fact"], "about": tuple(item["fact"]["about"])},
@@ -454,7 +454,7 @@ def _accepted_draft(
 def _closings(
     snapshot: Snapshot, scope: Scope, chosen: Iterable[Mapping[str, Any]], base: Run, done: Run, *, now: int
 ) -> tuple[list[Closing], list[RunItem]]:
-    """Return what to close: what the replayed run made, the model did not find again, and was not touched since."""
+    """Return the closings of memories that the replayed run made, the model missed, and nobody changed since."""
     closings, items = list[Closing](), list[RunItem]()
     known = {(item.what, item.id) for item in done.items}
     for item in chosen:
@@ -470,8 +470,8 @@ def _closings(
 
 
 def _is_as_made(snapshot: Snapshot, node: Node, base: Run) -> bool:
-    """Return whether a run made a memory and it is unchanged since: not confirmed, corrected, reinforced, demoted,
-    updated or repeated. A change that was undone does not count.
+    """Return whether a run made a memory that is unchanged since: not confirmed, corrected, reinforced, demoted,
+    updated or repeated. Changes that were undone do not count.
     """
     versions = snapshot.history.versions(node)
     first = versions[0][1]

@@ -1,9 +1,9 @@
-"""Whether a fact answers a question.
+"""Estimate whether a fact answers a question.
 
-The turns around a turn say the rest; a fact stands alone. A fact about the person that the question names must also
-match the rest of the question, and better than other facts about that person. This is a logistic regression that
-tools/fit_relevance.py fits on the questions of tests/fixtures/relevance/fitting: once for questions that name somebody
-the memory knows, and once for all others.
+A turn is completed by the turns around it, but a fact stands alone. If it is about the person in the question, it must
+also match the rest of the question, and better than other facts about that person. The estimate is a logistic
+regression, fitted by tools/fit_relevance.py on the questions of tests/fixtures/relevance/fitting: once for questions
+that name a known person or thing, and once for all others.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 NAMED: Mapping[str, float] = FITTED["facts"]["named"]
 UNNAMED: Mapping[str, float] = FITTED["facts"]["unnamed"]
-"""Weights of what tells a fact that answers, where the question names somebody the memory knows, and where not."""
+"""Weights of the features of a fact, for questions that name an entity in memory, and for all others."""
 
-# "Tell me everything about Anna" leaves nothing to meet: a fact about Anna answers, any other does not. These are
-# logarithms of odds, far from the floor on either side.
+# "Tell me everything about Anna" has no words besides the name: facts about Anna answer it, others do not. These are
+# log odds, far from the floor on either side.
 EVERYTHING = 3.0
 _NOTHING = -5.0
 
-# Beyond these, more letters or a greater lead say nothing more; an outlier would decide alone.
+# Beyond these limits, more letters or a greater lead add no evidence, and an outlier would decide alone.
 _LETTERS_MOST = 6.0
 _UNITS_MOST = 6.0
 
-# A question is read so far.
+# Only the beginning of a question is read.
 _QUESTION_CHARACTERS = 2_000
 
 
@@ -56,11 +56,11 @@ def features(
     """Return the features of each fact, float64[n] each.
 
     Args:
-        cosines: in units of chance.
+        cosines: in units of the chance level.
         said: float64[1 + parts, n], how well a fact matches the question and each part of it, 0 to 1.
-        by_chance: float64[1 + parts], the mean of the same over the memory.
-        letters: the information of the asked words that a fact holds letter by letter, in nats.
-        worded: whether a fact was compared word by word, and not by its whole meaning.
+        by_chance: float64[1 + parts], the mean of `said` over the memory.
+        letters: the information, in nats, of question words that occur in the fact letter by letter.
+        worded: whether a fact was compared word by word rather than by its overall meaning.
         texts: the beginning of each fact.
     """
     met, parts, chance = said[0], said[1:] if len(said) > 1 else said, by_chance[1:] if len(said) > 1 else by_chance
@@ -87,9 +87,9 @@ def features(
 
 
 def _ahead_of_its_like(met: Doubles, worded: NDArray[np.bool_], anchored: NDArray[np.bool_]) -> Doubles:
-    """Return how far each candidate is ahead of the best other one that is measured in the same way.
+    """Return the lead of each candidate over the best other one that was measured in the same way.
 
-    Candidates about an entity that the question names are compared with each other only.
+    Candidates about an entity that the question names are only compared with each other.
     """
     ahead = np.zeros(len(met))
     for alike in (worded, ~worded):
@@ -101,9 +101,7 @@ def _ahead_of_its_like(met: Doubles, worded: NDArray[np.bool_], anchored: NDArra
 
 
 def _ahead(met: Doubles, among: NDArray[np.bool_]) -> Doubles:
-    """Return how far each is ahead of the best other one of some, float64[n]; if there is no other, ahead of the mean
-    of all.
-    """
+    """Return the lead of each fact over the best other one in `among`, else over the mean of all, float64[n]."""
     rivals = np.where(among, met, -np.inf)
     best = int(np.argmax(rivals))
     others = np.full(len(met), rivals[best])
@@ -113,11 +111,11 @@ def _ahead(met: Doubles, among: NDArray[np.bool_]) -> Doubles:
 
 
 def stated(found: Mapping[str, Doubles], *, is_named: bool, asks_all: bool) -> Doubles:
-    """Return how likely each fact answers, as log odds, float64[n].
+    """Return how likely each fact answers the question, as log odds, float64[n].
 
     Args:
-        is_named: the question names somebody the memory knows.
-        asks_all: nothing is left of the question without its names.
+        is_named: the question names an entity in memory.
+        asks_all: the question consists of names only.
     """
     if is_named and asks_all:
         return np.where(found["anchored"] > 0, EVERYTHING, _NOTHING)
@@ -128,34 +126,34 @@ def stated(found: Mapping[str, Doubles], *, is_named: bool, asks_all: bool) -> D
 
 @cached()
 def _asking() -> frozenset[str]:
-    """Return words that ask for an answer and do not say about what; without them only names may be left."""
+    """Return words that request an answer without naming its topic. A question without other words has only names."""
     words = all_languages().words(lambda each: each.questions.asking)
     return frozenset(term for word in words for term in index_terms(word))
 
 
 @cached()
 def _parts(languages: LanguageSet) -> re.Pattern[str]:
-    """Return the pattern of what joins the parts of a question."""
+    """Return the pattern of separators between the parts of a question."""
     joined_by = languages.pattern(lambda each: each.questions.parts_joined_by, r"\b(?:{})\b").pattern
     return re.compile(rf"[,;:?!]|{joined_by}", re.IGNORECASE)
 
 
 @cached()
 def _of_anything(languages: LanguageSet) -> re.Pattern[str]:
-    """Return the pattern of what is said of anything: "tell me"."""
+    """Return the pattern of phrases that fit any topic: "tell me"."""
     return languages.pattern(lambda each: each.questions.of_anything, flags=re.IGNORECASE)
 
 
 def asked_for(words: Sequence[str], *, terms: Mapping[str, object], names: frozenset[str]) -> NDArray[np.bool_]:
-    """Return which words of a question say what is asked for, bool[words]: not names, and not words such as "tell me".
-    Word pieces that only the embedder knows are left out: they may be parts of a name.
+    """Return which words of a question state its topic, bool[words]: neither names nor words such as "tell me". Word
+    pieces known only to the embedder are excluded, because they may be parts of a name.
     """
     asking = _asking()
     return np.array([word in terms and word not in names and word not in asking for word in words], np.bool_)
 
 
 def parts_of(question: str, asked: Sequence[str]) -> list[NDArray[np.intp]]:
-    """Return which of the asked words are in each part of a question that has several: "the car and its tyres" is
+    """Return, for a question with several parts, which topic words are in each part. "The car and its tyres" is
     answered by a memory about either.
     """
     question = question[:_QUESTION_CHARACTERS]
@@ -167,14 +165,14 @@ def parts_of(question: str, asked: Sequence[str]) -> list[NDArray[np.intp]]:
 
 
 def asks_of_themselves(question: str) -> bool:
-    """Return whether a question is about the asker: "tell me" and "how do I" do not count."""
+    """Return whether a question is about the asker. "Tell me" and "how do I" do not count."""
     question = question[:_QUESTION_CHARACTERS]
     return speaks_of_themselves(_of_anything(languages_of(question)).sub(" ", question))
 
 
 class Asked(NamedTuple):
-    """The words a question asks for and how much each tells, float32[words]; how well candidates match each, and
-    whether they hold it, both float32[words, size].
+    """The topic words of a question and their information, float32[words]; how well each candidate matches each word,
+    and whether it contains the word, both float32[words, size].
     """
 
     words: tuple[str, ...]
@@ -183,17 +181,17 @@ class Asked(NamedTuple):
     held: Floats
 
     def said(self, question: str) -> Floats:
-        """Return how well candidates match the whole question and each part of it, float32[1 + parts, size]."""
+        """Return how well candidates match the complete question and each part of it, float32[1 + parts, size]."""
         wanted = [np.arange(len(self.words)), *parts_of(question, self.words)]
         sums = [(self.idf[rows] @ self.met[rows], float(self.idf[rows].sum())) for rows in wanted]
         return np.array([met / max(total, 1e-9) for met, total in sums], np.float32)
 
 
 def asked_of(pool: Pool, plan: Plan, held: Floats) -> Asked:
-    """Return what a question asks for. A month or day it is limited to is not a search word, but facts state it.
+    """Return the topic words of a question. A month or day in the question is no search word, but facts may state it.
 
     Args:
-        held: whether candidates hold each word of the pool letter by letter, float32[words, n].
+        held: whether candidates contain each word of the pool letter by letter, float32[words, n].
     """
     rows = np.flatnonzero(asked_for(pool.words, terms=pool.frequencies, names=pool.name_terms))
     words, idf = tuple(pool.words[row] for row in rows), pool.idf[rows]

@@ -1,6 +1,7 @@
-"""The briefing for the beginning of a session: who, what is under way, what holds, what changed, what is open.
+"""The briefing for the beginning of a session: people, current work, valid decisions, recent changes, open questions.
 
-It asks no question, so no words rank it: each section takes the most confirmed and latest memories of its kind.
+There is no question, so nothing is ranked by words: each section takes the most confirmed and latest memories of its
+kind.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ SECTIONS: Mapping[ContextName, tuple[str, float]] = {
     "changed": ("Changed since last time", 0.10),
     "who": ("Who", 0.15),
 }
-"""Each section's title and its share of the budget. What may be shown in several is shown in the first."""
+"""Each section's title and its share of the budget. A memory that fits several sections is shown in the first."""
 
 USUAL_TOKENS = 800
-_SAFE = 0.8  # the estimate of tokens is within a fifth of real tokenizers
+_SAFE = 0.8  # token estimates are within a fifth of real tokenizers
 _LATEST_TURNS = 120
-_DAY_MS = 86_400_000  # a device's clock may be ahead
+_DAY_MS = 86_400_000  # allowance for device clocks that are ahead
 _SESSIONS = 4
 _SAID_CHARS = 220
 _CANDIDATES = 120
@@ -45,9 +46,9 @@ _EACH = 40
 _RECENT = 250
 _SHOWN_BEFORE = 12
 _STALE_MS = 14 * _DAY_MS
-"""What a conversation left to do is shown for so long, counted to the latest conversation: mostly it has been done."""
+"""Tasks are hidden if their conversation is this much older than the latest one: most are done by then."""
 _SAID = {"document": {"exists": False}}
-"""Of conversations, not of documents."""
+"""Matches conversations, not documents."""
 _WHO: tuple[Category, ...] = ("identity", "relationship", "preference")
 _PEOPLE = 8
 _REVIEWS = 5
@@ -55,10 +56,10 @@ _REVIEWS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """What a briefing may show: hits by section, best first, and lines that are no hits.
+    """The candidates for a briefing: hits by section, best first, and lines that are not hits.
 
     Attributes:
-        seq: the number of the latest change.
+        seq: the number of the latest commit.
     """
 
     hits: Mapping[ContextName, Sequence[Hit]]
@@ -72,18 +73,18 @@ class Gathered:
         return {hit.id: hit for hits in (*self.hits.values(), self.talks) for hit in hits}
 
     def in_order(self) -> list[tuple[str, str]]:
-        """Return (part, id) of all hits, by part."""
+        """Return (section, id) of all hits, by section."""
         found = [(str(name), hit.id) for name, hits in self.hits.items() for hit in hits]
         return [*found, *(("under_way", hit.id) for hit in self.talks)]
 
 
 async def gather(asking: Asking, *, since: int | None, as_commit: int | None, session: str | None) -> Gathered:
-    """Read what a briefing may show, in one snapshot.
+    """Read the candidates for a briefing in one snapshot.
 
     Args:
-        since: Unix milliseconds; "last time" is the beginning of the latest conversation if neither is given.
-        as_commit: the number of a change instead.
-        session: the present conversation, which is left out.
+        since: what counts as changed, in Unix milliseconds; by default, since the start of the latest conversation.
+        as_commit: a commit number instead of `since`.
+        session: the current conversation, which is excluded.
     """
     return await asking.store.read(lambda tx: _Reading(tx, asking).gathered(since, as_commit, session))
 
@@ -99,7 +100,7 @@ def compose(found: Gathered, *, budget: int) -> Briefing:
 
 
 def briefing_of(sections: tuple[ContextSection, ...], budget: int, seq: int, **more: Any) -> Briefing:
-    """Return the briefing of some sections; without text if there are none."""
+    """Return a briefing with these sections; its text is None if there are none."""
     text = fenced(sections) if sections else None
     tokens: TokenCounter = EstimatedTokens()
     return Briefing(
@@ -110,10 +111,10 @@ def briefing_of(sections: tuple[ContextSection, ...], budget: int, seq: int, **m
 def rewritten(
     found: Gathered, lines: Sequence[tuple[str, str, tuple[str, ...]]], *, budget: int, **more: Any
 ) -> Briefing:
-    """Return a briefing of lines that a model wrote.
+    """Return a briefing with lines that a model wrote.
 
     Args:
-        lines: (part, text, ids of the memories it rests on). Each carries the mark of its least trusted memory.
+        lines: (section, text, ids of the source memories). Each line gets the label of its least trusted source.
         more: further fields of the briefing.
     """
     hits = found.by_id()
@@ -142,13 +143,13 @@ def checked_budget(budget: int | None) -> int:
 
 @cached()
 def _cue_terms() -> tuple[str, ...]:
-    """Return the index terms of the words that decisions and rules are stated with, in all languages."""
+    """Return the index terms of words that state decisions and rules, in all languages."""
     words = all_languages().words(lambda each: (*each.work.decided, *each.work.rules))
     return tuple(sorted({term for word in words for term in index_terms(word)}))
 
 
 class _Reading:
-    """Reads one snapshot for one briefing. A memory is given out once."""
+    """Reads one snapshot for one briefing. Each memory is returned once."""
 
     def __init__(self, tx: Snapshot, asking: Asking) -> None:
         self._tx = tx
@@ -178,7 +179,7 @@ class _Reading:
         return Gathered(hits=hits, lines=lines, before=self._before(fresh[:_SHOWN_BEFORE]), talks=spoken, seq=seq)
 
     def _start(self, since: int | None, as_commit: int | None, talks: Mapping[str, Sequence[Node]]) -> int:
-        """Return since when something counts as changed, in Unix milliseconds."""
+        """Return the time after which something counts as changed, in Unix milliseconds."""
         if as_commit is not None:
             before = self._tx.history.commits(self._scope, before=as_commit + 1, most=1)
             return to_ms(before[0].at) + 1 if before else 0
@@ -186,10 +187,10 @@ class _Reading:
             return since
         return min((to_ms(turn.created_at) for turn in next(iter(talks.values()), ())), default=0)
 
-    # what was said
+    # ---- conversations
 
     def _latest_talks(self, session: str | None) -> dict[str, list[Node]]:
-        """Return the latest turns of the latest conversations, latest conversation first, each in order."""
+        """Return the last turns of the latest conversations, the latest conversation first, its turns in order."""
         wanted, end = Filter(shelves=ALL_EPISODES, where=_SAID), self._now + _DAY_MS
         keys = self._tx.nodes.within(self._scope, wanted, after=0, before=end, most=_LATEST_TURNS)
         turns = self._tx.nodes.by_key(self._scope, keys.tolist()).values()
@@ -200,7 +201,7 @@ class _Reading:
         return dict(list(found.items())[:_SESSIONS])
 
     def _under_way(self, talks: Mapping[str, Sequence[Node]]) -> tuple[list[ContextLine], list[Hit]]:
-        """Return a line for each conversation, and the turns they quote."""
+        """Return a line for each conversation, and the turns that the lines quote."""
         lines, spoken = list[ContextLine](), list[Hit]()
         for name, turns in talks.items():
             shown = self._hits(turns, once=False)
@@ -216,10 +217,10 @@ class _Reading:
         known = self._tx.sessions.get(self._scope, session)
         return None if known is None or reasons(known.summary or "") else known.summary
 
-    # knowledge
+    # ---- knowledge
 
     def _hits(self, nodes: Iterable[Node], *, once: bool = True) -> list[Hit]:
-        """Return memories that may be quoted, without forgotten sentences and without those given out before."""
+        """Return quotable memories as hits, without forgotten sentences. `once` skips memories returned before."""
         chosen = {node.key: node for node in nodes if not (once and node.key in self._given)}
         shown = as_shown(self._tx, chosen)
         now, zone = self._now, self._asking.zone
@@ -235,7 +236,7 @@ class _Reading:
         return self._best(found)
 
     def _decisions(self) -> list[Hit]:
-        """Return live facts that are worded like a decision or a rule, wherever they come from."""
+        """Return live facts worded like a decision or a rule, from any source."""
         keys: set[int] = set()
         for owner, chat in _places(self._scope):
             keys.update(self._tx.nodes.facts_with(owner, chat, [_cue_terms()], most=_CANDIDATES))
@@ -247,17 +248,17 @@ class _Reading:
         return node.is_live and all(to_ms(at) > self._now for at in ends)
 
     def _best(self, nodes: Iterable[Node]) -> list[Hit]:
-        """Return the most confirmed first, then the latest."""
+        """Return the most confirmed memories first, then the latest."""
         ordered = sorted(nodes, key=lambda node: (-max(node.score, 0.0), -to_ms(node.event_time), -node.key))
         return self._hits(ordered[:_EACH])
 
     def _recent(self) -> list[Node]:
-        """Return the latest knowledge, latest recorded first."""
+        """Return the latest knowledge, last recorded first."""
         wanted = Filter(shelves=(KNOWLEDGE,))
         return self._tx.nodes.page(self._scope, wanted, now=self._now, before_key=None, limit=_RECENT)
 
     def _before(self, nodes: Sequence[Node]) -> dict[str, str]:
-        """Return the text that each memory took the place of, by its id."""
+        """Return the text that each memory replaced, by the id of the memory."""
         found: dict[str, str] = {}
         for node in nodes:
             replaced = self._tx.nodes.by_key(self._scope, self._tx.nodes.replaced(node.key)[:1])
@@ -268,7 +269,7 @@ class _Reading:
         found = self._tx.reviews.listed(self._scope, most=_REVIEWS, kind="conflict")
         lines = []
         for each in found:
-            if each.newer.category == "task":  # two things to do are no contradiction
+            if each.newer.category == "task":  # two tasks do not contradict each other
                 continue
             pair = self._hits([each.newer, *([each.older] if each.older else [])], once=False)
             if len(pair) == 2 and each.newer.is_live:
@@ -281,28 +282,28 @@ class _Reading:
 
 
 def _belongs_elsewhere(node: Node) -> bool:
-    """Return whether a fact has a section of its own, whatever words it uses."""
+    """Return whether a fact has its own section, however it is worded."""
     return node.category == "task" or node.type == "procedural"
 
 
 def _is_stale(node: Node, talks: Mapping[str, Sequence[Node]]) -> bool:
-    """Return whether something to do was left by a conversation long before the latest one."""
+    """Return whether a task was left by a conversation long before the latest one."""
     latest = next((turns[-1] for turns in talks.values()), None)
     is_said = node.origin in ("conversation", "extraction", "consolidation", "import")
     return is_said and latest is not None and to_ms(latest.event_time) - to_ms(node.event_time) > _STALE_MS
 
 
 def _places(scope: Scope) -> list[tuple[str, str]]:
-    """Return the (owner, chat) of the memories that a caller sees."""
+    """Return the (owner, chat) pairs of the memories that a caller sees."""
     own = [(scope.owner, "")] if scope.owner else []
     return [*own, *([("", scope.chat)] if scope.chat else [])]
 
 
-# lines of what is no single fact
+# ---- lines that are not a single fact
 
 
 def _session_line(summary: str | None, asked: Hit | None, last: Hit | None) -> ContextLine:
-    """Return the line of a conversation: its summary, or what was asked first, and what was answered last."""
+    """Return the line of a conversation: its summary or first question, and the last answer."""
     told = next(hit for hit in (last, asked) if hit is not None) if last or asked else None
     parts = [f"in short: {tamed(summary)}"] if summary else []
     if asked is not None and not summary:
@@ -321,7 +322,7 @@ def _beginning(text: str) -> str:
 
 
 def _end(text: str) -> str:
-    """Return the end of a text, where an answer says what is next, and its beginning where that leaves room."""
+    """Return the end of a text, where an answer names the next step, and its beginning if there is room."""
     text = " ".join(tamed(text).split())
     if len(text) <= 2 * _SAID_CHARS:
         return text
@@ -329,6 +330,6 @@ def _end(text: str) -> str:
 
 
 def _undecided_line(newer: Hit, older: Hit) -> ContextLine:
-    """Return the line of two facts of which nobody has decided which holds."""
+    """Return the line of two contradicting facts that are not yet reviewed."""
     both = " or ".join(f"“{_beginning(hit.excerpt)}”{mark(hit)} [id:{tamed(hit.handle)}]" for hit in (newer, older))
     return ContextLine(text=f"- Not decided: {both}", id=newer.id, at=newer.event_time_iso)

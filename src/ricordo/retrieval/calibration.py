@@ -1,11 +1,13 @@
-"""What is measured once per store and embedder: what chance reaches, and how near questions of one intent are.
+"""Measurements made once per store and embedder: the chance level, and the similarity of questions with the same
+intent.
 
-A hundred prompts that concern no memory are asked once, in about a second. The result, nine numbers, is kept in the
-store, so that every process uses the same floor. It is measured again when the store has grown or shrunk by a third: in
-the background at first, before the next answer when it has doubled.
+A hundred prompts that concern no memory are searched once, in about a second. The result, nine numbers, is stored, so
+that every process uses the same floor. It is measured again when the store has grown or shrunk by a third: in the
+background at first, but before the next answer once the store has doubled.
 
-Questions of known intent, the exemplars, are compared with each other. From that follow the cosine at which the nearest
-tell the intent of a question, and whether the embedder can tell intents apart at all. If not, words decide.
+The exemplars, questions of known intent, are compared with each other. This gives the cosine from which the nearest
+exemplars show the intent of a question, and whether the embedder can distinguish intents at all. If it cannot, only
+words are used.
 """
 
 from __future__ import annotations
@@ -37,16 +39,16 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _GROWN, _DOUBLED = 4 / 3, 2.0
-# Of a large store, where an answer takes longer, every third prompt is asked.
+# In a large store, where searches take longer, only every third prompt is used.
 _LARGE, _EACH = 20_000, 3
-# So many prompts are asked of one snapshot; other reads go in between.
+# The number of prompts searched in one snapshot. Other reads get in between.
 _TOGETHER = 8
 _PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The stored floor of a caller, and how many memories there are now."""
+    """The stored floor of a caller, and the current number of memories."""
 
     floor: Floor | None
     count: int
@@ -57,7 +59,7 @@ class _Kept:
 
 
 class Floors:
-    """The floors of the callers of one opened store. Belongs to the event loop it is made in."""
+    """The floors of the callers of one open store. Belongs to the event loop that creates it."""
 
     def __init__(
         self,
@@ -75,16 +77,16 @@ class Floors:
         self._making: dict[tuple[Scope, int], asyncio.Future[Floor]] = {}
 
     async def floor(self, scope: Scope, model: int) -> Floor:
-        """Return what unrelated prompts reach in a caller's memory.
+        """Return the scores that unrelated prompts reach in a caller's memory.
 
         Args:
-            model: the key of the embedder that answers; 0 where words alone do.
+            model: the key of the answering embedder; 0 for words alone.
         """
         kept = await self._store.seen_by(scope).read(lambda snapshot: _kept(snapshot, scope, model))
         if kept.floor is not None:
             if not kept.is_older_than(_GROWN):
                 return kept.floor
-            if not self._is_settled():  # vectors are missing: what it was before is nearer the truth
+            if not self._is_settled():  # vectors are missing, so the old value is more accurate than a new measurement
                 return kept.floor
             if not kept.is_older_than(_DOUBLED):
                 self._beside(self._made(scope, model))
@@ -100,7 +102,7 @@ class Floors:
             return await self.floor(scope, 0)
 
     async def _made(self, scope: Scope, model: int) -> Floor:
-        """Calibrate once, however many searches ask for it at the same time."""
+        """Calibrate once, even if several searches request it at the same time."""
         asked = scope, model
         if asked not in self._making:
             self._making[asked] = asyncio.ensure_future(self._make(scope, model))
@@ -138,7 +140,7 @@ class Floors:
         return found
 
     async def _embedded(self, model: int) -> Sequence[Embedded | None]:
-        """Return the vectors of the prompts; None for each if words alone answer."""
+        """Return the vectors of the prompts; None for each if only words are used."""
         embedder = self._embedder_of(model) if model else None
         if embedder is None:
             return [None] * len(generic_prompts())
@@ -148,7 +150,7 @@ class Floors:
         return self._prompts[model]
 
     async def _keep(self, scope: Scope, floor: Floor) -> None:
-        """Store the floor. If it cannot be written, it is computed again next time."""
+        """Store the floor. If that fails, it is computed again next time."""
         try:
             await self._store.seen_by(scope).derive(lambda snapshot: _put(snapshot, scope, floor))
         except RicordoError:
@@ -157,7 +159,7 @@ class Floors:
 
 @cache
 def generic_prompts() -> tuple[str, ...]:
-    """Return prompts that people give to any assistant, in English and Russian."""
+    """Return prompts that people might give any assistant, in English and Russian."""
     text = (files("ricordo.retrieval") / "generic_prompts.txt").read_text(encoding="utf-8")
     return tuple(line for line in text.splitlines() if line and not line.startswith("#"))
 
@@ -175,24 +177,24 @@ def _put(snapshot: Snapshot, scope: Scope, floor: Floor) -> None:
     snapshot.statistics.put_floor(scope, floor, rule=RULE)
 
 
-# intent by meaning
+# ---- intent by meaning
 
 
 def known_questions() -> dict[Intent, tuple[str, ...]]:
-    """Return questions of each intent, about nothing in particular, so that only the way of asking is compared.
+    """Return questions of each intent, about nothing in particular, so that only the form of the question is compared.
 
-    The language files of the package have some in English and Russian only: more would move the threshold that is
-    measured on all of them. In other languages words decide.
+    Only the English and Russian language files have them: more would move the threshold, which is measured on all of
+    them. In other languages, intent is recognised by words only.
     """
     exemplars = [language.questions.exemplars for language in all_languages()]
     return {intent: tuple(text for each in exemplars for text in each.get(intent, ())) for intent in INTENTS}
 
 
 _LEAST_TELLING = 0.7
-"""An embedder that gives fewer of the exemplars their own intent does not tell intents apart."""
+"""If fewer exemplars than this share get their own intent, the embedder does not distinguish intents."""
 
 _TOLD = 0.25
-"""The share of the exemplars whose nearest cosines of their own intent lie below the threshold."""
+"""The share of exemplars whose similarity to their own intent is below the threshold."""
 
 _NEAREST = 3
 _MARGIN = 0.03
@@ -200,8 +202,8 @@ _MARGIN = 0.03
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exemplars:
-    """Known questions: their vectors float32[n, d], centred and of length one, their intents, and the threshold for a
-    match.
+    """Questions of known intent: their vectors float32[n, d], centred and normalised, their intents, and the threshold
+    for a match.
     """
 
     vectors: Floats
@@ -211,7 +213,7 @@ class Exemplars:
     accuracy: float
 
     def intent_of(self, vector: Floats) -> Intent | None:
-        """Return the intent of a question's vector, float32[d]; None if it is near none, or near two alike."""
+        """Return the intent of a question's vector, float32[d]; None if no intent is near, or two are equally near."""
         if self.accuracy < _LEAST_TELLING or vector.shape != self.mean.shape:
             return None
         scores = _by_intent(self.vectors @ _unit(vector - self.mean), self.intents)
@@ -222,7 +224,7 @@ class Exemplars:
 
 
 def calibrated(vectors: Floats, intents: Sequence[Intent]) -> Exemplars:
-    """Return exemplars with the threshold that their own cosines give. Pure."""
+    """Return exemplars with the threshold computed from their own cosines. Pure."""
     import numpy as np
 
     mean = vectors.mean(axis=0)
@@ -244,7 +246,7 @@ def calibrated(vectors: Floats, intents: Sequence[Intent]) -> Exemplars:
 
 
 def _by_intent(cosines: Floats, intents: Sequence[Intent]) -> dict[Intent, float]:
-    """Return the mean of the few best cosines of each intent."""
+    """Return the mean of the highest few cosines of each intent."""
     scores = {}
     for intent in INTENTS:
         mine = cosines[[each == intent for each in intents]]

@@ -1,4 +1,4 @@
-"""The context for an agent: a block of Markdown within a budget of tokens."""
+"""Build the context for an agent: a block of Markdown within a budget of tokens."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ SECTIONS: Mapping[ContextName, tuple[str, float]] = {
     "documents": ("From documents", 0.25),
     "evidence": ("What that rests on", 0.10),
 }
-"""Each section's title and its most of the budget; what one leaves over goes to the others, the first ones first."""
+"""Each section's title and maximum share of the budget. Unused tokens go to the other sections, in this order."""
 
 _SPEAKING: tuple[ContextName, ...] = ("facts", "timeline", "documents")
-"""Profiles and sources are shown only with lines of one of these."""
+"""Profiles and sources are shown only together with lines of one of these sections."""
 
 _BY_COMPLEXITY = {"simple": 0.5, "complex": 1.5}
 
 
 class EstimatedTokens:
-    """Estimates tokens, within a fifth of real tokenizers: four Latin characters each, or two of other scripts."""
+    """Estimates tokens, within a fifth of real tokenizers: four Latin or two other characters per token."""
 
     def count(self, text: str) -> int:
         plain = sum(char < "\u0250" for char in text)
@@ -58,7 +58,7 @@ class EstimatedTokens:
 
 
 def budget_for(complexity: str, *, usual: int) -> int:
-    """Return the budget of a block: half of the usual for a simple prompt, half more for a complex one."""
+    """Return the budget of a block: half of the usual one for a simple prompt, one and a half for a complex one."""
     return int(usual * _BY_COMPLEXITY[complexity])
 
 
@@ -82,10 +82,10 @@ def fitted(
     budget: int,
     tokens: TokenCounter,
 ) -> tuple[ContextSection, ...]:
-    """Return sections with the lines that fit into a budget of tokens, fence included.
+    """Return sections with the lines that fit into a budget of tokens, including the fence.
 
     Args:
-        titles: each section's title and its share of the budget; what one leaves over goes to the others.
+        titles: each section's title and share of the budget. Unused tokens go to the other sections.
     """
     left = budget - fence_tokens(tokens)
     heads = {name: tokens.count(f"## {title}\n") for name, (title, _) in titles.items()}
@@ -93,7 +93,7 @@ def fitted(
     used = 0
     rooms = [(name, int(left * share)) for name, (_, share) in titles.items()]
     lines = {name: list(drafts.get(name, ())) for name in titles}
-    for name, room in [*rooms, *((name, left) for name in titles)]:  # by its share first, then of what is left over
+    for name, room in [*rooms, *((name, left) for name in titles)]:  # first by its share, then from the unused tokens
         costs = [tokens.count(line.text) + 1 for line in lines[name]]
         mine = sum(costs[place] for place in taken[name]) + heads[name]
         for place, cost in enumerate(costs):
@@ -109,42 +109,42 @@ def fitted(
 
 
 def fence_tokens(tokens: TokenCounter) -> int:
-    """Return how many tokens the fence around remembered text takes."""
+    """Return the number of tokens of the fence around recalled text."""
     return tokens.count(f"{BEGIN}\n{NOTE}\n{END}")
 
 
 def fenced(sections: Sequence[ContextSection]) -> str:
-    """Return sections as Markdown between the marks of remembered text."""
+    """Return sections as Markdown inside the fence for recalled text."""
     parts = [part for each in sections for part in (f"## {each.title}", *(line.text for line in each.lines))]
     return "\n".join([BEGIN, NOTE, *parts, END])
 
 
 def _within(line: ContextLine, room: int, tokens: TokenCounter) -> ContextLine:
-    """Return a line about an entity without the last of its facts, where it needs more than the room for it."""
+    """Shorten a line about an entity by its last facts until it fits into the room for it."""
     while tokens.count(line.text) >= room and (cut := _LAST_FACT.sub(r"\2", line.text)) != line.text:
         line = replace(line, text=cut)
     return line
 
 
-# The last of the facts of a line about an entity, or the only one; and the time and handle at its end.
+# The last or only fact in a line about an entity; and the time and handle at its end.
 _LAST_FACT = re.compile(r"(; (?:(?!; ).)*|: .*?)( \[[^\[\]]*\] \[id:[^\]]*\])\Z")
 
 
 def _in_order(name: ContextName, lines: Sequence[ContextLine], places: Sequence[int]) -> tuple[ContextLine, ...]:
-    """Return lines in reading order: what was said by time, all else best first. New ids are in order of time, too."""
+    """Return lines in reading order: conversation by time, all else best first. Later lines have larger ids."""
     chosen = [lines[place] for place in sorted(places)]
     return tuple(sorted(chosen, key=lambda line: (line.at, line.id or "")) if name == "timeline" else chosen)
 
 
 def fact_line(hit: Hit, *, before: str | None) -> ContextLine:
-    """Return the line of a fact: its subject, since when, and its previous value."""
+    """Return the line of a fact: its text, subject, previous value and time."""
     about = f" (about {', '.join(map(as_label, hit.about))})" if hit.about else ""
     former = f" (before: “{tamed(before)}”)" if before else ""
     return _line(f"{tamed(hit.excerpt)}{about}{former} [{when(hit)}]{mark(hit)}", hit)
 
 
 def said_line(hit: Hit) -> ContextLine:
-    """Return a line with what someone said, and when."""
+    """Return a line with a quotation, its speaker and time."""
     speaker = as_label(hit.place or hit.speaker or hit.role or "someone")
     return _line(f"{speaker} ({when(hit)}){mark(hit)}: “{tamed(hit.excerpt)}”", hit)
 
@@ -152,14 +152,14 @@ def said_line(hit: Hit) -> ContextLine:
 def person_line(
     name: str, *, what: Sequence[str], facts: Sequence[str], when: str, id: str, handle: str
 ) -> ContextLine:
-    """Return a line about an entity, with what else is known of it."""
+    """Return a line about an entity, with further facts about it."""
     known = f": {'; '.join(tamed(fact) for fact in facts)}" if facts else ""
     described = f" ({', '.join(map(as_label, what))})" if what else ""
     return ContextLine(text=f"- {as_label(name)}{described}{known} [{when}] [id:{handle}]", id=id)
 
 
 def people_line(people: Sequence[tuple[str, str | None]]) -> ContextLine:
-    """Return a line that lists the known people and what each is to the owner."""
+    """Return a line that lists the known people and their relations to the owner."""
     named = (f"{as_label(name)} ({as_label(relation)})" if relation else as_label(name) for name, relation in people)
     return ContextLine(text=f"- Known people: {', '.join(named)}")
 
@@ -169,17 +169,17 @@ def _line(text: str, hit: Hit) -> ContextLine:
 
 
 def when(hit: Hit) -> str:
-    """Return the day of a hit and how long ago that is."""
+    """Return the day of a hit, and its age."""
     return f"{hit.event_time_local[:10]}, {hit.event_time_relative}"
 
 
 _HITS: Mapping[str, int] = {"simple": 12, "complex": 24}
-"""How many hits a context takes, by the complexity of the prompt."""
+"""The number of hits in a context, by the complexity of the prompt."""
 
 _FACTS_LEAST = 5
-# The latest turns of a conversation that a prompt goes on about, and how much of each is read.
+# How many of the latest turns are read for a follow-up prompt, and how much of each.
 _RECENT, _RECENT_CHARS = 2, 300
-# An assistant's turn with so much of its words in another line repeats that line.
+# An assistant's turn repeats another line if that line contains this share of its words.
 _ECHO = 0.75
 _PROFILES = 4
 _FACTS_EACH = 3
@@ -190,8 +190,8 @@ _FACT_CHARS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extras:
-    """What a context shows in addition to the hits: earlier values of facts and replies to questions, both by the id of
-    the hit, profiles of entities, all people, and sources.
+    """Context besides the hits: earlier values of facts and replies to questions, both by the id of the hit, profiles
+    of entities, all people, and sources.
     """
 
     before: Mapping[str, Node] = field(default_factory=dict)
@@ -286,7 +286,7 @@ def _with_receipt(
 
 
 async def _with_recent(asking: Asking, prompt: str, *, session: str | None, as_of: AsOf) -> str:
-    """Return a prompt after the latest turns of its conversation, which it goes on about; "" where there are none."""
+    """Return a follow-up prompt, preceded by the latest turns of its conversation; "" if there are none."""
     if session is None or as_of is not None:
         return ""
     filter_ = Filter(shelves=ALL_EPISODES, session=session)
@@ -301,7 +301,7 @@ async def _with_recent(asking: Asking, prompt: str, *, session: str | None, as_o
 
 
 def without_echoes(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits without turns in which an assistant repeats another hit. Pure."""
+    """Return the hits without assistant turns that repeat another hit. Pure."""
     said = {hit.id: frozenset(question_terms(hit.content)) for hit in hits}
     own = [hit for hit in hits if hit.role != "assistant"]
     return [
@@ -335,7 +335,7 @@ def _extras(
 
 
 def _replies(snapshot: Snapshot, scope: Scope, hits: Sequence[Hit]) -> dict[str, Node]:
-    """Return what was said right after the turns that ask something, by their ids, except for hits."""
+    """Return the replies to turns that end in a question, by the ids of these turns, except replies that are hits."""
     asking = (hit for hit in hits if hit.type == "episodic" and hit.content.rstrip().endswith(QUESTION_MARKS))
     asked = {node.key: node.id for hit in asking if (node := snapshot.nodes.get(scope, hit.id)) is not None}
     if not asked:
@@ -347,7 +347,7 @@ def _replies(snapshot: Snapshot, scope: Scope, hits: Sequence[Hit]) -> dict[str,
 
 
 def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit], *, now: int) -> tuple[Profile, ...]:
-    """Return profiles of the entities the prompt names, then of those the facts are about."""
+    """Return profiles of the entities that the prompt names, then of those the facts are about."""
     keys = [key for naming in namings(snapshot, scope, prompt) for key in naming.entities]
     named = snapshot.entities.by_key(scope, keys)
     subjects = [folded_name(name) for hit in facts for name in hit.about]
@@ -360,7 +360,7 @@ def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit
 def drafted(
     hits: Sequence[Hit], extras: Extras, *, session: str | None, now: int, zone: ZoneInfo
 ) -> dict[ContextName, list[ContextLine]]:
-    """Return all possible lines, best of each section first. Pure."""
+    """Return all possible lines, the best of each section first. Pure."""
 
     def quotable(nodes: Sequence[Node]) -> list[Hit]:
         seen = (hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone) for node in nodes)
@@ -389,7 +389,7 @@ def drafted(
 
 
 def _person(found: Profile, others: Sequence[Hit], *, said: Collection[str], now: int, zone: ZoneInfo) -> ContextLine:
-    """Return who someone is, and what is known of them that the facts above (`said`) do not say."""
+    """Return the line of an entity, with facts that the lines above (`said`) do not state."""
     facts = [found.summary] if found.summary and found.summary not in said and not reasons(found.summary) else []
     facts += [f"{hit.excerpt[:_FACT_CHARS]}{mark(hit)}" for hit in others[:_FACTS_EACH]]
     what = [found.relation] if found.relation else [found.type]

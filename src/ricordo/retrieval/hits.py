@@ -1,4 +1,4 @@
-"""Hits, as callers see memories, and the record of what was shown."""
+"""Hits, the form in which callers see memories, and the log of what was shown."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _LEAST_WORDS = 4
 
 
 def warnings_of(node: Node) -> tuple[str, ...]:
-    """Return the reasons why a memory reads like an instruction; none for the user's own words."""
+    """Return why a memory looks like an instruction; () for the user's own words."""
     tier = trust_of(node.origin, node.role)
     return () if tier == "user" else orders_in(node, is_foreign=is_untrusted(tier))
 
 
 def excerpt_of(content: str, terms: tuple[str, ...], *, passage: int | None = None) -> tuple[int, int]:
-    """Return where the at most 1,000 characters that are shown of a text begin and end: the passage of that number, or
-    what stands around the first of the terms if the text is longer.
+    """Return the start and end of the excerpt to show, at most 1,000 characters: the given passage or, in a longer
+    text, the part around the first matching term.
     """
     if passage is not None and passage < len(spans := passages_of(content)):
         return spans[passage]
@@ -50,19 +50,19 @@ def excerpt_of(content: str, terms: tuple[str, ...], *, passage: int | None = No
 
 
 def as_shown(snapshot: Snapshot, nodes: Mapping[int, Node]) -> dict[int, Node]:
-    """Return memories without forgotten sentences, and without memories that consist of such sentences."""
+    """Return memories without forgotten sentences. Memories that consist only of such sentences are dropped."""
     return without_withheld(nodes, snapshot.suppression.shown(nodes))
 
 
 def without_withheld(nodes: Mapping[int, Node], shown: Mapping[int, str]) -> dict[int, Node]:
-    """Return memories with the text that may be shown instead of theirs; those with the text "" are left out."""
+    """Return memories with their text replaced by `shown`, if given. Memories with the text "" are dropped."""
     return {
         key: _cut(node, shown[key]) if key in shown else node for key, node in nodes.items() if shown.get(key) != ""
     }
 
 
 def _cut(node: Node, shown: str) -> Node:
-    """Return a memory with the text that may be shown, and attributes that hold no more of it."""
+    """Return a memory with the given text, and without the removed text in its attributes."""
     lost = [part for each in sentences(node.content) if (part := each.text.strip()) not in shown]
     return replace(node, content=shown, attributes=without_parts(node.attributes, lost))
 
@@ -78,10 +78,10 @@ def hit_of(
     evidence: tuple[str, ...] = (),
     passage: int | None = None,
 ) -> Hit:
-    """Return a node as a hit: its score, its time in four forms, why it was found, and its evidence.
+    """Return a node as a hit, with its score, its time in four formats, the reasons it was found, and its evidence.
 
     Args:
-        passage: the number of the one that matched best, of a memory with several.
+        passage: the number of the passage that matched best, for a memory with several.
     """
     start, end = excerpt_of(node.content, terms, passage=passage)
     shown = with_dates(node.content[start:end], node.attributes)
@@ -111,12 +111,12 @@ def hit_of(
         why=shares,
         evidence=evidence,
         warnings=warnings_of(node),
-        place=node.place if node.role == "tool" else "",  # as the passages of documents are
+        place=node.place if node.role == "tool" else "",  # only for tool results such as passages of documents
     )
 
 
 def may_be_quoted(hit: Hit) -> bool:
-    """Return whether a hit may appear in a prompt: instructions from tools, pages and imports may not."""
+    """Return whether a hit may appear in a prompt. Instructions from tools, pages and imports may not."""
     return not (hit.warnings and is_untrusted(hit.trust))
 
 
@@ -129,9 +129,9 @@ def mark(hit: Hit) -> str:
 
 
 class UsageLog:
-    """Counts how often memories are shown, and writes that some time later; a crash loses the latest counts.
+    """Counts how often memories are shown, and writes the counts with a delay. A crash loses the latest counts.
 
-    It belongs to the event loop it is created in.
+    It belongs to the event loop that creates it.
     """
 
     def __init__(self, store: Store) -> None:
@@ -140,7 +140,7 @@ class UsageLog:
         self._writing: asyncio.Task[None] | None = None
 
     def note(self, keys: Iterable[int], *, now: int) -> None:
-        """Note that memories were shown; `now` in Unix milliseconds."""
+        """Count memories as shown; `now` in Unix milliseconds."""
         for key in keys:
             earlier = self._shown.get(key)
             if earlier is not None or len(self._shown) < _COUNTED_MOST:
@@ -153,14 +153,14 @@ class UsageLog:
         await self.flush()
 
     async def flush(self) -> None:
-        """Write what was noted. What cannot be written is dropped."""
+        """Write the pending counts. If they cannot be written, they are dropped."""
         shown, self._shown = self._shown, {}
         if shown:
             with contextlib.suppress(RicordoError):
                 await self._store.derive(lambda tx: tx.graph.put_usage(shown))
 
     async def close(self) -> None:
-        """Write what is left, if the store can be written."""
+        """Write the pending counts, if the store is writable."""
         if self._writing is not None:
             self._writing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -170,13 +170,13 @@ class UsageLog:
 
 
 class ContextLog:
-    """The latest memories shown in contexts of this process, by scope."""
+    """The memories most recently shown in contexts by this process, by scope."""
 
     def __init__(self) -> None:
         self._quotable: OrderedDict[tuple[Scope, str], tuple[str, str]] = OrderedDict()
 
     def keep(self, scope: Scope, hits: Iterable[Hit]) -> None:
-        """Note the memories of a context."""
+        """Remember the memories of a context."""
         for hit in hits:
             self._quotable[scope, hit.id] = hit.handle, _folded(hit.content[:1_000])
             self._quotable.move_to_end((scope, hit.id))
@@ -184,7 +184,7 @@ class ContextLog:
             self._quotable.popitem(last=False)
 
     def quoted_in(self, scope: Scope, text: str) -> list[str]:
-        """Return the ids of the memories that a text quotes word for word, or cites by their handle."""
+        """Return the ids of the memories that a text quotes verbatim or cites by handle."""
         if not self._quotable:
             return []
         handles, said = set(cited(text)), f" {_folded(text)} "

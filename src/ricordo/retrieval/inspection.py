@@ -38,10 +38,10 @@ _TOUCHED_MOST = 100
 
 
 async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
-    """Return one page, latest recorded first. Without a type, everything is listed.
+    """Return one page of memories, last recorded first. Without a type, all types are listed.
 
     Raises:
-        InvalidError: an argument does not fit.
+        InvalidError: an argument is invalid.
     """
     query = query_of(replace(request, type=request.type or "any"), now=asking.now, zone=asking.zone)
     before = _position(cursor)
@@ -58,14 +58,14 @@ async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
 
 
 def archive(snapshot: Snapshot, scope: Scope, reason: ClosedReason | None, *, limit: int) -> Archive:
-    """Return closed memories, latest first; all, or those closed for one reason."""
+    """Return closed memories, latest first, optionally only those closed for one reason."""
     keys = snapshot.statistics.closed_keys(scope, reason, limit=limit)
     nodes = snapshot.nodes.by_key(scope, keys)
     return Archive(nodes=tuple(nodes[key] for key in keys), counts=snapshot.statistics.closed(scope))
 
 
 def in_words(snapshot: Snapshot, scope: Scope, commits: Sequence[Commit]) -> list[Commit]:
-    """Return commits with the beginning of the memories that each one touched, as far as the caller may see them."""
+    """Return commits with excerpts of the memories that each commit touched, as far as the caller may see them."""
     ledger = snapshot.history.ledger()
     keys = {
         commit.seq: [int(row.key[0]) for row in ledger.touched(commit.seq) if row.table == "nodes"][:_TOUCHED_MOST]
@@ -78,7 +78,7 @@ def in_words(snapshot: Snapshot, scope: Scope, commits: Sequence[Commit]) -> lis
 
 
 def _words(nodes: Sequence[Node]) -> str:
-    """Return the beginning of the newest of some memories, and how many more there are."""
+    """Return the beginning of the newest memory, and the number of others."""
     told = sorted((node for node in nodes if node.closed_reason != "quarantined"), key=lambda node: -node.key)
     if not told:
         return ""
@@ -95,10 +95,10 @@ def _position(cursor: str | None) -> int | None:
 
 
 def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ...]:
-    """Return every version of a node, oldest first, including the versions of nodes it replaced or that replaced it.
+    """Return every version of a node, oldest first, including versions of its predecessors and successors.
 
     Raises:
-        NotFoundError: there is none of that id.
+        NotFoundError: there is no memory with this id.
     """
     node = snapshot.nodes.known(scope, node_id)
     others = [*snapshot.nodes.replaced(node.key), *snapshot.nodes.replacing(node.key)]
@@ -111,7 +111,7 @@ def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ..
     )
 
 
-# The best of so many of the latest facts are shown.
+# The best facts are chosen from this many of the latest ones.
 _FACTS_READ = 200
 _MENTIONS_READ = 60
 _RELATED = 8
@@ -121,14 +121,14 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
     """Return everything about one entity, with at most `limit` facts and mentions.
 
     Raises:
-        NotFoundError: no entity has that name.
-        InvalidError: it may be one of several.
+        NotFoundError: no entity has this name.
+        InvalidError: several entities have this name.
     """
     entity = entity_meant(snapshot, scope, name)
     about = snapshot.entities.latest(entity.key, "subject", now=now, most=_FACTS_READ)
     named = snapshot.entities.latest(entity.key, "mention", now=now, most=_MENTIONS_READ)
     summary = _summary(snapshot, scope, entity)
-    # Sorting is stable: of equals, the latest comes first.
+    # Sorting is stable: in a tie, the latest fact comes first.
     believed = sorted(about, key=lambda each: belief(each.confidence, each.score), reverse=True)
     best = [sketch.key for sketch in believed[:limit]]
     rest = [sketch.key for sketch in sorted(named, key=lambda each: each.type != "episodic", reverse=True)[:limit]]
@@ -155,7 +155,7 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
 
 
 def _summary(snapshot: Snapshot, scope: Scope, entity: Entity) -> str | None:
-    """Return a summary of an entity; of a summary by a model, only what still holds, as corrected."""
+    """Return an entity's summary; of one by a model, the corrected version, or None if it is no longer valid."""
     made = entity.attributes.get(SUMMARY_MEMORY)
     node = snapshot.nodes.get(scope, made) if made else None
     if node is None:
@@ -168,7 +168,7 @@ def _summary(snapshot: Snapshot, scope: Scope, entity: Entity) -> str | None:
 
 
 def known_people(snapshot: Snapshot, scope: Scope, *, most: int) -> tuple[Entity, ...]:
-    """Return people, those mentioned most often first."""
+    """Return people, most frequently mentioned first."""
     return tuple(snapshot.entities.people(scope, most=most))
 
 
@@ -176,8 +176,8 @@ async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:
     """Return the latest events of a period, in order of event time.
 
     Raises:
-        InvalidError: an argument does not fit.
-        NotFoundError: nobody is known by the name given as `entity`.
+        InvalidError: an argument is invalid.
+        NotFoundError: no entity has the name given as `entity`.
     """
     query = query_of(replace(request, type="any"), now=asking.now, zone=asking.zone)
 
@@ -198,7 +198,7 @@ def explain(
         closes, often: the settings `decay_closes` and `protect_mentions`.
 
     Raises:
-        NotFoundError: there is none of that id.
+        NotFoundError: there is no memory with this id.
     """
     node = snapshot.nodes.known(scope, node_id)
     versions = history(snapshot, scope, node_id)
@@ -232,7 +232,7 @@ def _in_order(snapshot: Snapshot, scope: Scope, keys: Sequence[int]) -> tuple[No
 
 
 def _vital(snapshot: Snapshot, scope: Scope, node: Node, *, often: int) -> Vital:
-    """Return what decides how long a memory is kept. How often it was shown in the past is not known."""
+    """Return the values that decide how long a memory is kept. Past states do not record how often it was shown."""
     (vital,) = snapshot.lifecycle.vitals(scope, [node.key], often=often)
     return vital._replace(shown=0, last_access=None) if snapshot.is_past else vital
 
@@ -242,12 +242,12 @@ _CHANGED_MOST = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What a commit changed: at most 200 memories, and as many entities.
+    """The changes made by a commit: at most 200 memories, and as many entities.
 
     Attributes:
-        nodes: each memory before and after; None before it was recorded, or after it was taken back.
-        entities: the people and things it touched, as they are now.
-        rows: how many rows of each table it touched.
+        nodes: each memory before and after; None if it did not exist yet, or was withdrawn.
+        entities: the entities touched, in their current state.
+        rows: the number of rows touched in each table.
     """
 
     commit: Commit
@@ -257,7 +257,7 @@ class Difference:
 
 
 def changed_by(snapshot: Snapshot, scope: Scope, seq: int) -> Difference:
-    """Return what a commit changed, as far as the scope may see it.
+    """Return the changes made by a commit, as far as the scope may see them.
 
     Raises:
         NotFoundError: the scope sees no such commit.

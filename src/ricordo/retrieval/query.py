@@ -1,7 +1,7 @@
-"""What a caller asks: the request, its validation, the intent and the entities of a question, and the plan of a search.
+"""The request of a caller and its validation, the intent and the entities of a question, and the plan of a search.
 
-Intent is why, when, who, what, or nothing in particular (general). It moves weights a little and excludes nothing, so a
-wrong guess costs little. `calibration.Exemplars` guesses it by meaning, where there is an embedder.
+The intent is why, when, who, what, or general. It changes weights a little and excludes nothing, so a wrong guess costs
+little. If there is an embedder, `calibration.Exemplars` guesses the intent by meaning.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SHELVES: Mapping[str | None, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The arguments of `search` and `list`, unchecked."""
+    """The unvalidated arguments of `search` and `list`."""
 
     text: str = ""
     type: str | None = None
@@ -79,7 +79,7 @@ def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
     """Validate a request and return it as a query.
 
     Raises:
-        InvalidError: an argument does not fit; the message names it.
+        InvalidError: an argument is invalid; the message names it.
     """
     if not isinstance(request.text, str):
         raise InvalidError(f"text must be text, not {type(request.text).__name__}")
@@ -92,7 +92,7 @@ def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
     session = _text("session", request.session)
     is_of_session = request.type is None and session is not None
     return Query(
-        # A question with half a character is still a question; what was recalled before asks for nothing.
+        # Incomplete characters are accepted. Recalled text in a prompt is not part of the question.
         text=without_recalled(request.text.encode("utf-8", "replace").decode(), " "),
         filter=Filter(
             types=() if request.type in _SHELVES else (request.type,),  # type: ignore[arg-type]  # checked above
@@ -115,18 +115,14 @@ def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
 
 
 def checked_limit(limit: int) -> int:
-    """Raises:
-    InvalidError: it is not a whole number from 1 to 1,000.
-    """
+    """Validate a limit. Raises InvalidError if it is not a whole number from 1 to 1,000."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
         raise InvalidError(f"limit: {limit!r} is not a whole number from 1 to {MAX_LIMIT:,}")
     return limit
 
 
 def checked_name(name: str) -> str:
-    """Raises:
-    InvalidError: it is no text, or blank.
-    """
+    """Validate a name and return it. Raises InvalidError if it is not text, or is blank."""
     checked = _text("name", name)
     if checked is None:
         raise InvalidError("name must be text that is not blank")
@@ -134,9 +130,7 @@ def checked_name(name: str) -> str:
 
 
 def checked_position(position: int | None, *, name: str) -> int | None:
-    """Raises:
-    InvalidError: it is no whole number from 1 that a store can count to.
-    """
+    """Validate a commit number. Raises InvalidError if it is not a whole number from 1 to 2**62 - 1."""
     if position is None:
         return None
     if isinstance(position, bool) or not isinstance(position, int) or not 1 <= position < 1 << 62:
@@ -183,7 +177,7 @@ _FORM = 'such as {"price": {"lt": 10}}, or {"or": [{"kind": "a"}, {"not": {"kind
 
 
 def _check_condition(given: Any, *, path: str, depth: int) -> None:
-    """Check a condition on attributes. Raises InvalidError, naming the part."""
+    """Validate a condition on attributes. Raises InvalidError that names the invalid part."""
     if not isinstance(given, Mapping):
         raise InvalidError(f"{path}: {given!r:.60} is not a condition", hint=_FORM)
     if depth > _DEEPEST:
@@ -238,13 +232,13 @@ def _where(given: Json | None) -> Json | None:
     return given or None
 
 
-# intent and entities
+# ---- intent and entities
 
 Intent = Literal["why", "when", "who", "what", "general"]
 Complexity = Literal["simple", "complex"]
 
 INTENTS: tuple[Intent, ...] = ("why", "when", "who", "what")
-"""The intents with words and exemplars."""
+"""The intents that have words and exemplars."""
 
 _LOOKED_AT = 2_000
 _LONG = 10
@@ -253,13 +247,13 @@ _JOINED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Words:
-    """The words of questions in some languages, in lower case: patterns that ignore case take half as long again.
+    """Question words of some languages, in lower case: patterns that ignore case take half as long again.
 
     Attributes:
-        intents: the first match decides: "why did Anna move when she did" asks why. English questions may begin with
-            anything ("In which year ..."), so words are searched anywhere; those that also join clauses ("when", "who",
-            "когда") count at the beginning only.
-        empty: phrases that ask for nothing: "do you know what I mean".
+        intents: in order; the first match decides: "why did Anna move when she did" asks why. English questions may
+            begin with any word ("In which year ..."), so words match anywhere. Words that also join clauses ("when",
+            "who", "когда") match only at the beginning.
+        empty: phrases without content: "do you know what I mean".
     """
 
     intents: tuple[tuple[Intent, re.Pattern[str]], ...]
@@ -285,7 +279,7 @@ _QUESTION_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
 def intent_of(text: str) -> Intent:
-    """Return what a question asks for, by its words.
+    """Return the intent of a question by its words.
 
     >>> intent_of("Why did Anna quit?"), intent_of("В каком году мы переехали?"), intent_of("peanut allergy")
     ('why', 'when', 'general')
@@ -296,7 +290,7 @@ def intent_of(text: str) -> Intent:
 
 
 def complexity_of(text: str) -> Complexity:
-    """Return whether a question is long, asks for many things, or joins several.
+    """Return "complex" for a question that is long, asks for many things, or joins several; else "simple".
 
     >>> complexity_of("Where does Anna live?"), complexity_of("List all of Anna's homes")
     ('simple', 'complex')
@@ -308,18 +302,18 @@ def complexity_of(text: str) -> Complexity:
     return "complex" if is_long or is_joined or words.aggregates.search(asked) else "simple"
 
 
-# small talk and follow-ups
+# ---- small talk and follow-ups
 
 _CLAUSE = re.compile(r"[^.,;:!?¿¡…\n()–—。，！？؟]+")
 _SPOKEN_WORD = re.compile(r"[\w+]+(?:['’-][\w]+)*")
-# A longer text is a document or a report, and a longer clause says something.
+# A longer text is a document or a report, and a longer clause has content.
 _TALK_CHARS, _TALK_CLAUSES, _TALK_WORDS = 400, 12, 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Talk:
-    """Small talk in one language: phrases as prefixes of a clause, words between them, and clauses that are idle as a
-    whole; the words of follow-ups, and those that refer to what was said.
+    """Small talk in one language: phrases that begin a clause, filler words between them, and clauses that are small
+    talk as a whole; also words of follow-up questions, and words that refer to earlier messages.
     """
 
     phrases: re.Pattern[str]
@@ -348,9 +342,9 @@ def _talks() -> tuple[_Talk, ...]:
 
 @cached(maxsize=1_024)
 def asked_in(text: str) -> str:
-    """Return a text without the greetings, thanks and small talk around what it asks; "" where it asks nothing.
+    """Return a text without greetings, thanks and small talk around its question; "" if there is no question.
 
-    Questions to the assistant about itself and requests for entertainment are small talk, too.
+    Questions to the assistant about itself and requests for entertainment are also small talk.
 
     >>> asked_in("Thanks! What can you do?"), asked_in("Hi, what was my sister's address again?")
     ('', "what was my sister's address again?")
@@ -376,7 +370,8 @@ def _asks_nothing(clause: str, text: str) -> bool:
 def _is_talk(words: Sequence[str], talk: _Talk, *, is_question: bool) -> bool:
     """Return whether a clause is small talk.
 
-    A name may stand beside a greeting ("Hello Anna"); elsewhere it is what is asked for ("Write a poem for Anna").
+    A name may accompany a greeting ("Hello Anna"). Elsewhere a name is the topic of a request ("Write a poem for
+    Anna").
     """
     lower = [word.lower() for word in words]
     said = " ".join(lower)
@@ -384,7 +379,7 @@ def _is_talk(words: Sequence[str], talk: _Talk, *, is_question: bool) -> bool:
     if not names_something and talk.idle.match(said):
         return True
     begins = [0, *(1 + at for at, char in enumerate(said) if char == " ")]
-    left = {0: 0 if is_question else 1}  # how many names may follow from a place on
+    left = {0: 0 if is_question else 1}  # position in the clause: how many names may follow
     for number, place in enumerate(begins):
         if place not in left:
             continue
@@ -401,7 +396,7 @@ def _is_talk(words: Sequence[str], talk: _Talk, *, is_question: bool) -> bool:
 
 @cached(maxsize=1_024)
 def follows_up(text: str) -> bool:
-    """Return whether a text asks about what was just said, and names nothing itself.
+    """Return whether a text asks about the preceding messages without naming its topic.
 
     >>> follows_up("And when was that?"), follows_up("When was that trip?")
     (True, False)
@@ -412,18 +407,18 @@ def follows_up(text: str) -> bool:
     )
 
 
-# A question names at most eight entities, and a name means at most eight.
+# At most eight entities per question, and eight per name.
 _ENTITIES = 8
 
 
 def filter_of(snapshot: Snapshot, scope: Scope, query: Query) -> Filter:
-    """Return all conditions of a query. Raises like `entity_meant`."""
+    """Return all conditions of a query. Raises the errors of `entity_meant`."""
     entity = None if query.entity is None else entity_meant(snapshot, scope, query.entity).key
     return replace(query.filter, entity=entity)
 
 
 def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ...]:
-    """Return how a question names entities, in any form or as "my wife", with those that were merged into them."""
+    """Return how a question names entities, in any form or as "my wife", including those merged into them."""
     if not snapshot.graph.has_names(scope):  # the owner's wife has a name, too
         return ()
     from ricordo.storage.candidates import Naming  # it needs numpy
@@ -445,17 +440,17 @@ def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ..
     )
 
 
-# the plan
+# ---- the plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """A question with its conditions.
 
-    `filter` has all conditions but the entity, whose key only a snapshot knows. Without a type it looks at knowledge
-    and unconsolidated episodes, and within one session at all that was said in it.
-    `with_leading`: if anything is relevant, the hits that rank first are returned with it. `rerank`: whether the
-    reranker takes part; by default if there is one, a language model only on request.
+    `filter` has all conditions except the entity, whose key requires a snapshot. Without a type, knowledge and
+    unconsolidated episodes are searched; within one session, all its messages. `with_leading`: if anything is relevant,
+    the top-ranked hits are returned as well. `rerank`: whether to use the reranker; None uses a local one, but a
+    language model only on request.
     """
 
     text: str
@@ -471,8 +466,8 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighing:
-    """How signals become a score: sums of values or of reciprocal ranks, which signals are left out, and how much a
-    reranker counts, compared with all signals together.
+    """How signals are combined to a score: by values or by reciprocal ranks, which signals are skipped, and the weight
+    of the reranker relative to all signals together.
     """
 
     fusion: Fusion = "score"
@@ -484,8 +479,8 @@ class Weighing:
 class Plan:
     """A query ready to run: its terms, period, intent, and its vectors by model, the active model first.
 
-    `floor` is what chance reaches; None unless only relevant hits are asked for. `ratings` are those of the reranker by
-    the keys of memories.
+    `floor` is the chance level, None unless only relevant hits are requested. `ratings` are the reranker's, by the keys
+    of memories.
     """
 
     query: Query
@@ -507,7 +502,7 @@ class Plan:
 
     @property
     def worded(self) -> tuple[int, Embedded | None]:
-        """Return the first model that gives vectors of words, and the question as it embeds it; 0 and None if none."""
+        """Return the first model with word vectors, and its embedding of the question; 0 and None if there is none."""
         return next(((model, each) for model, each in self.vectors.items() if each.words is not None), (0, None))
 
 
@@ -520,10 +515,10 @@ def make_plan(
     intent: Intent | None = None,
     weighing: Weighing = Weighing(),
 ) -> Plan:
-    """Return the plan of a query. Words that name a time are no search terms: "what did we do in May". Pure.
+    """Return the plan of a query. Words that name a time are not search terms: "what did we do in May". Pure.
 
     Args:
-        intent: derived from the words of the question when None.
+        intent: derived from the words of the question if None.
     """
     text = query.text if interval is None else query.text.replace(interval.text, " ", 1)
     terms = question_terms(text)

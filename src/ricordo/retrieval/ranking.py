@@ -1,4 +1,4 @@
-"""The ranking: fusion of signals, factors, diversity, and newer versions before older ones. Pure.
+"""Ranking: fusion of signals, factors, diversity, and newer versions before older ones. Pure.
 
 The trace consists of the same numbers as the score.
 """
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
     Keys = NDArray[np.int64]
 
 _DAY_MS = 86_400_000
-# How much of the score age may take away at most: an allergy said a year ago is as true as one said today.
+# The maximum share of the score that age can take away: an allergy stated a year ago is as true as a new one.
 _RECENCY_PART = 0.1
-# For a question that asks for several things: what a turn loses for each better one of its session, in standard
+# For questions that ask for several things: the penalty of a turn for each better turn of its session, in standard
 # deviations of the scores.
 _SAME_SESSION = 0.2
-# Likewise what it loses for the better turn that is most like it, times their cosine.
+# Likewise the penalty for the most similar better turn, times their cosine.
 _SAID_ALREADY = 0.2
 _SPREAD_DEPTH = 40
 _UNVOUCHED = 0.8
-# A factor this near to 1 is not shown in a trace.
+# A factor this close to 1 is not shown in a trace.
 _NEGLIGIBLE = 1e-9
 
 
 FACTORS = ("confidence", "reinforcement", "trust", "recency", "order")
-"""What multiplies the sum of the signals, as it is applied: what is known of a memory itself."""
+"""Properties of a memory that multiply the sum of its signals, in the order of application."""
 
 
 class Ranked(NamedTuple):
-    """A candidate: its place in the pool, its score, and how that was arrived at from the signals.
+    """A candidate: its position in the pool, its score, and how the score was computed from the signals.
 
-    `factors` multiply it, in the order of `FACTORS`; `moved` is what it won or lost by changing places with another
-    version of itself.
+    `factors` multiply the score, in the order of `FACTORS`. `moved` is what it gained or lost by changing places with
+    another version of the same memory.
     """
 
     key: int
@@ -57,13 +57,13 @@ class Ranked(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """Why the candidates of a pool stand as they do.
+    """The reasons for the order of the candidates of a pool.
 
     Attributes:
-        values: what each signal measured of each candidate, float32[size].
-        shares: what it gave for that, float32[size].
-        totals: the sums of the shares, float64[size], before anything is taken away.
-        lost: by place, what a turn loses to better ones of its session and like it.
+        values: the measurement of each signal for each candidate, float32[size].
+        shares: its contribution to the score, float32[size].
+        totals: the sums of the shares, float64[size], before penalties.
+        lost: by position, the penalty for better turns that are in the same session or similar.
     """
 
     values: Mapping[str, Floats]
@@ -72,9 +72,7 @@ class Ranking:
     lost: Mapping[int, float]
 
     def explain(self, candidate: Ranked) -> tuple[Share, ...]:
-        """Return all parts of a candidate's score: what each signal measured and gave, with its rank by that signal;
-        what it lost; and each factor.
-        """
+        """Return the parts of a candidate's score: value, share and rank by signal, the penalty, the factors."""
         place = candidate.place
         shares = [
             Share(
@@ -90,7 +88,7 @@ class Ranking:
         if lost := self.lost.get(place):
             shares.append(Share(strategy="said already", rank=None, raw=lost, share=-lost))
             score -= lost
-        for name, factor in zip(FACTORS, candidate.factors, strict=False):  # none while nothing is known of it
+        for name, factor in zip(FACTORS, candidate.factors, strict=False):  # empty before weighing
             if abs(factor - 1) > _NEGLIGIBLE:
                 shares.append(Share(strategy=name, rank=None, raw=factor, share=abs(score) * (factor - 1)))
             score += abs(score) * (factor - 1)
@@ -109,15 +107,15 @@ def rank(
     most: int,
     alike: Callable[[NDArray[np.intp]], Floats] | None,
 ) -> tuple[list[Ranked], Ranking]:
-    """Return the best candidates by the sum of their shares, newer first if equal, and why.
+    """Return the best candidates by the sum of their shares, newer first in a tie, and the reasons.
 
     Args:
-        values: what each signal measured, float32[size]; the trace tells it.
-        shares: what it adds to the score for that, float32[size].
+        values: what each signal measured, float32[size]; used for the trace.
+        shares: the contribution of each signal to the score, float32[size].
         totals: the sums of the shares, float64[size].
-        places: of the passages that turns rank by, ascending.
-        alike: returns how alike some candidates (their places) are, float32[n, n], not below 0. Where it is given,
-            turns of different sessions that say different things are preferred.
+        places: positions of the passages that turns rank by, ascending.
+        alike: returns the similarity of candidates at the given positions, float32[n, n], not below 0. If given, turns
+            from different sessions with different content are preferred.
     """
     order = places[_from_best(totals[places])]
     best_few = order[:_SPREAD_DEPTH]
@@ -134,7 +132,7 @@ def rank(
 
 
 def _from_best(scores: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return places by falling score, newer first if equal: candidates ascend by key."""
+    """Return positions by descending score, newer first in a tie. Candidates are ascending by key."""
     order: NDArray[np.intp] = len(scores) - 1 - (-scores[::-1]).argsort(kind="stable")
     return order
 
@@ -150,15 +148,15 @@ def totals_of(shares: Mapping[str, Floats], size: int) -> NDArray[np.float64]:
 def reranked(
     pool: Pool, totals: NDArray[np.float64], places: NDArray[np.intp], ratings: Mapping[int, float], *, weight: float
 ) -> tuple[Floats, Floats]:
-    """Return the reranker's ratings from 0 for the worst to 1 for the best, and their shares of the score.
+    """Return the reranker's ratings scaled from 0 for the worst to 1 for the best, and their shares of the score.
 
-    The ratings of a reranker have any scale. They are spread as far as the scores of the memories it read, times its
-    weight; memories that it did not read get nothing.
+    Rerankers use different scales. Ratings are scaled to the score range of the rated memories, times the reranker's
+    weight. Memories that were not rated get nothing.
 
     Args:
         totals: the sums of all other shares, float64[size].
-        places: of the passages that turns rank by.
-        ratings: at least two different ones, by the keys of memories.
+        places: positions of the passages that turns rank by.
+        ratings: at least two different ratings, by the keys of memories.
     """
     keys = pool.turns.keys[: pool.size].tolist()
     read = [place for place in places.tolist() if keys[place] in ratings]
@@ -172,7 +170,7 @@ def reranked(
 
 
 def rank_by_seeds(seeds: Mapping[str, Mapping[int, float]], *, most: int) -> tuple[list[Ranked], Ranking]:
-    """Rank by what the strategies found, each scaled by its best, if there was no time for signals."""
+    """Rank by the results of the strategies, each divided by its maximum, if there was no time for signals."""
     keys = np.array(sorted({key for found in seeds.values() for key in found}), np.int64)
     raw = {
         name: np.array([found.get(int(key), 0.0) for key in keys], np.float32)
@@ -187,8 +185,8 @@ def rank_by_seeds(seeds: Mapping[str, Mapping[int, float]], *, most: int) -> tup
 
 
 def _spread(pool: Pool, totals: NDArray[np.float64], order: NDArray[np.intp], alike: Floats) -> dict[int, float]:
-    """Return what each of the best loses to better ones of its session and to the better one most like it, chosen
-    greedily.
+    """Return the penalties of the best turns, for better ones of the same session and for the most similar better one,
+    chosen greedily.
     """
     deviation = float(np.std(totals))
     sessions, left = pool.turns.sessions[order], totals[order].copy()
@@ -207,12 +205,12 @@ def _spread(pool: Pool, totals: NDArray[np.float64], order: NDArray[np.intp], al
 
 
 def weigh(candidates: Sequence[Ranked], known: Sequence[Weights], *, now: int) -> list[Ranked]:
-    """Apply what is known of each memory; return the best first, newer first if equal."""
+    """Apply the properties of each memory. Return the best first, newer first in a tie."""
     weighed = []
     for candidate, memory in zip(candidates, known, strict=True):
         factors, score = factors_of(memory, now=now), candidate.score
         for factor in factors:
-            if factor != 1:  # most are
+            if factor != 1:  # true for most
                 score += abs(score) * (factor - 1)
         weighed.append(Ranked(candidate.key, candidate.place, score, factors))
     if any(each.reads_like_an_order for each in known):
@@ -225,7 +223,7 @@ def _best_first(weighed: Iterable[Ranked]) -> list[Ranked]:
 
 
 def _below_all(weighed: Sequence[Ranked], is_order: Sequence[bool]) -> list[Ranked]:
-    """Return the best first, then instructions, with one more factor: attackers can repeat the words of a question."""
+    """Return the best first, then instructions, with one more factor. Attackers can repeat the words of a question."""
     least = min((each.score for each, order in zip(weighed, is_order, strict=True) if not order), default=inf)
     orders, others = list[Ranked](), list[Ranked]()
     for each, order in zip(weighed, is_order, strict=True):
@@ -237,7 +235,7 @@ def _below_all(weighed: Sequence[Ranked], is_order: Sequence[bool]) -> list[Rank
 
 
 def factors_of(known: Weights, *, now: int) -> tuple[float, float, float, float]:
-    """Return the first four of `FACTORS`: confidence, reinforcement exp(score x 0.2), trust, and a little recency."""
+    """Return the first four of `FACTORS`: confidence, reinforcement exp(score x 0.2), trust, and a slight recency."""
     days = max(0.0, (now - known.since) / _DAY_MS)
     return (
         known.confidence,
@@ -253,12 +251,12 @@ _RANK_CONSTANT = 60
 
 
 def fuse(values: Mapping[str, Floats], weights: Mapping[str, float], *, fusion: Fusion) -> dict[str, Floats]:
-    """Return what each signal adds to the score of each candidate.
+    """Return the contribution of each signal to the score of each candidate.
 
     Args:
         values: what each signal measured, float32[candidates].
-        weights: what each counts; together 1, so that a score is about 1 at most.
-        fusion: "score" takes the weight times the measure, "rrf" the weight by the place: 61 / (60 + rank).
+        weights: the weights of signals; they add up to 1, so that a score is about 1 at most.
+        fusion: "score" multiplies the weight by the measurement, "rrf" by the rank term 61 / (60 + rank).
     """
     if fusion == "score":
         return {name: np.asarray(weights[name] * measured, np.float32) for name, measured in values.items()}
@@ -266,13 +264,13 @@ def fuse(values: Mapping[str, Floats], weights: Mapping[str, float], *, fusion: 
 
 
 def _by_rank(measured: Floats) -> NDArray[np.float64]:
-    """Return (k + 1) / (k + rank), so that the first gets 1; 0 if the signal does not apply."""
+    """Return (k + 1) / (k + rank), which is 1 for the first; 0 if the signal does not apply."""
     found = (_RANK_CONSTANT + 1) / (_RANK_CONSTANT + _ranks(measured))
     return np.where(measured > 0, found, 0.0)
 
 
 def _ranks(measured: Floats) -> NDArray[np.intp]:
-    """Return ranks, 1 for the best; equal ones share the better rank."""
+    """Return ranks, 1 for the best. Equal values get the same, better rank."""
     ascending = np.sort(measured)
     return 1 + len(measured) - np.searchsorted(ascending, measured, side="right")
 
@@ -284,16 +282,16 @@ def in_succession(
     successors: Mapping[int, int],
     newer: Collection[int] = (),
 ) -> list[Ranked]:
-    """Return the hits, best first, with newer versions in the places of the older ones they are linked with.
+    """Return the hits, best first, with newer versions moved to the ranks of the older ones they are linked with.
 
-    Places and scores change hands within a group of linked hits and nowhere else; a share "newer" says what a hit won
-    or lost by that, so that its shares still add up to its score.
+    Ranks and scores are only exchanged within a group of linked hits. A share "newer" holds the gain or loss of a hit,
+    so that its shares still add up to its score.
 
     Args:
         hits: best first.
-        links: pairs (newer, older) of node keys; keys of nodes that are no hits may connect those that are.
-        successors: for the key of a replaced node, that of its live newest version.
-        newer: keys of nodes that are no hits and come in right before an older one that is.
+        links: pairs (newer, older) of node keys. Nodes that are not hits may connect hits.
+        successors: by the key of a replaced node, the key of its live newest version.
+        newer: keys of nodes that are not hits and are inserted right before an older one that is.
     """
     present = _with_newer(_succeeded(hits, successors), links, newer)
     after: dict[int, set[int]] = {}
@@ -322,7 +320,7 @@ def _with_newer(hits: Sequence[Ranked], links: Iterable[tuple[int, int]], newer:
 
 
 def _succeeded(hits: Sequence[Ranked], successors: Mapping[int, int]) -> list[Ranked]:
-    """Replace each superseded hit by its successor, which keeps its best place if it is a hit already."""
+    """Replace each superseded hit by its successor. If the successor is already a hit, the better rank is kept."""
     found: dict[int, Ranked] = {}
     for hit in hits:
         key = successors.get(hit.key, hit.key)
@@ -331,10 +329,10 @@ def _succeeded(hits: Sequence[Ranked], successors: Mapping[int, int]) -> list[Ra
 
 
 def newest_of_equal(hits: Sequence[Ranked], *, said: Mapping[int, tuple[str, int]]) -> list[Ranked]:
-    """Return hits without repetitions: of those that say the same, the newest, in the best place of them all.
+    """Return hits without duplicate statements: the newest of each group, at the best rank of the group.
 
     Args:
-        said: by key, the subjects and statement of a hit as one text, and since when it holds in Unix milliseconds.
+        said: by key, the subjects and statement of a hit as one text, and its start of validity in Unix milliseconds.
     """
     newest: dict[str, int] = {}
     for hit in hits:
@@ -356,7 +354,7 @@ def newest_of_equal(hits: Sequence[Ranked], *, said: Mapping[int, tuple[str, int
 
 
 def _groups(after: Mapping[int, set[int]], hits: Mapping[int, int]) -> list[list[int]]:
-    """Return the hits connected by links, in groups of two and more."""
+    """Return the hits connected by links, in groups of two or more."""
     neighbours: dict[int, set[int]] = {}
     for newer, olders in after.items():
         for older in olders:
@@ -373,7 +371,7 @@ def _groups(after: Mapping[int, set[int]], hits: Mapping[int, int]) -> list[list
 
 
 def _older(key: int, after: Mapping[int, set[int]]) -> set[int]:
-    """Return everything that a node came after, at any distance."""
+    """Return all predecessors of a node, at any distance."""
     return _reached(key, after) - {key}
 
 
@@ -388,5 +386,5 @@ def _reached(start: int, steps: Mapping[int, set[int]]) -> set[int]:
 
 
 def _moved(hit: Ranked, *, score: float) -> Ranked:
-    """Return a hit with the score of the place it takes."""
+    """Return a hit with the score of the rank it moves to."""
     return hit._replace(score=score, moved=hit.moved + score - hit.score)

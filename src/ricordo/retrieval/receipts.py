@@ -1,4 +1,4 @@
-"""Receipts: what an answer gave and left out, written some time after it; and how two answers differ."""
+"""Receipts record what an answer contained and omitted. They are written with a delay, and two can be compared."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ _USUAL = {each.name: each.default for each in fields(Request)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """An answer as the search has it: nothing is copied or computed before it is written.
+    """An answer to record. Nothing is copied or computed before it is written.
 
     Attributes:
         seen: the last commit in the snapshot; None if no snapshot was needed.
-        others: (section, id) of what a context shows beside its hits; `sections` has those of its hits, by id.
+        others: (section, id) of context lines that are not hits; `sections` maps the ids of hits to sections.
         left_out: (id, reason), best first.
     """
 
@@ -66,7 +66,7 @@ class Draft:
     degraded: Sequence[str] = ()
 
     def given(self) -> tuple[Given, ...]:
-        """Return what the answer gave, hits first, best first."""
+        """Return the contents of the answer, hits first, best first."""
         hits = (
             Given(
                 id=hit.id,
@@ -85,7 +85,7 @@ class Draft:
         """Return the receipt of the answer.
 
         Args:
-            seen: the last commit that the caller saw.
+            seen: the last commit visible to the caller.
         """
         asked = _asked(self.request)
         return Receipt(
@@ -109,7 +109,7 @@ def _rounded(value: float) -> float:
 
 
 def _asked(request: Request | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that were given, as JSON."""
+    """Return the arguments of a request that differ from their defaults, as JSON."""
     if not isinstance(request, Request):
         return {name: _plain(value) for name, value in request.items() if value is not None}
     given = {each.name: getattr(request, each.name) for each in fields(Request) if each.name not in _NOT_ASKED}
@@ -124,7 +124,7 @@ def _plain(value: Any) -> Any:
 
 
 def ids_in(answer: object) -> dict[str, None]:
-    """Return the ids of all memories and profiles in an answer, in order."""
+    """Return the distinct ids of all memories and profiles in an answer, in order."""
     if isinstance(answer, list | tuple):
         return {id_: None for each in answer for id_ in ids_in(each)}
     if not is_dataclass(answer):
@@ -136,18 +136,18 @@ def ids_in(answer: object) -> dict[str, None]:
 
 
 Screen = Callable[[Any], Any]
-"""Returns a JSON value without what must not be stored."""
+"""Returns a JSON value without data that must not be stored."""
 
 
 def _screened(receipt: Receipt, screen: Screen) -> Receipt:
-    """Return a receipt without the credentials and the personal data in what was asked."""
+    """Return a receipt without credentials and personal data in its question and arguments."""
     return replace(receipt, question=screen(receipt.question or ""), asked=screen(receipt.asked))
 
 
 class ReceiptLog:
-    """Writes receipts some time after the answers. A crash loses those of the last half second.
+    """Writes receipts with a delay. A crash loses those of the last half second.
 
-    It belongs to the event loop it is created in.
+    It belongs to the event loop that creates it.
     """
 
     def __init__(self, store: Store, setup: Callable[[], Json], *, screen: Screen | None) -> None:
@@ -159,7 +159,7 @@ class ReceiptLog:
         self._flushing = asyncio.Lock()
 
     def keep(self, draft: Draft) -> str:
-        """Note an answer; return the id of its receipt."""
+        """Record an answer; return the id of its receipt."""
         id_ = new_id(draft.at)
         if len(self._waiting) >= _WAITING_MOST:
             _log.warning("receipts: too many wait; that of an answer is lost")
@@ -177,12 +177,12 @@ class ReceiptLog:
             _log.warning("receipts: they cannot be written: %s", error)
 
     async def flush(self) -> None:
-        """Write what was noted, some at a time, so that others can write in between.
+        """Write the pending receipts in batches, so that other writers get in between.
 
         Raises:
-            StoreError, UnavailableError: it cannot be written; it is dropped.
+            StoreError, UnavailableError: a batch cannot be written; it is dropped.
         """
-        async with self._flushing:  # a caller also waits for what another is writing
+        async with self._flushing:  # waits for batches that another caller is writing
             while self._waiting:
                 some, self._waiting = self._waiting[:_AT_ONCE], self._waiting[_AT_ONCE:]
                 await self._store.derive(partial(self._write, some))
@@ -195,7 +195,7 @@ class ReceiptLog:
             snapshot.receipts.put(receipt if self._screen is None else _screened(receipt, self._screen))
 
     async def close(self) -> None:
-        """Write what is left, if the store can be written."""
+        """Write the pending receipts, if the store is writable."""
         if self._writing is not None:
             self._writing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -205,11 +205,11 @@ class ReceiptLog:
 
 
 _SAME = 1e-5
-"""Two scores that differ by less, relative to the larger one, are the same: receipts keep six digits."""
+"""Two scores are equal if their relative difference is less than this, because receipts keep six digits."""
 
 
 def differences(before: Sequence[Given], after: Sequence[Given]) -> tuple[AnswerDifference, ...]:
-    """Return how one answer differs from another, in the order of the first, then of the second. Pure."""
+    """Return the differences between two answers, in the order of the first, then of the second. Pure."""
     return tuple(_differences(before, after))
 
 
@@ -239,7 +239,7 @@ def _differences(before: Sequence[Given], after: Sequence[Given]) -> Iterator[An
 
 
 def _changed(before: Sequence[Share], after: Sequence[Share]) -> tuple[str, ...]:
-    """Return the names of the signals that gave another share."""
+    """Return the names of the signals whose share changed."""
     was, now = ({each.strategy: each.share for each in shares} for shares in (before, after))
     names = dict.fromkeys((*was, *now))
     return tuple(name for name in names if not _is_same(was.get(name, 0.0), now.get(name, 0.0)))

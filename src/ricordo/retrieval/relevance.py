@@ -1,8 +1,8 @@
-"""Decide which hits are relevant: a floor in units of what chance reaches in this store.
+"""Decide which hits are relevant: a floor in units of the chance level in this store.
 
-How near is near depends on the embedder and on the store. Prompts that concern no memory are asked once
-(`calibration`). The spread of their best answers is the unit, and the floor lies a fixed number of units above them.
-The same weights serve every store; docs/explanation/relevance.md says what they were fitted on.
+What counts as similar depends on the embedder and on the store. Prompts that concern no memory are searched once
+(`calibration`). The spread of their best scores is the unit, and the floor is a fixed number of units above their
+median. All stores use the same weights; docs/explanation/relevance.md describes the data they were fitted on.
 """
 
 from __future__ import annotations
@@ -36,41 +36,42 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 MEASURES = ("words", "meaning", "known", "telling")
-"""How well a candidate and its context match the question's words, 0 to 1; the centred cosine; how much of the question
-the store has ever heard of, 0 to 1; and the information of the words that occur letter by letter, in nats.
+"""How well a candidate and its context match the question's words, 0 to 1; the centred cosine; the share of the
+question's information that occurs anywhere in the store, 0 to 1; and the information, in nats, of the words that occur
+letter by letter.
 """
 
 RULE = 2
-"""Increase it when a measure changes: stored floors are then measured again."""
+"""Increase this when a measure changes; stored floors are then measured again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """The part "floor" of relevance.json, chosen on the sets that docs/explanation/relevance.md names.
+    """The part "floor" of relevance.json, fitted on the sets listed in docs/explanation/relevance.md.
 
-    Measures are in units of what unrelated prompts reach in a store.
+    Measures are in units of the spread that unrelated prompts have in a store.
 
     Attributes:
         weights: float64[measures], of each of `MEASURES`.
-        above: how far above chance the floor lies.
-        words_weights, words_above: the same without an embedder. Then only words that occur letter by letter count
-            much: all words of "What can you do for me?" occur in any conversation.
-        least_spread: float64[measures], the least unit of each measure.
+        above: distance of the floor above the chance level.
+        words_weights, words_above: the same without an embedder. Then mostly words that occur letter by letter count,
+            because all words of "What can you do for me?" occur in any conversation.
+        least_spread: float64[measures], the minimum unit of each measure.
         within: bounds of each measure in units.
-        near, near_weight: a cosine more units than this above chance gets a bonus: other words for the same thing.
-        anchor: how much lower a hit may lie that is about, or by, a person the question names, or has a tag it names.
-        slack: if one hit clears the floor, hits this little below it may stay.
-        behind: hits so far below the best are dropped, unless they match a word that no better hit matches.
-        met, unmet, worth: how well they must match such a word, how little the better ones may, and the share of the
-            question it must be.
-        named_in_context: how well a capitalised word must be matched around a hit to count as named there.
-        leading, leading_share: in a context the first so many turns stay, unless they score less than this share of the
-            best.
-        leading_facts, leading_facts_share: the same for facts, which say less of each other.
-        fact_above, fact_slack, fact_slack_of_several, fact_behind: the same for facts, in log odds: a fact that clears
-            the floor alone answers in one of three cases.
-        fact_of_stranger: how much less likely a fact answers a question with a name that the memory never heard.
-        many, usual_chance: with fewer memories than `many`, each missing one counts as matching this much.
+        near, near_weight: a cosine more than `near` units above chance gets a bonus, for synonyms.
+        anchor: reduction of the floor for a hit that is about, or by, a person the question names, or has a tag it
+            names.
+        slack: if one hit clears the floor, hits at most this far below it may stay.
+        behind: hits this far below the best are dropped, unless they match a word that no better hit matches.
+        met, unmet, worth: for such a word, the minimum match, the maximum match of better hits, and the minimum share
+            of the question.
+        named_in_context: the minimum match of a capitalised word around a hit for it to count as named there.
+        leading, leading_share: in a context, this many top turns stay if they score at least this share of the best.
+        leading_facts, leading_facts_share: the same for facts, which say less about each other.
+        fact_above, fact_slack, fact_slack_of_several, fact_behind: the same for facts, in log odds. One in three facts
+            that alone clear the floor is an answer.
+        fact_of_stranger: reduction of the odds of a fact if the question has a name that is not in memory.
+        many, usual_chance: with fewer memories than `many`, each missing one counts as a match of `usual_chance`.
     """
 
     weights: NDArray[np.float64]
@@ -105,28 +106,28 @@ _ARRAYS = ("weights", "words_weights", "least_spread")
 _FLOOR: dict[str, Any] = {k: np.array(v) if k in _ARRAYS else v for k, v in FITTED["floor"].items()}
 TUNING = Tuning(**_FLOOR)
 
-# Facts about oneself are recognised by how they begin.
+# Facts in the first person are recognised by their beginning.
 _BEGINNING = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What the candidates of a pool offer to a question.
+    """Measurements of the candidates of a pool.
 
     Attributes:
         values: float32[measures, size].
         met: float32[words, size], how well each candidate itself matches each word of the question.
-        worth: float32[words], the share of the question each word is.
+        worth: float32[words], the share of each word in the question.
         anchored: bool[size], whether the memory is about, or by, a person that the question names.
-        names_others: bool[size], whether the question names somebody the candidate does not.
+        names_others: bool[size], whether the question names an entity that the candidate does not mention.
         said: float32[1 + parts, size], how well each candidate itself matches the question, 0 to 1, and each part of a
-            question with several.
-        letters: float32[size], information of the asked words that occur letter by letter, in nats.
+            question with several parts.
+        letters: float32[size], information of the topic words that occur letter by letter, in nats.
         worded: bool[size], whether a candidate was compared word by word.
-        is_named: the question names somebody the memory knows.
-        asks_all: it asks for nothing in particular.
-        names_stranger: it has a word that is written like a name and that no memory holds.
-        in_period: bool[size], whether the memory is of the period that the question asks for and nothing else.
+        is_named: the question names an entity in memory.
+        asks_all: the question has no topic besides names.
+        names_stranger: the question has a word that is written like a name and occurs in no memory.
+        in_period: bool[size], whether the memory is from the period, if the question asks for nothing else.
     """
 
     values: Floats
@@ -145,7 +146,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """Which of the best stay, in order, and how relevant each is; 0 is the floor."""
+    """The best hits that stay, in order, the relevance of each (0 is the floor), and why others were dropped."""
 
     kept: tuple[Ranked, ...]
     relevance: Mapping[int, float]
@@ -153,7 +154,7 @@ class Judged:
 
 
 def floor_of(found: Sequence[Floats], *, model: int, count: int) -> Floor:
-    """Return the floor from what each generic prompt found, float32[measures, candidates] each. Pure."""
+    """Return the floor from the results of the generic prompts, float32[measures, candidates] each. Pure."""
     rows = np.stack([each.max(axis=1) for each in found]) if found else np.zeros((1, len(MEASURES)), np.float32)
     spread = np.maximum(rows.std(axis=0), TUNING.least_spread)
     floor = Floor(
@@ -168,7 +169,7 @@ def floor_of(found: Sequence[Floats], *, model: int, count: int) -> Floor:
 
 
 def evidence_of(pool: Pool, plan: Plan) -> Evidence:
-    """Measure the candidates of a pool. What is linked to a named entity matches its name."""
+    """Measure the candidates of a pool. A candidate linked to a named entity matches the entity's name."""
     size, is_named = pool.size, pool.names_entities
     names = pool.name_terms
     held = (pool.counts > 0).astype(np.float32)
@@ -201,8 +202,8 @@ def evidence_of(pool: Pool, plan: Plan) -> Evidence:
 
 
 def _in_period(pool: Pool, plan: Plan) -> NDArray[np.bool_]:
-    """Return what is of the period of a question such as "What happened last month?", bool[size]; with a name, only
-    what is about that person.
+    """Return which memories are from the period of a question such as "What happened last month?", bool[size]. If the
+    question names a person, they must also be about that person.
     """
     span = plan.interval
     asked = asked_for(pool.words, terms=pool.frequencies, names=pool.name_terms)
@@ -219,7 +220,7 @@ def _anchored(pool: Pool) -> NDArray[np.bool_]:
 
 
 def _known_share(pool: Pool, names: frozenset[str]) -> float:
-    """Return how much of the question's information occurs in the store, without pieces only the embedder knows."""
+    """Return the share of the question's information that occurs in the store, without embedder-only pieces."""
     asked = [
         (worth, word in names or pool.frequencies[word] > 0)
         for word, worth in zip(pool.words, pool.idf.tolist(), strict=True)
@@ -229,7 +230,7 @@ def _known_share(pool: Pool, names: frozenset[str]) -> float:
     return sum(worth for worth, is_known in asked if is_known) / total if total else 0.0
 
 
-# A capital letter within a sentence. At its beginning it means nothing.
+# A capital within a sentence. At the beginning of a sentence it is not significant.
 _CAPITAL = re.compile(r"(?<![.?!…:]\s)(?<!^)(?<![«\"“(])\b[^\W\d_a-z\u0430-\u044f\u0451][\w'’-]+")
 
 
@@ -244,7 +245,7 @@ def _capitals(text: str) -> frozenset[str]:
 def relevance_of(evidence: Evidence, floor: Floor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the relevance of candidates, and the same without the bonus for a near meaning, float64[size] twice.
 
-    The bonus of anchors is not included: it lowers their floor, it does not make them better.
+    The bonus of anchors is not included, because it lowers the floor of a memory instead of improving the memory.
     """
     whole, even = _sums(evidence.values, floor)
     above = floor.chance + (TUNING.above if floor.model else TUNING.words_above)
@@ -270,10 +271,10 @@ def _sums(values: Floats, floor: Floor) -> tuple[NDArray[np.float64], NDArray[np
 def judge(
     best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Mapping[int, Node], query: Query
 ) -> Judged:
-    """Cut a ranked list to what is relevant. Pure.
+    """Reduce a ranked list to its relevant hits. Pure.
 
     Args:
-        best: in order, with places in `evidence`.
+        best: in order, with positions in `evidence`.
         nodes: by key; hits without a node are dropped.
     """
     best = [each for each in best if each.key in nodes]
@@ -318,14 +319,14 @@ def judge(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighed:
-    """How well the best hits answer a question. Arrays run parallel to the hits.
+    """How well the best hits answer a question. All arrays have one element per hit.
 
     Attributes:
-        relevance: float64[n], 0 is the floor; of facts by what they state, of turns as `as_turns`.
-        as_turns: float64[n], of all as if they were turns, with the bonus of anchors.
+        relevance: float64[n], 0 is the floor; for facts from their statements, for turns equal to `as_turns`.
+        as_turns: float64[n], the relevance of all hits judged as turns, with the bonus of anchors.
         even: float64[n], the same without the bonuses of anchors and of a near meaning.
         is_of_others: bool[n], about someone other than the question names.
-        is_fact: bool[n], judged by what it states.
+        is_fact: bool[n], judged by its statement.
         asks_several: the question has several parts.
         found: the features of facts by name, float64[n] each; empty without facts.
     """
@@ -381,28 +382,28 @@ def weigh_up(
 
 
 def _met_by_chance(said: Floats) -> NDArray[np.float64]:
-    """Return the mean match of each row of `said`, float64[rows]: what any memory matches by chance."""
+    """Return the mean match of each row of `said`, float64[rows], which estimates the match of an arbitrary memory."""
     missing = max(0, TUNING.many - said.shape[1])
     met = said.sum(axis=1, dtype=np.float64) + missing * TUNING.usual_chance
     return np.asarray(met / (said.shape[1] + missing), np.float64)
 
 
 def _is_about_somebody(node: Node, *, is_own: bool) -> bool:
-    """Return whether a memory has a subject: a fact that begins with "I" or "my" is about the owner."""
+    """Return whether a memory has a subject. A fact that begins with "I" or "my" is about the owner."""
     if node.about or node.type == "episodic" or is_own:
         return bool(node.about)
     return begins_with_oneself(node.content[:_BEGINNING])
 
 
 def under_floor(weighed: Weighed) -> NDArray[np.bool_]:
-    """Return which hits are too far below the floor to stay if another one clears it, bool[n]."""
+    """Return which hits are too far below the floor to stay even if another hit clears it, bool[n]."""
     slack = TUNING.fact_slack_of_several if weighed.asks_several else TUNING.fact_slack
     return np.asarray(weighed.relevance < -np.where(weighed.is_fact, slack, TUNING.slack), np.bool_)
 
 
 def behind_best(weighed: Weighed) -> NDArray[np.bool_]:
-    """Return which hits are too far behind the best of their kind, bool[n]. A fact that clears the floor never is, nor
-    is any fact if the question has several parts.
+    """Return which hits are too far behind the best of their kind, bool[n]. A fact above the floor never is; no fact is
+    if the question has several parts.
     """
     turns = ~weighed.is_of_others & ~weighed.is_fact & (weighed.relevance >= -TUNING.slack)
     facts = ~weighed.is_of_others & weighed.is_fact
@@ -413,7 +414,7 @@ def behind_best(weighed: Weighed) -> NDArray[np.bool_]:
 
 
 def _leading(best: Sequence[Ranked], is_fact: NDArray[np.bool_]) -> set[int]:
-    """Return the keys of the first turns and facts that were found, except for those worth much less than the best."""
+    """Return the keys of the top turns and facts, except those that score much less than the best."""
     most = max((each.score for each in best), default=0.0)
     turns = [
         each.key
@@ -429,5 +430,5 @@ def _leading(best: Sequence[Ranked], is_fact: NDArray[np.bool_]) -> set[int]:
 
 
 def _bears_label(node: Node, asked: str) -> bool:
-    """Return whether the question names a tag of a memory, as whole words, not stemmed."""
+    """Return whether the question contains a tag of a memory, as complete words without stemming."""
     return any(f" {label} " in f" {asked} " for tag in node.tags if (label := " ".join(raw_words(tag))))

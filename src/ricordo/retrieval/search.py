@@ -1,7 +1,8 @@
 """Find candidates, rank them, and cut the list: one read snapshot, no model, no writes.
 
-The store is asked three times: which entities the question names, for candidates, and for what is known of the best of
-them. Everything else is computed from these values. Work that misses the deadline is left out, and the answer says so.
+The store is queried three times: for the entities that the question names, for candidates, and for the details of the
+best candidates. Everything else is computed from these values. Work that misses the deadline is skipped, and the answer
+reports it.
 """
 
 from __future__ import annotations
@@ -61,22 +62,23 @@ from ricordo.text.analyzer import index_terms
 from ricordo.text.change import asks_for, by_meaning, succession
 from ricordo.trust import UNAPPROVED
 
-# So many times the limit, and at least so many, are read and weighed: expired and merged ones are dropped then.
+# This multiple of the limit, and at least this many, are read in detail, because expired and merged ones are dropped.
 _WEIGHED = 2
 _WEIGHED_LEAST = 30
-# For a question of the calibration, which no caller waits for.
+# For a calibration prompt, which no caller waits for.
 _PATIENCE_S = 30.0
-_COMPARED = 6  # of so many of the best, facts are compared with each other
-# So many of what an answer leaves out are named in its receipt.
+_COMPARED = 6  # number of top results whose facts are compared with each other
+# Number of omitted memories that a receipt names.
 _LEFT_OUT = 10
-# How many causal steps are followed, by the complexity of the question.
+# Maximum number of causal steps to follow, by the complexity of the question.
 _DEPTHS = {"simple": 2, "complex": 4}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """The result of one snapshot: the best hits, their keys in the same order (`shown`), how they were found, and what
-    is missing. For a receipt also the last commit the caller saw, and (id, reason) of the best that were left out.
+    was skipped. For a receipt also the last commit visible to the caller, and (id, reason) of the best omitted
+    memories.
     """
 
     best: tuple[Hit, ...]
@@ -91,7 +93,7 @@ class Found:
 
 
 NOTHING = Found(best=(), candidates={}, timings_ms={}, degraded=())
-"""What is found for a text that asks nothing."""
+"""The result for a text without a question."""
 
 
 def find(
@@ -109,9 +111,9 @@ def find(
 
     Args:
         until: deadline on the clock of `time.monotonic`, seconds.
-        traced: also tell what was left out.
-        reasons: tell why each hit was found.
-        receipt: tell which commit the caller saw, and what was left out last.
+        traced: also report omitted memories.
+        reasons: report why each hit was found.
+        receipt: report the last commit visible to the caller, and the best omitted memories.
 
     Raises:
         NotFoundError: the question is limited to an entity that does not exist.
@@ -162,7 +164,7 @@ def find(
 
 
 def measured(snapshot: Snapshot, plan: Plan, *, scope: Scope) -> NDArray[np.float32]:
-    """Return the measures of relevance of all candidates, float32[measures, candidates]; at least one column."""
+    """Return the relevance measures of all candidates, float32[measures, candidates], with at least one column."""
     until = time.monotonic() + _PATIENCE_S
     named = namings(snapshot, scope, plan.query.text)
     query = _candidate_query(plan, scope, filter_=plan.query.filter, named=named, until=until, strategies=FINDERS)
@@ -199,7 +201,7 @@ def _candidate_query(
 
 
 def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ranked], Ranking]:
-    """Rank by all signals; if there was no time for them, by what the strategies found."""
+    """Rank by all signals or, if there was no time to compute them, by the results of the strategies."""
     most = max(_WEIGHED_LEAST, _WEIGHED * plan.query.limit)
     rows = found.rows
     if pool is None or rows is None:
@@ -224,7 +226,7 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
 
 
 def _weighed(snapshot: Snapshot, short: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Ranked]:
-    """Return the best that are in force, by their score and what is known of each memory, best first."""
+    """Return the best memories that are in force, by score and by the properties of each memory, best first."""
     alive = [each for each in short if each.key in known.weights]
     weights = [known.weights[each.key] for each in alive]
     if any(each.trust in UNAPPROVED for each in weights):
@@ -239,7 +241,7 @@ def _weighed(snapshot: Snapshot, short: Sequence[Ranked], known: Shortlist, plan
         return weighed
     links = [*known.versions, *_outdated(snapshot, weighed[:_COMPARED], known, plan)]
     if links or known.successors:
-        # What was asked for by its very words is not pushed aside by what does not hold them.
+        # Memories with the exact words of the question are not displaced by others.
         is_narrowed = plan.query.filter != Filter(shelves=plan.query.filter.shelves)
         newer = () if plan.query.words_only or is_narrowed else known.newer
         weighed = in_succession(weighed, links=links, successors=known.successors, newer=newer)
@@ -249,10 +251,11 @@ def _weighed(snapshot: Snapshot, short: Sequence[Ranked], known: Shortlist, plan
 
 
 def _outdated(snapshot: Snapshot, best: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[tuple[int, int]]:
-    """Return pairs of the best facts of which the first stands before the second: mostly a newer one that may well make
-    an older one out of date, and an older one where the newer one is only a wish, a quotation or about someone else.
+    """Return pairs of top facts of which the first ranks above the second: usually a newer fact that outdates an older
+    one, but the older fact if the newer one is only a wish, a quotation or about someone else.
 
-    `remember` has compared their words; here their meaning is known, too. What the user decided about stays so.
+    `remember` has compared the words of the facts; here their meaning is compared as well. Decisions of the user are
+    kept.
     """
     nodes = [known.nodes[each.key] for each in best if each.key in known.nodes]
     facts = sorted((node for node in nodes if node.type != "episodic"), key=lambda node: (node.valid_from, node.key))
@@ -279,14 +282,14 @@ def _outdated(snapshot: Snapshot, best: Sequence[Ranked], known: Shortlist, plan
 
 
 def _judged(pool: Pool | None, weighed: list[Ranked], known: Shortlist, plan: Plan) -> Judged:
-    """Return which of the best are relevant; none if there was no time to tell."""
+    """Return which top results are relevant; an empty result if there was no time to decide."""
     if pool is None or plan.floor is None:
         return Judged(kept=(), relevance={}, reasons={})
     return judge(weighed, evidence_of(pool, plan), plan.floor, nodes=known.nodes, query=plan.query)
 
 
 def _under_floor(known: Shortlist, judged: Judged | None) -> tuple[tuple[str, float, str], ...]:
-    """Return (id, relevance, reason) of the best hits that were left out, in order."""
+    """Return (id, relevance, reason) of the best hits that were left out as irrelevant, in order."""
     if judged is None:
         return ()
     return tuple(
@@ -331,14 +334,14 @@ def _hits(
 
 
 def _passage(pool: Pool | None, ranked: Ranked) -> int | None:
-    """Return the number of the passage a memory ranks by; None if it has only one, or took the place of another."""
+    """Return the number of the passage a memory ranks by; None if it has only one, or replaced another hit."""
     if pool is None or pool.turns.keys[ranked.place] != ranked.key or not pool.turns.several[ranked.place]:
         return None
     return int(pool.turns.passages[ranked.place])
 
 
 def results_of(found: Found, plan: Plan, *, embedding_ms: float, degraded: tuple[str, ...], traced: bool) -> Results:
-    """Return the answer for the caller, with a trace only if asked for."""
+    """Return the answer for the caller, with a trace only if requested."""
     results = Results(
         hits=found.best, intent=plan.intent, complexity=plan.complexity, degraded=degraded + found.degraded
     )
@@ -368,7 +371,7 @@ def absence_of(
     weighed: Sequence[Ranked],
     judged: Judged | None = None,
 ) -> Absence:
-    """Return where the memory that `why_not` names ranks, or where it dropped out."""
+    """Return the rank of the memory that `why_not` names, or the stage at which it was dropped."""
     if node is None:
         return Absence(id=plan.query.why_not or "", stage="unknown", detail="there is no such memory")
     if reason := _left_out(snapshot, plan, node, matches=found.probe_matches):
@@ -407,7 +410,7 @@ def absence_of(
 
 
 def _left_out(snapshot: Snapshot, plan: Plan, node: Node, *, matches: bool) -> str:
-    """Return why the search could not return it, whatever its words."""
+    """Return why the search cannot return a memory, whatever its words; "" if it can."""
     asked = plan.query.filter
     if not node.is_live and not asked.archived:
         return f"it is closed ({node.closed_reason}); --archived searches closed memories"
@@ -424,7 +427,7 @@ def _left_out(snapshot: Snapshot, plan: Plan, node: Node, *, matches: bool) -> s
 
 
 def _said_newer(snapshot: Snapshot, scope: Scope, node: Node, keys: Sequence[int]) -> str | None:
-    """Return the id of the newer hit that says the same as a fact."""
+    """Return the id of a newer hit with the same statement as a fact, or None."""
     if node.key in keys:
         return None
     said = {key: (about, line) for key, about, line, _ in snapshot.graph.lines([node.key, *keys])}
@@ -433,7 +436,7 @@ def _said_newer(snapshot: Snapshot, scope: Scope, node: Node, keys: Sequence[int
 
 
 def _place(pool: Pool | None, key: int, ranking: Ranking) -> int | None:
-    """Return the place of a memory's best passage."""
+    """Return the position of a memory's best passage in the pool."""
     if pool is None:
         return None
     found = np.flatnonzero(pool.turns.keys[: pool.size] == key)
@@ -441,7 +444,7 @@ def _place(pool: Pool | None, key: int, ranking: Ranking) -> int | None:
 
 
 def _not_found(plan: Plan, found: CandidateSet, node: Node) -> str:
-    """Return what it shares with the question, and what the last candidate of each strategy had."""
+    """Return what a memory shares with the question, and the minimum score of each strategy's candidates."""
     terms = set(index_terms(node.content))
     held = [term for term in plan.terms if term in terms]
     least = {name: min(keys.values()) for name, keys in found.found.items() if keys}
@@ -470,20 +473,17 @@ def _not_found(plan: Plan, found: CandidateSet, node: Node) -> str:
     return "; ".join(said)
 
 
-# search of a store as it was
-#
-# A search may return exactly the memories of that time, with the contents they had. They are ranked by two of today's
-# signals: the share of the question's information that a memory holds, and the nearness of its meaning.
+# ---- search in a past state of the store
 
 _NEAREST = 80
 _IN_TIME = 40
 
 
 def find_past(snapshot: PastSnapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo) -> Found:
-    """Answer a plan from the past.
+    """Answer a plan from a past state.
 
     Raises:
-        NotFoundError: the question is limited to an entity that was not known then.
+        NotFoundError: the question is limited to an entity that was unknown then.
     """
     started = time.perf_counter()
     asked = filter_of(snapshot, scope, plan.query)
@@ -518,7 +518,7 @@ def find_past(snapshot: PastSnapshot, plan: Plan, *, scope: Scope, zone: ZoneInf
 
 
 def _share_of_words(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: set[int]) -> dict[int, float]:
-    """Return for each memory the share of the question's information that it held."""
+    """Return, for each memory, the share of the question's information in it."""
     held = {term: snapshot.holders(scope, term) & allowed for term in plan.terms}
     idf = {term: log(1 + len(allowed) / (len(keys) + 0.5)) for term, keys in held.items()}
     total = sum(idf.values())
@@ -530,7 +530,7 @@ def _share_of_words(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: s
 
 
 def _within_period(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: set[int]) -> dict[int, float]:
-    """Return what happened in the period the question names."""
+    """Return the memories of events in the period that the question names."""
     if plan.interval is None:
         return {}
     start, end = plan.interval.start, plan.interval.end
@@ -539,7 +539,7 @@ def _within_period(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: se
 
 
 class _PastRanked(NamedTuple):
-    """A memory of that time with its score and the parts of it."""
+    """A memory of that time, with its score and the parts of the score."""
 
     node: Node
     score: float
@@ -549,7 +549,7 @@ class _PastRanked(NamedTuple):
 def _rank_past(
     snapshot: PastSnapshot, signals: Mapping[str, Mapping[int, float]], plan: Plan, *, scope: Scope
 ) -> list[_PastRanked]:
-    """Return everything that any signal found, best first."""
+    """Return all memories that any signal found, best first."""
     shares: dict[int, list[Share]] = {}
     for name, found in signals.items():
         order = sorted(found.values())
@@ -576,7 +576,7 @@ def _past_hit(node: Node, shares: Sequence[Share]) -> _PastRanked:
 def _past_absence(
     snapshot: PastSnapshot, plan: Plan, ranked: Sequence[_PastRanked], scope: Scope, within: Container[int]
 ) -> Absence:
-    """Return where the memory that `why_not` names ranked at that time, or why it is missing."""
+    """Return the rank that the memory named by `why_not` had at that time, or why it is missing."""
     asked = plan.query.why_not or ""
     node = snapshot.nodes.get(scope, asked)
     if node is None:
@@ -597,5 +597,5 @@ def _past_absence(
 
 
 def _has_expired(node: Node, snapshot: PastSnapshot, plan: Plan) -> bool:
-    """Return whether it had expired by then."""
+    """Return whether a memory had expired by then."""
     return node.expires_at is not None and to_ms(node.expires_at) <= snapshot.at and not plan.query.filter.archived

@@ -1,4 +1,4 @@
-"""Searching for a caller, from the request to the answer. The only asynchronous part of retrieval."""
+"""Search from the request to the answer. The only asynchronous part of retrieval."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ T = TypeVar("T")
 AsOf = datetime | str | int | None
 """A time, or the number of a commit; None for now."""
 
-# Loading an embedder, calibration or a busy reader may use up the deadline. The store is still searched this long.
+# Loading an embedder or calibration, or a busy reader, may use up the deadline. The store is still searched this long.
 _GRACE_S = 1.0
-# A process that asks once has exited by then.
+# A process that asks only once has exited by then.
 _QUIET_S = 0.1
-# Two that compute side by side on one core take longer than one after the other; but no search waits longer than this.
+# Two computations side by side on one core take longer than in sequence; but no search waits longer than this.
 _PATIENCE_S = 0.1
 _READ_CHARS = 20_000
-# By measure: nearly half of the question's words, or a near meaning.
+# Minimum raw value by signal: nearly half of the question's words, or a similar meaning.
 _TELLING = {"words": 0.45, "meaning": 0.4}
 
 
@@ -60,11 +60,11 @@ class Question:
     """An embedded question.
 
     Attributes:
-        vectors: by the key of each model that can answer, the active one first.
-        degraded: what could not take part.
-        models: those the store had when it was embedded; None where it does not depend on them.
-        intent: by the question's meaning; None where its words tell it, or it is unknown.
-        interval: the time it names.
+        vectors: by the key of each model that can answer, the active model first.
+        degraded: what could not be used, with reasons.
+        models: the models of the store when the question was embedded; None if the question does not depend on them.
+        intent: the intent by meaning; None if the words show it, or if it is unknown.
+        interval: the time that the question names.
     """
 
     vectors: Mapping[int, Embedded] = field(default_factory=dict)
@@ -74,24 +74,23 @@ class Question:
     interval: Interval | None = None
 
     def fits(self, snapshot: Snapshot) -> bool:
-        """Return whether the store still has the models this question was embedded for."""
+        """Return whether the store still has the models that the question was embedded with."""
         return self.models is None or snapshot.models.known() == self.models
 
 
 class Prefetch:
     """Loads vectors and turns into memory in the background, so that later searches are faster.
 
-    The first answer reads no more than it needs. The rest is read when a caller has been quiet for a moment after it,
-    or asks again (docs/decisions/0005-ranking-features.md). Belongs to the event loop it is used in.
+    The first search reads only what it needs. The rest is loaded when the caller has been idle for a moment, or
+    searches again (docs/decisions/0005-ranking-features.md). Belongs to the event loop it is used in.
     """
 
     def __init__(
         self, store: Store, *, shelves: Sequence[str], beside: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     ) -> None:
-        """
-        Args:
-            shelves: those that searches look at by default.
-            beside: runs work in the background; a failure only costs time.
+        """Args:
+        shelves: the shelves that searches read by default.
+        beside: runs work in the background. A failure only costs time.
         """
         self._store = store
         self._shelves = tuple(shelves)
@@ -102,82 +101,82 @@ class Prefetch:
         self._more: asyncio.Task[None] | None = None
 
     def load_vectors(self, scope: Scope) -> None:
-        """Load the vectors of a caller's first search, for instance while the embedder loads its weights."""
+        """Load the vectors of a caller's first search, for example while the embedder loads its weights."""
         self._beside(self._store.seen_by(scope).read(lambda tx: tx.load_vectors(scope, self._shelves)))
 
     def load_turns(self, scope: Scope, *, ahead: bool = False) -> None:
-        """Load a caller's turns, once; `ahead` only if no other caller's turns have to be dropped for them."""
+        """Load a caller's turns, once. With `ahead`, do so only if no other caller's turns must be evicted for them."""
         if scope not in self._turns:
             self._turns[scope] = self._beside(self._load_turns(scope, ahead=ahead))
 
     def asked(self, scope: Scope, *, by_vector: bool) -> None:
-        """Note that a caller searches. The first search needs few of many vectors; later ones profit from the rest."""
+        """Note that a caller searches. The first search needs few vectors; later ones benefit from all of them."""
         asked = self._asked[scope] = self._asked.get(scope, 0) + 1
         if asked == 1:
             if by_vector:
                 self.load_vectors(scope)
             return
-        is_due = asked & (asked - 1) == 0  # now and then: what was loaded may have been dropped
+        is_due = asked & (asked - 1) == 0  # from time to time, because loaded data may have been evicted
         if by_vector and is_due and (self._more is None or self._more.done()):
             self._more = self._beside(self._load_more())
         self.load_turns(scope)
 
     def answered(self, scope: Scope) -> None:
-        """Note that a caller has an answer. Unless another search follows at once, there is time to load turns."""
+        """Note that a search was answered. Unless another one follows at once, there is time to load turns."""
         if scope not in self._turns and scope not in self._quiet:
             load = partial(self.load_turns, scope, ahead=True)
             self._quiet[scope] = asyncio.get_running_loop().call_later(_QUIET_S, load)
 
     async def read(self, scope: Scope, ask: Callable[[Snapshot], T]) -> T:
-        """Ask the store; if a caller's turns are being loaded, a moment later."""
+        """Read from the store, after a short wait if the caller's turns are being loaded."""
         loading = self._turns.get(scope)
         if loading is not None and not loading.done():
             await asyncio.wait((loading,), timeout=_PATIENCE_S)
         return await self._store.seen_by(scope).read(ask)
 
     def close(self) -> None:
-        """Start nothing more."""
+        """Cancel pending loads."""
         for quiet in self._quiet.values():
             quiet.cancel()
 
     async def _load_turns(self, scope: Scope, *, ahead: bool) -> None:
         if self._more is not None:
-            await asyncio.wait((self._more,))  # each search lacks thousands of vectors, and few turns
+            await asyncio.wait((self._more,))  # missing vectors cost each search more than missing turns
         if not await self._store.seen_by(scope).read(lambda tx: tx.load_turns(scope, ahead=ahead)):
             del self._turns[scope]
 
     async def _load_more(self) -> None:
-        """Load little by little: others read in between, and closing does not wait long."""
+        """Load step by step, so that other reads get in between and closing does not wait long."""
         while await self._store.read(lambda tx: tx.load_more_vectors()):
             pass
 
 
 class Read(Protocol):
-    """Asks the store from one snapshot."""
+    """Reads from the store in one snapshot."""
 
     def __call__(self, ask: Callable[[Snapshot], T]) -> Awaitable[T]: ...
 
 
 class Embed(Protocol):
-    """Embeds a question; `refresh` reads the models from the store first."""
+    """Embeds a question. `refresh` reads the models from the store first."""
 
     def __call__(self, text: str, *, refresh: bool = False) -> Awaitable[Question]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """What a search needs of the engine.
+    """The parts of the engine that a search uses.
 
     Attributes:
-        read: asks the store, when the caches it needs are loaded.
-        warm: begins to load the vectors of memories.
-        missing: waits for what is computed from memories in the background; returns what is still missing.
-        exemplars: returns questions of known intent and the key of their model; they are embedded at the first call.
-        shown, told: note the keys that a search showed, and the hits that a context showed.
-        floor: returns what chance reaches by a model's key, or by words alone (0).
-        links: finds who is named in memories.
-        keep: notes an answer; returns the id of its receipt.
-        leaves_receipts: whether answers leave one that are not asked to.
+        read: reads from the store once the needed caches are loaded.
+        warm: starts to load the vectors of memories.
+        missing: waits for background computations on memories; returns what is still missing.
+        exemplars: returns questions with known intent and the key of their model; the first call embeds them.
+        shown, told: record the keys that a search showed, and the hits that a context showed.
+        floor: returns the chance level of a model, by its key, or of words alone (0).
+        links: finds entities named in memories.
+        keep: records an answer; returns the id of its receipt.
+        leaves_receipts: whether answers leave receipts by default.
     """
 
     store: Store
@@ -203,9 +202,9 @@ class Asking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reranking:
-    """A reranker and how it is asked: about how many memories, with how many characters of each, and for how long.
+    """A reranker, and its limits: the number of memories, the characters of each, and the deadline.
 
-    `on_request`: it takes part only in searches that ask for it.
+    `on_request`: the reranker is used only if a search requests it.
     """
 
     reranker: Reranker
@@ -217,7 +216,7 @@ class Reranking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """What a reranker thinks of the best memories, by their keys, why it could not say, and how long it took."""
+    """A reranker's ratings of the best memories by key, why ratings are missing, and the time taken."""
 
     ratings: Mapping[int, float] = field(default_factory=dict)
     degraded: tuple[str, ...] = ()
@@ -225,10 +224,10 @@ class Opinion:
 
 
 async def read(asking: Asking, ask: Callable[[Snapshot], T], as_of: AsOf) -> T:
-    """Ask the store as it is or, with `as_of`, as it was.
+    """Read the store in its current state or, with `as_of`, in a past one.
 
     Raises:
-        InvalidError: `as_of` names no time and no commit.
+        InvalidError: `as_of` is neither a time nor a commit number.
     """
     if as_of is None:
         return await asking.store.read(ask)
@@ -236,15 +235,13 @@ async def read(asking: Asking, ask: Callable[[Snapshot], T], as_of: AsOf) -> T:
 
 
 async def read_past(asking: Asking, ask: Callable[[PastSnapshot], T], as_of: datetime | str | int) -> T:
-    """Ask the store as it was. Raises InvalidError as `read` does."""
+    """Read a past state of the store. Raises InvalidError as `read` does."""
     when = when_of(as_of, asking=asking)
     return await asking.store.read_past(ask, scope=asking.scope, when=when, links=asking.links)
 
 
 def when_of(as_of: datetime | str | int, *, asking: Asking) -> When:
-    """Raises:
-    InvalidError: it names no time and no commit.
-    """
+    """Return the moment that `as_of` names. Raises InvalidError if it is neither a time nor a commit number."""
     if isinstance(as_of, int):
         if isinstance(as_of, bool) or not 0 <= as_of < 1 << 62:
             raise InvalidError(f"as_of: {as_of!r} is not a commit number", hint="`log` shows them; or give a time")
@@ -254,10 +251,7 @@ def when_of(as_of: datetime | str | int, *, asking: Asking) -> When:
 
 
 async def search(asking: Asking, request: Request) -> Results:
-    """Raises:
-    InvalidError: an argument does not fit.
-    NotFoundError: the question is limited to an entity nobody knows.
-    """
+    """Return the answer to a request. Raises InvalidError for an invalid argument, NotFoundError for the entity."""
     query = query_of(request, now=asking.now, zone=asking.zone)
     wanted = wants_receipt(asking, request.receipt)
     results, found = await answer(
@@ -278,10 +272,10 @@ async def search(asking: Asking, request: Request) -> Results:
 
 
 def wants_receipt(asking: Asking, asked: bool | None) -> bool:
-    """Return whether an answer leaves a receipt: as asked, or by the setting.
+    """Return whether an answer leaves a receipt: as requested, or by the setting.
 
     Raises:
-        InvalidError: it is neither true, false nor None.
+        InvalidError: `asked` is neither true, false nor None.
     """
     if asked is not None and not isinstance(asked, bool):
         raise InvalidError("receipt must be true, false or left out")
@@ -291,21 +285,19 @@ def wants_receipt(asking: Asking, asked: bool | None) -> bool:
 async def answer(
     asking: Asking, query: Query, *, traced: bool, as_of: AsOf, reasons: bool = False, receipt: bool = False
 ) -> tuple[Results, Found]:
-    """Return the answer, and how it was found. Raises NotFoundError where the question is limited to an entity nobody
-    knows.
-    """
+    """Return the answer, and how it was found. Raises NotFoundError if the question is limited to an unknown entity."""
     if query.rerank and asking.reranking is None:
         raise InvalidError("rerank: this memory has no reranker", hint="configure one with the setting `reranker`")
     if query.only_relevant and query.text.strip():
         query = replace(query, text=asked_in(query.text))
-        if not query.text or follows_up(query.text):  # what it goes on about is not known here
+        if not query.text or follows_up(query.text):  # it refers to something that is unknown here
             return _silent(query, now=asking.now, traced=traced)
     if not query.words_only:
         asking.warm()
     started = time.monotonic()
     embedding = asyncio.create_task(_embedded(asking, query, refresh=as_of is not None))
-    await asyncio.sleep(0)  # the embedder, which may have to load, works in its thread meanwhile
-    # numpy takes a tenth of a second to import: the first search pays for it, not `import ricordo`.
+    await asyncio.sleep(0)  # meanwhile the embedder, which may have to load, works in its thread
+    # numpy takes a tenth of a second to import. The first search pays for it, not `import ricordo`.
     from ricordo.retrieval.search import results_of
 
     interval = find_interval(query.text, now=asking.now, zone=asking.zone)
@@ -336,7 +328,7 @@ def _silent(query: Query, *, now: int, traced: bool) -> tuple[Results, Found]:
 
 
 async def _opinion(asking: Asking, query: Query, question: Question, *, until: float, as_of: AsOf) -> Opinion:
-    """Ask the reranker, if it takes part, about the best memories. Whatever it does, the search answers in time."""
+    """Let the reranker, if enabled, rate the best memories. The search stays within its deadline in any case."""
     reranking = asking.reranking
     wanted = query.rerank if query.rerank is not None else reranking is not None and not reranking.on_request
     if reranking is None or not wanted or query.words_only or not query.text.strip():
@@ -344,7 +336,7 @@ async def _opinion(asking: Asking, query: Query, question: Question, *, until: f
     if as_of is not None:
         return Opinion(degraded=("reranker: it does not read the past",))
     from ricordo.models.reranker import rate
-    from ricordo.text.secrets import redact  # compiles its patterns, for which other searches should not wait
+    from ricordo.text.secrets import redact  # compiles its patterns, and other searches should not wait for that
 
     best = replace(query, limit=reranking.candidates, why_not=None)
     got = await _found(asking, best, question, until=until, traced=False, as_of=None)
@@ -371,7 +363,7 @@ async def _opinion(asking: Asking, query: Query, question: Question, *, until: f
 
 
 def _passage(hit: Hit, chars: int) -> str:
-    """Return what a reranker reads of a memory: its text, or the excerpt of a long one."""
+    """Return the text of a memory for the reranker; the excerpt if the text is long."""
     text = hit.content if len(hit.content) <= chars else hit.excerpt
     return f"{hit.speaker}: {text}" if hit.speaker else text
 
@@ -428,13 +420,13 @@ async def _found(
 
 
 async def _floor(asking: Asking, query: Query, question: Question) -> Floor:
-    """Return the floor for the embedder that answers, or for words alone, as in the archive."""
+    """Return the floor for the answering embedder, or for words alone, as in the archive."""
     answering = (model for model, embedded in question.vectors.items() if embedded.vector is not None)
     return await asking.floor(0 if query.filter.archived else next(answering, 0))
 
 
 async def _embedded(asking: Asking, query: Query, *, refresh: bool = False) -> Question:
-    """Return the question's vectors once memories have theirs. If an embedder hangs, words answer alone."""
+    """Return the question's vectors, once the memories have theirs. If an embedder hangs, only words are used."""
     if query.words_only or not query.text.strip():
         return Question()
     until = asyncio.get_running_loop().time() + asking.deadline_s
@@ -443,8 +435,8 @@ async def _embedded(asking: Asking, query: Query, *, refresh: bool = False) -> Q
             question = await asking.embed(query.text, refresh=refresh)
     except TimeoutError:
         return Question(degraded=(f"embedding: no answer within {asking.deadline_s:g} s",))
-    with contextlib.suppress(TimeoutError):  # a busy store cannot even say what is missing
-        # After the embedder is loaded: otherwise the first question of a process would spend this wait on loading.
+    with contextlib.suppress(TimeoutError):  # a busy store may not even report what is missing
+        # After the embedder has loaded; otherwise the first question of a process would spend this wait on loading.
         async with asyncio.timeout_at(until):
             question = replace(question, degraded=(*question.degraded, *await asking.missing()))
     if not question.vectors or not _hides_its_intent(query.text):
@@ -457,15 +449,15 @@ async def _embedded(asking: Asking, query: Query, *, refresh: bool = False) -> Q
 
 
 def _hides_its_intent(text: str) -> bool:
-    """Return whether the words of a question do not tell its intent, for example in another language."""
+    """Return whether the words of a question do not show its intent, for example in another language."""
     return any(mark in text for mark in QUESTION_MARKS) and intent_of(text) == "general"
 
 
 async def _intent_by_meaning(asking: Asking, vectors: Mapping[int, Embedded]) -> Intent | None:
-    """Return the intent of a question whose words do not tell it; None if unknown.
+    """Return the intent of a question by its meaning; None if unknown.
 
-    Only then are exemplars needed: most processes never embed them. A search waits for them, so that every process
-    gives the same answer.
+    Exemplars are embedded only for such questions, so most processes never embed them. The search waits for them, so
+    that every process gives the same answer.
     """
     known = await asking.exemplars()
     question = vectors.get(known[0]) if known else None
@@ -475,5 +467,5 @@ async def _intent_by_meaning(asking: Asking, vectors: Mapping[int, Embedded]) ->
 
 
 def is_telling(hit: Hit) -> bool:
-    """Return whether a hit shares words with the question or is near in meaning; the past has no better floor."""
+    """Return whether a hit shares words with the question or is close in meaning: the floor of past searches."""
     return any(share.raw >= _TELLING.get(share.strategy, inf) for share in hit.why)

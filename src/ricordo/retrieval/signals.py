@@ -1,8 +1,8 @@
 """The candidates of a question with the turns around them, and the signals that rank them. Pure.
 
 A signal is a function of the pool that returns float32[candidates], or None if it does not apply to the question.
-Signals are general properties of conversations: who spoke, when, in which session, around what, and what kind of thing
-is asked for. Their weights are in relevance.json; moving one by a third costs less than a point of recall.
+Signals are general properties of conversations: speaker, time, session, neighbouring turns, and the kind of answer
+requested. Their weights are in relevance.json. Changing one by a third costs less than a point of recall.
 """
 
 from __future__ import annotations
@@ -44,33 +44,33 @@ FITTED: Mapping[str, Any] = json.loads((files("ricordo.retrieval") / "relevance.
 """The weights of signals, of relevance ("floor") and of the features of facts ("facts")."""
 
 _USUAL_PASSAGE = 540.0
-"""Characters of a passage of a long message, on average."""
+"""Average length of a passage of a long message, in characters."""
 
 _STAND_IN = 0.2
-"""How well any turn matches a word by chance; where a whole turn's cosine replaces its words, it starts here."""
+"""How well any turn matches a word by chance. Turns compared by one cosine instead of word by word start from here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """`turns` are the candidates (the first `size`) and the turns around them, n in all.
+    """The candidates (the first `size` of `turns`) and the turns around them, n in all.
 
     Attributes:
-        words: the question's words that count, without names.
+        words: the significant words of the question, without names.
         idf: float32[words], inverse document frequencies.
-        worth: float32[words], the same as shares of their sum.
-        counts: float32[words, n], how often a turn holds each word.
-        strengths: float32[words, n], how well a turn matches each: 1 for the word itself, else the best cosine.
-        worded: bool[n], whether turns were compared word by word; for others the cosine of the whole turn is used.
+        worth: float32[words], `idf` divided by its sum.
+        counts: float32[words, n], how often a turn contains each word.
+        strengths: float32[words, n], how well a turn matches each word: 1 for the word itself, else the best cosine.
+        worded: bool[n], whether a turn was compared word by word; for others the cosine of the complete turn is used.
         cosines: float32[n], centred cosine with the question; 0 without a vector.
-        spoke: float32[n], 1 where a person the question names speaks, -1 where another does, 0 where the speaker is
-            unknown or the question names no speaker.
+        spoke: float32[n], 1 if a person named in the question speaks, -1 if another does, 0 if the speaker is unknown
+            or the question names no speaker.
         persons: folded names of the speakers that the question names.
-        meets: bool[size], whether it is a turn that matches any word of the question.
-        named: float32[size], 1 for what is linked to an entity that the question names.
-        linked: float32[size], how strongly a candidate is linked with the best by words and meaning, 0 to 1.
-        average_chars: mean length of the memories that were searched.
-        total: number of memories that were searched.
-        frequencies: by term of the question, how many memories hold it.
+        meets: bool[size], whether a candidate is a turn that matches any word of the question.
+        named: float32[size], 1 if a candidate is linked to an entity that the question names.
+        linked: float32[size], how strongly a candidate is linked to the best ones by words and meaning, 0 to 1.
+        average_chars: mean length of the searched memories.
+        total: number of searched memories.
+        frequencies: number of memories that contain each term of the question.
         namings: how the question names entities.
     """
 
@@ -95,12 +95,12 @@ class Pool:
 
     @property
     def before(self) -> NDArray[np.intp]:
-        """The places in `turns` of the turns one and two before each candidate, intp[2, size]."""
+        """Positions in `turns` of the turns one and two before each candidate, intp[2, size]."""
         return self.turns.nearby[:REACH]
 
     @property
     def after(self) -> NDArray[np.intp]:
-        """The places of the turns one and two after each candidate, intp[2, size]."""
+        """Positions in `turns` of the turns one and two after each candidate, intp[2, size]."""
         return self.turns.nearby[REACH:]
 
     @property
@@ -115,7 +115,7 @@ class Pool:
 
 
 def pool_of(found: CandidateSet, plan: Plan, namings: tuple[Naming, ...]) -> Pool | None:
-    """Return the pool of a question; None where no rows were read."""
+    """Return the pool of a question; None if no rows were read."""
     rows = found.rows
     if rows is None:
         return None
@@ -146,7 +146,7 @@ def pool_of(found: CandidateSet, plan: Plan, namings: tuple[Naming, ...]) -> Poo
 
 
 def named_persons(question: str, turns: Turns) -> tuple[str, ...]:
-    """Return the speakers of these turns that the question names, folded, as whole words, in alphabetical order."""
+    """Return the speakers of these turns that the question names, folded, in alphabetical order."""
     asked = set(name_terms(question))
     places = np.bincount(turns.speakers).nonzero()[0].tolist()
     names = {name_key(speaker) for place in places if (speaker := turns.names[place])}
@@ -154,7 +154,7 @@ def named_persons(question: str, turns: Turns) -> tuple[str, ...]:
 
 
 def terms_of(persons: Iterable[str]) -> set[str]:
-    """Return the words of names, as they are written and as they are indexed."""
+    """Return the words of names, as written and as indexed."""
     return {term for person in persons for term in (*person.split(), *index_terms(person))}
 
 
@@ -166,9 +166,10 @@ def _spoke(turns: Turns, persons: Sequence[str]) -> Floats:
 
 
 def _named(rows: CandidateRows, namings: Sequence[Naming], words: Sequence[str], strengths: Floats) -> Floats:
-    """Return 1 for candidates about an entity that the question names, or that mention it, float32[size].
+    """Return 1 for candidates that are about an entity named in the question or mention it, float32[size].
 
-    These match the words the question names it by, in `strengths`: what Sarah likes answers what my wife likes.
+    In `strengths`, these candidates match the words that name the entity: a fact about Sarah then answers a question
+    about "my wife".
     """
     named = np.zeros(rows.size, np.float32)
     for naming, is_about in zip(namings, rows.about, strict=True):
@@ -192,8 +193,8 @@ def _strengths(
 ) -> tuple[tuple[str, ...], Floats, Floats, Floats, NDArray[np.bool_]]:
     """Return `words`, `idf`, `counts`, `strengths` and `worded` of a pool.
 
-    A word matches a turn by the best cosine among the turn's words. Where either has no vectors (another script or
-    embedder), the cosine of the whole turn is used; a turn that holds the word itself matches fully.
+    A word matches a turn by the best cosine among the turn's words. If one of them has no word vectors (another script
+    or embedder), the cosine of the complete turn is used. A turn that contains the word itself matches fully.
     """
     names, cosines = terms_of(persons), rows.cosines
     words = {
@@ -212,7 +213,7 @@ def _strengths(
 
 
 def _counts_of(terms: tuple[str, ...], found: CandidateSet, rows: CandidateRows) -> Floats:
-    """Return how often each turn holds terms of the question, or pieces only the embedder knows, float32[terms, n]."""
+    """Return how often each turn contains the terms of the question and its embedder-only pieces, float32[terms, n]."""
     known = tuple(found.frequencies)
     if terms == known:
         return rows.counts
@@ -225,7 +226,7 @@ def _counts_of(terms: tuple[str, ...], found: CandidateSet, rows: CandidateRows)
 def _word_vectors(
     question: Embedded, plan: Plan, words: dict[str, float], names: set[str], *, total: int
 ) -> dict[str, Floats]:
-    """Return the vectors of the question's words by index term. A piece that is not a term becomes one."""
+    """Return the vectors of the question's words by index term. A piece that is not a term is added as one."""
     found: dict[str, Floats] = {}
     assert question.words is not None
     for piece, vector in zip(question.pieces, question.words, strict=True):
@@ -240,16 +241,16 @@ def _word_vectors(
 def _meet_by_vector(
     met: Floats, terms: Sequence[str], vectors: Mapping[str, Floats], held: WordVectors
 ) -> NDArray[np.intp]:
-    """Put the best cosine of each word of the question among the words of a turn (late interaction) into `met`.
+    """Write to `met` the best cosine of each question word among the words of each turn (late interaction).
 
     Returns:
-        The places of the turns that have vectors of words.
+        The positions of the turns with word vectors.
     """
     with_vector = [row for row, term in enumerate(terms) if term in vectors]
     asked = np.stack([vectors[terms[row]] for row in with_vector])
     if not len(held.places):
         return held.places
-    with one_thread():  # on two, a product this small takes twenty times as long when the machine is busy
+    with one_thread():  # with two threads, a product this small takes twenty times as long on a busy machine
         cosines = (asked / np.float32(127)) @ held.codes.astype(np.float32).T
     best = np.maximum.reduceat(cosines, held.starts, axis=1)
     met[np.ix_(np.array(with_vector), held.places)] = np.maximum(best, 0.0)
@@ -257,7 +258,7 @@ def _meet_by_vector(
 
 
 def likeness(rows: CandidateRows, places: NDArray[np.intp]) -> Floats:
-    """Return the centred cosines between some candidates, float32[n, n]; 0 where negative or unknown."""
+    """Return the centred cosines between candidates, float32[n, n]; 0 if negative or unknown."""
     among = np.zeros((len(places), len(places)), np.float32)
     for directions in rows.directions:
         mine = directions[places]
@@ -266,33 +267,33 @@ def likeness(rows: CandidateRows, places: NDArray[np.intp]) -> Floats:
     return among
 
 
-# signals
+# ---- signals
 
 # Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), their usual values.
 _K1 = 1.2
 _B = 0.75
 
-# How many of the best turns of a session rate it.
+# Number of best turns that rate a session.
 _SESSION_DEPTH = 3
 
-# The value of a turn without the person asked about; what another says to them has -1.
+# The value of a turn in which the person asked about is absent; a turn spoken to them by another has -1.
 _AWAY = -3
 
-# The weights of a match in the turn before or after.
+# The weights of a match in the previous and the next turn.
 _PREVIOUS = 0.9
 _NEXT = 0.7
 
 
 def words_in_context(pool: Pool, plan: Plan) -> Floats:
-    """The question's words in the turn or, a little less, in its neighbours; by idf, from 0 to 1."""
+    """The share of the question's words in the turn or, with a lower weight, in its neighbours; by idf, from 0 to 1."""
     return np.asarray(pool.worth @ met_in_context(pool, pool.strengths), np.float32)
 
 
 def met_in_context(pool: Pool, met: Floats) -> Floats:
-    """Return how well a candidate or, a little less, its neighbours match each word, float32[words, size].
+    """Return how well a candidate or, with a lower weight, its neighbours match each word, float32[words, size].
 
     Args:
-        met: how well each turn matches it, float32[words, n].
+        met: how well each turn matches each word, float32[words, n].
     """
     best = _PREVIOUS * met.take(pool.before[0], axis=1)
     np.maximum(best, _NEXT * met.take(pool.after[0], axis=1), out=best)
@@ -300,19 +301,19 @@ def met_in_context(pool: Pool, met: Floats) -> Floats:
 
 
 def around(pool: Pool, held: Floats) -> Floats:
-    """Return the maximum over a candidate and two turns on each side, for each word, float32[words, size]."""
+    """Return, per word, the maximum over a candidate and two turns on each side, float32[words, size]."""
     nearby = np.maximum.reduce(held.take(pool.turns.nearby, axis=1), axis=1)
     return np.asarray(np.maximum(nearby, held[:, : pool.size]), np.float32)
 
 
 def words_alone(pool: Pool, plan: Plan) -> Floats:
-    """The question's words in the turn itself; by idf, from 0 to 1."""
+    """The share of the question's words in the turn itself; by idf, from 0 to 1."""
     return np.asarray(pool.worth @ pool.strengths[:, : pool.size], np.float32)
 
 
 def keywords(pool: Pool, plan: Plan) -> Floats | None:
-    """BM25 of the turn and two on each side, relative to the best candidate, times the root of the share of the
-    question that any candidate holds: one stray word does not count like the whole question.
+    """BM25 of the turn and two on each side, relative to the best candidate, times the square root of the question's
+    share that any candidate contains. The root keeps a single matching word from counting like the full question.
     """
     if not len(pool.words):
         return None
@@ -329,14 +330,14 @@ def keywords(pool: Pool, plan: Plan) -> Floats | None:
 
 
 def meaning(pool: Pool, plan: Plan) -> Floats:
-    """The cosine of the turn with the question, plus a part of the cosines of the turns around it."""
+    """The cosine of the turn with the question, plus a part of the cosines of its neighbours."""
     near, far = pool.cosines.take(pool.before) + pool.cosines.take(pool.after)
     return np.asarray(pool.cosines[: pool.size] + 0.3 * near + 0.15 * far, np.float32)
 
 
 def person(pool: Pool, plan: Plan) -> Floats | None:
-    """If the question names one speaker: 1 for what they said, -1 for what others said, and -3 if they neither speak
-    nor are named around it, as in another conversation.
+    """If the question names one speaker: 1 for turns they speak, -1 for turns of others, and -3 if they neither speak
+    nor are named nearby, as in another conversation.
     """
     if len(pool.persons) != 1:
         return None
@@ -348,14 +349,14 @@ def person(pool: Pool, plan: Plan) -> Floats | None:
 
 
 def own_experience(pool: Pool, plan: Plan) -> Floats | None:
-    """If the question names one speaker: whether they speak of themselves."""
+    """If the question names one speaker: whether a turn is theirs and in the first person."""
     if len(pool.persons) != 1:
         return None
     return np.asarray(_holds(pool, FIRST_PERSON) * (pool.spoke[: pool.size] > 0), np.float32)
 
 
 def kind_of_answer(pool: Pool, plan: Plan) -> Floats | None:
-    """Whether the turn holds what is asked for: a time for when, a number for how many, a name for who and where."""
+    """Whether the turn contains the kind of answer requested, such as a number for "how many"."""
     text = plan.query.text
     question = text.lower()
     for asked, feature in _kinds_of_answer(languages_of(text)):
@@ -366,7 +367,7 @@ def kind_of_answer(pool: Pool, plan: Plan) -> Floats | None:
 
 @cached()
 def _kinds_of_answer(languages: LanguageSet) -> tuple[tuple[re.Pattern[str], int], ...]:
-    """Return the patterns of what asks for a time, a number or a name, in lower case."""
+    """Return the patterns of questions for a time, a number or a name, in lower case."""
     return (
         (languages.pattern(lambda each: each.questions.a_time, r"\b(?:{})\b"), TIME),
         (languages.pattern(lambda each: each.questions.a_number, r"\b(?:{})\b"), NUMBER),
@@ -375,7 +376,7 @@ def _kinds_of_answer(languages: LanguageSet) -> tuple[tuple[re.Pattern[str], int
 
 
 def date(pool: Pool, plan: Plan) -> Floats | None:
-    """1 for what was said in the period that the question names, or 0.5 if it names only a year."""
+    """1 for turns in the period that the question names, or 0.5 if the period is a full year."""
     span = plan.interval
     if span is None:
         return None
@@ -385,31 +386,32 @@ def date(pool: Pool, plan: Plan) -> Floats | None:
 
 
 def replies(pool: Pool, plan: Plan) -> Floats:
-    """Whether the turn before it asks something."""
+    """Whether the previous turn asks something."""
     return np.asarray(pool.turns.flags.take(pool.before[0]) & ASKS, np.float32) * _is_of_speaker(pool)
 
 
 _ASKS_ONLY = 5.0
-"""What a turn counts that only asks; one that ends in a question counts 1. At 5, LoCoMo and REALTALK have most hits
-first, and no fewer among ten."""
+"""The value of a turn that consists of questions; one that only ends in a question has 1. With 5, LoCoMo and REALTALK
+have the most hits in first place, and no fewer among the first ten.
+"""
 
 
 def asks(pool: Pool, plan: Plan) -> Floats:
-    """Whether the turn of a named speaker ends in a question, and how much more if it says little besides: it has the
-    words of what is asked and no answer. What people tell an assistant often ends in a question.
+    """Whether the turn of a named speaker ends in a question; more if it consists of questions: it has the words of the
+    topic, but no answer. Messages to an assistant are not counted, because they often end in a question.
     """
     asked = np.maximum(_holds(pool, ENDS_ASKING), np.float32(_ASKS_ONLY) * _holds(pool, ASKS_ONLY))
     return np.asarray(asked * _is_of_speaker(pool), np.float32)
 
 
 def name(pool: Pool, plan: Plan) -> Floats:
-    """Whether it matches the question and names someone or something; "that sounds great" is about nothing."""
+    """Whether the turn matches the question and contains a name; "that sounds great" names nothing."""
     return _holds(pool, NAME) * pool.meets
 
 
 def length(pool: Pool, plan: Plan) -> Floats:
-    """How much longer it is than the median candidate, as a logarithm, from -1 to 1: late interaction rates one word of
-    thanks as high as a statement. Of turns of named speakers; an assistant's are always long.
+    """The log ratio of the turn's length to the median, from -1 to 1, because late interaction scores a word of thanks
+    as high as a statement. Only for turns of named speakers: an assistant's turns are always long.
     """
     logarithms = np.log(np.maximum(pool.turns.lengths[: pool.size], 1))
     above = logarithms - np.float32(_median(logarithms))
@@ -417,19 +419,19 @@ def length(pool: Pool, plan: Plan) -> Floats:
 
 
 def entity(pool: Pool, plan: Plan) -> Floats | None:
-    """Whether the memory is about an entity that the question names, or mentions one; most for who and what."""
+    """Whether the memory is about an entity in the question, or mentions one; weighted more for who and what."""
     weight = 1.0 if plan.intent in ("who", "what") else 0.7
     return np.float32(weight) * pool.named if pool.named.any() else None
 
 
 def linked(pool: Pool, plan: Plan) -> Floats | None:
-    """Whether it is a cause or a result of the best answers, or was useful together with them; most for why."""
+    """Whether the memory is a cause or result of the best ones, or was useful with them; weighted more for why."""
     return np.float32(1.0 if plan.intent == "why" else 0.5) * pool.linked if pool.linked.any() else None
 
 
 def assistant(pool: Pool, plan: Plan) -> Floats | None:
-    """-1 for what an assistant said, whose answers repeat the words of the user; 1 if the question asks for what the
-    assistant said; not for a summary of both. A message (`is_message`) looks for what either said.
+    """-1 for assistant turns, whose answers repeat the user's words; 1 if the question asks for what the assistant
+    said; None if it asks for a summary of both. Messages (`is_message`) get a value near 0.
     """
     text = plan.query.text.lower()
     languages = languages_of(text)
@@ -455,13 +457,13 @@ _QUESTION_TERMS, _MESSAGE_TERMS = 12, 32
 
 
 def is_message(plan: Plan) -> float:
-    """Return how far a text is a message of a conversation and not a question, by its length, from 0 to 1."""
+    """Return how much a text looks like a message rather than a question, by its length, from 0 to 1."""
     terms = len(plan.terms) + len(plan.ignored)
     return min(1.0, max(0.0, (terms - _QUESTION_TERMS) / (_MESSAGE_TERMS - _QUESTION_TERMS)))
 
 
 def _is_of_speaker(pool: Pool) -> Floats:
-    """Return 1 for turns of speakers with a name, float32[size]; a user and an assistant have none."""
+    """Return 1 for turns of named speakers, float32[size]. Users and assistants have no speaker name."""
     return np.asarray(pool.turns.speakers[: pool.size] != 0, np.float32)
 
 
@@ -491,18 +493,18 @@ _APART = ("entity", "linked", "assistant")
 _SCALE = sum(weight for name, weight in FITTED["signals"].items() if weight > 0 and name not in _APART)
 
 WEIGHTS: Mapping[str, float] = {name: weight / _SCALE for name, weight in FITTED["signals"].items()}
-"""The weight of each signal; the positive ones of what the text itself says add up to 1."""
+"""The weight of each signal. The positive weights of text-based signals add up to 1."""
 
 
 def measure(pool: Pool, plan: Plan) -> dict[str, Floats]:
-    """Return the values of each signal, float32[size]; signals that do not apply or are left out are not computed."""
+    """Return the values of each signal, float32[size]. Signals that do not apply or are disabled are not computed."""
     without = plan.weighing.without
     found = ((name, signal(pool, plan)) for name, signal in SIGNALS.items() if name not in without)
     return {name: value for name, value in found if value is not None}
 
 
 def best_passages(pool: Pool, totals: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the place of each turn's best passage, the first of equals, ascending: a turn ranks by it."""
+    """Return the position of each turn's best passage, by which the turn ranks, ascending; the first one in a tie."""
     if not pool.turns.several[: pool.size].any():
         return np.arange(pool.size)
     keys = pool.turns.keys[: pool.size]
@@ -511,16 +513,16 @@ def best_passages(pool: Pool, totals: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def session(pool: Pool, totals: NDArray[np.float64], places: NDArray[np.intp]) -> tuple[Floats, Floats]:
-    """Rate the session of each candidate by its three best turns: most answers lie in one conversation.
+    """Rate the session of each candidate by its three best turns, because most answers are in one conversation.
 
-    Questions that ask for several things (`asks_for_a_list`) do without.
+    Not used for questions that ask for several things (`asks_for_a_list`).
 
     Args:
         totals: the sums of all other signals, float64[size].
-        places: of the passages that turns rank by; all others get 0.
+        places: positions of the passages that turns rank by; all other passages get 0.
 
     Returns:
-        float32[size] twice: how far the best three lie above the median of all, and the share of the score.
+        float32[size] twice: how far the three best are above the overall median, and the share of the score.
     """
     measured = np.zeros(pool.size)
     measured[places] = _of_sessions(pool.turns.sessions[places], totals[places])
@@ -531,8 +533,8 @@ _ALIKE_TO, _ALIKE_AMONG = 3, 200
 
 
 def like_best(pool: Pool, plan: Plan, totals: NDArray[np.float64]) -> tuple[Floats, Floats] | None:
-    """Rate passages by the words they share with the three best: a message names its subject in passing, and what was
-    said about the same subject before uses other words than the message. For a message alone (`is_message`).
+    """Rate passages by the words they share with the three best. A message names its topic only in passing, and earlier
+    turns on the topic use other words than the message. Used for messages only (`is_message`).
 
     Args:
         totals: the sums of all other signals, float64[size].
@@ -575,12 +577,12 @@ def _of_sessions(sessions: Keys, totals: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def runs_of(ordered: Keys) -> NDArray[np.intp]:
-    """Return where each run of equal numbers begins."""
+    """Return the start of each run of equal numbers."""
     return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
 
 
 def _median(values: NDArray[np.floating[Any]]) -> float:
-    """Return the median; numpy's own takes four times as long for so few."""
+    """Return the median; numpy's own function takes four times as long for so few values."""
     ordered = np.sort(values)
     return float((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
 

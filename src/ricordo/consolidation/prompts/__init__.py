@@ -1,7 +1,7 @@
-"""Prompts: versioned instruction files, and the fenced data that a model is to read. Pure.
+"""Prompts: versioned instruction files, and the fenced data for a model to read. Pure.
 
-A conversation is cut into pages that a model can take: a limited number of messages and tokens, and a short handle for
-each line, by which the model names its evidence.
+A conversation is cut into pages with a limited number of messages and tokens. Each line has a short handle, by which
+the model names its evidence.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ VERSION = f"{EXTRACT}+{CHECK}+verify.2"
 """The version that a run records. A changed prompt gets a new file and a new number."""
 
 PAGE = 30
-"""The most messages on a page."""
+"""Maximum number of messages per page."""
 
 _BEFORE = 2
 _BEFORE_CHARS = 300
@@ -38,10 +38,10 @@ def extraction(lines: Sequence[str], *, before: Sequence[str], day: str, name: s
     """Ask what to learn from a page of a conversation.
 
     Args:
-        lines: one for each message, beginning with its handle.
-        before: the last lines of the page before, as context that must not be used as evidence.
+        lines: one per message, beginning with its handle.
+        before: the last lines of the previous page, as context that must not be used as evidence.
         day: date of the first message, ISO 8601.
-        name: of the prompt: "extract.2" or "summarise.1".
+        name: name of the prompt: "extract.2" or "summarise.1".
     """
     mark = _mark((*before, *lines))
     earlier = ["(said before, for understanding only)", *before, "(from here on)"] if before else []
@@ -50,7 +50,7 @@ def extraction(lines: Sequence[str], *, before: Sequence[str], day: str, name: s
 
 
 def check(claims: Sequence[tuple[str, str, Sequence[str], Sequence[str]]]) -> list[Turn]:
-    """Ask whether statements are said by their lines. `claims` are (handle, statement, lines before, lines)."""
+    """Ask whether statements are supported by their lines. `claims` are (handle, statement, lines before, lines)."""
     lines = [
         line
         for handle, claim, before, cited in claims
@@ -74,7 +74,7 @@ def causation(pairs: Sequence[tuple[str, str, str]]) -> list[Turn]:
 
 
 def enrichment(known: Sequence[tuple[str, str, Sequence[tuple[str, str]]]]) -> list[Turn]:
-    """Ask for summaries of entities. `known` are (handle, name and kind, (handle, text) of each of its memories)."""
+    """Ask for summaries of entities. `known` are (handle, name and kind, (handle, text) of each memory)."""
     lines = [
         line
         for handle, name, memories in known
@@ -90,35 +90,35 @@ def reflection(memories: Sequence[tuple[str, str, str]], *, span: str) -> list[T
 
 
 def answering(question: str, lines: Sequence[str], undecided: Sequence[str], *, day: str) -> list[Turn]:
-    """Ask a question of memories.
+    """Ask a question about memories.
 
     Args:
-        lines: one for each memory, beginning with its handle.
-        undecided: lines that say which of them contradict each other.
+        lines: one per memory, beginning with its handle.
+        undecided: lines that state which memories contradict each other.
         day: today, ISO 8601.
     """
     return _asking("answer.1", [*lines, *undecided], before=f"Today is {day}. The question: {one_line(question)}")
 
 
 def briefing(lines: Sequence[str], *, day: str) -> list[Turn]:
-    """Ask for a briefing from memories, one for each line, beginning with its handle; `day` is today, ISO 8601."""
+    """Ask for a briefing from memories, one per line, beginning with its handle; `day` is today, ISO 8601."""
     return _asking("brief.1", lines, before=f"Today is {day}.")
 
 
 def _asking(name: str, lines: Sequence[str], *, before: str = "") -> list[Turn]:
-    """Return instructions, and lines of data between two marks."""
+    """Return instructions, and lines of data between two fence marks."""
     mark = _mark(lines)
     fenced = "\n".join((*([before] if before else []), f"<<<{mark}", *lines, f"{mark}>>>"))
     return [Turn(role="system", text=instructions(name)), Turn(role="user", text=fenced)]
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line of fenced data: line breaks in it cannot make lines of their own."""
+    """Return a text on one line of fenced data, so that its line breaks cannot start a line."""
     return " / ".join(part for line in text.splitlines() if (part := line.strip()))
 
 
 def _mark(lines: Sequence[str]) -> str:
-    """Return the mark around the data: a hash of it, so that no text can contain its own mark."""
+    """Return the fence mark: a hash of the data, so that no text can contain its own mark."""
     return blake2b("\n".join(lines).encode("utf-8", "replace"), digest_size=5).hexdigest()
 
 
@@ -136,10 +136,10 @@ class Page:
 
 
 def pages(episodes: Sequence[Node], *, room: int, tokens: TokenCounter) -> list[Page]:
-    """Cut messages into pages. A message that is longer than a page continues on the next ones.
+    """Cut messages into pages. A message longer than a page continues on the next pages.
 
     Args:
-        room: the most tokens of lines on a page.
+        room: maximum number of tokens for the lines of a page.
     """
     found: list[Page] = []
     lines: list[str] = []
@@ -172,7 +172,7 @@ def _page(lines: list[str], held: dict[str, Node], earlier: Sequence[Page]) -> P
 
 
 def speaker_label(node: Node) -> str:
-    """Return who says a line, as the model is shown it."""
+    """Return the speaker of a line, as shown to a model."""
     if node.speaker:
         name = one_line(node.speaker)
         return f"{name} ({node.role})" if node.role in ("assistant", "tool", "system") else name
@@ -180,12 +180,12 @@ def speaker_label(node: Node) -> str:
 
 
 def own_words(node: Node) -> str:
-    """Return a message without text recalled from this memory, which would confirm itself."""
+    """Return a message without text recalled from this memory, which would otherwise confirm itself."""
     return without_recalled(node.content).replace(PLACE, " ")
 
 
 def _parts(node: Node, *, room: int, tokens: TokenCounter) -> Iterator[str]:
-    """Yield a message on one line, or cut at spaces into as many lines as it takes."""
+    """Yield a message as one line, or cut at spaces into as many lines as needed."""
     text = one_line(own_words(node))
     while tokens.count(text) > room:
         most = max(100, len(text) * room // max(1, tokens.count(text)) - 50)
