@@ -1,4 +1,4 @@
-"""Erase for good what was asked for, with everything derived from it alone, and report what went."""
+"""Erase requested data for good, with everything derived from it alone, and report what was erased."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from ricordo.storage.values import Cleaned, ErasureTargets, OpenErasure, check_e
 _log = logging.getLogger(__name__)
 
 AT_ONCE_ROWS = 1_000
-"""Up to this many rows go in one transaction; more go step by step, so that other writers get their turn.
+"""Maximum number of rows erased in one transaction. More are erased in steps, so that other writers get their turn.
 
-A store that rewrites its files afterwards (a folder) erases everything at once: until the files are rewritten, an
-index rebuilt from them would still hold all rows.
+A store that rewrites its files afterwards (a folder) erases everything at once: until the files are rewritten, an index
+rebuilt from them would still contain all rows.
 """
 
 _NAMED_MOST = 1_000
 _AT_OPENING_S = 1.0
-# Limits of suppression: sources are looked for up to so many memories, and sentences suppressed up to so many.
+# Limits of suppression: memories whose sources are searched, and memories whose sentences are suppressed.
 _SOURCES_MOST = 200
 _WITHHELD_MOST = 20_000
 
@@ -43,7 +43,7 @@ _ELSEWHERE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What to erase: exactly one of these is set."""
+    """The target of an erasure: exactly one field is set."""
 
     id: str | None = None
     session: str | None = None
@@ -54,7 +54,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What an erasure removes, and its report."""
+    """The rows that an erasure removes, and its report."""
 
     targets: ErasureTargets
     report: ErasureReport
@@ -63,15 +63,15 @@ class Plan:
 async def erase(
     store: Store, asked: Asked, *, scope: Scope, now: int, dry_run: bool, progress: Progress | None
 ) -> ErasureReport:
-    """Erase, or with `dry_run` only report what would be erased.
+    """Erase a target, or with `dry_run` only report what would be erased.
 
     Args:
         now: Unix milliseconds, UTC.
         progress: called with (rows so far, rows in all).
 
     Raises:
-        InvalidError: not exactly one thing is named, or it is not text.
-        NotFoundError: this caller sees no such thing.
+        InvalidError: not exactly one target is given, or it is not text.
+        NotFoundError: the caller can see no such target.
         DeniedError: the owner is not the caller.
     """
     _check(asked, scope)
@@ -91,7 +91,7 @@ async def erase(
 
 
 async def follow(store: Store, rows: Mapping[str, Sequence[int]], *, scope: Scope, now: int) -> ErasureReport:
-    """Erase what another device erased, with what was derived here from it alone.
+    """Erase what another device erased, with everything derived from it alone on this device.
 
     Args:
         rows: keys by table. An entity that something else refers to stays.
@@ -133,7 +133,7 @@ async def _carried_out(
 
 
 def _withhold(snapshot: Snapshot, targets: ErasureTargets, scope: Scope, *, at: int) -> None:
-    """Suppress what is erased, so that it is not learnt or stored again. An erased owner leaves nothing to suppress."""
+    """Suppress the erased sentences, so that they are not learnt again. For an erased owner, suppress nothing."""
     going = set(targets.nodes)
     for node in snapshot.nodes.by_key(scope, targets.nodes[:_WITHHELD_MOST]).values():
         space = snapshot.space(node.owner, node.chat)
@@ -146,9 +146,9 @@ def _withhold(snapshot: Snapshot, targets: ErasureTargets, scope: Scope, *, at: 
 
 
 def _forget_questions(snapshot: Snapshot, targets: ErasureTargets, scope: Scope) -> None:
-    """Take the questions that say something of what is erased out of receipts."""
+    """Remove the questions that reveal something about erased memories from receipts."""
     if targets.whole_space:
-        return  # its receipts go with it
+        return  # its receipts are erased with it
     nodes = snapshot.nodes.by_key(scope, targets.nodes)
     ids = {node.id for node in nodes.values()} | {id_ for kind, id_ in snapshot.erasure.listed(targets)}
     names = snapshot.erasure.own_names(targets.entities)
@@ -171,7 +171,7 @@ def _texts_of(node: Node) -> tuple[str, ...]:
 
 
 async def resume(store: Store) -> None:
-    """Finish erasures that a process began and did not end. Waits for no other process: every opening tries again."""
+    """Finish erasures that a process left unfinished. Does not wait for other processes: every opening tries again."""
     left = await store.read(lambda tx: tx.erasure.unfinished())
     for each in left:
         if each.state == "rows":
@@ -180,7 +180,7 @@ async def resume(store: Store) -> None:
         return
     try:
         await _clean(store, patience_s=_AT_OPENING_S)
-    except RicordoError as error:  # reading and writing are safe; `doctor` says that it is unfinished
+    except RicordoError as error:  # reading and writing are safe, and `doctor` reports the unfinished erasure
         _log.warning("an erasure is not finished, and the next opening tries again: %s", error)
 
 
@@ -225,7 +225,7 @@ _READ = "the store's log (its -wal file): another process still reads an older s
 
 
 async def _clean(store: Store, *, patience_s: float | None) -> Cleaned:
-    """Clear free pages and the log. An erasure counts as done only when no byte of it is left."""
+    """Clear free pages and the log. An erasure is finished only when no byte of the data is left."""
     left = [each.number for each in await store.read(lambda tx: tx.erasure.unfinished()) if each.state == "bytes"]
     cleaned = await store.clean(patience_s=patience_s)
     if cleaned.is_done:
@@ -233,7 +233,7 @@ async def _clean(store: Store, *, patience_s: float | None) -> Cleaned:
     return cleaned
 
 
-# what is to go
+# ---- targets
 
 
 def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, path: Path) -> Plan:
@@ -279,7 +279,7 @@ def _of_session(snapshot: Snapshot, scope: Scope, session: str, *, named: str = 
 
 
 def _of_entity(snapshot: Snapshot, entity: Entity) -> ErasureTargets:
-    """The entity under all its names, with every memory about it or naming it."""
+    """Return the entity with all its names and every memory that is about it or names it."""
     space = snapshot.space(entity.owner, entity.chat)
     assert space is not None
     members = snapshot.erasure.members(entity.key)
@@ -294,7 +294,7 @@ def _of_entity(snapshot: Snapshot, entity: Entity) -> ErasureTargets:
 
 
 def _mentions_any(names: Iterable[str]) -> Callable[[str], bool]:
-    """Return a test: does a text hold one of the names as a whole word, in any case and width?"""
+    """Return a test whether a text contains one of the names as a complete word, in any letter case and width."""
     folded = sorted({_folded(name) for name in names} - {""})
     if not folded:
         return lambda text: False
@@ -307,7 +307,7 @@ def _folded(text: str) -> str:
 
 
 def _with_derived(snapshot: Snapshot, targets: ErasureTargets) -> ErasureTargets:
-    """Add what was derived from these memories and from nothing else, and what was proposed about them."""
+    """Add the memories derived from these alone, and the proposals about them."""
     nodes = list(dict.fromkeys((*targets.nodes, *snapshot.erasure.proposed(targets.nodes))))
     while True:
         known = set(nodes)
@@ -331,7 +331,7 @@ def _with_derived(snapshot: Snapshot, targets: ErasureTargets) -> ErasureTargets
     )
 
 
-# the report
+# ---- the report
 
 
 def _listed(snapshot: Snapshot, targets: ErasureTargets) -> tuple[Erased, ...]:
@@ -364,7 +364,7 @@ def _kept(snapshot: Snapshot, targets: ErasureTargets, scope: Scope) -> Iterator
 
 
 def _saying(snapshot: Snapshot, targets: ErasureTargets, scope: Scope) -> list[str]:
-    """Return the ids of the messages that stay and say what an erased fact says."""
+    """Return the ids of remaining messages that state the same as an erased fact."""
     if len(targets.nodes) > _SOURCES_MOST:
         return []
     going = set(targets.nodes)
@@ -382,7 +382,7 @@ def _back(why: str, ids: Collection[str]) -> KeptBack:
 
 
 def _copies_beside(path: Path) -> Iterator[str]:
-    """Yield files beside the store that look like copies of it, and git repositories it may be committed to."""
+    """Yield files next to the store that look like copies of it, and git repositories it may be committed to."""
     for pattern in (f"{path.name}.*", "set-aside-*", ".*.partial"):
         for other in sorted(path.parent.glob(pattern)):
             yield f"{other} beside the store"

@@ -1,7 +1,7 @@
-"""Take back what a store holds: forget a memory, restore it, undo a commit or a run.
+"""Reverse changes: forget a memory, restore it, undo a commit or a run.
 
-An undo makes every row that it concerns what it was before, as a new commit that can be undone too. It knows no table:
-rows, their versions and their references come from the store's ledger.
+An undo resets every affected row to its earlier state, in a new commit that can itself be undone. It contains no
+table-specific code: rows, their versions and their references come from the store's ledger.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BEGINNING = 100
 
 
 def forget(node: Node, *, at: datetime) -> Change:
-    """Return the change that closes a live node and suppresses its sentences where they were said. Pure."""
+    """Return the change that closes a live node and suppresses its sentences in their sources. Pure."""
     if not node.is_live:
         return Change()
     return Change(close=(Closing(id=node.id, at=at, reason="forgotten"),), withhold=(node.id,))
@@ -36,7 +36,7 @@ def forget(node: Node, *, at: datetime) -> Change:
 def with_conclusions(
     snapshot: Snapshot, scope: Scope, nodes: Sequence[Node], change: Change, *, at: datetime
 ) -> Change:
-    """Extend the change that forgets nodes: close reflections and summaries that rest on them; they can be remade."""
+    """Extend a change that forgets nodes: close the reflections and summaries based on them; they can be remade."""
     if change.is_empty:
         return change
     going = {node.id for node in nodes}
@@ -61,7 +61,7 @@ def with_conclusions(
 
 
 def _told_in(snapshot: Snapshot, scope: Scope, nodes: Sequence[Node]) -> list[Node]:
-    """Return the summaries of the conversations that facts were learnt from: they may tell them, too."""
+    """Return the summaries of the conversations that facts were learnt from, because they may contain these facts."""
     evidence = snapshot.nodes.evidence(scope, [node.key for node in nodes])
     messages = (
         snapshot.nodes.get(scope, id_) for id_ in dict.fromkeys(id_ for ids in evidence.values() for id_ in ids)
@@ -72,7 +72,7 @@ def _told_in(snapshot: Snapshot, scope: Scope, nodes: Sequence[Node]) -> list[No
 
 
 def _sessions_without(snapshot: Snapshot, scope: Scope, summaries: Iterable[Node]) -> tuple[Session, ...]:
-    """Return the sessions of some summaries without what those say."""
+    """Return the sessions of some summaries, with the text of these summaries removed."""
     found: dict[str, Session] = {}
     for each in summaries:
         session = found.get(each.session or "") or snapshot.sessions.get(scope, each.session or "")
@@ -83,12 +83,12 @@ def _sessions_without(snapshot: Snapshot, scope: Scope, summaries: Iterable[Node
 
 
 def restore(node: Node, *, at: datetime) -> tuple[Change, Node]:
-    """Return the change that reopens a closed node, and the node as it will be. Pure.
+    """Return the change that reopens a closed node, and the resulting node. Pure.
 
-    What upkeep closed counts as fresh from `at`; otherwise upkeep would close it again.
+    A memory closed by upkeep counts as fresh from `at`; otherwise upkeep would close it again.
 
     Raises:
-        ConflictError: a newer version replaced it, or it is held in quarantine.
+        ConflictError: a newer version replaced it, or it is in quarantine.
     """
     if node.is_live:
         return Change(), node
@@ -108,9 +108,9 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
     """Return the change that undoes a commit, or all commits of a run.
 
     Raises:
-        InvalidError: not a commit number or a run id.
-        NotFoundError: this caller sees no such commit or run.
-        ConflictError: later commits build on it (`commits` lists them), or nothing is left to undo.
+        InvalidError: the argument is neither a commit number nor a run id.
+        NotFoundError: the caller can see no such commit or run.
+        ConflictError: later commits depend on it (`commits` lists them), or nothing is left to undo.
     """
     ledger = snapshot.history.ledger()
     asked = _asked(ledger, scope, commit_or_run)
@@ -136,8 +136,8 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
 
 
 def rolled_back(snapshot: Snapshot, *, to: int) -> Change:
-    """Return the change that makes every row of the store, of all owners, what it was right after a commit. What was
-    erased since stays erased.
+    """Return the change that resets every row of the store, of all owners, to its state right after a commit. Erased
+    data stays erased.
     """
     ledger = snapshot.history.ledger()
     later = range(to + 1, snapshot.history.next_commit())
@@ -153,7 +153,7 @@ def rolled_back(snapshot: Snapshot, *, to: int) -> Change:
 
 
 def effect(snapshot: Snapshot, change: Change) -> str:
-    """Return in words what an undo does to memories: the first few, and how many more."""
+    """Describe the effect of an undo on memories: the first few, and the number of others."""
     ledger = snapshot.history.ledger()
     told = [
         words
@@ -165,7 +165,7 @@ def effect(snapshot: Snapshot, change: Change) -> str:
 
 
 def _effect(now: Image | None, after: Mapping[str, Any] | None) -> str:
-    """Return what becomes of one memory; a text in quarantine is not quoted."""
+    """Describe the effect of an undo on one memory. Text in quarantine is not quoted."""
     texts = [
         "a memory in quarantine" if image["closed_reason"] == "quarantined" else f"“{_beginning(image['content'])}”"
         for image in (now, after)
@@ -185,7 +185,7 @@ def _beginning(text: str) -> str:
 
 
 def undone_runs(snapshot: Snapshot, scope: Scope, change: Change) -> list[Run]:
-    """Return the runs that an undo takes out of the store, as undone ones."""
+    """Return the runs that an undo removes from the store, marked as undone."""
     ledger = snapshot.history.ledger()
     images = (ledger.current(each.row) for each in change.rows if each.row.table == "runs" and each.values is None)
     found = (snapshot.runs.get(scope, image["id"]) for image in images if image is not None)
@@ -193,7 +193,7 @@ def undone_runs(snapshot: Snapshot, scope: Scope, change: Change) -> list[Run]:
 
 
 def _asked(ledger: Ledger, scope: Scope, commit_or_run: int | str) -> list[int]:
-    """Return the commits of a number or a run id. Another owner's commit is treated as absent."""
+    """Return the commits with a number or run id. Another owner's commit is treated as absent."""
     if isinstance(commit_or_run, bool) or not isinstance(commit_or_run, int | str):
         raise InvalidError(f"commit_or_run: {commit_or_run!r} is not a commit number or a run id")
     if isinstance(commit_or_run, str) and not (commit_or_run.isascii() and commit_or_run.isdigit()):
@@ -207,8 +207,8 @@ def _asked(ledger: Ledger, scope: Scope, commit_or_run: int | str) -> list[int]:
 
 
 def _check_later(mine: Collection[int], commit_or_run: int | str, later: tuple[int, ...], *, with_later: bool) -> None:
-    """Raise ConflictError if later commits, of which `mine` are the caller's to see, must not be undone, too."""
-    if len(mine) < len(later):  # a private memory about somebody of the group
+    """Raise ConflictError if later commits prevent an undo; `mine` are those that the caller can see."""
+    if len(mine) < len(later):  # for example a private memory about a member of the group
         seen = tuple(sorted(mine))
         raise ConflictError(
             f"{commit_or_run} cannot be undone: later changes by other callers depend on it", commits=seen
@@ -221,7 +221,7 @@ def _check_later(mine: Collection[int], commit_or_run: int | str, later: tuple[i
 
 
 def _is_undone(ledger: Ledger, asked: Iterable[int]) -> bool:
-    """Return whether every row is what it was before these commits."""
+    """Return whether every row is in its state before these commits."""
     return all(
         content(ledger.current(row)) == content(before) or (before is None and row.table in _SHARED)
         for commit in asked
@@ -231,7 +231,7 @@ def _is_undone(ledger: Ledger, asked: Iterable[int]) -> bool:
 
 
 class _Undoing:
-    """The state of rows after commits are undone one by one, last first; `blocking` are later commits in the way."""
+    """The state of rows after undoing commits, last first. `blocking` are later commits that depend on them."""
 
     def __init__(self, ledger: Ledger, wanted: Iterable[int]) -> None:
         self._ledger = ledger
@@ -272,7 +272,7 @@ class _Undoing:
         self.blocking |= set(commits) - self._wanted
 
     def _keep_references(self, row: RowId) -> None:
-        """Keep references intact: no row may refer to a row that is removed or missing."""
+        """Keep references intact: no row may refer to a removed or missing row."""
         image = self._states[row]
         if image is None:
             self._keep_users(row)
@@ -282,7 +282,7 @@ class _Undoing:
                 continue
             gone = self._ledger.touches(parent)[-1:]
             self._block(gone)
-            if not gone:  # the parent was erased: its rows do not come back
+            if not gone:  # the parent was erased, and its rows are not restored
                 del self._states[row]
                 return
         for rival in self._ledger.rivals(row, image):
@@ -298,6 +298,6 @@ class _Undoing:
             self._block(self._ledger.touches(user)[:1])
 
     def _needed(self, children: Iterable[RowId], row: RowId) -> list[RowId]:
-        """Return which of some rows will refer to a row."""
+        """Return the rows that will refer to a given row."""
         images = ((child, self._now(child)) for child in dict.fromkeys(children))
         return [child for child, image in images if image is not None and row in self._ledger.parents(child, image)]

@@ -1,4 +1,4 @@
-"""Garbage collection and pruning: archive what has expired, faded, or exceeds `max_entries` or `max_size`."""
+"""Garbage collection and pruning: archive what has expired or faded, or exceeds `max_entries` or `max_size`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def _collect(upkeep: Upkeep, scope: Scope, archiver: Archiver) -> None:
             await archiver.archive(scope, batch, origin="gc", run=run, still=lambda _, fresh: _still_due(upkeep, fresh))
 
     def still_too_many(snapshot: Snapshot, fresh: Sequence[Vital]) -> list[Vital]:
-        count, _ = snapshot.lifecycle.size(scope)  # another process may have made room since
+        count, _ = snapshot.lifecycle.size(scope)  # another process may have made room meanwhile
         least = sorted(fresh, key=lambda vital: (worth(vital, now=upkeep.now), vital.key))
         return least[: max(0, count - upkeep.rules.max_entries)]
 
@@ -59,7 +59,7 @@ async def _collect(upkeep: Upkeep, scope: Scope, archiver: Archiver) -> None:
 
 
 def _least_valuable(upkeep: Upkeep, known: Sequence[Vital], *, gone: set[int]) -> list[Removal]:
-    """Choose what exceeds `max_entries`, least valuable first. Confirmed and protected memories stay."""
+    """Choose the memories beyond `max_entries`, least valuable first. Confirmed and protected memories stay."""
     limit = upkeep.rules.max_entries
     excess = len(known) - len(gone) - limit if limit else 0
     if excess <= 0:
@@ -82,7 +82,7 @@ def _still_due(upkeep: Upkeep, fresh: Sequence[Vital]) -> list[Vital]:
 
 
 async def prune(upkeep: Upkeep) -> ArchiveReport:
-    """Archive the least valuable knowledge while there is more than `max_size`. Running it again changes nothing."""
+    """Archive the least valuable knowledge while it exceeds `max_size`. Running it again changes nothing."""
     archiver = Archiver(upkeep)
     for scope in upkeep.scopes:
         parts = await _parts(upkeep, scope) if upkeep.rules.max_size else []
@@ -90,7 +90,7 @@ async def prune(upkeep: Upkeep) -> ArchiveReport:
         run = upkeep.new_run()
 
         def while_over(snapshot: Snapshot, fresh: Sequence[Vital], scope: Scope = scope) -> Sequence[Vital]:
-            _, size = snapshot.lifecycle.size(scope)  # another process may have made room since
+            _, size = snapshot.lifecycle.size(scope)  # another process may have made room meanwhile
             return [vital for vital in fresh if vital.fades] if size > upkeep.rules.max_size else ()
 
         for part in parts:
@@ -113,7 +113,7 @@ async def _parts(upkeep: Upkeep, scope: Scope) -> list[list[Removal]]:
 
 
 def lowest(known: Sequence[Vital], *, most: int, now: int) -> list[list[Vital]]:
-    """Return what must go for the rest to fit into `most` bytes, in steps of 1 % of what is there. Pure.
+    """Return what to remove until the rest fits into `most` bytes, lowest first, in steps of 1 % of all memories. Pure.
 
     Confirmed and protected memories stay, however large they are.
     """
@@ -134,7 +134,7 @@ _ENDS_SOON_DAYS = 7
 
 
 async def weak(upkeep: Upkeep, *, limit: int) -> tuple[Weak, ...]:
-    """Return what upkeep closes soon, soonest first; then what stays, by how little of it is left."""
+    """Return the memories that upkeep closes soon, soonest first; then other weak ones, most faded first."""
     found: list[tuple[tuple[float, float], Vital]] = []
     nodes: dict[int, Node] = {}
     for scope in upkeep.scopes:
@@ -161,7 +161,7 @@ def reasons(upkeep: Upkeep, vital: Vital) -> list[str]:
 
 
 def leaves_at(upkeep: Upkeep, vital: Vital) -> int | None:
-    """Return when upkeep will close a memory that nothing touches, in Unix milliseconds. Pure."""
+    """Return when upkeep will close a memory if it is not used, in Unix milliseconds. Pure."""
     closes = fate(vital, upkeep.rules.decay_closes) == "closes"
     ends = [] if vital.expires_at is None else [vital.expires_at]
     ends += [at for at in [fades_at(vital)] if at is not None and closes]
@@ -196,7 +196,7 @@ def _instant(ms: int | None) -> datetime | None:
 
 
 Result = tuple[str, ArchiveReport | None]
-"""The result of a step in words, and its report if it has one."""
+"""The result of a step in words, and its report, if any."""
 
 Work = Callable[[Upkeep], Awaitable[Result]]
 
@@ -217,7 +217,7 @@ async def _run(name: str, work: Work, upkeep: Upkeep) -> Step:
 
 
 async def _sessions(upkeep: Upkeep) -> Result:
-    """Consolidate finished conversations. A dry run asks no model: that would cost as much as the real run."""
+    """Consolidate finished conversations. A dry run asks no model, because that would cost as much as the real run."""
     if upkeep.dry_run:
         return "finished conversations would become knowledge", None
     runs = [await upkeep.consolidate(scope) for scope in upkeep.scopes]
@@ -242,7 +242,7 @@ async def _archive(upkeep: Upkeep, *, work: Callable[[Upkeep], Awaitable[Archive
 
 
 async def _conclude(upkeep: Upkeep, *, kind: Conclusion, things: tuple[str, str], made_what: str) -> Result:
-    """Run a step that asks a model. A dry run counts what would be asked and asks nothing."""
+    """Run a step that asks a model. A dry run asks nothing and counts what would be asked."""
     found = [await upkeep.conclude(kind, scope, upkeep.dry_run) for scope in upkeep.scopes]
     waited, made = sum(each.waited for each in found), sum(each.made for each in found)
     counted, wait = plural(waited, *things), "waits" if waited == 1 else "wait"
@@ -258,7 +258,7 @@ async def _conclude(upkeep: Upkeep, *, kind: Conclusion, things: tuple[str, str]
 
 
 async def _tidy(upkeep: Upkeep) -> Result:
-    """Delete bookkeeping rows that nothing needs any more. They hold no text."""
+    """Delete bookkeeping rows that are no longer needed. They contain no text."""
     gone = 0 if upkeep.dry_run else await upkeep.store.derive(lambda tx: tx.models.drop_removals())
     return (f"{plural(gone, 'bookkeeping row')} deleted" if gone else "nothing to do"), None
 
@@ -271,12 +271,12 @@ STEPS: Mapping[str, Work] = {
     "enrich": partial(
         _conclude, kind="enrich", things=("person or thing", "people and things"), made_what="summarised"
     ),
-    # causes and effects that were said explicitly
+    # explicitly stated causes and effects
     "causes": partial(
         _conclude, kind="causes", things=("pair of messages", "pairs of messages"), made_what="causes found"
     ),
-    # what was learnt since the last time, if that is due
+    # memories learnt since the last reflection, if one is due
     "reflect": partial(_conclude, kind="reflect", things=("reflection", "reflections"), made_what="made"),
     "tidy": _tidy,
 }
-"""By name, in order."""
+"""The steps by name, in order of execution."""

@@ -1,7 +1,7 @@
-"""Which questions in receipts go with memories that are erased: those that say something of them. Pure.
+"""Find the questions in receipts that reveal something about erased memories, and must be removed with them. Pure.
 
-A question stays if what it says is still in something that is remembered. "Where does Anna live" says nothing of
-"Anna lives in Rome" while other memories name Anna and say where somebody lives; "who lives in Rome" repeats a part.
+A question stays if its content is still covered by remaining memories. "Where does Anna live" reveals nothing of "Anna
+lives in Rome" while other memories name Anna and say where somebody lives; "who lives in Rome" repeats a part of it.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import NamedTuple
 from ricordo.text.analyzer import function_terms, index_terms, language_of_function_words
 from ricordo.text.sentences import sentences
 
-# A question that repeats so many words of an erased text in a row, two of them telling ones, quotes it.
+# A question quotes an erased text if it repeats this many of its words in a row, at least two of them significant.
 _QUOTED_WORDS = 3
 _TELLING_WORDS = 2
-# Words that are not found in so many remaining texts count as gone: an erasure must not read a huge store for minutes.
+# Number of remaining texts to read, to limit the time in a huge store. Words not found in them count as gone.
 _READ_MOST = 50_000
 
 
 class AskedText(NamedTuple):
-    """What a caller asked: the receipt's id, all text of the question, and whether an erased memory answered it."""
+    """A caller's question: the receipt's id, its full text, and whether an erased memory was in the answer."""
 
     id: str
     text: str
@@ -31,12 +31,12 @@ class AskedText(NamedTuple):
 def telling(
     asked: Iterable[AskedText], *, erased: Sequence[str], names: Collection[str], left: Iterable[str]
 ) -> list[str]:
-    """Return the ids of the receipts whose questions say something of what is erased.
+    """Return the ids of the receipts whose questions reveal something about erased memories.
 
     Args:
-        erased: the texts that are erased, with their former versions.
-        names: the names of the entities that are erased.
-        left: the texts that remain where the erased ones were.
+        erased: the erased texts, with their former versions.
+        names: the names of the erased entities.
+        left: the texts that remain in the same space.
     """
     parts = {each: index_terms(each.text) for each in asked}
     words = {each: _content(each.text, terms) for each, terms in parts.items()}
@@ -56,20 +56,20 @@ def telling(
 
 
 def _content(text: str, terms: Iterable[str]) -> frozenset[str]:
-    """Return the terms of a text without function words; all of them if it has no others."""
+    """Return the terms of a text without function words, or all terms if there are no others."""
     found = frozenset(terms)
     return found - function_terms(language_of_function_words(text)) or found
 
 
 def _runs(text: str, terms: Sequence[str]) -> set[tuple[str, ...]]:
-    """Return the runs of terms by which a text can be quoted."""
+    """Return the runs of terms that count as a quotation of a text."""
     content = _content(text, terms)
     runs = (tuple(terms[at : at + _QUOTED_WORDS]) for at in range(len(terms) - _QUOTED_WORDS + 1))
     return {run for run in runs if sum(term in content for term in run) >= _TELLING_WORDS}
 
 
 def _not_in(texts: Iterable[str], terms: Collection[str]) -> set[str]:
-    """Return which of some terms are in none of the first texts."""
+    """Return the terms that do not occur in the first texts."""
     wanted = set(terms)
     for text in islice(texts, _READ_MOST) if wanted else ():
         wanted.difference_update(index_terms(text))

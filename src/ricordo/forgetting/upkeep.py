@@ -1,4 +1,4 @@
-"""Upkeep: what gc, pruning and the weak list share, and how memories are archived batch by batch."""
+"""What gc, pruning and the list of weak memories have in common, and the archiving of memories batch by batch."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ricordo.storage import Snapshot, Store
 T = TypeVar("T")
 
 QUIET_MS = 3_600_000
-"""A conversation is over when no one spoke for this long."""
+"""A conversation is over after a silence of this length."""
 
 BATCH = 200
-"""Memories closed in one commit: other writers get their turn in between."""
+"""Memories closed in one commit. Other writers get their turn between commits."""
 
-# Memories read in one snapshot: a long read would keep the write-ahead log from being truncated.
+# Memories read in one snapshot. A long read would keep the write-ahead log from being truncated.
 _PAGE = 2_000
-# A report names at most this many memories.
+# Maximum number of memories named in a report.
 _REPORTED = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How long memories are kept, and how many. The fields are settings of the same names; 0 means no limit."""
+    """Limits on the age and number of memories, from the settings of the same names; 0 means no limit."""
 
     decay_closes: DecayCloses = "ephemeral"
     protect_mentions: int = 50
@@ -46,8 +46,8 @@ class Concluded:
     """The result of a maintenance step that asks a language model.
 
     Attributes:
-        waited: how many things waited for it.
-        made: how many results it made.
+        waited: number of items that waited for it.
+        made: number of results.
         failed: why it failed, or "".
         needs_model: no model is configured.
     """
@@ -63,14 +63,14 @@ Conclusion = Literal["enrich", "causes", "reflect"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:
-    """One upkeep run.
+    """One run of upkeep.
 
     Attributes:
-        scopes: one space each, so that no commit holds rows of two owners.
+        scopes: one space each, so that no commit contains rows of two owners.
         now: Unix milliseconds.
         actor: the actor of the commits.
         consolidate: consolidates the finished sessions of a scope.
-        conclude: runs a maintenance step that asks a model, or with True (dry run) counts what waits for it.
+        conclude: runs a maintenance step that asks a model or, with True (dry run), counts the waiting items.
     """
 
     store: Store
@@ -94,7 +94,7 @@ class Upkeep:
         return await self.store.read(lambda tx: sum(each.is_over(quiet_since=quiet) for each in tx.runs.waiting(scope)))
 
     async def vitals(self, scope: Scope) -> list[Vital]:
-        """Return the vitals of all live knowledge of a scope, by ascending key."""
+        """Return the vitals (see `decay.Vital`) of all live knowledge of a scope, by ascending key."""
         keys = await self.store.read(lambda tx: tx.lifecycle.knowledge(scope))
         found: list[Vital] = []
         for page in pages(keys, _PAGE):
@@ -106,13 +106,13 @@ class Upkeep:
         return snapshot.lifecycle.vitals(scope, keys, often=self.rules.protect_mentions)
 
     def new_run(self) -> str:
-        """Return a new run id: all commits of a run can be undone together."""
+        """Return a new run id. All commits of a run can be undone together."""
         return new_id(self.now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """A memory to archive, and why, in words."""
+    """A memory to archive, with the reason, also in words."""
 
     vital: Vital
     reason: ClosedReason
@@ -120,12 +120,12 @@ class Removal:
 
 
 StillDue = Callable[[Snapshot, Sequence[Vital]], Sequence[Vital]]
-"""Returns which memories are still to be archived, as they are at the moment of writing."""
+"""Returns the memories that are still to be archived at the moment of writing."""
 
 
 @dataclass(slots=True)
 class Archiver:
-    """Archives memories and keeps count for the report."""
+    """Archives memories, and counts them for the report."""
 
     upkeep: Upkeep
     total: int = 0
@@ -140,7 +140,7 @@ class Archiver:
     async def archive(
         self, scope: Scope, removals: Sequence[Removal], *, origin: str, run: str, still: StillDue
     ) -> None:
-        """Archive one batch as one commit; in a dry run, only count it."""
+        """Archive one batch as one commit. In a dry run, only count it."""
         upkeep = self.upkeep
         if upkeep.dry_run:
             self._count(removals, await upkeep.store.read(lambda tx: _nodes(tx, scope, removals)))
@@ -168,7 +168,7 @@ class Archiver:
             self.upkeep.progress(sum(self.counts.values()), max(self.total, sum(self.counts.values())))
 
     async def count_live(self, scope: Scope, *, archived: Sequence[Vital]) -> None:
-        """Add what is left of a scope to the report; `archived` are still counted by the store in a dry run."""
+        """Add the remaining memories of a scope to the report. In a dry run, `archived` must be subtracted."""
         count, size = await self.upkeep.store.read(lambda tx: tx.lifecycle.size(scope))
         if self.upkeep.dry_run:
             count, size = count - len(archived), size - sum(vital.size for vital in archived)
@@ -196,7 +196,7 @@ def pages(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def single_scopes(scope: Scope) -> list[Scope]:
-    """Split what a caller sees into single spaces: their own, and the present chat's."""
+    """Split a caller's scope into single spaces: the caller's own, and the current chat's."""
     own = [Scope(owner=scope.owner)] if scope.owner else []
     return own + ([Scope(owner="", chat=scope.chat)] if scope.chat else [])
 
@@ -206,7 +206,7 @@ def _nodes(snapshot: Snapshot, scope: Scope, removals: Sequence[Removal]) -> dic
 
 
 def _closing(removals: Sequence[Removal], nodes: Mapping[int, Node], *, at: int) -> Change:
-    """Close nodes that were just read: `Change.close` would read each of them again."""
+    """Close nodes that were just read. `Change.close` would read each of them again."""
     when = from_ms(at)
     return Change(
         put=tuple(replace(nodes[each.vital.key], closed_at=when, closed_reason=each.reason) for each in removals)

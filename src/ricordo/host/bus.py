@@ -1,8 +1,8 @@
 """A durable event bus, and the schedule that publishes an event when a job is due.
 
-What was published reaches every handler, also after a crash and in another process. Delivery is at least once: a
-handler killed between its effect and the record of it runs again. An event's `key` is the same each time, so a handler
-that writes under this key, or is idempotent, takes effect once.
+A published event reaches every handler, even after a crash and in another process. Delivery is at least once: a handler
+that is killed after its effect, but before the effect is recorded, runs again. An event's `key` is the same each time,
+so a handler that is idempotent, or writes under this key, takes effect once.
 
 A job's plan is a cron expression in the owner's time zone. Clock changes are handled as in Debian's cron: a job in the
 skipped hour runs right after it, a job in the repeated hour runs once. A missed job runs once, however often it was
@@ -73,7 +73,7 @@ counts as a failed attempt.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """An event that a handler failed on, and why. `retry` delivers it again."""
+    """An event that a handler failed on, with the reason. `retry` delivers it again."""
 
     event: str
     handler: str
@@ -86,9 +86,9 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """When failed deliveries are repeated: after 5 seconds, then after four times as long, up to 6 hours.
+    """When failed deliveries are repeated: after 5 seconds, then after four times as long each time, up to 6 hours.
 
-    `lease_ms`: how long a delivery stays with a process that may have died.
+    `lease_ms`: how long a process that may have died holds a delivery.
     """
 
     first_wait_ms: int = 5_000
@@ -108,7 +108,7 @@ def wait_ms(tries: int, patience: Patience) -> int:
 
 
 class Bus:
-    """Publishes at any time; delivers between `start` and `stop`. A handler receives one event at a time."""
+    """Publishes events, and delivers them between `start` and `stop`. A handler gets one event at a time."""
 
     def __init__(self, journal: Journal, clock: Clock, patience: Patience | None = None) -> None:
         self._journal = journal
@@ -122,7 +122,7 @@ class Bus:
         self._is_running = False
 
     async def publish(self, topic: str, payload: Mapping[str, Any] | None = None, *, once: str | None = None) -> str:
-        """Publish an event to all subscribers of its topic; return its id when it is durable.
+        """Publish an event to all subscribers of its topic; return its id once it is durable.
 
         Args:
             payload: a JSON object of at most 64 kB. Send ids rather than texts: the journal is not a store.
@@ -138,7 +138,7 @@ class Bus:
         return id_
 
     def publishing(self, event: Outgoing) -> Callable[[Rows], str]:
-        """Return the publishing as part of another transaction; call `wake` after it."""
+        """Return a function that publishes an event in the caller's transaction; call `wake` afterwards."""
         _check_name(event.topic, "topic")
         now = self._clock.now()
         return lambda rows: put_event(rows, event.topic, event.payload, once=event.once, now=now)
@@ -243,7 +243,7 @@ class Bus:
                 if row is not None:
                     await self._deliver(row, handler)
                     continue
-            except RicordoError as error:  # the disk is full or another process holds the file: try later
+            except RicordoError as error:  # the disk is full or another process locks the file: try later
                 _log.warning("the event bus waits: %s", error)
             await _either(news, self._patience.poll_s)
 
@@ -279,7 +279,7 @@ class Bus:
             with contextlib.suppress(RicordoError):
                 await self._journal.change(lambda rows: rows.ask("delivery_let_go", self._place(row, handler)))
             raise
-        except Exception as error:  # noqa: BLE001  # a handler may be anyone's code
+        except Exception as error:  # noqa: BLE001  # handlers may be foreign code
             await self._failed(row, handler, error)
         finally:
             holding.cancel()
@@ -289,7 +289,7 @@ class Bus:
         publishing = [self.publishing(each) for each in following]
 
         def finish(rows: Rows) -> None:
-            if rows.ask("delivery_done", self._place(row, handler)):  # else another process has taken it over
+            if rows.ask("delivery_done", self._place(row, handler)):  # else another process has taken over the delivery
                 rows.ask("event_blank", {"event": row.event})
                 for publish in publishing:
                     publish(rows)
@@ -332,7 +332,7 @@ async def _either(news: asyncio.Event, seconds: float) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return what is recorded of an error: our messages hold no content, those of other libraries may."""
+    """Return the text to record for an error. Our messages contain no user data; those of other libraries may."""
     said = f": {error.message.partition(': ')[0]}" if isinstance(error, RicordoError) else ""
     return f"{type(error).__name__}{said}"[:_MOST_REASON_CHARS]
 
@@ -343,13 +343,13 @@ def _check_name(name: str, what: str) -> None:
 
 
 def _wall() -> int:
-    """Return Unix milliseconds by the machine's clock: leases between processes ignore an injected clock."""
+    """Return Unix milliseconds of the machine's clock. Leases between processes ignore an injected clock."""
     return time.time_ns() // 1_000_000
 
 
-# jobs
+# ---- jobs
 
-# A last time further ahead than this was written with a wrong clock.
+# A last run further ahead than this was recorded with a wrong clock.
 _FAR_AHEAD_MS = 2 * 86_400_000
 
 
@@ -369,7 +369,7 @@ def latest(cron: str, zone: ZoneInfo, *, now: int) -> int | None:
         InvalidError: the plan is invalid.
     """
     after = from_ms(now + 1_000 - now % 1_000).astimezone(zone)
-    for _ in range(3):  # while a clock goes back, the latest time may lie just ahead
+    for _ in range(3):  # when a clock goes back, the latest time may be just ahead
         found = next(_plan(cron, after), None)
         if found is None or to_ms(found) <= now:
             return None if found is None else to_ms(found)
@@ -392,7 +392,7 @@ def due(last: int | None, found: int | None, *, now: int) -> tuple[int | None, i
     """Return the time for which a job must run now, or None, and the last time to record. Pure.
 
     Args:
-        last: the time it last ran for; None if it never ran or its plan has changed: it then starts with its next time.
+        last: the time it last ran for; None if it never ran or its plan has changed: it waits for its next time.
         found: the latest time of its plan.
     """
     if last is None or last > now + _FAR_AHEAD_MS:
@@ -403,7 +403,7 @@ def due(last: int | None, found: int | None, *, now: int) -> tuple[int | None, i
 
 
 class Schedule:
-    """Jobs, and the times they last ran for, which the journal keeps."""
+    """Jobs, and the times of their last runs, which are kept in the journal."""
 
     def __init__(self, journal: Journal, bus: Bus, clock: Clock, zone: ZoneInfo) -> None:
         self._journal = journal
@@ -420,7 +420,7 @@ class Schedule:
         self._jobs[job.name] = job
 
     async def tick(self) -> list[str]:
-        """Publish the due jobs, each at most once for a time of its plan; return their names."""
+        """Publish the due jobs, each at most once per time of its plan; return their names."""
         begun = []
         for job in tuple(self._jobs.values()):
             now = self._clock.now()
@@ -438,7 +438,7 @@ class Schedule:
             publishing = self._bus.publishing(Outgoing(topic=job.topic, payload={"job": job.name, "due_at": found}))
 
         def begin(rows: Rows) -> bool:
-            """Write the time and the event together: no crash and no second process repeats the job."""
+            """Record the time and the event together, so that no crash or second process repeats the job."""
             known = rows.ask("job_get", {"name": job.name})
             last = known[0][1] if known and known[0][0] == plan else None
             when, keep = due(last, found, now=now)

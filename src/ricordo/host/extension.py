@@ -109,7 +109,7 @@ class Extension(Protocol):
         ...
 
     async def stop(self) -> None:
-        """Release everything. No event and no message follows."""
+        """Release everything. No event or message follows."""
         ...
 
 
@@ -126,7 +126,7 @@ class Tool(Protocol):
     def parameters(self) -> Mapping[str, Any]: ...
 
     async def __call__(self, arguments: Mapping[str, Any] | str) -> str:
-        """Return the answer as text; it also reports errors."""
+        """Return the answer, or an error, as text."""
         ...
 
 
@@ -151,7 +151,7 @@ class ContextProvider(Protocol):
 
 @runtime_checkable
 class SchedulerProvider(Protocol):
-    """Runs the jobs of its manifest. A job that failed or was interrupted is repeated, so it must be idempotent."""
+    """Runs the jobs of its manifest. A failed or interrupted job is repeated, so it must be idempotent."""
 
     async def run_schedule(self, name: str) -> None: ...
 
@@ -196,7 +196,7 @@ def in_order(extensions: Sequence[Extension]) -> list[Extension]:
 
 
 class Models:
-    """The models of a host by role. They are created on first use; extensions get models here and never see keys."""
+    """The models of a host by role. They are created on first use. Extensions get models here and never see keys."""
 
     def __init__(
         self,
@@ -238,7 +238,7 @@ def named(spec: str) -> str | None:
     return spec if spec not in ("", "none") else None
 
 
-# the memory
+# ---- the memory
 
 _log = logging.getLogger(__name__)
 
@@ -279,7 +279,7 @@ class MemoryExtension:
         """Do nothing: the opener of the memory closes it."""
 
     def tools(self) -> Sequence[Tool]:
-        """Return the tools that were given."""
+        """Return the tools given at construction."""
         return self._tools
 
     @property
@@ -288,7 +288,7 @@ class MemoryExtension:
         return CONTEXT_PRIORITY
 
     async def context(self, prompt: Prompt) -> str | None:
-        """Return memories about the prompt, without this session, which the model knows already."""
+        """Return memories about the prompt, except from this session, which the model already knows."""
         return await self._of(prompt.place).context(prompt.text, session=prompt.session)
 
     async def hear(self, said: Utterance) -> None:
@@ -302,7 +302,7 @@ class MemoryExtension:
         return [_turn(node.role, node.content) for node in reversed(page.nodes)]
 
     async def run_schedule(self, name: str) -> None:
-        """Run the nightly upkeep, or prune memories above the limit. A failed step is repeated the next night; a
+        """Run the nightly upkeep, or prune memories above the limit. A failed step is repeated the next night. A
         conversation that fails too often is listed for review.
         """
         if name.startswith("prune "):
@@ -322,7 +322,7 @@ class MemoryExtension:
         try:
             await memory.end_session(session)
         except NotFoundError:
-            return  # it has no messages, or none that may be kept
+            return  # it has no messages, or none that may be stored
         run = await memory.consolidate(session)
         if run.state == "failed":
             raise UnavailableError(f"the conversation could not be consolidated: {run.reason}")

@@ -1,4 +1,4 @@
-"""The host: extensions around a message router, an event bus and a schedule, from its opening to its closing."""
+"""The host: connects extensions to a message router, an event bus and a schedule."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ _log = logging.getLogger(__name__)
 _TICK_S = 20.0
 _CONTEXT_S = 10.0
 
-# Retry slowly: a conversation that fails to consolidate three times is set aside.
+# Retry slowly, because a conversation that fails to consolidate three times is set aside.
 _PATIENCE = Patience(first_wait_ms=60_000, most_tries=8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatheredContext:
-    """The context of all extensions for an answer, and the names of those that failed."""
+    """The context from all extensions for an answer, and the names of those that failed."""
 
     text: str | None
     missing: tuple[str, ...] = ()
@@ -158,10 +158,10 @@ class Host:
             except RicordoError as error:  # a full disk or another process: try again soon
                 _log.warning("the host waits: %s", error)
 
-    # what a conversation needs from the extensions
+    # ---- what a conversation needs from the extensions
 
     def tools(self) -> Sequence[Tool]:
-        """Return the tools of all extensions, for models. Of two with the same name, the first one counts."""
+        """Return the tools of all extensions, for models. If two have the same name, the first one is used."""
         found: dict[str, Tool] = {}
         for each in self.extensions:
             for tool in each.tools() if isinstance(each, ToolProvider) else ():
@@ -177,7 +177,7 @@ class Host:
             try:
                 async with asyncio.timeout(_CONTEXT_S):
                     said = await each.context(prompt)
-            except Exception as error:  # noqa: BLE001  # an extension may be anyone's code; the others still help
+            except Exception as error:  # noqa: BLE001  # extensions may be foreign code; the others still help
                 _log.warning("%s had no context", name, exc_info=error)
                 missing.append(name)
                 continue
@@ -241,7 +241,7 @@ class Exchange:
     ended: Ending | None = None
     problems: tuple[str, ...] = ()
     did: tuple[str, ...] = ()
-    """What was done by tools: each one's answer."""
+    """The result of each tool call."""
 
 
 class Conversation:
@@ -256,10 +256,10 @@ class Conversation:
         self.last: Exchange | None = None
 
     async def say(self, text: str) -> AsyncGenerator[str, None]:
-        """Stream the answer to a message. Closing the iterator stops it; the part received so far is recorded.
+        """Stream the answer to a message. Closing the iterator stops the answer; the part received so far is recorded.
 
         Raises:
-            RicordoError: the model gave no answer, or broke off; the message is recorded anyway.
+            RicordoError: the model failed to answer, or stopped midway; the message is recorded anyway.
         """
         routed = await self._host.router.route(self._place)
         await self._enter(routed)
@@ -290,14 +290,14 @@ class Conversation:
             await self._answered(exchange, routed)
 
     async def _round(self, turns: Sequence[Turn], exchange: Exchange, said: _Said) -> AsyncGenerator[str, None]:
-        """Stream one answer of the model up to a call of a tool."""
+        """Stream one answer of the model up to a tool call."""
         async with _closing(self._model.stream(turns, max_tokens=self._answer_tokens)) as pieces:
             async for piece in pieces:
                 exchange.ended = piece.ended or exchange.ended
                 if told := said.add(piece.text, is_last=piece.ended is not None):
                     exchange.answer += told
                     yield told
-                if said.is_ended:  # what follows a call is made up: its result is not known yet
+                if said.is_ended:  # text after a call is invented, because its result is not known yet
                     exchange.ended = "done"
                     return
 
@@ -308,7 +308,7 @@ class Conversation:
         return tools if len(_described(tools.values())) < room else {}
 
     async def _called(self, call: str, exchange: Exchange) -> str:
-        """Run a call and return its answer; a mistake is an answer, too, from which the model can learn."""
+        """Run a tool call and return its answer. Mistakes are also answered, so that the model can correct them."""
         try:
             asked = json.loads(call)
             name, arguments = asked["tool"], asked.get("arguments") or {}
@@ -321,7 +321,7 @@ class Conversation:
         return result
 
     async def _enter(self, routed: Route) -> None:
-        """Enter a session, with the messages from before the last restart."""
+        """Enter a session, and load its messages from before the last restart."""
         if routed.session != self._session:
             self._session = routed.session
             self._turns = list(await self._host.recent(self._place, routed.session, _HISTORY_TURNS))
@@ -361,14 +361,14 @@ class Conversation:
 
 
 class _Said:
-    """One answer of a model as it arrives: the text before a call of a tool, and the call."""
+    """One answer of a model while it arrives: the text before a tool call, and the call."""
 
     def __init__(self) -> None:
         self.whole = ""
         self._told = 0
 
     def add(self, piece: str, *, is_last: bool) -> str:
-        """Take a piece; return what can be shown now. What may be the beginning of a call waits for the next piece."""
+        """Add a piece; return the text to show now. A possible beginning of a call waits for the next piece."""
         self.whole += piece
         end = self.whole.find(_CALL)
         if end < 0:

@@ -38,7 +38,7 @@ class ConversationState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """The session of a message, and the session that it completed, if any."""
+    """The session of a message, and the session that it ended, if any."""
 
     session: str
     is_new: bool
@@ -67,7 +67,7 @@ def turn(
 
 
 class Router:
-    """Keeps the state of conversations in the journal; the end of a session is published in the same transaction."""
+    """Keeps the state of conversations in the journal. The end of a session is published in the same transaction."""
 
     def __init__(self, journal: Journal, bus: Bus, clock: Clock, *, timeout_s: float) -> None:
         self._journal = journal
@@ -153,7 +153,7 @@ class Router:
         await self._journal.change(work)
 
     def _completing(self, place: ConversationKey, standing: ConversationState, why: str) -> Callable[[Rows], Any]:
-        """Return the publishing of the end, for the same transaction: no crash and no second process repeats it."""
+        """Return a function that publishes the end in the caller's transaction, so that it is never repeated."""
         payload = {"owner": place.owner, "chat": place.chat, "session": standing.session, "reason": why}
         return self._bus.publishing(Outgoing(topic=SESSION_COMPLETED, payload=payload))
 

@@ -1,4 +1,4 @@
-"""Recall tests: files that say what a memory must, may and must not find (docs/how-to/test-recall.md)."""
+"""Recall tests: files that state what a memory must, may and must not find (docs/how-to/test-recall.md)."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ __all__ = ["Case", "Outcome", "Report", "Suite", "load", "run"]
 
 
 def __getattr__(name: str) -> object:
-    """Import the rest when it is first asked for: pytest loads the plugin of this package in every project."""
+    """Import the rest on first use, because pytest loads the plugin of this package in every project."""
     if name in __all__:
         from ricordo.testing import cases, runner
 

@@ -1,4 +1,4 @@
-"""The files of recall tests: their form, how they are read, and how a case is added to one."""
+"""The format of recall test files: reading them, and adding a case."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _listed(value: object) -> object:
 
 
 def _text_of_time(value: object) -> object:
-    """Return a date or time that YAML has read as such in the text it stands for."""
+    """Return a date or time that YAML has parsed as its original text."""
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
@@ -48,7 +48,7 @@ Caller = Annotated[Whose, BeforeValidator(_whose)]
 
 
 class Step(_Part):
-    """One memory of a throw-away store: something said, a fact, or a fact that is forgotten.
+    """One step that fills a temporary store: a message, a fact, or the forgetting of a fact.
 
     Attributes:
         forget: words of the one fact to forget.
@@ -74,12 +74,12 @@ class Step(_Part):
 
 
 class Case(_Part):
-    """A question, and what its answer must and must not hold.
+    """A question, and the requirements for its answer.
 
     Attributes:
-        must, first, must_not, may: texts that memories contain, whatever their case; `id:...` is the beginning of an
-            id. With `may`, nothing else than what is named may be found.
-        silent: whether nothing at all may be found relevant; False: something must be.
+        must, first, must_not, may: texts that memories contain, ignoring case; `id:...` is the beginning of an id. With
+            `may`, only the listed memories may be found.
+        silent: True requires that nothing is found relevant; False, that something is.
     """
 
     ask: str
@@ -103,12 +103,12 @@ class Case(_Part):
 
 
 class Suite(_Part):
-    """A file of cases, and the memory that they ask: an existing store, or memories for a throw-away one.
+    """A file of cases, and the memory they are asked of: an existing store, or the memories of a temporary one.
 
     Attributes:
-        embedder: as in `Memory.open`; None: the stored one of a store, else the default.
-        now: the time at which the questions are asked; the present one if None.
-        limit: so many hits of a search count.
+        embedder: as in `Memory.open`; None: that of the store, or else the default.
+        now: the time at which the questions are asked; None: the current time.
+        limit: the number of hits of a search that count.
     """
 
     path: Path = Field(default=Path(), exclude=True)
@@ -131,8 +131,8 @@ def load(path: str | Path) -> Suite:
     """Read a file of recall tests.
 
     Raises:
-        NotFoundError: there is no such file.
-        InvalidError: it is no YAML, or a field of it is unknown, missing or invalid; the message names it.
+        NotFoundError: the file does not exist.
+        InvalidError: the file is not YAML, or a field is unknown, missing or invalid; the message names it.
         UnavailableError: the package that reads YAML is not installed.
     """
     path = Path(path)
@@ -155,10 +155,10 @@ def _said(problem: Mapping[str, Any]) -> str:
 
 
 def add_case(path: str | Path, case: Mapping[str, Any], *, store: str | None = None) -> None:
-    """Add a case to a file, keeping its comments; make the file, for a store, if there is none.
+    """Add a case to a file, keeping its comments. If the file does not exist, create it for a store.
 
     Raises:
-        InvalidError: the file or the case is invalid; the file is then as it was.
+        InvalidError: the file or the case is invalid; the file is not changed.
     """
     path = Path(path)
     try:
@@ -212,7 +212,7 @@ def _yaml() -> Any:
 
 
 def found_in(expected: str, texts: Sequence[tuple[str, str]]) -> list[int]:
-    """Return the places of the memories, pairs (id, text), that an expectation means."""
+    """Return the positions of the memories, pairs (id, text), that match an expectation."""
     if expected.startswith("id:"):
         return [
             place for place, (id, _) in enumerate(texts) if id.startswith(expected[3:]) or id.endswith(expected[3:])

@@ -1,4 +1,4 @@
-"""Reports of recall tests in the XML of JUnit, which CI servers show."""
+"""Reports of recall tests as JUnit XML, which CI servers display."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ricordo.testing.runner import Report
 
 
 def junit(reports: Sequence[Report]) -> str:
-    """Return reports as one document."""
+    """Return reports as one XML document."""
     root = ElementTree.Element("testsuites")
     for report in reports:
         chosen = ", ".join(f"{name}={value}" for name, value in report.configuration.items())

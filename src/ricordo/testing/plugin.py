@@ -1,4 +1,4 @@
-"""A plugin for pytest: each case of a file `*.recall.yaml` is a test. It is found when Ricordo is installed."""
+"""A pytest plugin: each case of a file `*.recall.yaml` is a test. Installing Ricordo activates it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 class RecallFile(pytest.File):
-    """A file of recall tests. Its memory is made once, for all of its cases."""
+    """A file of recall tests. Its memory is created once for all cases."""
 
     _suite: Suite
     _report: Report | None = None
@@ -38,7 +38,7 @@ class RecallFile(pytest.File):
             yield RecallCase.from_parent(self, name=case.ask, number=number)
 
     def outcome(self, number: int) -> Outcome:
-        """Return the outcome of a case; the first one asked for runs all."""
+        """Return the outcome of a case. The first call runs all cases."""
         if self._report is None:
             import asyncio
             from concurrent.futures import ThreadPoolExecutor
@@ -58,13 +58,13 @@ class RecallCase(pytest.Item):
         self._number = number
 
     def runtest(self) -> None:
-        """Fail if the answer is not as the case says."""
+        """Fail if the answer does not meet the expectations of the case."""
         outcome = self._file.outcome(self._number)
         if not outcome.passed:
             raise _Failed(outcome)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return what to show of a failure."""
+        """Return the text that describes a failure."""
         from ricordo.errors import RicordoError
 
         if isinstance(excinfo.value, RicordoError):
@@ -75,7 +75,7 @@ class RecallCase(pytest.Item):
         return "\n".join((*outcome.failures, "found:", *(f"  {text}" for text in outcome.found or ("nothing",))))
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return where the case stands, and its name."""
+        """Return the location of the case, and its name."""
         return self.path, self._number, self.name
 
     @property

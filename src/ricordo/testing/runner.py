@@ -1,4 +1,4 @@
-"""Running recall tests: the memory of a file is made or copied, asked each question, and the answers are judged."""
+"""Run recall tests: create or copy the memory of a file, ask each question, and judge the answers."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from ricordo.memory import Memory
 
 MODELS = ("embedder", "reranker")
-"""What a configuration names beside settings."""
+"""Parts of a configuration besides settings."""
 
-_FAR = 50  # how far down a missing memory is looked for, to say where it is
+_FAR = 50  # how far down a missing memory is searched, to report its rank
 _SHOWN_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a case: passed if it has no failures.
+    """The outcome of a case: passed if it has no failures.
 
     Attributes:
         found: the texts that were found, best first.
@@ -46,7 +46,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The outcomes of a file in one configuration; `configuration` holds what differs from the file."""
+    """The outcomes of a file in one configuration. `configuration` holds the differences from the file."""
 
     path: Path
     outcomes: tuple[Outcome, ...]
@@ -54,12 +54,12 @@ class Report:
 
     @property
     def passed(self) -> int:
-        """How many cases passed."""
+        """Return the number of cases that passed."""
         return sum(each.passed for each in self.outcomes)
 
 
 class _MovableClock:
-    """A clock that stands still once it is set."""
+    """A clock that stops once it is set."""
 
     def __init__(self) -> None:
         self.at: int | None = None
@@ -70,13 +70,13 @@ class _MovableClock:
 
 
 async def run(suite: Suite, configuration: Mapping[str, str] | None = None) -> Report:
-    """Run the cases of a file. An existing store is copied first: it stays as it is, and so do its statistics.
+    """Run the cases of a file. An existing store is copied first, so that it and its statistics are not changed.
 
     Args:
-        configuration: replaces the file's `embedder` and `reranker`, and settings by their names.
+        configuration: replaces the file's `embedder` and `reranker`, and settings by name.
 
     Raises:
-        NotFoundError: there is no such store.
+        NotFoundError: the store does not exist.
         InvalidError: a step or a setting is invalid.
     """
     given = dict(configuration or {})
@@ -124,7 +124,7 @@ async def _memory_of(suite: Suite, configuration: Mapping[str, str]) -> AsyncIte
 
 
 async def _copied(store: Path, folder: Path, *, key: str) -> str:
-    """Copy a store; return where the copy is."""
+    """Copy a store; return the location of the copy."""
     from ricordo.memory import Memory
 
     _require(store)
@@ -195,7 +195,7 @@ async def _lines(memory: Memory, case: Case) -> list[tuple[str, str]]:
 
 
 def _missing(case: Case, found: Sequence[tuple[str, str]], *, limit: int, far: Sequence[tuple[str, str]]) -> list[str]:
-    """Return what had to be found and is not, and where it is instead among the hits further down."""
+    """Return failures for expected texts that were not found, with their rank among further hits."""
     where = "in the context" if case.at == "context" else f"among the {limit} best"
     failures = []
     for each in case.must:
@@ -212,7 +212,7 @@ def _missing(case: Case, found: Sequence[tuple[str, str]], *, limit: int, far: S
 
 
 def _forbidden(case: Case, found: Sequence[tuple[str, str]]) -> list[str]:
-    """Return what was found and must not, or is not among what may be found."""
+    """Return failures for texts that were found although they must not be, or are not among the allowed ones."""
     failures = []
     for each in case.must_not:
         places = found_in(each, found)

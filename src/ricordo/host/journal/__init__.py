@@ -1,6 +1,6 @@
-"""What the host keeps across restarts: events and their deliveries, jobs, and the state of conversations.
+"""The data of the host that survives restarts: events and their deliveries, jobs, and the state of conversations.
 
-The only module of the host that speaks SQL. Its file is next to the store and contains no memories.
+The only module of the host that uses SQL. Its file is next to the store and contains no memories.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ricordo.storage.sql import named_statements, patient, transaction, translat
 T = TypeVar("T")
 
 _APPLICATION_ID = 0x52434A31
-"""`RCJ1`: tells a journal from a store and from other programs' files."""
+"""`RCJ1`: distinguishes a journal from a store and from files of other programs."""
 _VERSION = 1
 _PACKAGE = "ricordo.host.journal"
 _HINT = "move the file away: waiting events are lost but no memories; nightly upkeep consolidates the conversations"
@@ -56,7 +56,7 @@ class Rows:
 
 
 class Journal:
-    """Open it with `await Journal.open(path)`; close it when nothing uses it any more."""
+    """The journal file. Open it with `await Journal.open(path)`, and close it when it is no longer used."""
 
     def __init__(self, connection: apsw.Connection, thread: ThreadPoolExecutor, path: Path | None) -> None:
         self.path = path
@@ -68,16 +68,16 @@ class Journal:
     async def open(
         cls, path: Path | None, *, durability: Durability = "disk", patience_s: float = 30.0, key: Key | None = None
     ) -> Journal:
-        """Open the journal at a path; create it if there is none. The path None is a journal in memory.
+        """Open the journal at a path; create it if it does not exist. With the path None, it is kept in memory.
 
         Args:
             patience_s: how long a change waits for other processes, in seconds.
-            key: encrypts it, as it does the store.
+            key: the encryption key, as for the store.
 
         Raises:
-            DeniedError: it is encrypted, and the key is missing or wrong.
-            InvalidError: there is a key, and it is not encrypted.
-            StoreError: it cannot be opened, belongs to another program, or is newer than this code.
+            DeniedError: the journal is encrypted, and the key is missing or wrong.
+            InvalidError: a key is given, but the journal is not encrypted.
+            StoreError: the journal cannot be opened, belongs to another program, or is newer than this code.
         """
         thread = ThreadPoolExecutor(1, thread_name_prefix="ricordo-journal")
         try:
@@ -93,8 +93,8 @@ class Journal:
         """Run a change in one transaction. A cancelled caller stops waiting; the change still completes.
 
         Raises:
-            UnavailableError: the journal is closed, or another process holds it for too long.
-            StoreError: it is damaged, or the disk is full.
+            UnavailableError: the journal is closed, or another process locks it for too long.
+            StoreError: the journal is damaged, or the disk is full.
         """
 
         def changed() -> T:
@@ -106,7 +106,7 @@ class Journal:
         return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, changed))
 
     async def close(self) -> None:
-        """Finish what was begun and close the file. Closing twice is fine."""
+        """Finish pending changes and close the file. Closing twice is allowed."""
         if self._is_open:
             self._is_open = False
             await asyncio.get_running_loop().run_in_executor(self._thread, self._connection.close)
@@ -133,7 +133,7 @@ def _opened(path: Path | None, *, durability: Durability, patience_s: float, key
                 connection.execute(f"PRAGMA {setting}")
             _prepare(connection, name)
             if path is not None:
-                use_wal(connection)  # only now: what is not ours stays as it is
+                use_wal(connection)  # late, so that foreign files are not changed
         except BaseException:
             connection.close()
             raise
@@ -176,7 +176,7 @@ class Delivery:
 
 
 def put_event(rows: Rows, topic: str, payload: Mapping[str, Any], *, once: str | None, now: int) -> str:
-    """Write an event for all subscribers and return its id. With a known `once`, return the id of that event.
+    """Write an event for all subscribers and return its id. If `once` is already known, return the id of that event.
 
     Raises:
         InvalidError: the payload is not a JSON object, or is longer than 64 kB.
@@ -216,11 +216,12 @@ def take_delivery(
     most_tries: int,
     is_gone: Callable[[str], bool],
 ) -> Delivery | None:
-    """Take the oldest due and free delivery for a holder. Deliveries with too many attempts become dead letters.
+    """Take the oldest due delivery that is free. Deliveries with too many attempts become dead letters.
 
     Args:
-        now: Unix milliseconds of the caller's clock, by which deliveries are due.
-        wall, until: of the machine's clock, by which they are held.
+        holder: the name under which the delivery is held.
+        now: Unix milliseconds of the caller's clock, which decides what is due.
+        wall, until: Unix milliseconds of the machine's clock, which decides how long the delivery is held.
     """
     holders = [name for (name,) in rows.ask("delivery_holders", {"handler": handler})]
     gone = json.dumps([name for name in holders if is_gone(name)])
