@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -30,8 +31,21 @@ LIBRARIES = {
     "openai_agents": "agents",
     "pydantic_ai": "pydantic_ai",
     "anthropic_memory": "anthropic",
+    "autogen": "autogen_core",
+    "agent_framework": "agent_framework",
+    "llama_index": "llama_index",
+    "google_adk": "google.adk",
+    "crewai": "crewai",
 }
-"""The libraries of adapters, installed only by `make adapters`."""
+"""The libraries of adapters, installed only by `make adapters` and `make adapters-more`."""
+
+
+def is_installed(library: str) -> bool:
+    """Return whether a module can be imported, also one in a package of several distributions (`google.adk`)."""
+    try:
+        return find_spec(library) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 PATIENT = {"RICORDO_FRESH_WAIT_MS": "60000", "RICORDO_SEARCH_DEADLINE_MS": "600000"}
@@ -55,9 +69,9 @@ def test_a_program_in_the_documents_runs(program: str, tmp_path: Path) -> None:
     run_as_documented(program, tmp_path)
 
 
-def run_as_documented(program: str, folder: Path) -> None:
+def run_as_documented(program: str, folder: Path, *, warnings: str = "error") -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
+        [sys.executable, "-W", warnings, "-c", program],
         cwd=folder,
         capture_output=True,
         text=True,

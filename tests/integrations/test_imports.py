@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib.util import find_spec
 
 import pytest
+
+from tests.docs.test_docs import is_installed
 
 OWN = {
     "mem0": set(),
@@ -18,17 +19,23 @@ OWN = {
     "openai_agents": {"agents", "openai", "mcp", "starlette"},
     "pydantic_ai": {"pydantic_ai"},
     "anthropic_memory": {"anthropic"},
+    "autogen": {"autogen_core"},
+    "agent_framework": {"agent_framework"},
+    "llama_index": {"llama_index"},
+    "google_adk": {"google.adk", "starlette"},
+    "crewai": {"crewai", "openai", "mcp", "starlette"},
 }
 """The libraries an adapter may import: its own, and their dependencies."""
 
 PLACE = {"tools": "interfaces"}
 
 WATCHED = {"langgraph", "langchain_core", "agents", "openai", "pydantic_ai", "anthropic", "mcp", "starlette", "mem0"}
+WATCHED |= {"autogen_core", "agent_framework", "llama_index", "google.adk", "crewai"}
 
 
 @pytest.mark.parametrize("adapter", OWN)
 def test_an_adapter_loads_no_library_but_its_own(adapter: str) -> None:
-    if any(find_spec(name) is None for name in OWN[adapter]):
+    if not all(map(is_installed, OWN[adapter])):
         pytest.skip(f"the library for {adapter} is not installed: make adapters")
     module = f"ricordo.{PLACE.get(adapter, 'integrations')}.{adapter}"
     program = f"import sys, json, {module}; print(json.dumps(sorted(sys.modules)))"

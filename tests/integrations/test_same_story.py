@@ -69,7 +69,59 @@ def in_pydantic_ai(memory: Memory) -> Use:
     return use
 
 
-@pytest.mark.parametrize("adapter", [with_no_framework, in_langchain, in_openai_agents, in_pydantic_ai])
+def in_autogen(memory: Memory) -> Use:
+    autogen = pytest.importorskip("autogen_core", reason="autogen-core is not installed: make adapters-more")
+    from ricordo.integrations.autogen import memory_tools
+
+    tools = {each.name: each for each in memory_tools(memory, "full")}
+    return lambda name, **given: tools[name].run_json(given, autogen.CancellationToken())
+
+
+def in_agent_framework(memory: Memory) -> Use:
+    pytest.importorskip("agent_framework", reason="agent-framework-core is not installed: make adapters-more")
+    from ricordo.integrations.agent_framework import memory_tools
+
+    tools = {each.name: each for each in memory_tools(memory, "full")}
+
+    async def use(name: str, **given: Any) -> str:
+        return str((await tools[name].invoke(arguments=given))[0].text)
+
+    return use
+
+
+def in_llama_index(memory: Memory) -> Use:
+    pytest.importorskip("llama_index.core", reason="llama-index-core is not installed: make adapters-more")
+    from ricordo.integrations.llama_index import memory_tools
+
+    tools = {each.metadata.name: each for each in memory_tools(memory, "full")}
+
+    async def use(name: str, **given: Any) -> str:
+        return str((await tools[name].acall(**given)).content)
+
+    return use
+
+
+def in_google_adk(memory: Memory) -> Use:
+    pytest.importorskip("google.adk", reason="google-adk is not installed: make adapters-more")
+    from types import SimpleNamespace
+
+    from ricordo.integrations.google_adk import RicordoMemoryService, RicordoToolset
+
+    call: Any = SimpleNamespace(session=SimpleNamespace(app_name="app", user_id="ann"))
+
+    async def use(name: str, **given: Any) -> str:
+        tools = await RicordoToolset(RicordoMemoryService(memory), "full").get_tools(call)
+        tool: Any = next(each for each in tools if each.name == name)
+        return str(await tool.run_async(args=given, tool_context=call))
+
+    return use
+
+
+TOOLS = [with_no_framework, in_langchain, in_openai_agents, in_pydantic_ai]
+TOOLS += [in_autogen, in_agent_framework, in_llama_index, in_google_adk]
+
+
+@pytest.mark.parametrize("adapter", TOOLS)
 async def test_the_story_through_tools(memory: Memory, adapter: Callable[[Memory], Use]) -> None:
     use = adapter(memory)
 

@@ -8,6 +8,7 @@ to the user: what they read and write is not the user's word.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ricordo.consolidation.judge import ProposedEntity, ProposedFact, ProposedRelation
 from ricordo.consolidation.operations import Operations
@@ -60,6 +61,24 @@ def json_object(arguments: Mapping[str, Any] | str) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise InvalidError("the arguments are not a JSON object", hint="send a JSON object")
     return given
+
+
+class Arguments(BaseModel):
+    """The arguments of a tool, for frameworks that ask for a pydantic model. The tool itself checks them."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+def arguments_model(tool: Tool) -> type[Arguments]:
+    """Return a model that takes any arguments and whose JSON schema is that of the tool."""
+
+    class Shown(Arguments):
+        @classmethod
+        def model_json_schema(cls, *_: Any, **__: Any) -> dict[str, Any]:
+            return copy.deepcopy(tool.parameters)
+
+    Shown.__name__ = tool.name
+    return Shown
 
 
 def agent_tools(memory: Memory, profile: str = "core") -> tuple[Tool, ...]:

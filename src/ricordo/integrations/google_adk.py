@@ -1,0 +1,172 @@
+"""Ricordo in Google's Agent Development Kit: a memory service for a runner, and tools. Each user is an owner.
+
+Source: google.github.io/adk-docs, "Memory"; google-adk 2.13, `BaseMemoryService` and `BaseToolset`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+from google.adk.memory.memory_entry import MemoryEntry
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.base_toolset import BaseToolset
+from google.genai import types
+
+from ricordo.errors import InvalidError
+from ricordo.interfaces.tools import Tool, agent_tools
+from ricordo.model import Fact, Message, Scope
+
+if TYPE_CHECKING:
+    from google.adk.agents.readonly_context import ReadonlyContext
+    from google.adk.events.event import Event
+    from google.adk.sessions.session import Session
+
+    from ricordo.memory import Memory
+
+__all__ = ["RicordoMemoryService", "RicordoToolset"]
+
+_USER = "user"
+"""The author of what the user said."""
+
+
+class RicordoMemoryService(BaseMemoryService):
+    """For `Runner(memory_service=...)`, in the loop in which `memory` was opened.
+
+    The memories of a user of an application belong to the owner "APPLICATION/USER". No call reaches another owner's.
+    """
+
+    def __init__(self, memory: Memory, *, limit: int = 10) -> None:
+        """Args:
+        memory: one that opened its store itself, because it is used for many owners.
+        limit: the most memories that a search returns.
+        """
+        self._memory = memory
+        self._limit = limit
+
+    def memory_of(self, app_name: str, user_id: str) -> Memory:
+        """Return the memory of a user, for what has no name in this interface."""
+        owner = f"{quote(app_name, safe='')}/{quote(user_id, safe='@')}"
+        return self._memory.scoped(Scope(owner=owner, trust=self._memory.scope.trust))
+
+    async def add_session_to_memory(self, session: Session) -> None:
+        """Record what was said in a session. Adding it again stores only what is new in it."""
+        await self.add_events_to_memory(
+            app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
+        )
+
+    async def add_events_to_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: Sequence[Event],
+        session_id: str | None = None,
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Record what was said in some events, as one commit. A forgotten message does not come back."""
+        memory = self.memory_of(app_name, user_id)
+        await memory.add_many([*_messages(events, owner=memory.scope.owner, session=session_id)])
+
+    async def add_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        memories: Sequence[MemoryEntry],
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Remember texts as facts. A newer value of the same thing replaces the older one.
+
+        Raises:
+            InvalidError: an entry has no text.
+        """
+        facts = [Fact(content=_text(each.content), origin="agent") for each in memories]
+        await self.memory_of(app_name, user_id).remember_many(facts)
+
+    async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
+        """Search facts and messages of a user; return the best first."""
+        hits = (await self.memory_of(app_name, user_id).search(query, limit=self._limit)).hits
+        return SearchMemoryResponse(
+            memories=[
+                MemoryEntry(
+                    id=hit.id,
+                    content=types.Content(role=hit.role or _USER, parts=[types.Part(text=hit.content)]),
+                    author=hit.speaker or hit.role,
+                    timestamp=hit.event_time_iso,
+                )
+                for hit in hits
+            ]
+        )
+
+    async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
+        """Forget a memory that a search returned. Raises NotFoundError if this user has none with this id."""
+        if memory_id:
+            await self.memory_of(app_name, user_id).forget(memory_id)
+
+
+class RicordoToolset(BaseToolset):
+    """For `Agent(tools=[...])`: the tools for the memory of the user whose message the agent answers."""
+
+    def __init__(self, service: RicordoMemoryService, profile: str = "core") -> None:
+        """Args:
+        service: the memory service of the runner.
+        profile: which tools the agent gets.
+        """
+        super().__init__()
+        self._service = service
+        self._profile = profile
+
+    async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+        """Return the tools for the user of a call. Raises InvalidError outside a call."""
+        if readonly_context is None:
+            raise InvalidError("the tools belong to a user, and there is none", hint="give the toolset to an agent")
+        session = readonly_context.session
+        memory = self._service.memory_of(session.app_name, session.user_id)
+        return [_Tool(each) for each in agent_tools(memory, self._profile)]
+
+
+class _Tool(BaseTool):
+    def __init__(self, tool: Tool) -> None:
+        super().__init__(name=tool.name, description=tool.description)
+        self._tool = tool
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        return types.FunctionDeclaration(
+            name=self.name, description=self.description, parameters_json_schema=self._tool.parameters
+        )
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> str:
+        return await self._tool(args)
+
+
+def _messages(events: Sequence[Event], *, owner: str, session: str | None) -> Iterator[Message]:
+    """Yield what was said. Calls of tools have no text, and a partial event comes again in full."""
+    for event in events:
+        said = [part.text for part in (event.content.parts or []) if part.text] if event.content else []
+        text = "\n".join(said).strip()
+        if not text or event.partial:
+            continue
+        is_user = event.author == _USER
+        yield Message(
+            text=text,
+            role="user" if is_user else "assistant",
+            speaker=None if is_user else event.author,
+            session=session,
+            at=datetime.fromtimestamp(event.timestamp, UTC),
+            id=_id(owner, session, event.id),
+        )
+
+
+def _id(*names: str | None) -> str:
+    """Return an id that is unique in a store; those of events are unique in a session."""
+    return f"adk-{hashlib.sha256(json.dumps(names).encode()).hexdigest()[:32]}"
+
+
+def _text(content: types.Content) -> str:
+    return "\n".join(part.text for part in content.parts or [] if part.text)
