@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories devices receipts notes damage knowledge fuzz floods clean fuzz-http load adapters conformance page postgres postgres-broken agents tries keys documents
+.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories devices receipts notes damage knowledge fuzz floods clean fuzz-http load adapters adapters-more typescript conformance page postgres postgres-broken agents tries keys documents
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -33,12 +33,14 @@ check: $(READY)
 	@$(BIN)/python tools/generate_history.py --check
 	@$(BIN)/python tools/generate_sync.py --check
 	@$(BIN)/python tools/generate_docs.py --check
+	@$(BIN)/python tools/generate_typescript.py --check
 
 # Write the formatting and the generated files that `check` compares.
 format: $(READY)
 	@$(BIN)/python tools/generate_history.py
 	@$(BIN)/python tools/generate_sync.py
 	@$(BIN)/python tools/generate_docs.py
+	@$(BIN)/python tools/generate_typescript.py
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
@@ -150,6 +152,21 @@ load: $(READY)
 adapters: $(READY)
 	@$(BIN)/python -m pip install --quiet --group adapters
 	@$(BIN)/python -m pytest -p no:langsmith_plugin -n auto --dist loadfile tests/integrations
+
+# Test the adapters for larger libraries, in two environments of their own: about 1.7 GB, five minutes.
+adapters-more:
+	@for group in adapters-more adapters-crewai; do \
+	  $(PYTHON) -m venv build/$$group && build/$$group/bin/python -m pip install --quiet --upgrade pip \
+	  && build/$$group/bin/python -m pip install --quiet --editable . --group $$group \
+	  && build/$$group/bin/python -m pytest tests/integrations/test_agent_memories.py tests/integrations/test_same_story.py \
+	    tests/integrations/test_imports.py tests/integrations/test_examples.py || exit 1; done
+
+# Check the types of the TypeScript client with the compiler, which npm installs in a folder of its own; and run the client.
+typescript: $(READY)
+	@npm install --silent --no-audit --no-fund --prefix build/typescript typescript@5
+	@build/typescript/node_modules/.bin/tsc --noEmit --strict --module nodenext --target es2022 --lib es2022,dom \
+	  clients/typescript/example.ts
+	@$(BIN)/python -m pytest tests/interfaces/test_typescript.py
 
 # Test the PostgreSQL backend on a server that is installed first, without root: about 30 MB, two minutes.
 postgres: $(READY)
