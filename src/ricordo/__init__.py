@@ -41,7 +41,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """`Memory` when it is first asked for: it brings numpy, for which `ricordo --help` need not wait."""
+    """Return `Memory` on first use. It imports numpy, and `ricordo --help` need not wait for that."""
     if name == "Memory":
         from ricordo.memory import Memory
 

@@ -1,4 +1,4 @@
-"""Forgets or updates every memory that meets some conditions, as one commit, or says what that would be."""
+"""Forgets or updates every memory that meets some conditions, as one commit, or reports what that would change."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
 
 MOST = 100_000
-"""So many memories change in one commit at most: everybody else's writes wait for it."""
+"""Maximum number of memories changed in one commit, because all other writes wait for it."""
 
 # Memories read at once.
 _PAGE = 2_000
-# A report shows so many of them.
+# Maximum number of memories shown in a report.
 _SAMPLE = 10
 
 Work = Callable[[Snapshot, Sequence[Node]], tuple[Change, BulkReport]]
@@ -31,7 +31,7 @@ Work = Callable[[Snapshot, Sequence[Node]], tuple[Change, BulkReport]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which memories a change is about, and what was promised about it.
+    """The memories that a change selects, and the expected number of changes.
 
     Attributes:
         expect: how many memories must change; None for any number.
@@ -44,11 +44,11 @@ class Selection:
     progress: Progress | None = None
 
     def changed(self, snapshot: Snapshot, work: Work) -> tuple[Change, BulkReport]:
-        """Return what some work makes of the selected memories.
+        """Return the change that `work` makes to the selected memories.
 
         Raises:
-            InvalidError: they are too many.
-            ConflictError: another number would change than was expected.
+            InvalidError: too many memories are selected.
+            ConflictError: the number of changed memories differs from `expect`.
         """
         nodes = self._selected(snapshot)
         change, report = work(snapshot, nodes)
@@ -77,7 +77,7 @@ class Selection:
 
 
 def _pages(snapshot: Snapshot, scope: Scope, wanted: Filter, *, now: int) -> Iterator[list[Node]]:
-    """Yield live memories, latest recorded first."""
+    """Yield live memories, last recorded first."""
     last: int | None = None
     while page := snapshot.nodes.page(scope, wanted, now=now, before_key=last, limit=_PAGE):
         yield page
@@ -87,10 +87,10 @@ def _pages(snapshot: Snapshot, scope: Scope, wanted: Filter, *, now: int) -> Ite
 def selection(
     asking: Asking, request: Request, *, everything: bool, expect: int | None, progress: Progress | None = None
 ) -> Selection:
-    """Check the conditions of a change.
+    """Validate the conditions of a change.
 
     Raises:
-        InvalidError: an argument does not fit, or there is no condition and `everything` is not given, or both are.
+        InvalidError: an argument is invalid, or not exactly one of a condition and `everything` is given.
     """
     query = query_of(replace(request, type=request.type or "any", limit=1), now=asking.now, zone=asking.zone)
     if expect is not None and (isinstance(expect, bool) or not isinstance(expect, int) or expect < 0):
@@ -113,16 +113,14 @@ def selection(
 
 
 def _is_met_by_all(where: Json) -> bool:
-    """Return whether a condition asks nothing: it is empty, or holds only empty ones."""
+    """Return whether a condition is met by every memory: it is empty, or contains only empty conditions."""
     return all(name == "and" and all(map(_is_met_by_all, each)) for name, each in where.items())
 
 
 def forgotten(
     snapshot: Snapshot, nodes: Sequence[Node], *, scope: Scope, now: int, protected: bool
 ) -> tuple[Change, BulkReport]:
-    """Return the change that forgets memories like `forget`, without those about a protected entity unless they are
-    meant, too.
-    """
+    """Return the change that forgets memories. Those about a protected entity are kept unless `protected`."""
     kept = set() if protected else _protected(snapshot, scope, nodes)
     going = [node for node in nodes if node.key not in kept]
     at = from_ms(now)
@@ -144,7 +142,7 @@ def _protected(snapshot: Snapshot, scope: Scope, nodes: Sequence[Node]) -> set[i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alteration:
-    """What becomes of each memory: labels and attributes are added and removed, the others stay."""
+    """The changes to each memory: labels and attributes to add or remove; all others stay."""
 
     add_tags: tuple[str, ...]
     remove_tags: tuple[str, ...]
@@ -176,7 +174,7 @@ def alteration(
     expiry: evolution.Expiry,
     rules: TextRules,
 ) -> Alteration:
-    """Check what is to change. Raises InvalidError."""
+    """Validate the requested changes. Raises InvalidError."""
     names = [remove_attributes] if isinstance(remove_attributes, str) else list(remove_attributes)
     if not all(isinstance(each, str) for each in names):
         raise InvalidError("remove_attributes must be a list of names")
@@ -193,7 +191,7 @@ def alteration(
 def updated(
     snapshot: Snapshot, nodes: Sequence[Node], *, change: Alteration, update: Callable[..., tuple[Change, Node]]
 ) -> tuple[Change, BulkReport]:
-    """Return the change that alters memories in place; those that are so already are only counted.
+    """Return the change that updates memories in place. Memories that would not change are only counted.
 
     Args:
         update: `evolution.update`, with the time and the caller.

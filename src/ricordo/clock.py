@@ -1,4 +1,4 @@
-"""Time: the system clock, datetimes as Unix milliseconds, and ids that sort by time (UUIDv7)."""
+"""Time: the system clock, conversion of datetimes to Unix milliseconds, and ids that sort by time (UUIDv7)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def to_ms(at: datetime, *, name: str = "at") -> int:
 
 @lru_cache(maxsize=4_096)
 def from_ms(ms: int) -> datetime:
-    """Return Unix milliseconds as an aware UTC datetime. Cached: the same instants come up again and again."""
+    """Return Unix milliseconds as an aware UTC datetime. Cached, because the same instants recur."""
     return _EPOCH + ms * _MILLISECOND
 
 
@@ -49,7 +49,7 @@ _last = 0
 
 
 def new_id(now_ms: int) -> str:
-    """Return a new id. The ids of a process ascend even when the clock stands still or goes back.
+    """Return a new id. The ids of a process ascend even if the clock stops or goes back.
 
     Source: RFC 9562, section 5.7, with 12 bits of counter after the milliseconds (section 6.2, method 1).
     """
@@ -74,5 +74,5 @@ def checked_id(given: str, *, name: str = "id") -> str:
 
 
 def handle_of(node_id: str) -> str:
-    """Return the short form of an id for `[id:...]`: its random end."""
+    """Return the short form of an id for `[id:...]`, its random end."""
     return node_id[-8:]

@@ -1,4 +1,4 @@
-"""Fading and expiry. Pure; computed when read, so that fading cannot compound."""
+"""Decay and expiry of memories. Pure. Computed when read, so that repeated runs cannot compound the decay."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import NamedTuple
 from ricordo.model import Category, ClosedReason, DecayCloses, Fading
 
 FADED = 0.05
-"""Below this a memory counts as faded."""
+"""A memory counts as faded if less than this is left of it."""
 
 STATED = 0.8
-"""The confidence of what a model repeats from a conversation; what it infers has less."""
+"""Confidence in what a model repeats from a conversation. Inferences of a model have less."""
 
 DAY_MS = 86_400_000
 
 EPHEMERAL: frozenset[Category] = frozenset(("context", "event", "task", "observation"))
-"""Categories whose memories may be closed when they have faded, unless the user said them. None expires by itself."""
+"""Categories whose faded memories may be closed, unless the user stated them. They do not expire by themselves."""
 
 _POWER = 0.8
 _RECENCY_A_DAY = 0.01
@@ -26,11 +26,11 @@ _LONGEST_DAYS = 365_000
 
 
 class Vital(NamedTuple):
-    """What decides how long a memory is kept. Instants are Unix milliseconds.
+    """The values that decide how long a memory is kept. Instants are Unix milliseconds.
 
     Attributes:
         shown, last_access: how often it was returned, and when last.
-        is_said: the user said it, or a model repeats what the user said.
+        is_said: the user stated it, or a model repeats the user's statement.
         is_inferred: a model inferred it.
         is_protected: it is about a protected entity.
         is_frequent: it is about an entity that is mentioned very often.
@@ -62,20 +62,20 @@ class Vital(NamedTuple):
 
     @property
     def touched_at(self) -> int:
-        """When it was last learnt, reinforced or shown: fading counts from here."""
+        """When it was last learnt, reinforced or shown. Decay counts from this time."""
         return max(self.proved_at, self.last_access or self.proved_at)
 
     @property
     def fades(self) -> bool:
-        """Whether it ever fades. Confirmed and protected memories do not, and are never evicted."""
+        """Whether it can fade. Confirmed and protected memories cannot, and are never evicted."""
         return self.rate > 0 and not (self.is_protected or self.is_frequent)
 
 
 def retention(confidence: float, rate: float, days: float) -> float:
-    """Return what is left of a memory after some days without use: `confidence × exp(−rate × days^0.8)`.
+    """Return how much of a memory is left after some days without use: `confidence × exp(−rate × days^0.8)`.
 
     Args:
-        days: a negative value (a clock that went back) counts as 0.
+        days: a negative value (the clock went back) counts as 0.
 
     Source: FEATURES R6.1, after Ebbinghaus.
     """
@@ -83,7 +83,7 @@ def retention(confidence: float, rate: float, days: float) -> float:
 
 
 def days_until_faded(confidence: float, rate: float) -> float | None:
-    """Return after how many days a memory falls below `FADED`; None if never."""
+    """Return after how many days less than `FADED` of a memory is left; None if never."""
     if confidence <= FADED:
         return 0.0
     return None if rate <= 0 else float((log(confidence / FADED) / rate) ** (1 / _POWER))
@@ -92,26 +92,26 @@ def days_until_faded(confidence: float, rate: float) -> float | None:
 def used(confidence: float, shown: int) -> float:
     """Return the confidence raised by use: `confidence + 0.05 × log(1 + shown / 20)`, at most 1.
 
-    It slows fading and affects nothing else. Source: FEATURES R4.8.
+    This only slows decay. Source: FEATURES R4.8.
     """
     return min(1.0, confidence + _USED_BONUS * log(1 + max(0, shown) / _USED_OFTEN))
 
 
 def left(vital: Vital, *, now: int) -> float:
-    """Return what is left of a memory now, from 0 to 1."""
+    """Return how much of a memory is left now, from 0 to 1."""
     firmness = used(vital.confidence, vital.shown)
     return retention(firmness, vital.rate if vital.fades else 0.0, (now - vital.touched_at) / DAY_MS)
 
 
 def fades_at(vital: Vital) -> int | None:
-    """Return when a memory falls below `FADED` if nothing touches it, in Unix milliseconds; None if never."""
+    """Return when less than `FADED` of an unused memory is left, in Unix milliseconds; None if never."""
     days = days_until_faded(used(vital.confidence, vital.shown), vital.rate) if vital.fades else None
     return None if days is None else vital.touched_at + int(min(days, _LONGEST_DAYS) * DAY_MS)
 
 
 def fate(vital: Vital, closes: DecayCloses) -> Fading:
-    """Return what happens to a faded memory. With "ephemeral", passing and inferred memories are closed, but not what
-    the user said.
+    """Return what happens to a faded memory. With "ephemeral", short-lived and inferred memories are closed, except
+    statements of the user.
     """
     if not vital.fades:
         return "never"
@@ -130,7 +130,7 @@ def due(vital: Vital, *, now: int, closes: DecayCloses) -> ClosedReason | None:
 
 
 def belief(confidence: float, score: float) -> float:
-    """Return how much a memory is believed and was useful: `confidence × exp(0.2 × score)`."""
+    """Return how credible and useful a memory is: `confidence × exp(0.2 × score)`."""
     return confidence * exp(_SCORE_WEIGHT * score)
 
 
@@ -144,5 +144,5 @@ def standing(vital: Vital, *, now: int) -> float:
 
 
 def worth(vital: Vital, *, now: int) -> float:
-    """Return how much would be lost with a memory: its standing times what is left of it."""
+    """Return the value that would be lost with a memory: its standing times the part of it that is left."""
     return standing(vital, now=now) * left(vital, now=now)

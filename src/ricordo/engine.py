@@ -1,4 +1,4 @@
-"""The parts of an opened memory, from opening to closing. All scopes of one store share them."""
+"""The parts of an open memory and their life cycle. All scopes of a store share them."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 STORED = "stored"
-"""The name of the embedder that the store was last opened with."""
+"""Stands for the embedder that the store was last opened with."""
 
-# Origins whose text may say how long it is to be kept.
+# Origins whose text may set its own expiry.
 _MAY_SET_EXPIRY: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent", "conversation"))
-# A search waits for the vectors of new memories up to this number; it does not wait for a bulk import.
+# A search waits for the vectors of at most this many new memories, so it does not wait for a bulk import.
 _FRESH_MOST = 64
 _PAGE = 1_000
-# So many memories that one answer quotes become associates.
+# Maximum number of memories, quoted in one answer, that become associates.
 _MAX_QUOTED = 5
 
 
@@ -126,7 +126,7 @@ class Engine:
         progress: Progress | None = None,
         key: str | None = None,
     ) -> Engine:
-        """Open a store and begin its background work. The arguments and errors are those of `Memory.open`."""
+        """Open a store and start its background work. Arguments and errors are those of `Memory.open`."""
         speaking = _language_of(language, settings)
         rating = _reranker_of(settings.reranker if reranker is None else reranker, settings, speaking)
         _register_languages(settings)
@@ -164,7 +164,7 @@ class Engine:
             raise
 
     async def on_copy(self, path: Path) -> Engine:
-        """Return an engine like this one on a copy of its store, without upkeep, extraction and receipts."""
+        """Return a similar engine on a copy of the store, without upkeep, extraction and receipts."""
         store = await asyncio.to_thread(open_store, path, durability="process", key=self.key)
         await LeaseHolder(store, LEASE, lease_ms=0).free()
         known = await store.read(lambda tx: tx.models.known())
@@ -181,7 +181,7 @@ class Engine:
         )
 
     async def close(self) -> None:
-        """Finish the current batch, write what is queued, and close the store."""
+        """Finish the current batch, write pending data, and close the store."""
         self._prefetch.close()
         try:
             await self.home.run(self._end_tasks)
@@ -202,13 +202,13 @@ class Engine:
             _log.warning("the witness %s cannot be written: %s", self._witness, error.strerror)
 
     async def note_head(self) -> None:
-        """Note the newest commit in the witness, if there is one. Raises OSError."""
+        """Record the newest commit in the witness file, if there is one. Raises OSError."""
         if (path := self._witness) is not None:
             now = self.now()
             await self.store.read(lambda tx: witness.note(tx, path, now=now))
 
     async def witnessed(self) -> tuple[Finding, ...]:
-        """Compare the store with its witness, then note its newest commit; () without a witness."""
+        """Compare the store with its witness file, then record the newest commit in it; () without a witness."""
         if (path := self._witness) is None:
             return ()
         found = await self.store.look(lambda tx: witness.compare(tx, path))
@@ -228,19 +228,19 @@ class Engine:
         return from_ms(self.now()).astimezone(self.zone).date().isoformat()
 
     def instant(self, value: datetime | str, name: str) -> int:
-        """Return a caller's time as Unix milliseconds. Raises InvalidError, naming the parameter."""
+        """Return a caller's time as Unix milliseconds. Raises InvalidError that names the parameter."""
         return parse_instant(value, now=self.now(), zone=self.zone, field=name)
 
     def expiry(self, given: datetime | str) -> datetime | None:
-        """Return until when the caller wants something kept; None for good. Raises InvalidError, as `timed` does."""
+        """Return the expiry that a caller requests; None for never. Raises InvalidError as `timed` does."""
         until = parse_expiry(given, now=self.now(), zone=self.zone, field="expires")
         return None if until is None else from_ms(until)
 
     def timed(self, node: Node, given: datetime | str | None) -> Node:
-        """Return a new fact with the dates it names and its expiry: as given, as its text asks, or by its lifetime.
+        """Return a new fact with the dates in its text and its expiry: as given, as its text asks, or by its lifetime.
 
         Raises:
-            InvalidError: what is given cannot be read, or is over.
+            InvalidError: the given expiry cannot be read, or is in the past.
         """
         if given is not None:
             return replace(lifetimes.timed(node, zone=self.zone), expires_at=self.expiry(given))
@@ -249,7 +249,7 @@ class Engine:
         return lifetimes.timed(node, zone=self.zone)
 
     def asking(self, scope: Scope) -> Asking:
-        """Return what a search in a scope needs."""
+        """Return the parts that a search in a scope needs."""
         return Asking(
             store=self.store.seen_by(scope),
             scope=scope,
@@ -287,7 +287,7 @@ class Engine:
         return {name: value for name, value in named.items() if value not in (None, [])}
 
     def _reranking(self, scope: Scope) -> Reranking | None:
-        """Return how the reranker is asked. The calls of a language model are recorded for the scope."""
+        """Return the reranker with its limits. The calls of a language model are recorded for the scope."""
         found = self.reranker
         if found is None:
             return None
@@ -311,7 +311,7 @@ class Engine:
         self._prefetch.answered(scope)
 
     def consolidation_context(self, scope: Scope, *, model: str | LanguageModel | None = None) -> ConsolidationContext:
-        """Return all that consolidation needs, with the memory's language model or another."""
+        """Return the parts that consolidation needs, with the memory's language model or another one."""
         from ricordo.wiring import consolidation_context
 
         return consolidation_context(
@@ -336,7 +336,7 @@ class Engine:
         await self.embed_question("ready")
 
     async def upkeep(self, scope: Scope | None, *, dry_run: bool = False, progress: Progress | None = None) -> Upkeep:
-        """Return what upkeep of a scope needs, or of all owners. The counts of shown memories are written first."""
+        """Return the parts that upkeep of a scope or all owners needs. Write pending counts and receipts first."""
         await self._usage.flush()
         await self.receipts.flush()
         settings = self.settings
@@ -364,7 +364,7 @@ class Engine:
         )
 
     async def note_quotes(self, scope: Scope, texts: Iterable[str]) -> None:
-        """Count the memories that an assistant quotes from a context, like memories that a search shows."""
+        """Count the memories that an assistant quotes from a context as shown."""
         quoted = {id for text in texts for id in self._told.quoted_in(scope, text)}
         if quoted:
             keys = await self.store.seen_by(scope).read(
@@ -375,7 +375,7 @@ class Engine:
                 await self._associate(scope, sorted(quoted))
 
     async def _associate(self, scope: Scope, quoted: Sequence[str]) -> None:
-        """Make memories that one answer quotes associates: they proved useful together."""
+        """Make the memories quoted in one answer associates, because they proved useful together."""
 
         def decide(tx: Snapshot) -> tuple[Change, None]:
             there = [id for id in quoted if (node := tx.nodes.get(scope, id)) is not None and node.is_live]
@@ -395,7 +395,7 @@ class Engine:
         return run
 
     def said(self, scope: Scope, sessions: Iterable[str | None]) -> None:
-        """Note that messages were added to conversations, which are extracted once there is a pause."""
+        """Note that messages were added to conversations. They are extracted when the conversation pauses."""
         if self.settings.extraction_enabled:
             self.exchanges.note(scope, sessions)
 
@@ -413,13 +413,13 @@ class Engine:
         return run
 
     async def settle(self, timeout_s: float | None) -> None:
-        """Wait until conversations are extracted, and all memories are embedded and linked, as `Memory.settle` says."""
+        """Wait until conversations are extracted, and all memories are embedded and linked; see `Memory.settle`."""
         began = time.monotonic()
         await self.exchanges.settle(timeout_s)
         await self.backlog.settle(None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began)))
 
     async def _conclude(self, kind: Conclusion, scope: Scope, dry_run: bool) -> Concluded:
-        """Draw conclusions of a kind from what is known to a scope."""
+        """Run a step that draws conclusions from the memories of a scope."""
         from ricordo.wiring import conclude
 
         context = self.consolidation_context(scope)
@@ -428,7 +428,7 @@ class Engine:
         )
 
     def _known_questions(self) -> Awaitable[tuple[int, Exemplars] | None]:
-        """Return questions of known intent and the model of their vectors. They are embedded once, at the first search
+        """Return questions of known intent and the model of their vectors. They are embedded once, by the first search
         that needs them, even if that search is cancelled.
         """
         if self._exemplars is None:
@@ -439,7 +439,7 @@ class Engine:
         from ricordo.retrieval.calibration import embed_exemplars
 
         model, embedder = self.backlog.model, self.embedder
-        with contextlib.suppress(RicordoError):  # an embedder that fails costs a guess
+        with contextlib.suppress(RicordoError):  # if the embedder fails, only the guess of an intent is lost
             if model is not None and embedder is not None and (found := await embed_exemplars(embedder)) is not None:
                 return model.key, found
         return None
@@ -452,7 +452,7 @@ class Engine:
         return task
 
     async def embed_question(self, text: str, *, refresh: bool = False) -> Question:
-        """Embed the question with each model that the store has vectors of; report models that failed.
+        """Embed the question with each model that has vectors in the store. Models that failed are reported.
 
         Args:
             refresh: read the models from the store, instead of using those of an earlier question.
@@ -483,7 +483,7 @@ class Engine:
         return Question(vectors=found, degraded=tuple(degraded), models=known)
 
     async def _missing(self) -> tuple[str, ...]:
-        """Wait for what is computed from memories in the background; return what is still missing."""
+        """Wait for background computations on memories; return what is still missing."""
         wait_s = self.settings.fresh_wait_ms / 1_000
         count, is_unlinked = await self.backlog.caught_up(wait_s, most=_FRESH_MOST)
         number = f"more than {_FRESH_MOST}" if count > _FRESH_MOST else str(count)
@@ -492,12 +492,12 @@ class Engine:
         return tuple(text for text, is_missing in missing.items() if is_missing)
 
     def _embedder_by_key(self, key: int) -> Embedder | None:
-        """Return the embedder of a model's key, if this process has it."""
+        """Return the embedder with a model's key, if this process has it."""
         mine = self.backlog.model
         return self.embedder if mine is not None and mine.key == key else self._earlier.get(key)
 
     def _embedder_of(self, model: values.EmbeddingModel) -> Embedder | None:
-        """Return the embedder of a model: the current one, or an earlier one whose vectors still answer."""
+        """Return the embedder of a model: the current one, or an earlier one whose vectors are still in use."""
         mine = self.backlog.model
         if mine is not None and model.key == mine.key:
             return self.embedder
@@ -512,7 +512,7 @@ class Engine:
 
 
 async def _stored_spec(store: Store) -> str | None:
-    """Return the embedder's name the store was last opened with, "default" for a new store, None for an object."""
+    """Return the embedder name that the store was last opened with: "default" if new, None if it was an object."""
     known = await store.read(lambda tx: tx.models.known())
     latest = next((model for model in known if model.state == "coming"), None)
     latest = latest or next((model for model in known if model.state == "active"), None)
@@ -520,7 +520,7 @@ async def _stored_spec(store: Store) -> str | None:
 
 
 def _resolved(embedder: str | Embedder | None, settings: Settings) -> Embedder | None:
-    """Return the embedder of a name; a remote one gets the key that its provider's own tools would use."""
+    """Return the embedder with a name. A remote one gets the key that its provider's own tools would use."""
     key = api_key("openai") if isinstance(embedder, str) and embedder.startswith("openai:") else None
     return resolve(embedder, api_key=key, timeout_s=settings.provider_timeout_s)
 
@@ -573,7 +573,7 @@ def _shown(snapshot: Snapshot, nodes: Sequence[Node]) -> list[Node]:
 
 
 class StoreView:
-    """What one memory's scope may see, and, for the memory that opened the store, who owns what in it."""
+    """The data visible to a memory's scope and, for the memory that opened the store, the owners in the store."""
 
     def __init__(
         self,
@@ -598,7 +598,7 @@ class StoreView:
         """The user's time zone."""
 
     async def owners(self) -> Sequence[Scope]:
-        """Return one scope for each owner and chat in the store; groups without an owner are left out.
+        """Return one scope per owner and chat in the store. Groups without an owner are omitted.
 
         Raises:
             DeniedError: the memory did not open the store itself.
@@ -613,7 +613,7 @@ class StoreView:
         return await self._store.read(lambda tx: tx.lifecycle.whose(id))
 
     async def nodes(self, ids: Sequence[str]) -> dict[str, Node]:
-        """Return those of some memories that the scope may see, by id, in one read."""
+        """Return the memories with these ids that the scope may see, by id, in one read."""
 
         def read(tx: Snapshot) -> dict[str, Node]:
             found = (tx.nodes.get(self._scope, id) for id in ids)
@@ -628,7 +628,7 @@ class StoreView:
         return await self._seen.read(lambda tx: _shown(tx, nodes))
 
     async def each(self, where: Json | None) -> AsyncIterator[Node]:
-        """Yield live knowledge, and messages that have not become knowledge yet, latest first.
+        """Yield live knowledge, and messages that are not yet consolidated, latest first.
 
         Args:
             where: keys and values that the attributes must have.
@@ -645,11 +645,11 @@ class StoreView:
             last = page[-1].key
 
     async def commits(self, limit: int = 1) -> Sequence[Commit]:
-        """Return the latest commits, newest first, without the words that `log` finds for each."""
+        """Return the latest commits, newest first, without the excerpts of memories that `log` adds."""
         return await self._seen.read(lambda tx: tx.history.commits(self._scope, before=None, most=limit))
 
     async def changed_by(self, commit: int) -> Difference:
-        """Return what a commit changed, as far as the scope may see it and anything is left of it.
+        """Return the changes made by a commit, as far as they still exist and the scope may see them.
 
         Raises:
             NotFoundError: the scope sees no such commit.
@@ -659,12 +659,12 @@ class StoreView:
         return found
 
     async def holdings(self, as_of: AsOf = None) -> values.Holdings:
-        """Return the knowledge that is valid now or was at a time, with all entities and the relations that hold.
+        """Return the knowledge that is or was valid, with all entities and the relations valid at that time.
 
-        How often entities are mentioned is counted today.
+        The mention counts of entities are always current.
 
         Raises:
-            InvalidError: `as_of` names no time and no commit.
+            InvalidError: `as_of` is neither a time nor a commit number.
         """
         asking = self._asking()
         found = await read(asking, lambda tx: tx.export.holdings(self._scope, now=tx.current(asking.now)), as_of)

@@ -1,13 +1,13 @@
-"""All errors a caller of Ricordo can see.
+"""All errors that callers of Ricordo can see.
 
-Each class has a stable `code`. Interfaces map codes to exit and HTTP statuses and never match text.
+Each class has a stable `code`. Interfaces map codes to exit and HTTP statuses, and never match text.
 """
 
 from typing import ClassVar
 
 
 class RicordoError(Exception):
-    """The base of all errors: what went wrong (`message`) and what to do about it (`hint`)."""
+    """The base of all errors: what went wrong (`message`) and how to fix it (`hint`)."""
 
     code: ClassVar[str] = "error"
     http_status: ClassVar[int] = 500
@@ -31,7 +31,7 @@ class InvalidError(RicordoError):
 
 
 class NotFoundError(RicordoError):
-    """There is no such thing, or the caller may not see it: the two are never distinguished."""
+    """The thing does not exist, or the caller may not see it. The two cases are never distinguished."""
 
     code = "not_found"
     http_status = 404
@@ -39,7 +39,7 @@ class NotFoundError(RicordoError):
 
 
 class ConflictError(RicordoError):
-    """What the caller builds on has changed. `commits` are the commits in the way."""
+    """The state that the call depends on has changed. `commits` are the commits in the way."""
 
     code = "conflict"
     http_status = 409

@@ -1,4 +1,4 @@
-"""A language model with scripted answers: for tests and demonstrations."""
+"""A language model with scripted answers, for tests and demonstrations."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Script = Callable[[Sequence[Turn], Mapping[str, Any]], object]
 
 
 class ScriptedModel:
-    """Answers from a list, in order, or from a function. `prompts` keeps what it was asked.
+    """Answers from a list, in order, or from a function. `prompts` records the prompts it received.
 
-    Where an answer has no token counts, a token is counted as four characters.
+    If an answer has no token counts, a token is counted as four characters.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class ScriptedModel:
         self._answers: list[object] = [] if callable(answers) else list(answers)
 
     async def complete(self, turns: Sequence[Turn], *, schema: Mapping[str, Any], max_tokens: int) -> Completion:
-        """Return the next answer. Raises UnavailableError when none is left, and any error of the script."""
+        """Return the next answer. Raises UnavailableError if none is left, and any error of the script."""
         self.prompts.append(turns)
         answer = self._next(turns, schema)
         if isinstance(answer, BaseException):
@@ -43,7 +43,7 @@ class ScriptedModel:
         return Completion(text=text, tokens_in=asked // 4, tokens_out=len(text) // 4)
 
     async def stream(self, turns: Sequence[Turn], *, max_tokens: int) -> AsyncIterator[Piece]:
-        """Stream the next answer word by word; a function gets an empty schema. Raises as `complete` does."""
+        """Stream the next answer word by word. A script function gets an empty schema. Raises as `complete` does."""
         said = await self.complete(turns, schema={}, max_tokens=max_tokens)
         for word in re.findall(r"\s*\S+\s*$|\s*\S+", said.text):
             yield Piece(text=word)

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Home:
-    """The event loop, in this process, that tasks belong to."""
+    """The event loop of this process in which tasks were started."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -23,11 +23,11 @@ class Home:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the loop has ended, and its tasks with it."""
+        """Whether the loop, and with it its tasks, has ended."""
         return self._loop.is_closed()
 
     async def run(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run what waits for tasks in their loop, from any loop. If theirs no longer runs, the tasks do not either."""
+        """Run a function that waits for tasks in their loop, from any loop. If their loop has stopped, do nothing."""
         if self._loop is asyncio.get_running_loop():
             await work()
         elif self._loop.is_running() and os.getpid() == self._process:
@@ -54,7 +54,7 @@ class Portal:
         return self._thread.is_alive()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine and return its result. An interrupt stops the waiting, not the work.
+        """Run a coroutine and return its result. An interrupt stops the waiting, not the coroutine.
 
         Raises:
             UnavailableError: the portal is closed, or it was opened before a fork.
@@ -72,7 +72,7 @@ class Portal:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def each(self, items: AsyncGenerator[T, None]) -> Iterator[T]:
-        """Yield what an asynchronous generator yields. Leaving the loop ends it."""
+        """Yield the items of an asynchronous generator. Leaving the loop closes the generator."""
         end = object()
 
         async def following() -> T | object:
@@ -86,7 +86,7 @@ class Portal:
                 self.call(items.aclose())
 
     def close(self) -> None:
-        """Stop the loop. Closing twice is fine."""
+        """Stop the loop. Closing twice is allowed."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -102,7 +102,7 @@ def in_a_loop(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _end_rest() -> None:
-    """Cancel the remaining tasks: a program may stop without closing its memory."""
+    """Cancel the remaining tasks, because a program may stop without closing its memory."""
     rest = asyncio.all_tasks() - {asyncio.current_task()}
     for task in rest:
         task.cancel()

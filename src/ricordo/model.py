@@ -1,4 +1,4 @@
-"""The values all packages share. Plain and frozen: they hold data and know nothing of stores or models.
+"""The values that all packages share. Plain and frozen: they hold data and do not depend on stores or models.
 
 Instants are aware `datetime`s here, Unix milliseconds in the store and ISO 8601 in JSON.
 """
@@ -98,22 +98,22 @@ SignalName = Literal[
 ]
 
 Json = Mapping[str, Any]
-"""A JSON object of the caller, returned as it was given. Ricordo reads only the keys it documents."""
+"""A JSON object of the caller, returned unchanged. Ricordo reads only the documented keys."""
 
 AGENT = "coding_agent"
-"""The attribute of a message that was said to or by a coding agent; its value is the name of the agent."""
+"""The attribute of a message to or from a coding agent. Its value is the name of the agent."""
 
 DOCUMENT = "document:"
-"""What the session of a document's passages begins with; the id of the document follows."""
+"""The prefix of the session of a document's passages. The id of the document follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """A caller: a person's own memory (`owner`), together with the group memory of the present `chat`.
+    """A caller: a person's own memory (`owner`), together with the group memory of the current `chat`.
 
-    `trust` limits how much this caller's words are believed, whatever origin they claim. An interface that a language
-    model speaks through binds "agent". A caller that only `proposes` changes nothing by itself: what it remembers,
-    corrects, updates or forgets waits in `review`, in nobody's answers, until the user decides.
+    `trust` limits how much this caller's words are believed, whatever origin they claim. An interface used by a
+    language model sets "agent". A caller that only `proposes` changes nothing directly: memories it adds, corrects,
+    updates or forgets wait in `review`, and are in no answer until the user decides.
     """
 
     owner: str = "me"
@@ -124,7 +124,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One turn of a conversation, to be added."""
+    """A message to add to a conversation."""
 
     text: str
     role: Role = "user"
@@ -159,11 +159,11 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outdated:
-    """An older fact that a new one replaced, or may make out of date.
+    """An older fact that a new one replaced, or may make outdated.
 
     Attributes:
         is_closed: whether a rule replaced it; otherwise both stay until the user decides.
-        review: the id of the review that asks about it, or can take the replacement back.
+        review: the id of the review that asks about it, or that can reverse the replacement.
     """
 
     id: str
@@ -181,7 +181,7 @@ def _short(text: str) -> str:
 
 
 def _html_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return an HTML table; a memory may hold markup, so every value is escaped."""
+    """Return an HTML table. Every value is escaped, because a memory may contain markup."""
     from html import escape
 
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
@@ -194,13 +194,13 @@ class Node:
     """A memory: an episode (a message) or knowledge (a fact, procedure or opinion).
 
     Attributes:
-        attributes: the caller's own; `dates` holds the dates that relative phrases of the text mean, by phrase.
-        valid_from, valid_until: when it holds in the world.
-        expires_at: until when it is kept; None for good.
-        created_at, closed_at: when it was believed.
+        attributes: the caller's own; `dates` maps relative phrases in the text to dates.
+        valid_from, valid_until: when it is true in the world.
+        expires_at: when it expires; None for never.
+        created_at, closed_at: the period in which it is believed.
         score: the reinforcement score, from -10 to 10.
         reinforced_at: when the score was last raised.
-        outdates: in the answer that stores it: the older facts that it replaced or may make out of date.
+        outdates: the older facts that it replaced or may make outdated; set only in the result of storing it.
         key: internal to the store.
     """
 
@@ -237,14 +237,14 @@ class Node:
 
     @property
     def place(self) -> str:
-        """Where in a document it stands, such as "handbook.pdf, page 12"; "" if it is no passage of a document."""
+        """Its place in a document, such as "handbook.pdf, page 12"; "" if it is not a passage of a document."""
         if self.session is None or not self.session.startswith(DOCUMENT):
             return ""
         parts = self.attributes.get("title") or self.session.removeprefix(DOCUMENT), self.attributes.get("place")
         return ", ".join(str(part) for part in parts if part)
 
     def __repr__(self) -> str:
-        """Return one line; `dataclasses.asdict` has all fields."""
+        """Return one line. `dataclasses.asdict` returns all fields."""
         closed = f" {self.closed_reason or 'closed'}" if self.closed_at else ""
         return f"<Node {self.id[-8:]} {self.category or self.type}{closed} {_short(self.content)}>"
 
@@ -267,8 +267,8 @@ class Entity:
     """A person, project, place or other thing with a name.
 
     Attributes:
-        relation: what it is to the owner, for example "wife".
-        mention_count: how many live memories name it.
+        relation: its relation to the owner, for example "wife".
+        mention_count: number of live memories that name it.
         merged_into: id of the entity that took over its names and memories.
     """
 
@@ -292,12 +292,12 @@ class Entity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """A relation between entities: `target` is the `predicate` of `source`, both ids; no source means the owner.
+    """A relation between entities: `target` is the `predicate` of `source`. Both are ids; no source means the owner.
 
     Attributes:
-        valid_from: None if it always held as far as is known.
-        evidence: ids of the memories that say so.
-        source_name, target_name: filled in when the relation is read.
+        valid_from: None if its beginning is unknown.
+        evidence: ids of the memories that state it.
+        source_name, target_name: set when the relation is read.
     """
 
     id: str
@@ -317,7 +317,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Related:
-    """An entity that is named together with another, and in how many of the memories looked at."""
+    """An entity that is named together with another one; `together` counts the memories that name both."""
 
     name: str
     type: EntityType
@@ -326,11 +326,11 @@ class Related:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What is known of an entity.
+    """The knowledge about an entity.
 
     Attributes:
         facts: knowledge about it, best first.
-        mentions: memories that merely name it, best first.
+        mentions: memories that only name it, best first.
         first_seen, last_seen: the period of all memories that name it.
     """
 
@@ -376,12 +376,12 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """A session with what was said in it.
+    """A session with its messages.
 
     Attributes:
-        messages: how many live messages it has; `turns` are those messages in order, where one conversation is read.
-        begun_at, last_at: when the first and the last of them was said.
-        summary: of a finished conversation, or of one that was summarised.
+        messages: number of live messages; `turns` are these messages in order, set if a single conversation is read.
+        begun_at, last_at: times of the first and the last of them.
+        summary: the summary, if the conversation is finished or was summarised.
     """
 
     id: str
@@ -398,15 +398,15 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A document whose passages are remembered.
+    """A document whose passages are stored as memories.
 
     Attributes:
-        version: the caller's own name of this version; None if it was given none.
+        version: the caller's name for this version; None if none was given.
         format: "pdf", "docx", "html", "markdown", "code", "mail" or "text".
-        pages: how many pages it has; None for formats without pages.
+        pages: number of pages; None for formats without pages.
         digest: SHA-256 of the file or text, in hexadecimal.
-        source: where it was read from: for a watched folder the path in it, else the name of the file.
-        passages: how many passages it has; `text` holds them in order where one document is read.
+        source: the path within a watched folder, or the name of the file.
+        passages: number of passages; `text` holds them in order, set if a single document is read.
         changed_at: when the file was last changed, or the text was given.
     """
 
@@ -426,14 +426,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentReport:
-    """What adding or removing a document changed.
+    """The changes made by adding or removing a document.
 
     Attributes:
-        added: passages that are new, and embedded next.
-        kept: passages that were there already, with their embeddings; `moved` is how many of them have another place.
-        removed: passages that went to the archive.
-        knowledge: memories that were learnt from the removed passages alone, and went with them.
-        left_out: what of the file could not be read, such as attachments of mail.
+        added: new passages, which are embedded next.
+        kept: passages that already existed, with their embeddings; `moved` is how many of them have a new place.
+        removed: passages that were archived.
+        knowledge: memories learnt only from the removed passages, archived with them.
+        left_out: parts of the file that could not be read, such as attachments of mail.
     """
 
     document: Document
@@ -447,7 +447,7 @@ class DocumentReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
-    """The end of a node's life, and why."""
+    """The end of a node's life, with the reason."""
 
     id: str
     at: datetime
@@ -456,15 +456,15 @@ class Closing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """A question for the user: two facts that may conflict, or something that is held back.
+    """A question for the user: two facts that may conflict, or an item in quarantine.
 
     Attributes:
-        kind: what a rule made of it. "replaced": it closed the older fact. "conflict": both are live, the newer one
-            ranks first. "several": values that often hold together. "same": stored twice, under two ids. "quarantine":
-            `newer` is in no answer until it is approved. "session": `newer` is the first message of a conversation that
-            could not be consolidated.
+        kind: the finding of a rule. "replaced": the rule closed the older fact. "conflict": both are live, and the
+            newer one ranks first. "several": values that are often true together. "same": stored twice, under two ids.
+            "quarantine": `newer` is in no answer until it is approved. "session": `newer` is the first message of a
+            conversation that could not be consolidated.
         reasons: why it is quarantined, or why consolidation failed.
-        about: for quarantined facts, the names they came with.
+        about: for quarantined facts, the names of their subjects.
     """
 
     id: str
@@ -483,7 +483,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Introduction:
-    """A new entity: its names, what it is to the owner, and the memories that say so."""
+    """A new entity: its names, its relation to the owner, and the memories that state it."""
 
     name: str
     type: EntityType = "person"
@@ -504,16 +504,16 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunItem:
-    """One thing a run did or refused to do.
+    """One thing that a run did or refused to do.
 
     Attributes:
-        what: "left": another process is consolidating the conversation. "kept": a memory the replay did not find again,
-            but which was changed since. "looked": how far a run has come, or what it was shown and need not be shown
-            again.
-        id: the memory it made or touched.
+        what: "left": another process is consolidating the conversation. "kept": the replay did not find the memory
+            again, but it was changed since. "looked": how far a run has come, or memories that need not be shown to the
+            model again.
+        id: the memory that was added or changed.
         other: the memory that replaced it, or that it conflicts with.
-        text: what the memory says; empty once it is gone.
-        evidence: ids of the messages it rests on.
+        text: the text of the memory; empty once it is gone.
+        evidence: ids of the messages it is based on.
     """
 
     what: RunItemKind
@@ -525,10 +525,10 @@ class RunItem:
 
 
 GUESSED_TYPE = "guessed_type"
-"""The attribute of an entity whose type was guessed: later evidence, or a type that is stated, corrects it."""
+"""The attribute of an entity whose type was guessed. Later evidence, or an explicit type, corrects it."""
 
 SUMMARY_MEMORY = "summary_memory"
-"""The attribute of an entity that holds the id of the memory with its summary, if a model wrote one."""
+"""The attribute of an entity with the id of the memory that holds its summary, if a model wrote one."""
 
 BY_RULE = "rules"
 """The `model` of a run that used no model."""
@@ -541,7 +541,7 @@ class Run:
     Attributes:
         sessions: the conversations it consolidated.
         cost: in the currency of the configured prices; None without prices.
-        state: "dry" and "failed" runs changed nothing; what an "undone" one did was taken back.
+        state: "dry" and "failed" runs changed nothing; the changes of an "undone" run were reversed.
     """
 
     id: str
@@ -564,14 +564,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelUse:
-    """What a language model used on one day for one owner or chat, also for runs that failed or were undone.
+    """The use of a language model on one day for one owner or chat, including runs that failed or were undone.
 
     Attributes:
-        day: of the user's time zone, ISO 8601.
-        owner: "" with a chat; both are "" for days before calls were recorded by owner.
-        tokens_in, tokens_out: of prompts and answers. A call that was interrupted counts with its prompt, estimated.
+        day: in the user's time zone, ISO 8601.
+        owner: "" for a chat; both are "" for days before calls were recorded by owner.
+        tokens_in, tokens_out: of prompts and answers. For an interrupted call, the prompt is estimated.
         cost: in the currency of the configured prices; None without prices.
-        runs: how many runs asked the model.
+        runs: number of runs that asked the model.
     """
 
     day: str
@@ -587,7 +587,7 @@ class ModelUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowId:
-    """A row of a truth table of the store."""
+    """A row of a table with source data of the store (not an index)."""
 
     table: str
     key: tuple[str | int, ...]
@@ -595,7 +595,7 @@ class RowId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowState:
-    """A row as an undo leaves it, column by column; None removes it."""
+    """A row in the state in which an undo leaves it, by column; None removes it."""
 
     row: RowId
     values: Mapping[str, Any] | None
@@ -603,20 +603,20 @@ class RowState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One logical change: a plain value that can be printed, applied whole as one commit, and inverted.
+    """One logical change: a plain value that can be printed, applied completely as one commit, and inverted.
 
     Attributes:
-        put: nodes as they will be; likewise `put_entities`, `put_relations`, `sessions`, `reviews`, `runs`.
+        put: nodes in their new state; likewise `put_entities`, `put_relations`, `sessions`, `reviews`, `runs`.
         unlink: edges to close.
         subjects: (node id, id of an entity it is about).
         subject_names: (node id, entity id, name that was used).
         moved_subjects: (node id, from entity, to entity).
         associates: pairs of node ids that proved useful together.
         withhold: ids of memories that must not be learnt again.
-        withheld_spans: parts of added texts that answers leave out: (id, start, length, number of the suppression).
+        withheld_spans: parts of added texts to hide in answers: (id, start, length, number of the suppression).
         said_anew: numbers of suppressions that are lifted.
         consolidated: ids of episodes that became knowledge.
-        rows: rows that an undo takes back, whatever they hold.
+        rows: rows that an undo resets, of any table.
         kept_secrets: ids of added nodes whose credentials the owner keeps on purpose.
     """
 
@@ -649,13 +649,13 @@ class Change:
         return not any(getattr(self, each.name) for each in fields(self))
 
     def joined(self, other: Change) -> Change:
-        """Return both changes as one, this one's rows first."""
+        """Return both changes as one, the rows of this one first."""
         return Change(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Who makes a change and why. It is kept forever and shown in `log`, so it holds no content."""
+    """Who makes a change, and why. It is kept forever and shown in `log`, so it must not contain memory text."""
 
     actor: str
     origin: str
@@ -665,8 +665,8 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """A change that happened. `seq` orders everything in a store; clocks do not. `run_id` is the run it belongs to.
-    `words`, in a log and in the answer of `undo`, says which memories it touched.
+    """A change that was made. `seq` orders everything in a store; clocks do not. `run_id` is the run it belongs to.
+    `words`, set in a log and in the result of `undo`, names the memories it touched.
     """
 
     seq: int
@@ -681,7 +681,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """A memory as it was until the commit that changed it. The newest version is the present one."""
+    """A memory in its state up to the commit that changed it. The newest version is the current one."""
 
     content: str
     commit: Commit | None
@@ -692,16 +692,16 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Where a memory came from and what becomes of it.
+    """The origin and the future of a memory.
 
     Attributes:
         made: the commit that first recorded it, with its run.
-        sources: what it was derived from.
-        supersedes: what it replaced, latest first.
-        superseded_by: what replaced it, earliest first.
-        retention: what is left of it, from 0 to 1.
-        fades_at: when little is left; then it ranks lower or is closed, as `fading` says.
-        ends_at: when it expires, because of a stated expiry or the lifetime that its text has (`ends_by`).
+        sources: the memories it was derived from.
+        supersedes: the memories it replaced, latest first.
+        superseded_by: the memories that replaced it, earliest first.
+        retention: how much of it is left, from 0 to 1.
+        fades_at: when little of it is left; it then ranks lower or is closed, as `fading` says.
+        ends_at: when it expires, by an explicit expiry or by the lifetime that follows from its text (`ends_by`).
     """
 
     node: Node
@@ -721,14 +721,14 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """What one signal or factor contributed to a hit.
+    """The contribution of one signal or factor to a hit.
 
     Attributes:
         strategy: the signal's name.
         rank: the hit's rank among all candidates by this signal alone, 1 for the best; None if the signal does not
             apply.
-        raw: what the signal measured, or the factor.
-        share: what that added to the score; the shares of a hit add up to its score.
+        raw: the measurement of the signal, or the factor.
+        share: its contribution to the score; the shares of a hit add up to its score.
     """
 
     strategy: str
@@ -739,17 +739,17 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A memory that answers a question.
+    """A memory found by a search.
 
     Attributes:
-        why: the parts of its score; `search(trace=True)` explains the whole search.
+        why: the parts of its score; `search(trace=True)` explains the complete search.
         score: comparable within one search only.
-        excerpt: of a long memory the passage that matched best, at most 1,000 characters.
-        excerpt_at: where the excerpt begins in `content`, in characters.
-        evidence: ids of the messages a derived memory rests on; `get` returns them.
-        trust: how much its source is believed.
-        warnings: what in it reads like an instruction, if it does not come from the user.
-        place: where in a document it stands, such as "handbook.pdf, page 12"; "" if it is no passage of a document.
+        excerpt: for a long memory, the passage that matched best, at most 1,000 characters.
+        excerpt_at: the offset of the excerpt in `content`, in characters.
+        evidence: ids of the messages that a derived memory is based on; `get` returns them.
+        trust: how much its source is trusted.
+        warnings: signs that it is an instruction, if it does not come from the user.
+        place: its place in a document, such as "handbook.pdf, page 12"; "" if it is not a passage of a document.
     """
 
     id: str
@@ -779,18 +779,18 @@ class Hit:
     place: str = ""
 
     def __repr__(self) -> str:
-        """Return one line: the fields are many, and a list of hits should be readable."""
+        """Return one line, so that a list of hits stays readable despite the many fields."""
         return f"<Hit {self.handle} {self.score:.3f} {_short(self.content)}>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absence:
-    """Where a memory ranks in a search, or at which step it dropped out.
+    """The rank of a memory in a search, or the stage at which it was dropped.
 
     Attributes:
         stage: `unknown` (no such memory), `left out` (a filter, closed, expired), `not found` (no strategy returned
             it), `ranked below`, `not relevant` (below the relevance floor), or `found`.
-        rank: among the candidates, 1 for the best, as far as it got.
+        rank: the rank among the candidates that it reached, 1 for the best.
     """
 
     id: str
@@ -802,11 +802,11 @@ class Absence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """Why a search answered as it did, built from the numbers of the score.
+    """The explanation of a search result, from the same numbers as the score.
 
     Attributes:
-        under_floor: with `only_relevant`, (id, relevance, reason) of the best hits that were left out. A relevance of 0
-            is what unrelated questions seldom reach.
+        under_floor: with `only_relevant`, (id, relevance, reason) of the best hits that were left out. Unrelated
+            questions seldom reach a relevance of 0.
     """
 
     terms: tuple[str, ...]
@@ -821,7 +821,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """Hits, best first. `degraded` names each part that could not contribute to the answer; `receipt` is the id of the
+    """Hits, best first. `degraded` names the parts that could not contribute to the answer; `receipt` is the id of the
     receipt, if the search left one.
     """
 
@@ -853,11 +853,11 @@ class Results:
     @overload
     def __getitem__(self, place: slice) -> tuple[Hit, ...]: ...
     def __getitem__(self, place: int | slice) -> Hit | tuple[Hit, ...]:
-        """Return a hit, or those of a slice."""
+        """Return a hit, or the hits of a slice."""
         return self.hits[place]
 
     def __repr__(self) -> str:
-        """Return one line for each hit."""
+        """Return one line per hit."""
         lines = "".join(f"\n  {hit!r}" for hit in self.hits)
         return f"<Results, {len(self.hits)} hit{'' if len(self.hits) == 1 else 's'}{':' if lines else ''}{lines}>"
 
@@ -881,7 +881,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Part of a listing, newest first. `cursor` asks for the next part and is None at the end."""
+    """Part of a listing, newest first. `cursor` is the argument for the next part; None at the end."""
 
     nodes: tuple[Node, ...]
     cursor: str | None = None
@@ -893,7 +893,7 @@ class Page:
         return iter(self.nodes)
 
     def __repr__(self) -> str:
-        """Return one line for each memory."""
+        """Return one line per memory."""
         lines = "".join(f"\n  {node!r}" for node in self.nodes)
         return f"<Page, {len(self.nodes)} memor{'y' if len(self.nodes) == 1 else 'ies'}{':' if lines else ''}{lines}>"
 
@@ -919,8 +919,9 @@ class Stats:
     """Figures of a scope's memory and of the store.
 
     Attributes:
-        orphans: memories linked to nothing: no session, no entity, no other memory.
-        next_embedder, next_embedded: while the store changes its embedder, the new one and how many memories it has.
+        orphans: memories without links: no session, no entity, no other memory.
+        next_embedder, next_embedded: while the embedder is being changed, the new one and the number of memories it has
+            embedded.
     """
 
     nodes: Mapping[str, int]
@@ -948,7 +949,7 @@ class Stats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One check of `doctor`: its result, and what to do if it failed."""
+    """One check of `doctor`: its result, and the remedy if it failed."""
 
     check: str
     ok: bool
@@ -958,7 +959,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What an upkeep task found or did."""
+    """The findings of an upkeep task."""
 
     findings: tuple[Finding, ...] = ()
 
@@ -1009,7 +1010,7 @@ class Restored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rekeyed:
-    """A store whose key was changed. `left` are files beside it that are as they were: old copies, lines set aside."""
+    """A store whose key was changed. `left` are files next to it that were not changed: old copies, rejected lines."""
 
     location: str
     is_encrypted: bool
@@ -1018,7 +1019,7 @@ class Rekeyed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
-    """What an erasure removes of one kind: a type of memory, "entity", "relation" or "session". Only the first 1,000
+    """The rows of one kind that an erasure removes: a type of memory, "entity", "relation" or "session". At most 1,000
     ids are listed.
     """
 
@@ -1029,7 +1030,7 @@ class Erased:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptBack:
-    """What an erasure leaves, and why."""
+    """Data that an erasure keeps, with the reason."""
 
     why: str
     count: int
@@ -1038,10 +1039,10 @@ class KeptBack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureReport:
-    """What an erasure removed, or would remove.
+    """The data that an erasure removed, or would remove.
 
     Attributes:
-        is_done: whether no byte of it is left in the store's files; never true for a dry run.
+        is_done: whether no byte of the data is left in the store's files; never true for a dry run.
         out_of_reach: where copies may remain that no program can reach from here.
         bytes_before, bytes_after: the size of the store's file.
     """
@@ -1062,15 +1063,15 @@ class ErasureReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkReport:
-    """What a change of many memories did, or would do.
+    """The effect of a change of many memories, or of its dry run.
 
     Attributes:
-        count: how many memories it changes; the real run can be bound to this number (`expect`).
-        sample: the latest of them, at most 10: as they were if they are forgotten, as they will be if they are updated.
-        protected: how many stay because they are about a protected person or thing.
-        unchanged: how many are so already.
-        concluded: how many reflections and summaries end because they rest on what is forgotten.
-        commit: the number of the change, for `undo`; None if nothing was changed.
+        count: number of memories it changes; the real run can require this number (`expect`).
+        sample: the latest of them, at most 10, before they are forgotten or after they are updated.
+        protected: number of memories kept because they are about a protected entity.
+        unchanged: number of memories that need no change.
+        concluded: number of reflections and summaries closed because they are based on forgotten memories.
+        commit: the number of the commit, for `undo`; None if nothing was changed.
     """
 
     count: int
@@ -1084,14 +1085,14 @@ class BulkReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """What an exchange with another device did.
+    """The result of an exchange with another device.
 
     Attributes:
-        sent: commits that the other side did not know.
-        received: commits of other devices that were not known here.
-        to_review: open decisions that came of it.
-        erased: rows that another device had erased and that were erased here.
-        left_out: files that could not be used, and why; they are tried again next time.
+        sent: commits that the other device did not have.
+        received: commits of other devices that were missing here.
+        to_review: resulting open reviews.
+        erased: rows that another device had erased and that were now erased here.
+        left_out: files that could not be used, with reasons; they are tried again next time.
     """
 
     dry_run: bool
@@ -1123,7 +1124,7 @@ class Weak:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
-    """A memory that upkeep closes, and why in words."""
+    """A memory that upkeep closes, with the reason, also in words."""
 
     node: Node
     reason: ClosedReason
@@ -1132,14 +1133,14 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveReport:
-    """What upkeep archived, or with `dry_run` would archive.
+    """The memories that upkeep archived or, with `dry_run`, would archive.
 
     Attributes:
         archived: counts by reason.
-        items: the first 1,000.
-        live, live_bytes: how much knowledge is left, and the size of its texts in UTF-8.
+        items: the first 1,000 memories.
+        live, live_bytes: number of remaining memories, and the size of their texts in UTF-8.
         fits: whether that is within `max_entries` and `max_size`.
-        runs, commits: each run, and each commit, can be undone.
+        runs, commits: ids for `undo`; each run and each commit can be undone.
     """
 
     archived: Mapping[str, int] = field(default_factory=dict)
@@ -1154,7 +1155,7 @@ class ArchiveReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A step of maintenance: its result in words, and its report if it has one."""
+    """A step of maintenance: its result in words, and its report, if any."""
 
     name: str
     ok: bool
@@ -1164,7 +1165,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceReport:
-    """What `maintain` did, step by step. A failed step does not stop the next."""
+    """The results of `maintain`, step by step. A failed step does not stop the next one."""
 
     steps: tuple[Step, ...] = ()
     dry_run: bool = False
@@ -1176,11 +1177,11 @@ class MaintenanceReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What an import read, added, and knew already, and what it refused, with places in the file.
+    """Counts of what an import read, added, already knew and refused, with places in the file.
 
     Attributes:
-        messages, facts: the two kinds of what was added.
-        people, relations, links: what came with them.
+        messages, facts: the two kinds of memories added.
+        people, relations, links: entities and connections added with them.
         sessions: conversations in the file.
     """
 
@@ -1200,7 +1201,7 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextLine:
-    """A line of a context: the id of its memory or entity, and its time in ISO 8601."""
+    """A line of a context: its text, the id of its memory or entity, and its time in ISO 8601."""
 
     text: str
     id: str | None = None
@@ -1212,9 +1213,9 @@ class AnswerSentence:
     """A sentence of an answer.
 
     Attributes:
-        ids: of the memories it rests on.
-        support: `stated` if a memory says just that; `drawn` if it is in other words, so that only the memories
-            themselves can tell.
+        ids: ids of the memories that support it.
+        support: `stated` if a memory says exactly that; `drawn` if it is worded differently, so that a reader must
+            compare.
     """
 
     text: str
@@ -1224,7 +1225,7 @@ class AnswerSentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """Ids of two memories that contradict each other, while nobody has decided which of them holds."""
+    """Ids of two contradicting memories, if it is not decided which one is right."""
 
     newer: str
     older: str
@@ -1232,16 +1233,16 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the memories say to a question.
+    """The answer of the memories to a question.
 
     Attributes:
-        text: its sentences; "" if the memories do not answer.
-        known: whether the memories answer.
-        hits: the memories that were looked at, best first.
-        contradictions: among these memories.
-        model: the language model that wrote it; None if the sentences are the best passages, word for word.
-        cut: how many sentences of the model were left out, because no memory supports them.
-        degraded: why the model did not take part, if it failed.
+        text: its sentences; "" if the memories do not answer the question.
+        known: whether the memories answer the question.
+        hits: the memories that were read, best first.
+        contradictions: contradictions among these memories.
+        model: the language model that wrote it; None if the sentences are the best passages, verbatim.
+        cut: number of the model's sentences dropped because no memory supports them.
+        degraded: why the model was not used, if it failed.
         receipt: the id of the receipt of its search, if it left one.
     """
 
@@ -1270,9 +1271,9 @@ class Context:
     """What an agent should know before it answers a prompt.
 
     Attributes:
-        text: all of it as fenced markdown; None if nothing in the memory concerns the prompt.
+        text: the complete context as fenced Markdown; None if no memory is relevant to the prompt.
         tokens: its estimated length; at most `budget`.
-        complexity: of the prompt, `simple` or `complex`.
+        complexity: the complexity of the prompt, `simple` or `complex`.
         receipt: the id of its receipt, if it left one.
     """
 
@@ -1291,12 +1292,12 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """A memory that an answer gave, by its id: a receipt copies no text.
+    """A memory in an answer, by its id: a receipt copies no text.
 
     Attributes:
-        score: its score in that answer; None for what a context shows beside its hits.
+        score: its score in that answer; None for context lines that are not hits.
         why: the parts of the score.
-        section: the section of the context it stands in; "" in a search.
+        section: its section of the context; "" in a search.
     """
 
     id: str
@@ -1307,7 +1308,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A memory that came near an answer and is not in it, and the reason."""
+    """A memory that almost was in an answer, with the reason why it is not."""
 
     id: str
     reason: str
@@ -1315,18 +1316,18 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What an answer gave, to which caller, and why.
+    """The record of an answer: its contents, its caller, and the reasons.
 
     Attributes:
         verb: "search", "query", "context" or "ask".
-        question: the text that was asked; None once it was erased, because it led to something erased.
-        asked: the other arguments, as far as they differ from the defaults.
+        question: the text of the question; None if it was erased, because it revealed something erased.
+        asked: the other arguments, if they differ from the defaults.
         owner, chat, trust: the caller.
-        commit: the last commit that the caller saw; 0 before the first.
-        setup: what ranking depended on besides the memories: version, embedder, reranker, settings; and what could not
-            take part.
-        given: best first.
-        left_out: the best of the rest, at most 10.
+        commit: the last commit visible to the caller; 0 before the first.
+        setup: what ranking depended on besides the memories: version, embedder, reranker, settings; and parts that
+            could not contribute.
+        given: the contents, best first.
+        left_out: the best omitted memories, at most 10.
     """
 
     id: str
@@ -1348,12 +1349,12 @@ class Briefing:
     """What to know at the beginning of a session.
 
     Attributes:
-        text: all of it as fenced markdown; None if nothing is remembered.
+        text: the complete briefing as fenced Markdown; None if there are no memories.
         tokens: its estimated length; at most `budget`.
-        seq: the number of the latest change; given as `since`, it makes the next briefing begin here.
+        seq: the number of the latest commit; pass it as `since` to start the next briefing there.
         model: the language model that wrote it; None if the lines are the memories themselves.
-        cut: how many lines of the model were left out, because no memory supports them.
-        degraded: why the model did not take part, if it failed.
+        cut: number of the model's lines dropped because no memory supports them.
+        degraded: why the model was not used, if it failed.
     """
 
     text: str | None
@@ -1373,11 +1374,11 @@ class Briefing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerDifference:
-    """How one memory stands in two answers to one question.
+    """The difference of one memory between two answers to the same question.
 
     Attributes:
         what: "gone", "new", "moved" to another rank or section, or "scored" by other shares at the same rank.
-        shares: the signals that gave another share.
+        shares: the signals whose share changed.
     """
 
     id: str
@@ -1391,16 +1392,16 @@ class AnswerDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptReplay:
-    """The question of a receipt, answered again: as of its commit, and today. Both at the time of day of the receipt.
+    """The question of a receipt, answered again as of its commit and today. Both answers use the receipt's time as the
+    present.
 
     Attributes:
-        then: the answer as of the receipt's commit; equal to what the receipt says if nothing outside the commits has
-            changed.
-        today: the answer by today's memories.
-        differs_from_receipt: how `then` differs from the receipt.
-        differs_today: how `today` differs from `then`.
-        commits: the commits that make the difference between `then` and `today`, oldest first.
-        reasons: what is in no commit and may explain a difference from the receipt: another version or embedder,
+        then: the answer as of the receipt's commit; equal to the receipt if nothing outside the commits has changed.
+        today: the answer from today's memories.
+        differs_from_receipt: the differences between the receipt and `then`.
+        differs_today: the differences between `then` and `today`.
+        commits: the commits that cause the differences between `then` and `today`, oldest first.
+        reasons: causes outside the commits that may explain a difference from the receipt: another version or embedder,
             vectors that were missing then, erased memories.
     """
 
@@ -1415,7 +1416,7 @@ class ReceiptReplay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportReport:
-    """What an export holds and where it is. `messages`, `closed` and `commits` are of a complete export only."""
+    """The contents and the path of an export. `messages`, `closed` and `commits` are set for a complete export only."""
 
     format: str
     path: str

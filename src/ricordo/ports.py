@@ -1,4 +1,4 @@
-"""Protocols of what Ricordo calls: embedders, rerankers, language models, clocks.
+"""Protocols of external components: embedders, rerankers, language models, clocks.
 
 Implementations need not inherit from them.
 """
@@ -24,8 +24,8 @@ Progress = Callable[[int, int], None]
 class Embedder(Protocol):
     """Turns text into vectors whose dot product measures similarity of meaning.
 
-    `name` identifies the vector space: vectors of embedders of the same name can be compared. A result of `embed_batch`
-    may be None for a text that could not be embedded; the other results stay valid.
+    `name` identifies the vector space: vectors from embedders with the same name can be compared. A result of
+    `embed_batch` may be None for a text that could not be embedded; the other results stay valid.
     """
 
     @property
@@ -35,20 +35,20 @@ class Embedder(Protocol):
     def dimension(self) -> int: ...
 
     async def embed(self, text: str, *, kind: Kind = "query") -> Vector:
-        """Return one text as float32[dimension]."""
+        """Return the vector of one text, float32[dimension]."""
         ...
 
     async def embed_batch(self, texts: Sequence[str], *, kind: Kind = "passage") -> list[Vector | None]:
-        """Return float32[dimension] for each text in order, or None for one that failed."""
+        """Return a float32[dimension] per text in order, or None for one that failed."""
         ...
 
 
 @runtime_checkable
 class WordEmbedder(Protocol):
-    """An embedder that also gives a vector for each word piece, for late interaction."""
+    """An embedder that also returns a vector per word piece, for late interaction."""
 
     async def embed_words(self, texts: Sequence[str]) -> list[tuple[list[str], Vector]]:
-        """Return for each text its word pieces and their vectors, float32[pieces, k]."""
+        """Return, for each text, its word pieces and their vectors, float32[pieces, k]."""
         ...
 
 
@@ -59,7 +59,7 @@ class Reranker(Protocol):
     def name(self) -> str: ...
 
     async def rerank(self, question: str, texts: Sequence[str]) -> Sequence[float | None]:
-        """Return one rating for each text in order, higher for a better answer, on any scale; None for no rating."""
+        """Return one rating per text in order, higher for a better answer, on any scale; None for no rating."""
         ...
 
 
@@ -72,7 +72,7 @@ class Turn:
 
 
 Ending = Literal["done", "cut", "refused"]
-"""Why a model stopped: it was done, it ran out of tokens, or it refused."""
+"""Why a model stopped: the answer was complete, the token limit was reached, or the model refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,14 +102,14 @@ class LanguageModel(Protocol):
         """Return one answer that matches a JSON schema (an object whose properties are all required; `title` names it).
 
         Raises:
-            RicordoError: there was no answer, after retries where they may help.
+            RicordoError: there was no answer, even after retries if those might help.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A part of a streamed answer. The last one says how it `ended` and, if the model reports them, the tokens used."""
+    """A part of a streamed answer. The last one has `ended` and, if the model reports it, the number of tokens used."""
 
     text: str = ""
     ended: Ending | None = None
@@ -119,7 +119,7 @@ class Piece:
 
 @runtime_checkable
 class ChatModel(Protocol):
-    """Streams a text answer to a reader. Most language models are chat models, too."""
+    """Streams a text answer to a reader. Most language models are also chat models."""
 
     @property
     def name(self) -> str: ...
@@ -128,10 +128,10 @@ class ChatModel(Protocol):
     def context_tokens(self) -> int: ...
 
     def stream(self, turns: Sequence[Turn], *, max_tokens: int) -> AsyncIterator[Piece]:
-        """Stream the answer. Closing the iterator ends it.
+        """Stream the answer. Closing the iterator stops it.
 
         Raises:
-            RicordoError: there was no answer, or it broke off.
+            RicordoError: there was no answer, or it was interrupted.
         """
         ...
 

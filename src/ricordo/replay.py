@@ -1,7 +1,7 @@
-"""Answers the question of a receipt again, as of its commit and by today's memories.
+"""Answers the question of a receipt again, as of its commit and from today's memories.
 
-The past is a temporary copy of the store in which the later commits are taken back, one after the other: so every
-signal of the ranking sees what it saw then, and each commit that changes the answer is found by its effect.
+The past is a temporary copy of the store in which the later commits are undone one after the other. So every ranking
+signal has its earlier value, and each commit that changes the answer is found by its effect.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ricordo.storage import Snapshot
 from ricordo.storage.staging import temporary_folder
 
 _ANSWERS = frozenset(("search", "query", "context", "ask"))
-# Each step answers the question once more; with more commits, a step takes back several of them.
+# Each step answers the question once more. If there are more commits, one step undoes several of them.
 _REPLAY_STEPS = 200
 
 
 async def replayed(engine: Engine, scope: Scope, receipt: Receipt) -> ReceiptReplay:
-    """Answer the question of a receipt as of its commit and by today's memories. Raises ConflictError."""
+    """Answer the question of a receipt as of its commit and from today's memories. Raises ConflictError."""
     if receipt.verb not in _ANSWERS:
         raise ConflictError(f"receipt {receipt.id} is of `{receipt.verb}`, which cannot be replayed")
     if receipt.question is None:
@@ -69,7 +69,7 @@ def _visible_since(snapshot: Snapshot, scope: Scope, commit: int) -> list[int]:
 
 
 def _in_steps(commits: Sequence[int]) -> list[list[int]]:
-    """Return commits, latest first, in groups, each in ascending order."""
+    """Return commits in groups, latest group first, each in ascending order."""
     size = -(-len(commits) // _REPLAY_STEPS)
     groups = [list(commits[at : at + size]) for at in range(0, len(commits), size)]
     return groups[::-1]
@@ -77,7 +77,7 @@ def _in_steps(commits: Sequence[int]) -> list[list[int]]:
 
 @asynccontextmanager
 async def _copy(engine: Engine) -> AsyncIterator[Engine]:
-    """Provide an engine on a temporary copy of the store. It does nothing by itself but embed and link."""
+    """Provide an engine on a temporary copy of the store. Its only background work is embedding and linking."""
     with temporary_folder() as folder:
         await asyncio.to_thread(engine.store.copy_to, folder / "past.db")
         past = await engine.on_copy(folder / "past.db")
@@ -88,7 +88,7 @@ async def _copy(engine: Engine) -> AsyncIterator[Engine]:
 
 
 async def _roll_back(engine: Engine, scope: Scope, *, to: int) -> None:
-    """Make the store of an engine what it was right after a commit."""
+    """Reset the store of an engine to its state right after a commit."""
 
     def decide(snapshot: Snapshot) -> tuple[Change, None]:
         return forget.rolled_back(snapshot, to=to), None
@@ -100,7 +100,7 @@ async def _roll_back(engine: Engine, scope: Scope, *, to: int) -> None:
 
 
 async def _again(engine: Engine, scope: Scope, receipt: Receipt) -> tuple[Given, ...]:
-    """Return what an engine gives to the question of a receipt, at the receipt's time. Nothing is counted or kept."""
+    """Return an engine's answer to a receipt's question, at the receipt's time, without counting or recording it."""
     drafts: list[Draft] = []
 
     def keep(draft: Draft) -> str:
@@ -120,7 +120,7 @@ async def _again(engine: Engine, scope: Scope, receipt: Receipt) -> tuple[Given,
 
 
 def _reasons(then: Json, now: Json, erasures: Sequence[int]) -> list[str]:
-    """Return what is in no commit and may explain another answer."""
+    """Return causes outside the commits that may explain a different answer."""
     found = [f"then: {each}" for each in then.get("degraded", ())]
     found += [f"change {seq} erased memories" for seq in erasures]
     changed = (name for name in sorted({*then, *now} - {"degraded"}) if then.get(name) != now.get(name))

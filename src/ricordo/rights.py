@@ -1,7 +1,7 @@
-"""The table of rights: what a caller needs for each capability. Every interface and every method takes its answer here.
+"""The table of rights: what a caller needs for each capability. Every interface and every method checks rights here.
 
-A capability is a public method of `Memory`, one argument or effect of it that needs more ("gc.all_owners"), or
-something that only a server or the command line offers. One without a row belongs to the owner of the process alone.
+A capability is a public method of `Memory`, an argument or effect of a method that needs more ("gc.all_owners"), or a
+feature of a server or the command line. A capability without a row is reserved to the owner of the process.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """What a caller needs.
+    """The requirements for a capability.
 
     Attributes:
-        access: The permission that a network caller's token must have; "any": any token will do; None: none will.
-        trust: The least trust of the caller.
-        is_whole_store: It concerns the store as a whole, so only the memory that opened the store has it.
+        access: The permission that a network caller's token needs; "any": any token; None: no token is sufficient.
+        trust: The minimum trust of the caller.
+        is_whole_store: It concerns the complete store, so only the memory that opened the store has it.
     """
 
     access: Access | Literal["any"] | None
@@ -39,12 +39,12 @@ class Right:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who calls.
+    """A caller and its permissions.
 
     Attributes:
         is_opener: It is the memory that opened the store, not one scoped from it.
         access: The permissions of a network caller; None: the call comes from this process.
-        proposes: It only proposes changes, on which the user decides.
+        proposes: It can only propose changes, on which the user decides.
     """
 
     trust: Trust
@@ -54,7 +54,7 @@ class Holder:
 
 
 OWNER_ALONE = Right(None, "user", True)
-"""The rights to everything without a row: those of the owner of the process."""
+"""The right required for everything without a row. Only the owner of the process has it."""
 
 _READS = Right("read", "web")
 _ADDS = Right("write", "web")
@@ -115,7 +115,7 @@ RIGHTS: Mapping[str, Right] = {
     "run": _READS,
     "spending": _READS,
     "spending.all_owners": Right(None, "user", True),
-    # what adds, and changes nothing that is there
+    # additions that change no existing data
     "add": _ADDS,
     "add_many": _ADDS,
     "add_nowait": _ADDS,
@@ -123,7 +123,7 @@ RIGHTS: Mapping[str, Right] = {
     "remember.keep_secrets": _DECIDES,
     "remember_many": _ADDS,
     "end_session": _ADDS,
-    # what changes
+    # changes
     "off_record": _CHANGES,
     "on_record": _CHANGES,
     "add_entity": _CHANGES,
@@ -155,10 +155,10 @@ RIGHTS: Mapping[str, Right] = {
     "replay": Right(None, "agent"),
     "write_operations": Right(None, "agent"),
     "add_document": _CHANGES,
-    "add_document.path": Right(None, "agent"),  # a file of the machine the store is on
+    "add_document.path": Right(None, "agent"),  # a file on the machine of the store
     "remove_document": _CHANGES,
     "import_": _CHANGES,
-    "import_.own": Right(None, "user"),  # the word of the file counts as the owner's
+    "import_.own": Right(None, "user"),  # the file is trusted like the owner
     # maintenance
     "accept": _KEEPS,
     "gc": _KEEPS,
@@ -177,11 +177,11 @@ RIGHTS: Mapping[str, Right] = {
     "restore_backup": OWNER_ALONE,
     "rekey": OWNER_ALONE,
     "export": Right(None, "user"),
-    # what only a server offers
+    # features of a server only
     "health": _ANY_TOKEN,
     "openapi": _ANY_TOKEN,
     "metrics": Right("admin", "web"),
-    # what only the command line offers
+    # features of the command line only
     "quarantine": _DECIDES,
     "install": OWNER_ALONE,
     "uninstall": OWNER_ALONE,
@@ -202,7 +202,7 @@ RIGHTS: Mapping[str, Right] = {
 }
 
 PROPOSED = frozenset(("remember", "remember_many", "correct", "update", "forget"))
-"""The changes that a caller may propose who may not make them."""
+"""The changes that a caller without the right to make them may propose."""
 
 MOST_TRUST: Mapping[Door, Trust] = {
     "python": "user",
@@ -212,16 +212,16 @@ MOST_TRUST: Mapping[Door, Trust] = {
     "mcp": "agent",
     "tools": "agent",
 }
-"""The most trust that a caller can have at an interface. Behind `mcp` and `tools` is always a model."""
+"""The maximum trust of a caller at an interface. Behind `mcp` and `tools` there is always a model."""
 
 
 def right_to(capability: str) -> Right:
-    """Return what a capability needs."""
+    """Return the requirements for a capability."""
     return RIGHTS.get(capability, OWNER_ALONE)
 
 
 def at_door(door: Door, trust: Trust) -> Trust:
-    """Return the trust of a caller at an interface: its own, but at most what the interface admits."""
+    """Return the trust of a caller at an interface: its own, limited to the interface's maximum."""
     return lower(trust, MOST_TRUST[door])
 
 
@@ -252,21 +252,17 @@ def allows(capability: str, holder: Holder) -> bool:
 
 
 def require(capability: str, holder: Holder) -> None:
-    """Check that a caller may use a capability.
-
-    Raises:
-        DeniedError: it may not.
-    """
+    """Raise DeniedError if a caller may not use a capability."""
     if (found := refusal(capability, holder)) is not None:
         raise found
 
 
 def governed(holder_of: Callable[[Any], Holder]) -> Callable[[T], T]:
-    """Make every public method of a class ask the table before it does anything. A method with a row "METHOD.ARGUMENT"
-    needs that right, too, when the argument is given and not false.
+    """Make every public method of a class check the table first. A method with a row "METHOD.ARGUMENT" also needs that
+    right if the argument is given and true.
 
     Args:
-        holder_of: returns the caller behind an object of the class.
+        holder_of: returns the caller of an object of the class.
     """
 
     def govern(cls: T) -> T:
@@ -281,7 +277,7 @@ def governed(holder_of: Callable[[Any], Holder]) -> Callable[[T], T]:
 def _checked(name: str, work: Callable[..., Any], holder_of: Callable[[Any], Holder]) -> Callable[..., Any]:
     arguments = tuple(each.partition(".")[2] for each in RIGHTS if each.startswith(f"{name}."))
     if not arguments and all(allows(name, Holder("web", proposes=each)) for each in (False, True)):
-        return work  # nothing can be refused
+        return work  # no caller can be refused
 
     def check(called: Any, options: Mapping[str, Any]) -> None:
         holder = holder_of(called)
@@ -304,8 +300,8 @@ def _checked(name: str, work: Callable[..., Any], holder_of: Callable[[Any], Hol
 
 
 def narrowed(wanted: Scope, *, own: Scope, holder: Holder) -> Scope:
-    """Return the scope that a caller may hand on: with no more trust than its own, and for no other owner and chat
-    unless it opened the store.
+    """Return the scope that a caller may hand on: with at most its own trust, and with another owner or chat only if it
+    opened the store.
 
     Raises:
         DeniedError: the scope belongs to others.

@@ -30,7 +30,7 @@ def _setting(default: Any, meaning: str, *, least: float | None = None, most: fl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How a store is used. Properties of the data are stored in the store; properties of a question are arguments."""
+    """How a store is used. Properties of the data are in the store itself; properties of a question are arguments."""
 
     durability: Durability = _setting(
         "disk", "what an acknowledged write survives: with `disk` a power loss, with `process` a killed process"
@@ -194,7 +194,7 @@ class Settings:
         zone_of(self.time_zone)
 
     def redacted_kinds(self) -> frozenset[str]:
-        """Return the names in `redact`. Raises InvalidError if one of them is no kind of personal data."""
+        """Return the names in `redact`. Raises InvalidError if one of them is not a kind of personal data."""
         if not isinstance(self.redact, str):
             raise InvalidError("redact must be text", hint="separate names by commas")
         named = frozenset(name.strip().lower() for name in self.redact.split(",") if name.strip())
@@ -209,7 +209,7 @@ class Settings:
         """Return the names in `without_signals`.
 
         Raises:
-            InvalidError: one of them is not a signal, or no signal would be left.
+            InvalidError: one of them is not a signal, or no signal would remain.
         """
         if not isinstance(self.without_signals, str):
             raise InvalidError("without_signals must be text", hint="separate names by commas")
@@ -243,14 +243,14 @@ def _check_type(name: str, value: Any, type_: Any) -> None:
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """Return the time zone of a name.
+    """Return the time zone with a name.
 
     Raises:
         InvalidError: there is no such time zone.
     """
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError, KeyError) as error:  # which of them depends on how wrong the name is
+    except (OSError, ValueError, KeyError) as error:  # the type depends on what is wrong with the name
         raise InvalidError(f"time_zone: {name!r} is unknown", hint="use a name such as Europe/Berlin") from error
 
 
@@ -265,7 +265,7 @@ def load(*, environment: Mapping[str, str] | None = None, file: Path | None = No
 
 
 def given(*, environment: Mapping[str, str] | None = None, file: Path | None = None) -> dict[str, tuple[Any, str]]:
-    """Return the settings that are not left at their default: the value as written, and where it was written.
+    """Return the settings that are not at their default: the value as written, and the place where it was written.
 
     Raises:
         InvalidError: `file` cannot be read, or it or a variable names an unknown setting.
@@ -291,14 +291,14 @@ _OTHER_VARIABLES = frozenset(
 
 
 def _nearest(name: str, known: set[str]) -> str | None:
-    """Return the setting that a misspelt name is nearest to; None if it is like none."""
+    """Return the setting most similar to a misspelt name; None if none is similar."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, known, n=1, cutoff=0.75)), None)
 
 
 def unknown_setting(name: str, *, where: str = "") -> InvalidError:
-    """Return the error for a name that is no setting, with the one that was probably meant."""
+    """Return the error for an unknown setting, with the one that was probably meant."""
     near = _nearest(name, {each.name for each in fields(Settings)})
     hint = f"did you mean {near!r}?" if near else "`ricordo config` lists the settings"
     return InvalidError(f"{where}there is no setting {name!r}", hint=hint)
@@ -317,7 +317,7 @@ def _from_file(file: Path, known: set[str]) -> dict[str, Any]:
 
 
 def shown(name: str, value: Any) -> Any:
-    """Return the value of a setting as it may be shown: a key only by the place it is in."""
+    """Return the value of a setting in a form that is safe to show. A key is shown only by its location."""
     if name != "key" or not value or str(value).partition(":")[0] in ("file", "keyring", "env"):
         return value
     return "(not shown)"
@@ -335,10 +335,10 @@ def sample() -> str:
 
 
 def change(file: Path, name: str, text: str) -> Any:
-    """Write one setting into a file; comments and other settings stay. Return the value as it is understood.
+    """Write one setting to a file, keeping comments and other settings. Return the parsed value.
 
     Raises:
-        InvalidError: there is no such setting, the value does not fit it, or the file cannot be read or written.
+        InvalidError: there is no such setting, the value is invalid, or the file cannot be read or written.
     """
     if name not in {each.name for each in fields(Settings)}:
         raise unknown_setting(name)
@@ -361,14 +361,14 @@ def change(file: Path, name: str, text: str) -> Any:
 
 
 def _as_toml(value: Any) -> str:
-    """Return a value as TOML writes it; a text and a truth value are written as in JSON."""
+    """Return a value in TOML. Texts and truth values are written as in JSON."""
     import json
 
     return json.dumps(value, ensure_ascii=False)
 
 
 def _coerced(values: dict[str, Any]) -> Settings:
-    """Convert text to the types of the fields. pydantic is imported late: most programs pass settings in code."""
+    """Convert text to the types of the fields. Imports pydantic late: most programs pass settings in code."""
     from pydantic import TypeAdapter, ValidationError
 
     try:
@@ -380,12 +380,12 @@ def _coerced(values: dict[str, Any]) -> Settings:
 
 
 def api_key(provider: str) -> str | None:
-    """Return the API key of a provider from the variable its own tools use."""
+    """Return the API key of a provider from the environment variable that the provider's own tools use."""
     return os.environ.get(f"{provider.upper()}_API_KEY") or None
 
 
 def default_location(environment: Mapping[str, str] | None = None) -> str:
-    """Return `$RICORDO_STORE` unchanged (a final slash means a folder), else a file in the user data folder."""
+    """Return `$RICORDO_STORE` unchanged (a final slash means a folder), or else a file in the user data folder."""
     environment = os.environ if environment is None else environment
     if given := environment.get("RICORDO_STORE"):
         return given
@@ -395,19 +395,19 @@ def default_location(environment: Mapping[str, str] | None = None) -> str:
 
 
 def default_embedder(environment: Mapping[str, str] | None = None) -> str | None:
-    """Return `$RICORDO_EMBEDDER`, else "stored", the one of last time. `none` means full text only."""
+    """Return `$RICORDO_EMBEDDER`, or else "stored", the previously used one. `none` means full text only."""
     environment = os.environ if environment is None else environment
     name = environment.get("RICORDO_EMBEDDER") or "stored"
     return None if name == "none" else name
 
 
 def default_owner(environment: Mapping[str, str] | None = None) -> str:
-    """Return `$RICORDO_OWNER`, else "me"."""
+    """Return `$RICORDO_OWNER`, or else "me"."""
     environment = os.environ if environment is None else environment
     return environment.get("RICORDO_OWNER") or "me"
 
 
 def default_chat(environment: Mapping[str, str] | None = None) -> str | None:
-    """`$RICORDO_CHAT`: the group whose memory is looked into where nobody says; none by default."""
+    """Return `$RICORDO_CHAT`, the default group whose memory is used, or else None."""
     environment = os.environ if environment is None else environment
     return environment.get("RICORDO_CHAT") or None

@@ -1,5 +1,5 @@
-"""Spans of OpenTelemetry. Its API is used only if the program has imported it, and is never imported here: a program
-that records no spans pays for none. No span holds the text of a memory, a question, an owner or an error.
+"""OpenTelemetry spans. The API is never imported here, and is used only if the program has imported it, so programs
+without tracing have no cost. No span contains the text of a memory, a question, an owner or an error.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from ricordo.errors import RicordoError
 Attribute = str | int | float | bool
 
 API = "opentelemetry.trace"
-"""The module of the API: spans are recorded once the program has imported it."""
+"""The module of the API. Spans are recorded once the program has imported it."""
 
 
 @contextmanager
 def span(name: str, **attributes: Attribute) -> Iterator[Any]:
-    """Record what a block does as a span, if the program records any. Provide the span, or None.
+    """Record a block as a span, if the program records spans. Yield the span, or None.
 
     Args:
-        attributes: with "__" for each dot.
+        attributes: attributes of the span; "__" stands for a dot.
     """
     api: Any = sys.modules.get(API)
     if api is None:
@@ -31,7 +31,7 @@ def span(name: str, **attributes: Attribute) -> Iterator[Any]:
         return
     tracer = api.get_tracer("ricordo", version("ricordo"))
     given = {name.replace("__", "."): value for name, value in attributes.items()}
-    # The message of an error may quote what was given.
+    # The message of an error may quote user data.
     with tracer.start_as_current_span(
         name, attributes=given, record_exception=False, set_status_on_exception=False
     ) as current:

@@ -1,6 +1,6 @@
 """The blocking version of `ricordo.Memory`: the same methods without `await`.
 
-The methods are made from those of `ricordo.Memory`. Type checkers read `sync.pyi`, which tools/generate_sync.py writes.
+The methods are created from that class. Type checkers read `sync.pyi`, which tools/generate_sync.py writes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ricordo.model import Scope
 class Memory:
     """A long-term memory, blocking. Open it with `with Memory.open(path) as memory`, or `memory = Memory.open(path)`.
 
-    It also works inside a running event loop, for example in a notebook: its own loop runs in a thread.
+    It also works inside a running event loop, for example in a notebook, because its own loop runs in a thread.
     """
 
     def __init__(self, memory: AsyncMemory, portal: Portal, *, owns_portal: bool = True) -> None:
@@ -54,12 +54,12 @@ class Memory:
 
     @property
     def scope(self) -> Scope:
-        """The caller: whose memory this is."""
+        """The caller, who owns this memory."""
         return self._memory.scope
 
 
 def _blocking(name: str, original: Any) -> Callable[..., Any]:
-    """Return the method that waits for an asynchronous one."""
+    """Return a method that waits for an asynchronous one."""
 
     def method(self: Memory, /, *args: Any, **options: Any) -> Any:
         answer = getattr(self._memory, name)(*args, **options)

@@ -44,11 +44,12 @@ _LABELS: Mapping[Trust, str] = {
 
 @cache
 def trust_of(origin: Origin, role: Role | None) -> Trust:
-    """Return the trust tier of a memory: the lower one of its origin and its speaker.
+    """Return the trust tier of a memory: the lower one of its origin's and its speaker's tier.
 
-    >>> trust_of("conversation", "tool"), trust_of("web", "user"), trust_of("user", None) ('tool', 'web', 'user')
+    >>> trust_of("conversation", "tool"), trust_of("web", "user"), trust_of("user", None)
+    ('tool', 'web', 'user')
     """
-    # A file edited by hand may say anything: unknown words get the lowest tier.
+    # A file edited by hand may contain anything, so unknown words get the lowest tier.
     return lower(_BY_ORIGIN.get(origin, "web"), _BY_ROLE.get(role or "user", "web"))
 
 
@@ -63,8 +64,8 @@ def is_untrusted(tier: Trust) -> bool:
 
 
 def may_override(new: Trust, old: Trust) -> bool:
-    """Return whether new knowledge may close, outrank, repeat or change old knowledge. Agents act for the user and may;
-    everything else may not override what is more trusted.
+    """Return whether new knowledge may close, outrank, repeat or change old knowledge. Agents act for the user and may.
+    Other sources may not override more trusted knowledge.
     """
     return not is_untrusted(new) or _RANK[new] >= _RANK[old]
 
@@ -72,14 +73,15 @@ def may_override(new: Trust, old: Trust) -> bool:
 def capped(origin: Origin, role: Role | None, *, caller: Trust) -> Origin:
     """Return the origin to store for a caller's words: never above the caller's own tier.
 
-    >>> capped("user", "user", caller="agent"), capped("web", "user", caller="agent") ('agent', 'web')
+    >>> capped("user", "user", caller="agent"), capped("web", "user", caller="agent")
+    ('agent', 'web')
     """
     said = trust_of(origin, role)
     return origin if lower(said, caller) == said else _ORIGIN_OF[caller]
 
 
 def least_of(tiers: Iterable[Trust]) -> Trust:
-    """Return the lowest of some tiers; of none, that of the user."""
+    """Return the lowest of some tiers; the user's if there are none."""
     least: Trust = "user"
     for tier in tiers:
         least = lower(least, tier)
@@ -93,5 +95,5 @@ def role_of_derived(tiers: Iterable[Trust]) -> Role:
 
 
 def label(tier: Trust) -> str:
-    """Return the label shown beside a memory of this tier; "" for the user's own."""
+    """Return the label shown with a memory of this tier; "" for the user's own."""
     return _LABELS[tier]

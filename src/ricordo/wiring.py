@@ -1,4 +1,4 @@
-"""Hands consolidation the functions of other packages: search, entities, and the checks of texts."""
+"""Passes functions of other packages to consolidation: search, entities, and text checks."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def consolidation_context(
     zone: ZoneInfo,
     asking: Callable[[Scope], Asking],
 ) -> ConsolidationContext:
-    """Return all that consolidation needs of a memory.
+    """Return the parts of a memory that consolidation needs.
 
     Args:
-        model: None consolidates by rule.
+        model: if None, consolidate by rules.
         now: returns Unix milliseconds, UTC.
-        asking: returns what a search in a scope needs.
+        asking: returns the parts that a search in a scope needs.
     """
-    if scope.chat:  # what is said in a group belongs to the group, and so does what is learnt from it
+    if scope.chat:  # messages in a group, and knowledge from them, belong to the group
         scope = Scope(owner="", chat=scope.chat)
     return ConsolidationContext(
         model=model,
@@ -83,15 +83,15 @@ def consolidation_context(
 
 
 def write_operations(context: ConsolidationContext, *, name: str) -> Operations:
-    """Return the nine operations of the write path for an agent of that name, as one run."""
+    """Return the nine operations of the write path as one run of an agent with the given name."""
     return Operations(context=context, run=replace(new_run(context, "consolidation", prompt=""), model=name, prompt=""))
 
 
 def recorded_model(context: ConsolidationContext) -> LanguageModel:
-    """Return the language model for a search: its calls are checked against the budget and recorded, as those of runs.
+    """Return the language model for a search. Its calls are checked against the budget and recorded.
 
     Raises:
-        InvalidError: there is no model.
+        UnavailableError: no model is configured.
     """
     return RecordedModel(require_model(context), context, Spent(run=new_run(context, "search", prompt="")))
 
@@ -104,11 +104,11 @@ async def conclude(
     note: Callable[[int], None],
     reflect_days: int = 0,
 ) -> Concluded:
-    """Draw conclusions of a kind; without a model, and in a dry run, only count what waits.
+    """Run a maintenance step that asks a model. Without a model, and in a dry run, only count the waiting items.
 
     Args:
         note: called with the number of items of the run.
-        reflect_days: every how many days a reflection is due.
+        reflect_days: number of days between reflections.
     """
     waited = await _waiting_for(context, kind, reflect_days=reflect_days)
     if not waited or dry_run or context.model is None:
@@ -123,7 +123,7 @@ async def conclude(
 
 
 async def _waiting_for(context: ConsolidationContext, kind: Conclusion, *, reflect_days: int) -> int:
-    """Return how many things wait for a model; a reflection waits if the last one is as old as the setting says."""
+    """Return the number of items that wait for a model. A reflection waits if the last one is `reflect_days` old."""
     if kind == "enrich":
         return len(await to_enrich(context))
     if kind == "causes":
@@ -134,7 +134,7 @@ async def _waiting_for(context: ConsolidationContext, kind: Conclusion, *, refle
 
 
 async def _similar(store: Store, asking: Asking, text: str, kind: str, about: Sequence[str]) -> Sequence[Node]:
-    """Return live memories of a type near a text or about the same, best first. This does not count as use of them."""
+    """Return live memories of a type, similar to a text or with its subjects, best first; not counted as use."""
     results = await service.search(
         replace(asking, shown=lambda keys: None),
         Request(text=text, type=kind, limit=_SIMILAR, trace=True, rerank=False),
