@@ -473,7 +473,7 @@ class Engine:
                 continue
             try:
                 embedded = await embed_question(embedder, text)
-            except Exception as error:  # noqa: BLE001 - an embedder may be third-party code; words still answer
+            except Exception as error:  # noqa: BLE001 - embedders may be foreign code; search by words still works
                 degraded.append(f"embedding: {type(error).__name__}: {str(error)[:200]}")
                 continue
             if embedded.vector is None:

@@ -1,4 +1,4 @@
-"""`Memory`, the public API: one short method per capability. The four rooms do the work."""
+"""`Memory`, the public API: one short method per capability. The packages behind it do the work."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ _SPANS: Mapping[str, Callable[[Any], dict[str, spans.Attribute]]] = {
     "consolidate": _of_run,
     "extract": _of_run,
 }
-"""The methods that OpenTelemetry records, and what each span says of the answer."""
+"""The methods that OpenTelemetry records, and the attributes of each span."""
 
 
 def _spanned(cls: T) -> T:
@@ -158,9 +158,9 @@ def _recorded(
 class Memory:
     """A long-term memory. Open it with `async with Memory.open(path) as memory`, or `memory = await Memory.open(path)`.
 
-    Every method may raise `UnavailableError` (the store is closing, or another process holds it for too long) and
-    `StoreError` (damaged, disk full); each docstring lists what else it raises. Cancelling an awaited write stops the
-    waiting, not the write. Every method raises `DeniedError` for a caller without the right to it (`ricordo.rights`).
+    Every method may raise `UnavailableError` (the store is closing, or another process locks it for too long),
+    `StoreError` (damaged, disk full), and `DeniedError` (the caller lacks the right, see `ricordo.rights`). Docstrings
+    list all other errors. Cancelling an awaited write stops the waiting, not the write.
     """
 
     def __init__(self, start: Callable[[], object], scope: Scope) -> None:
@@ -184,31 +184,31 @@ class Memory:
         progress: Progress | None = None,
         key: str | None = None,
     ) -> Memory:
-        """Open the store at a path; create it if there is none.
+        """Open the store at a path; create it if it does not exist.
 
         Args:
             location: the path of a file; the path of a folder (which exists or ends in a slash) for a store of plain
                 text files; or ":memory:" for a store that is deleted when it is closed.
             embedder: "default" (English and other languages), "minilm", "multilingual", "openai:MODEL", "ollama:MODEL",
-                "http://.../v1#MODEL", any object of the `Embedder` protocol, or None for full text only. If it is not
-                the one the store was last opened with, all memories are embedded again in the background while the
-                store continues to answer. "stored" means the one of last time.
+                "http://.../v1#MODEL", any object of the `Embedder` protocol, or None for full text only. If it differs
+                from the one the store was last opened with, all memories are embedded again in the background while the
+                store continues to answer. "stored" means the last one.
             model: the language model that turns conversations into knowledge: "openai:MODEL", "anthropic:MODEL",
                 "ollama:MODEL", "http://.../v1#MODEL", "file:PATH.gguf", any object of the `LanguageModel` protocol, or
-                None. It also answers in `ask`, and rates hits if it is the reranker; otherwise no caller waits for it.
+                None. It also answers in `ask`, and rates hits if it is the reranker; no other method waits for it.
             reranker: rates the best memories of each search: "cohere:MODEL", "jina:MODEL", "http://.../v1#MODEL" or
                 "http://..." for a server with a /rerank route, "cross-encoder:MODEL", "llm" for the language model
-                (only in searches with `rerank=True`), or any object of the `Reranker` protocol. None means the
-                setting `reranker`, which is none by default.
+                (only in searches with `rerank=True`), or any object of the `Reranker` protocol. None means the setting
+                `reranker`, which is none by default.
             settings: how the store is used.
-            scope: the caller: whose memory this is.
+            scope: the caller, who owns this memory.
             clock: the source of "now"; the system clock by default.
             progress: called with (lines read, lines in total) while the index of a folder is rebuilt.
-            key: opens an encrypted store, and makes a new store one: "file:PATH", "keyring:NAME", "env:NAME", or the
-                key itself. None means the setting `key`, which is none by default.
+            key: opens an encrypted store, or encrypts a new one: "file:PATH", "keyring:NAME", "env:NAME", or the key
+                itself. None means the setting `key`, which is none by default.
 
         Raises:
-            InvalidError: an argument is invalid, or there is a key and the store is not encrypted.
+            InvalidError: an argument is invalid, or a key is given and the store is not encrypted.
             DeniedError: the store is encrypted, and the key is missing or wrong.
             StoreError: the file belongs to another program, is newer than this code, damaged, or unreachable.
         """
@@ -228,11 +228,11 @@ class Memory:
         return cls(start, _checked(scope))
 
     def scoped(self, scope: Scope) -> Memory:
-        """Return the same store for another caller, whose trust is at most this one's. Closing it closes nothing.
+        """Return the store for another caller with at most this one's trust. Closing the result closes nothing.
 
         Raises:
             InvalidError: the scope is invalid.
-            DeniedError: the scope is that of others, and this memory did not open the store itself.
+            DeniedError: the scope belongs to others, and this memory did not open the store itself.
         """
         other = Memory(self._start, narrowed(_checked(scope), own=self._scope, holder=self._holder))
         other._engine = self._engine
@@ -241,7 +241,7 @@ class Memory:
         return other
 
     async def close(self) -> None:
-        """Write what is queued and close the store. Closing twice is fine; any event loop may close it."""
+        """Write pending data and close the store. Closing twice is allowed; any event loop may close it."""
         if self._notes is not None and self._owns_engine:
             await self._notes.close()
         engine, self._engine = self._engine, None
@@ -257,7 +257,7 @@ class Memory:
         return self
 
     async def _open_notes(self) -> None:
-        """Bring the notes of a folder store in step, if it has any and they are this owner's."""
+        """Synchronise the notes of a folder store, if it has any and they belong to this owner."""
         store = self._opened.store
         folder = Path(store.path).parent / "notes"
         if not store.has_plain_files or not folder.is_dir():
@@ -275,7 +275,7 @@ class Memory:
             await notes.start()
 
     async def _collect_at_opening(self) -> None:
-        """Run gc. A store that cannot be written right now can still be read, so a failure is ignored."""
+        """Run gc. A failure is ignored, because a store that cannot be written now can still be read."""
         with contextlib.suppress(RicordoError):
             await gc.gc(await self._opened.upkeep(None))
 
@@ -287,7 +287,7 @@ class Memory:
     def __await__(self) -> Generator[object, None, Memory]:
         return self.__aenter__().__await__()
 
-    # encoding
+    # ---- encoding
 
     async def add(
         self,
@@ -308,8 +308,8 @@ class Memory:
             id: your own id; a new one by default.
 
         Raises:
-            InvalidError: a field is invalid, or the text holds a credential and the setting `secrets` is "refuse".
-            ConflictError: `id` belongs to another text.
+            InvalidError: a field is invalid, or the text contains a credential and the setting `secrets` is "refuse".
+            ConflictError: `id` belongs to a message with another text.
         """
         message = Message(
             text=text, role=role, speaker=speaker, session=session, at=at, id=id, origin=origin, attributes=attributes
@@ -328,7 +328,7 @@ class Memory:
         origin: Origin = "conversation",
         attributes: Json | None = None,
     ) -> str:
-        """Record one message without waiting: the id is known at once, and the message is durable soon, at the latest
+        """Record one message without waiting. The id is returned at once; the message is durable soon, at the latest
         after `close`.
 
         Raises:
@@ -358,11 +358,11 @@ class Memory:
 
         Raises:
             InvalidError: a field of a message is invalid.
-            ConflictError: an id belongs to another text.
+            ConflictError: an id belongs to a message with another text.
         """
         if not messages:
             return []
-        engine = self._opened  # kept: once the write is done, closing the memory must not fail it
+        engine = self._opened  # kept because closing the memory must not fail a write that is done
         nodes = await asyncio.to_thread(self._episodes, messages) if len(messages) > 50 else self._episodes(messages)
         claimed, scope = _claimed(messages), self._scope
         await self._write("add", lambda tx: (episodes.ingest(tx, nodes, claimed=claimed, scope=scope), None))
@@ -386,7 +386,7 @@ class Memory:
         ]
 
     async def end_session(self, session: str) -> None:
-        """Mark a conversation as finished, so that it is consolidated next. Ending it twice is fine.
+        """Mark a conversation as finished, so that it is consolidated next. Ending it twice is allowed.
 
         Raises:
             NotFoundError: there is no such session.
@@ -397,7 +397,7 @@ class Memory:
         )
 
     async def off_record(self, session: str | None = None) -> None:
-        """Stop storing a session, or anything, until `on_record`. Adding then returns an unused id."""
+        """Stop storing messages of a session, or of all, until `on_record`. Adding then returns an unused id."""
         rules = self._opened.rules
         self._opened.store.check_writable()
         await self._store.derive(lambda tx: episodes.go_off_record(tx, self._scope, session, rules=rules))
@@ -412,20 +412,20 @@ class Memory:
         """Wait until background work is done: embedding, linking and, if enabled, extraction.
 
         Args:
-            timeout: seconds to wait at most; None waits as long as it takes.
+            timeout: maximum wait in seconds; None waits without a limit.
 
         Raises:
-            UnavailableError: it is not done in time; it continues.
+            UnavailableError: the timeout expired; the work continues.
         """
         if self._notes is not None:
             await self._notes.settle()
         await self._opened.settle(timeout)
 
     async def warm(self) -> None:
-        """Start loading models and vectors, so that the first question waits less. Returns at once."""
+        """Start loading models and vectors, so that the first question is faster. Returns at once."""
         self._opened.warm(self._scope)
 
-    # documents
+    # ---- documents
 
     async def add_document(
         self,
@@ -438,23 +438,23 @@ class Memory:
         format: str | None = None,
         source: str | None = None,
     ) -> DocumentReport:
-        """Remember a document, passage by passage, each with its page or line. Adding it again replaces what changed,
-        and keeps the rest with its embeddings.
+        """Store a document, passage by passage, each with its page or line. Adding it again replaces the changed
+        passages, and keeps the others with their embeddings.
 
-        What a document says counts as little as what a tool says: it becomes no knowledge by itself.
+        Documents are trusted as little as tools: their contents do not become knowledge by themselves.
 
         Args:
             path: a file: PDF and DOCX (these need the extra `documents`), HTML, Markdown, e-mail (.eml, .mbox), source
                 code or plain text.
-            text: the document itself, in place of a file.
-            id: what a later version is recognised by; the name of the file, or the title, by default.
-            title: the name that passages are shown with; the document's own, or the name of the file, by default.
-            version: your own name of this version.
-            format: "pdf", "docx", "html", "markdown", "mail", "code" or "text"; by the end of the name if None.
-            source: where it comes from; the name of the file by default.
+            text: the text of the document, instead of a file.
+            id: identifies later versions of the document; by default the name of the file, or the title.
+            title: the name shown with passages; by default the document's own, or the name of the file.
+            version: your own name for this version.
+            format: "pdf", "docx", "html", "markdown", "mail", "code" or "text"; None: by the extension of the name.
+            source: where it comes from; by default the name of the file.
 
         Raises:
-            InvalidError: it cannot be read, is encrypted or too large, or holds no text.
+            InvalidError: the document cannot be read, is encrypted or too large, or contains no text.
         """
         given = {"title": title, "version": version, "format": format, "source": source}
         return await self._add_document(path, text=text, id=id, given=given)
@@ -498,7 +498,7 @@ class Memory:
         return report
 
     async def documents(self, limit: int = 50, *, as_of: datetime | str | int | None = None) -> Sequence[Document]:
-        """Return the documents that are remembered, the latest added first, without their passages.
+        """Return the stored documents, latest added first, without their passages.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000, or `as_of` is neither a time nor a commit number.
@@ -508,10 +508,10 @@ class Memory:
         return self._told("documents", await service.read(self._asking, read, as_of))
 
     async def document(self, id: str, *, as_of: datetime | str | int | None = None) -> Document:
-        """Return a document with its passages in order; with `as_of` (as in `search`), as it was then.
+        """Return a document with its passages in order; with `as_of` (as in `search`), in its state then.
 
         Raises:
-            NotFoundError: there is none of that id, or there was none then.
+            NotFoundError: there is no document with this id, or there was none then.
             InvalidError: `as_of` is neither a time nor a commit number.
         """
         wanted, at = checked_name(id), self._at
@@ -519,16 +519,16 @@ class Memory:
         return self._told("document", found, document=wanted, as_of=as_of)
 
     async def remove_document(self, id: str) -> DocumentReport:
-        """Archive a document with all that rests on it, such as facts learnt from it alone. Adding it again brings it
-        back, and so does `undo`. `erase(document=...)` deletes it for good.
+        """Archive a document and everything based on it alone, such as facts learnt from it. Adding it again or `undo`
+        restores it. `erase(document=...)` deletes it for good.
 
         Raises:
-            NotFoundError: there is no document of that id.
+            NotFoundError: there is no document with this id.
         """
         wanted, at = checked_name(id), self._at
         return await self._write("remove document", lambda tx: documents_.remove(tx, wanted, scope=self._scope, at=at))
 
-    # knowledge
+    # ---- knowledge
 
     async def remember(
         self,
@@ -551,32 +551,32 @@ class Memory:
     ) -> Node:
         """Store a fact.
 
-        A fact that is already known word for word is reinforced and returned, not stored twice. A new value of
-        something that has only one ("Anna lives in Rome") replaces the old one of the same subjects. If both could be
-        true, both stay, the new one ranks first, and `review` lists the pair. The returned node names the older facts:
-        `outdates`.
+        A fact that is already stored word for word is reinforced and returned, not stored twice. If a new fact gives
+        another value for something that has only one ("Anna lives in Rome"), it replaces the old fact about the same
+        subjects. If both could be true, both stay, the new one ranks first, and `review` lists the pair. The returned
+        node lists the affected older facts in `outdates`.
 
-        What a tool or a web page says, and what reads like an instruction and is not the user's, is quarantined: it is
-        returned closed, and no answer contains it until it is approved (`review`, `resolve`). Off the record nothing is
-        stored: the returned node has the id "".
+        Facts from a tool or a web page, and facts that look like an instruction and are not the user's, are
+        quarantined: they are returned closed, and are in no answer until they are approved (`review`, `resolve`). Off
+        the record nothing is stored, and the returned node has the id "".
 
         Args:
             category: inferred by rule if None.
             about: names of the people or things it is about; an unknown name becomes a person.
-            expires: how long to keep it ("for 2 weeks"), until when ("until Friday", "до пятницы", a date, a time), or
-                "never". If None, the text decides: it may say so ("Remember for 2 weeks: ..."), what is plainly passing
-                is kept for 30 days, and what names a coming date until at least 30 days after it; everything else is
-                kept for good. The returned node tells: `expires_at`.
+            expires: a duration ("for 2 weeks"), an end ("until Friday", "до пятницы", a date, a time), or "never". If
+                None, the text decides: it may contain the expiry ("Remember for 2 weeks: ..."); a temporary fact is
+                kept for 30 days, a fact with a coming date until at least 30 days after it, and any other fact for
+                good. The result is in `expires_at` of the returned node.
             confidence: from 0 to 1.
             shared: store it for the group of this chat instead of for the owner alone.
-            keep_secrets: store the credentials in it as they are, whatever the setting `secrets` says: a door code that
-                the owner wants to keep.
-            at: when it happened or was said; relative dates in the text count from there. None: now.
-            valid_from: since when it is true; the same as `at` if None.
+            keep_secrets: store credentials in it unchanged, whatever the setting `secrets` says, for example a door
+                code that the owner wants to keep.
+            at: when it happened or was said; relative dates in the text count from this time. None: now.
+            valid_from: since when it is true; None: the same as `at`.
 
         Raises:
             InvalidError: a field is invalid, or there is no chat to share it with.
-            DeniedError: `keep_secrets` by a caller who is not trusted as the user.
+            DeniedError: `keep_secrets` by a caller without the trust "user".
             ConflictError: `id` is already used.
         """
         fact = Fact(
@@ -629,17 +629,17 @@ class Memory:
         return kept
 
     async def correct(self, id: str, content: str, *, origin: Origin = "user", evidence: Sequence[str] = ()) -> Node:
-        """Replace a memory by what is right. The new version keeps the category, tags and subjects of the old one,
-        which goes to the archive; a `supersedes` edge leads back to it.
+        """Replace a memory by a correction. The new version keeps the category, tags and subjects of the old one. The
+        old version is archived, and a `supersedes` edge leads to it.
 
         Args:
             evidence: ids of memories that support the correction.
 
         Raises:
             InvalidError: the content is invalid, or unchanged.
-            NotFoundError: there is no memory of that id.
-            ConflictError: it is closed; if a newer version replaced it, the hint names that one.
-            DeniedError: the correction comes from a tool or a page, or reads like an instruction and is not the user's.
+            NotFoundError: there is no memory with this id.
+            ConflictError: the memory is closed; if a newer version replaced it, the hint names that version.
+            DeniedError: the correction comes from a tool or a page, or looks like an instruction and is not the user's.
         """
         text = self._text(content)
         check_choice(origin, facts.ORIGINS, name="origin")
@@ -678,15 +678,15 @@ class Memory:
         attributes: Json | None = None,
         expires: datetime | str | None = None,
     ) -> Node:
-        """Change a memory in place. What is given replaces what was there; `history` keeps the old values.
+        """Change a memory in place. Given fields replace the old values, which `history` keeps.
 
         Args:
             expires: as in `remember`; "never" removes the expiry.
 
         Raises:
-            InvalidError: nothing is given, a field is invalid, or `expires` is in the past.
-            NotFoundError: there is no memory of that id.
-            ConflictError: it is closed.
+            InvalidError: no field is given, a field is invalid, or `expires` is in the past.
+            NotFoundError: there is no memory with this id.
+            ConflictError: the memory is closed.
         """
         text = None if content is None else self._text(content)
         reviews.check_words(text, tags, attributes, tier=self._scope.trust)
@@ -712,18 +712,18 @@ class Memory:
         return await self._noted("update", decide)
 
     async def confirm(self, id: str) -> Node:
-        """Confirm a memory: it is certain from now on and does not fade. Raises the errors of `reinforce`."""
+        """Confirm a memory: it becomes certain and does not fade. Raises the errors of `reinforce`."""
         at, zone = self._at, self._opened.zone
         return await self._write("confirm", lambda tx: evolution.confirm(self._living(tx, id), at=at, zone=zone))
 
     async def reinforce(self, id: str) -> Node:
         """Mark a memory as useful: its score rises (by 3, a setting; at most to 10) and its age counts from now.
 
-        Memories reinforced within the same minute proved useful together: later, one helps to find the other.
+        Memories reinforced within the same minute are associated: later, one helps to find the other.
 
         Raises:
-            NotFoundError: there is no memory of that id.
-            ConflictError: it is closed.
+            NotFoundError: there is no memory with this id.
+            ConflictError: the memory is closed.
         """
         amount, at = self._opened.settings.reinforce_amount, self._opened.now()
 
@@ -743,9 +743,9 @@ class Memory:
         return await self._write("demote", lambda tx: evolution.demote(self._living(tx, id), amount))
 
     async def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
-        """Return what waits for a decision: first conversations that could not be consolidated, then pairs of facts
-        that may conflict, what is quarantined, what may well both hold, and what a rule replaced by itself; latest
-        first.
+        """Return the open reviews, latest first within each kind: first conversations that could not be consolidated,
+        then facts that may conflict, quarantined items, facts that are probably both true, and replacements made by
+        rules.
 
         Args:
             kind: only reviews of this kind, for example "quarantine".
@@ -770,17 +770,17 @@ class Memory:
         Args:
             item: the review, or its id.
             decision: for two facts, "replace" closes the older one, "keep old" the newer one, and "keep both" leaves
-                both live, each ranked by itself. What a rule had closed is reopened unless it is to be replaced. For a
-                quarantined memory, "approve" admits it to answers with the trust it has, and "refuse" keeps it out, now
-                and when it is said again; a proposed change is carried out, or not. For a conversation, "approve" tries
-                it again in the next run.
-            content: your words in place of those that are approved.
+                both live and ranked independently. A fact that a rule had closed is reopened unless the decision is
+                "replace". For a quarantined memory, "approve" admits it to answers with its own trust, and "refuse"
+                rejects it now and whenever it is stated again; a proposed change is carried out, or not. For a
+                conversation, "approve" retries it in the next run.
+            content: your words, to replace the approved text.
 
         Raises:
             InvalidError: there is no such decision, or it does not apply to this item.
-            NotFoundError: there is no review of that id.
-            ConflictError: it is already decided, or what it is about is gone.
-            DeniedError: only a caller trusted as the user may decide on quarantined memories.
+            NotFoundError: there is no review with this id.
+            ConflictError: it is already decided, or its memory is gone.
+            DeniedError: only a caller with the trust "user" may decide on quarantined memories.
         """
         chosen, now = reviews.checked_decision(decision), self._opened.now()
         wanted = item.id if isinstance(item, Review) else item
@@ -802,20 +802,20 @@ class Memory:
     async def resolve_many(
         self, items: Sequence[Review | str] | None = None, *, decision: Decision, of_trust: Trust | None = None
     ) -> Sequence[Review]:
-        """Approve or refuse much of what is held back, as one commit: all of it, or nothing.
+        """Approve or refuse many quarantined items as one commit, all or none.
 
         Args:
-            items: reviews, or their ids; None for all that is held, without proposals whose memory is gone and without
-                the later ones of several that concern the same memory.
+            items: reviews, or their ids; None for all quarantined items, except proposals whose memory is gone, and
+                except the later ones of several proposals about the same memory.
             decision: "approve" or "refuse".
-            of_trust: only what has this trust: what the user said, for example, and not what a tool said.
+            of_trust: only items with this trust, for example "user" to exclude those from tools.
 
         Raises:
-            InvalidError: there is no such decision or trust, a review compares two facts, or two of several proposals
+            InvalidError: there is no such decision or trust, a review is about two facts, or two of several proposals
                 concern the same memory.
-            NotFoundError: there is no review of an id.
-            ConflictError: one is decided already, or the memory that it would change is gone.
-            DeniedError: only a caller trusted as the user may decide on quarantined memories.
+            NotFoundError: there is no review with one of the ids.
+            ConflictError: an item is already decided, or the memory that it would change is gone.
+            DeniedError: only a caller with the trust "user" may decide on quarantined memories.
         """
         chosen = reviews.checked_decision(decision)
         if of_trust is not None:
@@ -856,11 +856,11 @@ class Memory:
         )
 
     async def forget(self, id: str, reason: str | None = None) -> None:
-        """Remove a memory from every answer, with the sentences it came from and what was concluded from it; it is not
-        learnt from them again. It goes to the archive. `restore` brings it back, and so does saying it again.
+        """Remove a memory from all answers, with its source sentences and the conclusions from it, and archive it. It
+        is not learnt from these sentences again. `restore` brings it back, and so does stating it again.
 
         Raises:
-            NotFoundError: there is no memory of that id.
+            NotFoundError: there is no memory with this id.
         """
         if self._scope.proposes:
             self._reason("forget", reason)
@@ -895,22 +895,22 @@ class Memory:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> BulkReport:
-        """Forget every memory that `list` shows under the same conditions, as one commit that `undo` takes back.
+        """Forget every memory that `list` returns under the same conditions, as one commit that `undo` reverses.
 
         Args:
             type, category, entity, tag, where, session, after, before: as in `list`.
-            everything: needed if there is no condition.
-            protected: also forget what is about protected people and things.
-            expect: how many must be forgotten, as the dry run said; if it is another number by now, nothing changes.
-            reason: why; the log keeps it.
+            everything: required if there is no condition.
+            protected: also forget memories about protected people and things.
+            expect: the number of memories that must be forgotten, from the dry run; if it differs, nothing changes.
+            reason: why; kept in the log.
             dry_run: report what would be forgotten, and forget nothing.
             progress: called with (memories so far, memories in total).
 
         Raises:
-            InvalidError: an argument is invalid, there is neither a condition nor `everything`, or there are more than
-                100,000 such memories.
+            InvalidError: an argument is invalid, there is neither a condition nor `everything`, or more than 100,000
+                memories match.
             NotFoundError: no entity has the name given as `entity`.
-            ConflictError: the number is not the expected one.
+            ConflictError: the number differs from `expect`.
         """
         scope, now = self._scope, self._opened.now()
         request = Request(
@@ -951,18 +951,18 @@ class Memory:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> BulkReport:
-        """Change the tags, attributes or expiry of every memory that `list` shows under the same conditions, as one
-        commit that `undo` takes back.
+        """Change the tags, attributes or expiry of every memory that `list` returns under the same conditions, as one
+        commit that `undo` reverses.
 
         Args:
-            add_tags, remove_tags: the other tags stay.
-            set_attributes, remove_attributes: the other attributes stay.
+            add_tags, remove_tags: all other tags stay.
+            set_attributes, remove_attributes: all other attributes stay.
             expires: as in `update`.
             type, category, entity, tag, where, session, after, before, everything, expect, reason, dry_run, progress:
-                as in `forget_where`.
+            as in `forget_where`.
 
         Raises:
-            InvalidError: nothing is given to change, or as in `forget_where`.
+            InvalidError: no change is given, or as in `forget_where`.
             NotFoundError, ConflictError: as in `forget_where`.
         """
         engine, at = self._opened, self._at
@@ -1008,7 +1008,7 @@ class Memory:
         return self._told(f"{verb}_where", report)
 
     def _on_loop(self, progress: Progress | None) -> Progress | None:
-        """Return a progress function that the writer's thread may call."""
+        """Return a progress function that can be called from the writer's thread."""
         if progress is None:
             return None
         loop = asyncio.get_running_loop()
@@ -1019,11 +1019,11 @@ class Memory:
         return tell
 
     async def restore(self, id: str) -> Node:
-        """Bring back what was forgotten or archived. The age of what upkeep closed counts from now, and a past expiry
-        is removed.
+        """Restore a forgotten or archived memory. If upkeep had closed it, its age counts from now. A past expiry is
+        removed.
 
         Raises:
-            NotFoundError: there is no memory of that id.
+            NotFoundError: there is no memory with this id.
             ConflictError: a newer version replaced it.
         """
         at = self._at
@@ -1040,21 +1040,22 @@ class Memory:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> ErasureReport:
-        """Delete for good: the rows, their history, what was derived from them alone, and every byte of them in the
-        store's files. It cannot be undone. Return what was erased, what was kept and why, and what is out of reach.
+        """Delete data for good: the rows, their history, everything derived from them alone, and every byte of them in
+        the store's files. This cannot be undone. Return what was erased, what was kept and why, and where copies may
+        remain.
 
         Args:
             id: a memory, with the older versions it replaced.
             session: a conversation, with everything said and learnt in it.
             document: a document in all its versions, with everything learnt from it.
-            entity: a person or thing by name or id, with every memory about it or naming it.
-            owner: all of the caller's own memory; only the caller's own name is accepted.
+            entity: a person or thing by name or id, with every memory that is about it or names it.
+            owner: the caller's complete memory; only the caller's own name is accepted.
             dry_run: report what would be erased, and erase nothing.
             progress: called with (rows so far, rows in total).
 
         Raises:
-            InvalidError: not exactly one thing is named.
-            NotFoundError: there is no such thing.
+            InvalidError: not exactly one target is given.
+            NotFoundError: the target does not exist.
             DeniedError: `owner` is not the caller.
         """
         asked = erasure.Asked(id=id, session=session, document=document, entity=entity, owner=owner)
@@ -1082,11 +1083,11 @@ class Memory:
     ) -> Entity:
         """Add a person, project, place or other thing, so that memories that name it are linked to it.
 
-        A known entity gets the names and the relation that are new, and its type if that was guessed.
+        A known entity gets the new names and the relation, and also the type if its type was guessed.
 
         Raises:
             InvalidError: a field is invalid.
-            ConflictError: an entity of that name and type exists, and nothing else is given.
+            ConflictError: an entity with this name and type exists, and no other field is given.
         """
         now = self._opened.now()
         reviews.check_words(name, aliases, relation, tier=self._scope.trust)
@@ -1107,18 +1108,18 @@ class Memory:
         valid_until: datetime | str | None = None,
         evidence: Sequence[str] = (),
     ) -> None:
-        """State what an entity is to the owner or, with `source`, to another: `relate("Acme", "employer",
-        source="Sarah")`.
+        """State the relation of an entity to the owner or, with `source`, to another entity: `relate("Acme",
+        "employer", source="Sarah")`.
 
-        Of a wife, a boss and the like there is one at a time: a new one ends the relation to the previous one. Stating
-        a known relation again adds what is given to it: `valid_until` ends it.
+        Relations such as wife or boss have one holder at a time: a new one ends the relation to the previous one.
+        Stating a known relation again adds the given fields to it: `valid_until` ends it.
 
         Args:
-            predicate: what `target` is to `source`; "wife" and "жена" are the same.
-            source: whose wife, employer, ...; the owner's if None.
-            valid_from: since when; unknown if None.
-            valid_until: until when; it goes on if None.
-            evidence: ids of memories that say so.
+            predicate: the relation of `target` to `source`; "wife" and "жена" are the same.
+            source: the entity whose wife, employer, ... it is; None: the owner.
+            valid_from: the start of the relation; None: unknown.
+            valid_until: the end of the relation; None: it continues.
+            evidence: ids of memories that state the relation.
 
         Raises:
             NotFoundError: no entity has one of the names, or there is no such memory.
@@ -1145,18 +1146,18 @@ class Memory:
         attributes: Json | None = None,
         protected: bool | None = None,
     ) -> Entity:
-        """Change what is known of a person, project, place or other thing.
+        """Change the data of a person, project, place or other thing.
 
         Args:
             entity: a name or an id.
-            type: replaces its type.
-            aliases: further names; `split` takes a name away.
-            attributes: replace its attributes.
-            protected: whether what is known about it never fades.
+            type: the new type.
+            aliases: further names; `split` removes a name.
+            attributes: the new attributes, instead of the old ones.
+            protected: whether knowledge about it never fades.
 
         Raises:
-            NotFoundError: no entity has that name.
-            InvalidError: nothing is given, a field is invalid, or several entities have the name.
+            NotFoundError: no entity has this name.
+            InvalidError: no change is given, a field is invalid, or several entities have the name.
         """
         engine = self._opened
         reviews.check_words(aliases, attributes, tier=self._scope.trust)
@@ -1176,7 +1177,7 @@ class Memory:
         """Merge two entities: the names, memories and relations of `other` become those of `keep`.
 
         Args:
-            keep: a name or an id; its name stays.
+            keep: a name or an id; the merged entity has its name.
             other: a name or an id. `split`, or undoing the commit, separates them again.
 
         Raises:
@@ -1187,16 +1188,16 @@ class Memory:
         return await self._write("merge", lambda tx: entity_merge.merge(tx, keep, other, scope=self._scope, now=now))
 
     async def split(self, entity: str, names: Sequence[str]) -> tuple[Entity, Entity]:
-        """Split an entity in two: `names` and the memories that used them move to the other one. Return both.
+        """Split an entity in two: `names` and the memories that used them move to the second one. Return both.
 
         Args:
             entity: a name or an id.
-            names: if these are the names an entity had before it was merged, that entity is restored; otherwise a new
-                one is made.
+            names: the names to move. If an entity had these names before it was merged, that entity is restored;
+                otherwise a new one is created.
 
         Raises:
             NotFoundError: the entity does not exist, or does not have such a name.
-            InvalidError: no name is given, or none would be left.
+            InvalidError: no name is given, or no name would be left.
         """
         engine = self._opened
         now = engine.now()
@@ -1207,7 +1208,7 @@ class Memory:
         engine.backlog.note(1)
         return parted.kept, parted.other
 
-    # retrieval
+    # ---- retrieval
 
     async def search(
         self,
@@ -1230,24 +1231,25 @@ class Memory:
         rerank: bool | None = None,
         receipt: bool | None = None,
     ) -> Results:
-        """Return what matters for a question, best first: knowledge, and episodes that are not consolidated yet.
+        """Return the memories that answer a question, best first: knowledge, and episodes that are not yet
+        consolidated.
 
         Args:
             type: "episodic" for all episodes, "semantic", "procedural" or "opinion" for that kind of knowledge, "any"
                 for everything.
-            where: what the attributes must have: values, such as {"kind": "note"}; comparisons, such as
-                {"price": {"ge": 10, "lt": 20}}, of eq, ne, lt, le, gt, ge, in, contains and exists; and lists of such
-                conditions under "and" and "or", or one under "not".
+            where: conditions on attributes: values, such as {"kind": "note"}; comparisons, such as {"price": {"ge": 10,
+                "lt": 20}}, with eq, ne, lt, le, gt, ge, in, contains and exists; and lists of such conditions under
+                "and" and "or", or one condition under "not".
             after, before: a time, or an expression such as "last_week" or "3 days ago"; `before` is exclusive.
-            as_of: search what was known at a time, or right after the commit of that number, as it was then; ranking
-                uses today's statistics. If a clock went back, the later of two moments counts.
-            archived: search what was forgotten or replaced instead.
+            as_of: search the state of the memory at a time, or right after the commit with this number; ranking uses
+                today's statistics. If a clock went back, the later of two moments counts.
+            archived: search forgotten and replaced memories instead.
             only_relevant: return only hits above the relevance floor; `limit` is then an upper bound, and there may be
                 no hit at all.
-            trace: explain how the answer came about.
+            trace: explain the ranking.
             why_not: the id of a memory you expected; `results.trace.absence` says why it is missing.
-            rerank: whether the reranker takes part; by default if there is one and it is not a language model.
-            receipt: whether to leave a receipt, whose id is `results.receipt`; by default by the setting.
+            rerank: whether to use the reranker; by default if there is one and it is not a language model.
+            receipt: whether to leave a receipt, whose id is `results.receipt`; by default according to the setting.
 
         Raises:
             InvalidError: an argument is invalid, or `rerank` is true and there is no reranker.
@@ -1275,7 +1277,7 @@ class Memory:
         return await service.search(self._asking, request)
 
     async def query(self, keywords: str, *, limit: int = 5, receipt: bool | None = None) -> Results:
-        """Search by keywords that an agent chose, in full text only. `receipt` and errors are those of `search`."""
+        """Search by keywords chosen by an agent, in full text only. `receipt` and errors are as in `search`."""
         request = Request(text=keywords, limit=limit, words_only=True, receipt=receipt, verb="query")
         return await service.search(self._asking, request)
 
@@ -1288,13 +1290,13 @@ class Memory:
         as_of: datetime | str | int | None = None,
         receipt: bool | None = None,
     ) -> str | None:
-        """Return a markdown block of what an agent should know before it answers `prompt`, or None if nothing matters.
+        """Return a Markdown block of what an agent should know before answering `prompt`; None if nothing is relevant.
 
         Args:
-            budget: the most tokens it may have; by default the setting `context_tokens`, half of it for a simple prompt
-                and half more for a complex one.
-            session: the present conversation: what was said in it is known to the agent and left out.
-            as_of: use what was known at that time, as in `search`.
+            budget: maximum number of tokens; by default the setting `context_tokens`, times 0.5 for a simple prompt and
+                1.5 for a complex one.
+            session: the current conversation, which is excluded because the agent already knows it.
+            as_of: use the state of the memory at that time, as in `search`.
             receipt: whether to leave a receipt, as in `search`; `context_parts` returns its id.
 
         Raises:
@@ -1311,7 +1313,7 @@ class Memory:
         as_of: datetime | str | int | None = None,
         receipt: bool | None = None,
     ) -> Context:
-        """Return the block of `context` together with its parts: facts, people, what was said, and the evidence.
+        """Return the block of `context` together with its parts: facts, people, conversation, and the evidence.
 
         Args:
             budget, session, as_of, receipt: as in `context`.
@@ -1322,14 +1324,14 @@ class Memory:
         return await context_.brief(self._asking, prompt, budget=budget, session=session, as_of=as_of, receipt=receipt)
 
     async def ask(self, question: str, *, limit: int = 12, receipt: bool | None = None) -> Answer:
-        """Answer a question from what is remembered alone: each sentence with the memories it rests on. A sentence of
-        the language model that they do not support is left out. Nothing of the answer is stored.
+        """Answer a question from the memories alone, each sentence with the memories that support it. Unsupported
+        sentences of the language model are dropped. The answer is not stored.
 
-        Without a model, if the model fails, and for callers who speak for a tool or a page, the best passages answer
-        for themselves.
+        The best passages are returned verbatim if there is no model, if the model fails, and for callers with the trust
+        of a tool or a page.
 
         Args:
-            limit: the most memories to look at.
+            limit: maximum number of memories to read.
             receipt: whether its search leaves a receipt, as in `search`.
 
         Raises:
@@ -1347,10 +1349,10 @@ class Memory:
         return replace(given, degraded=(*results.degraded, *given.degraded), receipt=results.receipt)
 
     async def receipts(self, limit: int = 50, *, before: str | None = None) -> Sequence[Receipt]:
-        """Return the receipts of this caller, latest first: what was asked, and what was given and left out, by ids.
+        """Return this caller's receipts, latest first: the questions, and the ids of the memories given and left out.
 
         Args:
-            before: the id of a receipt; continues further back.
+            before: the id of a receipt; only older ones are returned.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000, or `before` is not text.
@@ -1365,10 +1367,10 @@ class Memory:
         """Return one receipt of this caller.
 
         Args:
-            id: as in `results.receipt`, or the last 8 characters of it.
+            id: the id as in `results.receipt`, or its last 8 characters.
 
         Raises:
-            NotFoundError: there is none: it was never left, or is older than the setting `receipts_days`.
+            NotFoundError: there is no such receipt, or it is older than the setting `receipts_days`.
         """
         await self._opened.receipts.flush()
         found = await self._read(lambda tx: tx.receipts.get(self._scope, id))
@@ -1377,13 +1379,13 @@ class Memory:
         return self._told("receipt", found, receipt=found.id)
 
     async def replay_receipt(self, id: str) -> ReceiptReplay:
-        """Answer the question of a receipt again, as of its commit and by today's memories, and return what differs and
-        which commits make the difference. The store stays as it is: the past is restored in a temporary copy of it,
-        which takes a second per 100 MB.
+        """Answer the question of a receipt again, as of its commit and from today's memories. Return the differences,
+        and the commits that cause them. The store is not changed: the past is restored in a temporary copy of it, which
+        takes a second per 100 MB.
 
         Raises:
             NotFoundError: there is no such receipt.
-            ConflictError: its question was erased, it was left in another chat, or it is of another kind of read.
+            ConflictError: its question was erased, it was left in another chat, or it is not the receipt of an answer.
         """
         from ricordo.replay import replayed
 
@@ -1393,8 +1395,8 @@ class Memory:
     async def brief(
         self, *, budget: int | None = None, since: datetime | str | int | None = None, session: str | None = None
     ) -> str | None:
-        """Return a markdown block for the start of a session: decisions and rules that hold, what is under way, open
-        ends, what changed since last time, and who is who; None if nothing is remembered.
+        """Return a Markdown block for the start of a session: valid decisions and rules, current work, open questions,
+        recent changes, and people; None if there are no memories.
 
         Args:
             budget, since, session: as in `brief_parts`.
@@ -1407,16 +1409,17 @@ class Memory:
     async def brief_parts(
         self, *, budget: int | None = None, since: datetime | str | int | None = None, session: str | None = None
     ) -> Briefing:
-        """Return the block of `brief` together with its parts: each line with the id of the memory it shows.
+        """Return the block of `brief` together with its parts: each line with the id of its memory.
 
-        With a language model, it joins and shortens the lines; what its memories do not support is left out. Without
-        one, if it fails, and for callers who speak for a tool or a page, the memories stand as they are.
+        A language model, if available, joins and shortens the lines; lines that its memories do not support are
+        dropped. The memories are shown verbatim if there is no model, if it fails, and for callers with the trust of a
+        tool or a page.
 
         Args:
-            budget: the most tokens it may have; 800 if None.
-            since: when "last time" was: a time, an expression as in `search`, or the `seq` of an earlier briefing; the
-                beginning of the latest conversation if None.
-            session: the present conversation, which is left out.
+            budget: maximum number of tokens; None: 800.
+            since: the time from which changes count: a time, an expression as in `search`, or the `seq` of an earlier
+                briefing; None: the beginning of the latest conversation.
+            session: the current conversation, which is excluded.
 
         Raises:
             InvalidError: an argument is invalid.
@@ -1441,10 +1444,10 @@ class Memory:
         return briefing.rewritten(found, written.lines, budget=room, model=self._opened.language.name, cut=written.cut)
 
     async def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
-        """Return a memory by its id, closed ones too; with `as_of` (as in `search`), as it was then.
+        """Return a memory by its id, even if it is closed; with `as_of` (as in `search`), in its state then.
 
         Raises:
-            NotFoundError: there is none, or there was none then.
+            NotFoundError: there is no memory with this id, or there was none then.
             InvalidError: `as_of` is neither a time nor a commit number.
         """
         found = await service.read(self._asking, lambda tx: tx.nodes.known(self._scope, id), as_of)
@@ -1466,7 +1469,7 @@ class Memory:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page:
-        """Return memories in pages, latest recorded first. The conditions are those of `search`.
+        """Return memories in pages, last recorded first. The conditions are those of `search`.
 
         Raises:
             InvalidError: an argument is invalid.
@@ -1488,15 +1491,15 @@ class Memory:
         return self._told("list", await inspection.page(self._asking, request, cursor=cursor), type=type, entity=entity)
 
     async def entity(self, name: str, *, limit: int = 10, as_of: datetime | str | int | None = None) -> Profile:
-        """Return what is known of a person, project, place or other thing.
+        """Return the knowledge about a person, project, place or other thing.
 
         Args:
             name: any of its names, in any script; "my wife"; or its id.
-            limit: how many facts, and how many mentions, to return at most.
+            limit: maximum number of facts, and of mentions.
 
         Raises:
-            NotFoundError: no entity has that name.
-            InvalidError: several entities have it.
+            NotFoundError: no entity has this name.
+            InvalidError: several entities have this name.
         """
         now, most, wanted = self._opened.now(), checked_limit(limit), checked_name(name)
         found = await service.read(
@@ -1505,7 +1508,7 @@ class Memory:
         return self._told("entity", found, as_of=as_of)
 
     async def people(self, *, limit: int = 100) -> Sequence[Entity]:
-        """Return the known people, those who are mentioned most often first.
+        """Return the known people, most frequently mentioned first.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000.
@@ -1515,7 +1518,7 @@ class Memory:
         return self._told("people", found)
 
     async def sessions(self, limit: int = 50) -> Sequence[Conversation]:
-        """Return conversations, those with the latest messages first, with their summaries and without their messages.
+        """Return conversations with their summaries, without their messages, most recently active first.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000.
@@ -1524,10 +1527,10 @@ class Memory:
         return self._told("sessions", await self._read(lambda tx: tx.sessions.listed(self._scope, most=most)))
 
     async def session(self, id: str) -> Conversation:
-        """Return one conversation with its messages in order, without what was forgotten of them.
+        """Return one conversation with its messages in order, without forgotten parts.
 
         Raises:
-            NotFoundError: there is no session of that id.
+            NotFoundError: there is no session with this id.
         """
 
         def read(tx: Snapshot) -> Conversation:
@@ -1541,20 +1544,20 @@ class Memory:
 
         return self._told("session", await self._read(read), session=id)
 
-    # consolidation
+    # ---- consolidation
 
     async def consolidate(self, session: str | None = None, *, dry_run: bool = False) -> Run:
-        """Turn conversations into knowledge with the language model, one commit each, in one run that `undo` takes
-        back. A conversation for which the model fails waits; the run's items say why. Without a model, what is said
-        plainly is kept by rule, and the conversations continue to wait.
+        """Turn conversations into knowledge with the language model, one commit each, in one run that `undo` reverses.
+        A conversation for which the model fails keeps waiting; the run's items state the reason. Without a model,
+        simple statements are stored by rule, and the conversations keep waiting.
 
         Args:
-            session: this conversation only; if None, all that wait, except those that failed three times.
+            session: this conversation only; None: all that wait, except those that failed three times.
             dry_run: ask the model and report what would be done, but change nothing.
 
         Raises:
             NotFoundError: there is no such session.
-            DeniedError: the caller speaks for a tool or a page.
+            DeniedError: the caller has only the trust of a tool or a page.
         """
         from ricordo.consolidation import run as running  # brings pydantic, which takes a tenth of a second
 
@@ -1562,26 +1565,26 @@ class Memory:
         return await self._learn(lambda context: running.consolidate(context, session, dry_run=dry_run))
 
     async def extract(self, session: str | None = None, *, dry_run: bool = False) -> Run:
-        """Extract knowledge from conversations that are still going on: from what was said since they were last read,
-        by the language model or by rule. They continue to wait, and `consolidate` repeats nothing. With the setting
-        `extraction_enabled` this happens by itself whenever a conversation pauses.
+        """Extract knowledge from conversations in progress: from the messages since the last extraction, by the
+        language model or by rule. The conversations keep waiting, and `consolidate` does not repeat the extracted
+        facts. With the setting `extraction_enabled`, this runs automatically when a conversation pauses.
 
         Args:
-            session: this conversation only; all that wait if None.
-            dry_run: ask the model and report what would be kept, but change nothing.
+            session: this conversation only; None: all that wait.
+            dry_run: ask the model and report what would be stored, but change nothing.
 
         Raises:
             NotFoundError: there is no such session.
-            DeniedError: the caller speaks for a tool or a page.
+            DeniedError: the caller has only the trust of a tool or a page.
         """
         from ricordo.consolidation import extraction
 
         return await self._learn(lambda context: extraction.extract(context, session, dry_run=dry_run))
 
     async def replay(self, run: str, *, model: str | LanguageModel | None = None) -> Run:
-        """Run the conversations of a run through another model (or the same again) and compare with what is known:
-        "added" is new, "repeated" is known, "missing" is what the run made and the model did not find. Nothing is
-        changed; the result can be accepted for 30 days.
+        """Run the conversations of a run through another model (or the same again), and compare the result with the
+        memories: "added" is new, "repeated" is known, "missing" was produced by the run and not found by the model.
+        Nothing is changed; the result can be accepted for 30 days.
 
         Raises:
             NotFoundError: there is no such run.
@@ -1594,18 +1597,18 @@ class Memory:
         return await running.replay(context, await self.run(run))
 
     async def accept(self, run: Run | str, items: Sequence[int] | None = None) -> Run:
-        """Apply what a replay found, as one commit under its id: "added" items are added, "missing" ones are closed
-        unless they were changed or said again since. `undo` takes it back. Return what was done.
+        """Apply the result of a replay as one commit under its id: "added" items are added, "missing" ones are closed
+        unless they were changed or repeated since. `undo` reverses it. Return what was done.
 
         Args:
-            run: what `replay` returned, or its id.
-            items: only these of its items, by number, counted from 1.
+            run: the result of `replay`, or its id.
+            items: only these items, by number, counted from 1.
 
         Raises:
-            NotFoundError: there is no such replay, or something was erased since.
-            InvalidError: it has no such item, or one that cannot be accepted.
-            ConflictError: a message that was read has changed since, or the replayed run was undone.
-            DeniedError: the caller speaks for a tool or a page.
+            NotFoundError: there is no such replay, or one of its messages was erased.
+            InvalidError: there is no such item, or it cannot be accepted.
+            ConflictError: a message has changed since it was read, or the replayed run was undone.
+            DeniedError: the caller has only the trust of a tool or a page.
         """
         from ricordo.consolidation import run as running
 
@@ -1614,7 +1617,7 @@ class Memory:
 
     async def summarise(self, session: str) -> str:
         """Return a summary of a conversation by the language model, and store it with the session. Useful before an
-        agent's own context is compacted, or for the next one to continue the conversation.
+        agent's context is compacted, or for another agent that continues the conversation.
 
         Raises:
             NotFoundError: there is no such session.
@@ -1627,17 +1630,17 @@ class Memory:
     async def reflect(
         self, *, after: datetime | str = "7 days ago", before: datetime | str | None = None, dry_run: bool = False
     ) -> Run:
-        """Reflect with the language model on what was learnt in a period: what several memories show together is stored
-        as memories of the category "reflection", each with its sources. `undo` of the run takes it back.
+        """Reflect with the language model on what was learnt in a period. Conclusions from several memories are stored
+        as memories of the category "reflection", each with its sources. `undo` of the run reverses it.
 
         Args:
-            after, before: the period, as in `search`; until now if `before` is None.
-            dry_run: ask the model and report what would be kept, but change nothing.
+            after, before: the period, as in `search`; None as `before` means now.
+            dry_run: ask the model and report what would be stored, but change nothing.
 
         Raises:
             InvalidError: a time cannot be read.
             UnavailableError: no model is configured.
-            DeniedError: the caller speaks for a tool or a page.
+            DeniedError: the caller has only the trust of a tool or a page.
         """
         from ricordo.consolidation import conclusions
 
@@ -1648,25 +1651,25 @@ class Memory:
 
     async def enrich(self, *, dry_run: bool = False) -> Run:
         """Summarise, with the language model, each entity that is named in at least three memories and has no summary
-        yet. The summary is stored as a memory too. `maintain` does this every night. Arguments and errors are those
-        of `reflect`.
+        yet. The summary is also stored as a memory. `maintain` does this every night. Arguments and errors are those of
+        `reflect`.
         """
         from ricordo.consolidation import enrichment
 
         return await self._learn(lambda context: enrichment.enrich(context, dry_run=dry_run))
 
     async def infer_causes(self, *, dry_run: bool = False) -> Run:
-        """Find causes and effects with the language model among consecutive messages, only where they are said
-        explicitly. A run looks at 50 pairs at most; the next run continues. `maintain` does this every night.
-        Arguments and errors are those of `reflect`.
+        """Find causes and effects among consecutive messages with the language model, only if they are stated
+        explicitly. A run reads at most 50 pairs; the next run continues. `maintain` does this every night. Arguments
+        and errors are those of `reflect`.
         """
         from ricordo.consolidation import conclusions
 
         return await self._learn(lambda context: conclusions.infer_causes(context, dry_run=dry_run))
 
     async def runs(self, limit: int = 50) -> Sequence[Run]:
-        """Return runs, latest first, without the texts of their items; `run` returns those. Runs that failed, were
-        interrupted or were undone are listed with what they cost.
+        """Return runs, latest first, without the texts of their items, which `run` returns. Runs that failed, were
+        interrupted or were undone are included with their cost.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000.
@@ -1675,11 +1678,11 @@ class Memory:
         return self._told("runs", await self._read(lambda tx: tx.runs.listed(self._scope, most=most)))
 
     async def spending(self, days: int = 30, *, all_owners: bool = False) -> Sequence[ModelUse]:
-        """Return what language models used in the last days, by day, owner and model, latest first: calls, runs, tokens
-        and, if prices are set, the cost. Failed, interrupted and undone runs count.
+        """Return the use of language models in the last days, by day, owner and model, latest first: calls, runs,
+        tokens and, if prices are set, the cost. Failed, interrupted and undone runs are included.
 
         Args:
-            days: today included, from 1 to 3,660.
+            days: number of days including today, from 1 to 3,660.
             all_owners: the use of all owners, not only of this scope; only for the opener of the store.
 
         Raises:
@@ -1693,29 +1696,28 @@ class Memory:
         return self._told("spending", await self._read(lambda tx: tx.runs.model_use(scope, since=since)))
 
     async def run(self, id: str) -> Run:
-        """Return one run, with the present text of the memories it made and touched. One that failed or was undone has
-        none.
+        """Return one run, with the current texts of the memories it added or changed. A failed or undone run has none.
 
         Raises:
-            NotFoundError: there is no run of that id.
+            NotFoundError: there is no run with this id.
         """
         return self._told("run", await self._read(lambda tx: reviews.find_run(tx, self._scope, id)), run=id)
 
-    # time and figures
+    # ---- time and figures
 
     async def history(self, id: str, *, as_of: datetime | str | int | None = None) -> Sequence[Version]:
-        """Return every version of a memory, oldest first, each with the commit that made it, including what it replaced
-        and what replaced it. With `as_of`, up to that time.
+        """Return every version of a memory, oldest first, each with its commit, including its predecessors and
+        successors. With `as_of`, only up to that time.
 
         Raises:
-            NotFoundError: there is no memory of that id, or there was none then.
+            NotFoundError: there is no memory with this id, or there was none then.
             InvalidError: `as_of` is neither a time nor a commit number.
         """
         found = await service.read(self._asking, lambda tx: inspection.history(tx, self._scope, id), as_of)
         return self._told("history", found, as_of=as_of)
 
     async def log(self, limit: int = 50, *, before: int | None = None) -> Sequence[Commit]:
-        """Return the latest commits, newest first; `before`, a commit number, continues further back.
+        """Return the latest commits, newest first. With `before`, a commit number, return only older ones.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000, or `before` is not a whole number.
@@ -1727,11 +1729,11 @@ class Memory:
         return self._told("log", found)
 
     async def changes(self, *, after: int | None = None) -> AsyncIterator[Commit]:
-        """Yield each change of this memory once, in order, also those of other processes; then wait for more, without
-        end.
+        """Yield each change of this memory once, in order, including changes by other processes; then wait for further
+        ones, without end.
 
         Args:
-            after: the number of the last change that you have taken in, 0 for all; None for those from now on.
+            after: the number of the last change already processed, 0 for all; None: only changes from now on.
 
         Raises:
             InvalidError: `after` is not a whole number.
@@ -1761,12 +1763,12 @@ class Memory:
         as_of: datetime | str | int | None = None,
         limit: int = 50,
     ) -> Sequence[Node]:
-        """Return what happened, in order of event time: messages and knowledge, the latest `limit` of the period.
+        """Return events in order of event time: messages and knowledge, the latest `limit` of the period.
 
         Args:
-            entity: only what is linked to this person or thing.
+            entity: only memories linked to this person or thing.
             after, before: a time or an expression, as in `search`.
-            as_of: use what was known at that time, as in `search`.
+            as_of: use the state of the memory at that time, as in `search`.
 
         Raises:
             InvalidError: an argument is invalid.
@@ -1776,11 +1778,11 @@ class Memory:
         return self._told("timeline", await inspection.timeline(self._asking, request), entity=entity)
 
     async def explain(self, id: str, *, as_of: datetime | str | int | None = None) -> Explanation:
-        """Explain a memory: its commit and run, its sources, what it replaced and what replaced it, its versions and
-        links, and when it fades.
+        """Explain a memory: its commit and run, its sources, its predecessors and successors, its versions and links,
+        and when it fades.
 
         Raises:
-            NotFoundError: there is no memory of that id, or there was none at `as_of`.
+            NotFoundError: there is no memory with this id, or there was none at `as_of`.
             InvalidError: `as_of` is neither a time nor a commit number.
         """
         now, zone, settings = self._opened.now(), self._opened.zone, self._opened.settings
@@ -1792,18 +1794,18 @@ class Memory:
         return self._told("explain", await service.read(self._asking, read, as_of), as_of=as_of)
 
     async def undo(self, commit_or_run: int | str, *, with_later: bool = False, dry_run: bool = False) -> Commit:
-        """Undo a commit or a run: everything it touched becomes what it was before. Return the commit that does so,
-        which can be undone itself; its `words` say what changed.
+        """Undo a commit or a run: everything it touched returns to its earlier state. Return the new commit, which can
+        itself be undone; its `words` describe the changes.
 
         Args:
             commit_or_run: the number of a commit, as `log` shows it, or the id of a run for all its commits.
-            with_later: also undo the later commits that build on it.
+            with_later: also undo the later commits that depend on it.
             dry_run: change nothing, and return what would change as the `words` of a commit with the number 0.
 
         Raises:
             NotFoundError: there is no such commit or run.
-            ConflictError: later commits build on it (`error.commits` lists them), it is already undone, or what it
-                touched was erased.
+            ConflictError: later commits depend on it (`error.commits` lists them), it is already undone, or data that
+                it touched was erased.
         """
 
         scope = self._scope
@@ -1828,19 +1830,19 @@ class Memory:
         return replace(await self._read(lambda tx: tx.history.made(number)), words=words)
 
     async def stats(self) -> Stats:
-        """Return figures of this memory. The size is that of the whole store for its opener, else that of the caller's
-        texts.
+        """Return figures of this memory. The size is that of the complete store for its opener, otherwise that of the
+        caller's texts.
         """
         is_whole = allows("stats.store_size", self._holder)
         return self._told(
             "stats", await self._read(lambda tx: tx.statistics.summary(self._scope, whole_store=is_whole))
         )
 
-    # upkeep
+    # ---- upkeep
 
     async def weak(self, limit: int = 20) -> Sequence[Weak]:
-        """Return memories that are uncertain, fading, or about to expire: first what upkeep will close, soonest first,
-        then what stays, weakest first. `confirm` or `reinforce` keeps a memory.
+        """Return memories that are uncertain, fading, or about to expire: first those that upkeep will close, soonest
+        first, then the others, weakest first. `confirm` or `reinforce` keeps a memory.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000.
@@ -1849,8 +1851,8 @@ class Memory:
         return self._told("weak", await gc.weak(await self._opened.upkeep(self._scope), limit=most))
 
     async def archive(self, limit: int = 50, *, reason: ClosedReason | None = None) -> Archive:
-        """Return what was closed, latest first, with counts by reason. `search(..., archived=True)` searches it, and
-        `restore` brings a memory back.
+        """Return closed memories, latest first, with counts by reason. `search(..., archived=True)` searches them, and
+        `restore` brings one back.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000, or there is no such reason.
@@ -1864,8 +1866,8 @@ class Memory:
     async def gc(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> ArchiveReport:
-        """Archive what is over: expired, faded (see `decay_closes`), or beyond `max_entries`. Running it again changes
-        nothing.
+        """Archive memories that are expired, faded (see `decay_closes`), or beyond `max_entries`. Running it again
+        changes nothing.
 
         Args:
             dry_run: report what would be archived, and archive nothing.
@@ -1881,8 +1883,8 @@ class Memory:
     async def prune(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> ArchiveReport:
-        """Archive the least valuable knowledge, 1 % at a time, until the rest fits into `max_size` bytes; nothing if
-        that is not set. Running it again changes nothing. Arguments and errors are those of `gc`.
+        """Archive the least valuable knowledge, 1 % at a time, until the rest fits into `max_size` bytes, if that is
+        set. Running it again changes nothing. Arguments and errors are those of `gc`.
         """
         report = await gc.prune(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
         return self._told("prune", report)
@@ -1891,8 +1893,8 @@ class Memory:
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> MaintenanceReport:
         """Run nightly maintenance: consolidate finished conversations, then `gc`, `prune`, `enrich` and `infer_causes`
-        (if there is a model), then internal cleaning. A step that fails is reported. Arguments and errors are those
-        of `gc`.
+        (if there is a model), then internal cleaning. Failed steps are reported. Arguments and errors are those of
+        `gc`.
         """
         report = await gc.maintain(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
         return self._told("maintain", report)
@@ -1903,7 +1905,7 @@ class Memory:
 
     async def doctor(self, *, fix: bool = False) -> Report:
         """Check the store for damage: pages, schema, row hashes, the commit chain, indexes, permissions, the files of a
-        folder. Change nothing; with `fix`, do what is safe, delete nothing, and report the state afterwards.
+        folder. Nothing is changed; with `fix`, safe repairs are made without deleting anything.
         """
         store = self._opened.store
         report = await store.doctor()
@@ -1918,7 +1920,7 @@ class Memory:
         return report
 
     async def rebuild_index(self, *, progress: Progress | None = None) -> int:
-        """Rebuild the index of a folder from its files, without calling the embedding model. Return how many lines were
+        """Rebuild the index of a folder from its files, without calling the embedding model. Return the number of lines
         read.
 
         Args:
@@ -1930,9 +1932,9 @@ class Memory:
         return await self._opened.store.rebuild(progress)
 
     async def migrate(self, path: str | Path) -> None:
-        """Copy the whole store, with its history, to one of another kind: an empty PostgreSQL database
-        ("postgresql://..."), a folder of plain files if the path ends in a slash, else a single file. This store stays
-        as it is.
+        """Copy the complete store, with its history, to a store of another kind: an empty PostgreSQL database
+        ("postgresql://..."), a folder of plain files if the path ends in a slash, else a single file. This store is not
+        changed.
 
         Raises:
             InvalidError: the path exists, or the database is not empty.
@@ -1944,8 +1946,8 @@ class Memory:
         await asyncio.to_thread(migrate, self._opened.store, path, key=self._opened.key)
 
     async def backup(self, path: str | Path) -> Backup:
-        """Copy the whole store to a new file, also while others write, or the plain files of a folder store to a new
-        folder if the path ends in a slash. A manifest beside the file, or in the folder, lists what the copy holds.
+        """Copy the complete store to a new file, even while others write; or copy the plain files of a folder store to
+        a new folder, if the path ends in a slash. A manifest next to the file, or in the folder, lists the contents.
 
         Returns:
             The contents of the manifest.
@@ -1961,14 +1963,14 @@ class Memory:
 
     @staticmethod
     async def verify_backup(path: str | Path, *, key: str | None = None) -> Report:
-        """Test a backup without changing it or any store: a copy of it is compared with its manifest, opened, checked
-        as by `doctor`, and searched for a memory.
+        """Test a backup without changing it or any store: compare a copy of it with its manifest, open the copy, check
+        it as `doctor` does, and search it for a memory.
 
         Args:
             key: opens an encrypted backup, as in `Memory.open`.
 
         Raises:
-            DeniedError: it is encrypted, and the key is missing or wrong.
+            DeniedError: the backup is encrypted, and the key is missing or wrong.
             NotFoundError: there is no backup at the path.
         """
         from ricordo.storage.backup import verify_backup
@@ -1980,18 +1982,18 @@ class Memory:
     async def restore_backup(
         path: str | Path, location: str | Path, *, replace: bool = False, key: str | None = None
     ) -> Restored:
-        """Restore a store from a backup after `verify_backup` has found it sound: all of it or nothing.
+        """Restore a store from a backup, completely or not at all, after `verify_backup` has found it intact.
 
         Args:
             location: the path of a file; or of a folder (which exists or ends in a slash) for a folder store.
-            replace: replace what is at the location; it is kept under the name that is returned.
+            replace: replace an existing store at the location; the old store is kept under the returned name.
             key: opens an encrypted backup, as in `Memory.open`; the store has the same key.
 
         Raises:
             DeniedError: the backup is encrypted, and the key is missing or wrong.
             NotFoundError: there is no backup at the path.
             InvalidError: the location exists, and `replace` is not given.
-            UnavailableError: another process has the file open that would be replaced.
+            UnavailableError: another process has the file to be replaced open.
         """
         from ricordo.storage.backup import restore_backup
         from ricordo.storage.key import key_of
@@ -2003,24 +2005,24 @@ class Memory:
 
     @staticmethod
     async def rekey(location: str | Path, *, key: str | None = None, new_key: str | None = None) -> Rekeyed:
-        """Change the key of a store that no program has open: encrypt an open one, decrypt an encrypted one, or give it
-        another key. Whatever happens meanwhile, the store opens with the old key or the new one.
+        """Change the key of a store that no program has open: encrypt an unencrypted store, decrypt an encrypted one,
+        or change its key. If this is interrupted, the store opens with either the old or the new key.
 
         Args:
             location: the path of a file or a folder.
-            key: the present key, as in `Memory.open`; None for a store that is not encrypted.
-            new_key: the key from now on; None decrypts the store.
+            key: the current key, as in `Memory.open`; None for a store that is not encrypted.
+            new_key: the new key; None decrypts the store.
 
         Raises:
-            NotFoundError: there is no store.
+            NotFoundError: there is no store at the location.
             InvalidError: a key is given and the store is not encrypted, or a folder has notes.
-            DeniedError: the present key is missing or wrong.
+            DeniedError: the current key is missing or wrong.
             UnavailableError: another program has the store open.
         """
         from ricordo.storage.key import key_of
         from ricordo.storage.rekey import rekey
 
-        if new_key is not None and not new_key.strip():  # nothing was typed: this must not decrypt
+        if new_key is not None and not new_key.strip():  # empty input must not decrypt the store
             raise InvalidError("new_key is empty", hint="give a key, or None to decrypt the store")
         return await asyncio.to_thread(lambda: rekey(location, key=key_of(key), new=key_of(new_key)))
 
@@ -2035,29 +2037,28 @@ class Memory:
     ) -> ImportReport:
         """Import the data of another memory or a chat: messages, facts, people and relations.
 
-        What is there already is left as it is, so importing the same data again adds nothing, and an interrupted import
-        is simply repeated. Facts keep the time they were observed and get the origin "import"; they close none of the
-        facts that are here, and `review` lists possible conflicts.
+        Existing data is not changed, so importing the same data again adds nothing, and an interrupted import can be
+        repeated. Facts keep the time they were observed and get the origin "import". They close no existing facts;
+        `review` lists possible conflicts.
 
-        A file may be anybody's: by default a complete `export` adds its memories with at most the trust "import", and
-        without its history. With `own`, its memories keep their origins, and an empty store of the same owner is
-        restored as it was.
+        A file may come from anybody. By default, therefore, a complete `export` adds its memories with at most the
+        trust "import", and without its history. With `own`, its memories keep their origins, and an empty store of the
+        same owner is restored exactly.
 
         Args:
             path: a file, or a folder for formats of several files.
             format: "document" (for a file, see `add_document`), "jsonl" (a complete `export`), "markdown",
-                "memories-jsonl", "memories-sqlite", "mcp", "mem0",
-                "langgraph", "chatgpt", "claude", "claude-code", "codex", "cursor", "gemini-cli", "opencode" (logs of
-                coding agents), "chat" (JSON lines of role or speaker, text, time, session) or "locomo"; detected from
-                the content if None.
-            own: the file is this owner's own, unchanged since: a complete export, or the log of a coding agent, whose
-                messages then count as said by the user and by an assistant. It needs the trust "user".
+                "memories-jsonl", "memories-sqlite", "mcp", "mem0", "langgraph", "chatgpt", "claude", "claude-code",
+                "codex", "cursor", "gemini-cli", "opencode" (logs of coding agents), "chat" (JSON lines of role or
+                speaker, text, time, session) or "locomo"; None: detected from the content.
+            own: the file belongs to this owner and is unchanged: a complete export, or the log of a coding agent, whose
+                messages then count as the user's and an assistant's. Requires the trust "user".
             dry_run: read and check everything, record nothing.
             progress: called with (records so far, records in total).
 
         Raises:
-            InvalidError: it cannot be read, or its format is unknown.
-            DeniedError: `own` by a caller who is not trusted as the user.
+            InvalidError: the file cannot be read, or its format is unknown.
+            DeniedError: `own` by a caller without the trust "user".
         """
         from ricordo.portability.documents import is_document
         from ricordo.portability.pipeline import ImportContext, import_path
@@ -2087,18 +2088,18 @@ class Memory:
     async def export(
         self, path: str | Path, *, format: str = "jsonl", progress: Progress | None = None
     ) -> ExportReport:
-        """Export what this caller may see.
+        """Export the data that this caller may see.
 
         Args:
             path: a new file; for "markdown" a new folder, unless the name ends in `.md`.
             format: "jsonl" for everything, with history, provenance and vectors, from which `import_` makes an equal
-                store; "markdown" to read, by person and category; "mcp" for the MCP reference server. The last two hold
-                the knowledge that is valid now.
+                store; "markdown" for reading, by person and category; "mcp" for the MCP reference server. The last two
+                contain the knowledge that is valid now.
             progress: called with (lines so far, lines in total).
 
         Raises:
             InvalidError: `path` exists, or there is no such format.
-            StoreError: it cannot be written; nothing is left of it.
+            StoreError: it cannot be written; the incomplete export is deleted.
         """
         from ricordo.portability.exporters import exporter
 
@@ -2109,23 +2110,23 @@ class Memory:
         return await self._store.look(write)
 
     async def sync(self, other: str | Path, *, dry_run: bool = False, progress: Progress | None = None) -> SyncReport:
-        """Exchange what is new with another device: all that this owner's memory learnt, changed, forgot and erased, in
-        both directions. Doing it twice does nothing, and an interrupted exchange is simply repeated.
+        """Synchronise with another device: exchange everything that this owner's memory learnt, changed, forgot and
+        erased, in both directions. Repeating it changes nothing, and an interrupted exchange can be repeated.
 
-        The order of commits comes from the devices' common count, never from clocks. Where both changed the same field,
-        the later commit on that count decides. Equal facts and people of the same name become one; two corrections of
-        one memory both stay, and `review` lists them. The other device is trusted as this one is.
+        Commits are ordered by a counter that the devices share, never by clocks. If both devices changed the same
+        field, the later commit in that order wins. Equal facts and people with the same name are merged; two
+        corrections of one memory both stay, and `review` lists them. The other device is fully trusted.
 
         Args:
-            other: another store; or a folder that exists, which git, Syncthing or a network drive copies. In such a
-                folder each device writes files of its own. They are plain text.
+            other: another store; or an existing folder that git, Syncthing or a network drive copies. In such a folder
+                each device writes its own files, in plain text.
             dry_run: only count what would be sent and received.
             progress: called with (commits so far, commits in total).
 
         Raises:
             InvalidError: there is neither a store nor a folder at `other`, or it is this store.
-            StoreError: it cannot be read or written.
-            UnavailableError: another process exchanges this memory now.
+            StoreError: the other store or the folder cannot be read or written.
+            UnavailableError: another process is exchanging this memory now.
         """
         from ricordo.portability import devices
         from ricordo.storage.key import is_encrypted
@@ -2142,7 +2143,7 @@ class Memory:
             return await devices.sync_stores(side, memory._side(), dry_run=dry_run, progress=progress)
 
     def _side(self) -> Side:
-        """Return this memory's part in an exchange: that of its owner, or of its chat if it has no owner."""
+        """Return this memory's side of an exchange: that of its owner, or of its chat if it has no owner."""
         from ricordo.portability.devices import Side
 
         engine, scope = self._opened, Scope(owner=self._scope.owner, chat=None)
@@ -2150,7 +2151,7 @@ class Memory:
             scope = Scope(owner="", chat=self._scope.chat)
         return Side(engine.store, scope, engine.now, engine.backlog.note)
 
-    # inside
+    # ---- internals
 
     @property
     def _opened(self) -> Engine:
@@ -2182,7 +2183,7 @@ class Memory:
         return await self._store.read(work)
 
     def _told(self, verb: str, answer: T, **asked: object) -> T:
-        """Return an answer, noting who read it if the setting `receipts` says so."""
+        """Return an answer, and leave a receipt for it if the setting `receipts` requires that."""
         engine = self._opened
         if engine.settings.receipts == "reads":
             others = [("", id_) for id_ in ids_in(answer)]
@@ -2192,7 +2193,7 @@ class Memory:
 
     @property
     def scope(self) -> Scope:
-        """The caller: whose memory this is."""
+        """The caller, who owns this memory."""
         return self._scope
 
     @property
@@ -2217,7 +2218,7 @@ class Memory:
         return evolution.require_live(tx, self._scope, tx.nodes.known(self._scope, id))
 
     def _held_for(self, node: Node) -> tuple[str, ...]:
-        """Return why a new fact waits for the user's decision; () if it need not."""
+        """Return why a new fact must wait for the user's decision; () if it need not."""
         holds_untrusted = self._opened.settings.untrusted_knowledge == "hold"
         why = reviews.reasons_to_hold(node, holds_untrusted=holds_untrusted)
         return (proposals.PROPOSED, *why) if self._scope.proposes else why
@@ -2225,7 +2226,7 @@ class Memory:
     async def _propose(
         self, method: proposals.Method, id: str, *, text: str, origin: Origin, **arguments: object
     ) -> Node:
-        """Store a change that waits for the user's decision. Raises what the method would raise now."""
+        """Store a proposed change for the user's decision. Raises the errors that the method itself would raise now."""
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
             target = self._living(tx, id)
@@ -2239,7 +2240,7 @@ class Memory:
         return await self._write("propose", decide)
 
     def _carry_out(self, tx: Snapshot, proposal: proposals.Proposal, held: Node) -> tuple[Change, Node]:
-        """Return what a proposal changes; see `proposals.CarryOut`."""
+        """Return the change that a proposal makes; see `proposals.CarryOut`."""
         target, given = self._living(tx, proposal.id), proposal.arguments
         if proposal.method == "forget":
             return self._forgotten(tx, target), target
@@ -2261,7 +2262,7 @@ class Memory:
         )
 
     async def _noted(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]], *, said: str | None = None) -> T:
-        """Write what may need a new vector."""
+        """Write a change after which a memory may need a new vector."""
         engine = self._opened
         result = await self._write(verb, decide, said=said)
         engine.backlog.note(1)
@@ -2287,10 +2288,10 @@ class Memory:
 
 
 def write_operations(memory: Memory, *, name: str) -> Operations:
-    """Return the nine operations of the write path for an agent of that name, as one run.
+    """Return the nine operations of the write path as one run of an agent with the given name.
 
     Raises:
-        DeniedError: the caller speaks for a tool or a page.
+        DeniedError: the caller has only the trust of a tool or a page.
     """
     from ricordo import wiring
 

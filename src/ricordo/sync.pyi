@@ -83,13 +83,13 @@ class Memory:
         progress: Progress | None = None,
         key: str | None = None,
     ) -> Memory:
-        """Open the store at a path; create it if there is none."""
+        """Open the store at a path; create it if it does not exist."""
 
     def scoped(self, scope: Scope) -> Memory:
-        """Return the same store for another caller, whose trust is at most this one's. Closing it closes nothing."""
+        """Return the store for another caller with at most this one's trust. Closing the result closes nothing."""
 
     def close(self) -> None:
-        """Write what is queued and close the store. Closing twice is fine; any event loop may close it."""
+        """Write pending data and close the store. Closing twice is allowed; any event loop may close it."""
 
     def add(
         self,
@@ -119,18 +119,18 @@ class Memory:
         origin: Origin = "conversation",
         attributes: Json | None = None,
     ) -> str:
-        """Record one message without waiting: the id is known at once, and the message is durable soon, at the
-        latest after `close`.
+        """Record one message without waiting. The id is returned at once; the message is durable soon, at the latest
+        after `close`.
         """
 
     def add_many(self, messages: Sequence[Message]) -> list[str]:
         """Record many messages as one commit, all or none; return their ids in order."""
 
     def end_session(self, session: str) -> None:
-        """Mark a conversation as finished, so that it is consolidated next. Ending it twice is fine."""
+        """Mark a conversation as finished, so that it is consolidated next. Ending it twice is allowed."""
 
     def off_record(self, session: str | None = None) -> None:
-        """Stop storing a session, or anything, until `on_record`. Adding then returns an unused id."""
+        """Stop storing messages of a session, or of all, until `on_record`. Adding then returns an unused id."""
 
     def on_record(self, session: str | None = None) -> None:
         """Store messages again after `off_record`."""
@@ -139,7 +139,7 @@ class Memory:
         """Wait until background work is done: embedding, linking and, if enabled, extraction."""
 
     def warm(self) -> None:
-        """Start loading models and vectors, so that the first question waits less. Returns at once."""
+        """Start loading models and vectors, so that the first question is faster. Returns at once."""
 
     def add_document(
         self,
@@ -152,19 +152,19 @@ class Memory:
         format: str | None = None,
         source: str | None = None,
     ) -> DocumentReport:
-        """Remember a document, passage by passage, each with its page or line. Adding it again replaces what
-        changed, and keeps the rest with its embeddings.
+        """Store a document, passage by passage, each with its page or line. Adding it again replaces the changed
+        passages, and keeps the others with their embeddings.
         """
 
     def documents(self, limit: int = 50, *, as_of: datetime | str | int | None = None) -> Sequence[Document]:
-        """Return the documents that are remembered, the latest added first, without their passages."""
+        """Return the stored documents, latest added first, without their passages."""
 
     def document(self, id: str, *, as_of: datetime | str | int | None = None) -> Document:
-        """Return a document with its passages in order; with `as_of` (as in `search`), as it was then."""
+        """Return a document with its passages in order; with `as_of` (as in `search`), in its state then."""
 
     def remove_document(self, id: str) -> DocumentReport:
-        """Archive a document with all that rests on it, such as facts learnt from it alone. Adding it again brings
-        it back, and so does `undo`. `erase(document=...)` deletes it for good.
+        """Archive a document and everything based on it alone, such as facts learnt from it. Adding it again or
+        `undo` restores it. `erase(document=...)` deletes it for good.
         """
 
     def remember(
@@ -192,8 +192,8 @@ class Memory:
         """Store several facts as one commit, all or none. Raises the errors of `remember`."""
 
     def correct(self, id: str, content: str, *, origin: Origin = "user", evidence: Sequence[str] = ()) -> Node:
-        """Replace a memory by what is right. The new version keeps the category, tags and subjects of the old one,
-        which goes to the archive; a `supersedes` edge leads back to it.
+        """Replace a memory by a correction. The new version keeps the category, tags and subjects of the old one.
+        The old version is archived, and a `supersedes` edge leads to it.
         """
 
     def update(
@@ -205,10 +205,10 @@ class Memory:
         attributes: Json | None = None,
         expires: datetime | str | None = None,
     ) -> Node:
-        """Change a memory in place. What is given replaces what was there; `history` keeps the old values."""
+        """Change a memory in place. Given fields replace the old values, which `history` keeps."""
 
     def confirm(self, id: str) -> Node:
-        """Confirm a memory: it is certain from now on and does not fade. Raises the errors of `reinforce`."""
+        """Confirm a memory: it becomes certain and does not fade. Raises the errors of `reinforce`."""
 
     def reinforce(self, id: str) -> Node:
         """Mark a memory as useful: its score rises (by 3, a setting; at most to 10) and its age counts from now."""
@@ -217,9 +217,9 @@ class Memory:
         """Mark a memory as not useful: its score falls (by 1, a setting; at most to -10). It is not deleted."""
 
     def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
-        """Return what waits for a decision: first conversations that could not be consolidated, then pairs of facts
-        that may conflict, what is quarantined, what may well both hold, and what a rule replaced by itself;
-        latest first.
+        """Return the open reviews, latest first within each kind: first conversations that could not be
+        consolidated, then facts that may conflict, quarantined items, facts that are probably both true, and
+        replacements made by rules.
         """
 
     def resolve(self, item: Review | str, *, decision: Decision, content: str | None = None) -> Review:
@@ -228,11 +228,11 @@ class Memory:
     def resolve_many(
         self, items: Sequence[Review | str] | None = None, *, decision: Decision, of_trust: Trust | None = None
     ) -> Sequence[Review]:
-        """Approve or refuse much of what is held back, as one commit: all of it, or nothing."""
+        """Approve or refuse many quarantined items as one commit, all or none."""
 
     def forget(self, id: str, reason: str | None = None) -> None:
-        """Remove a memory from every answer, with the sentences it came from and what was concluded from it; it is
-        not learnt from them again. It goes to the archive. `restore` brings it back, and so does saying it again.
+        """Remove a memory from all answers, with its source sentences and the conclusions from it, and archive it.
+        It is not learnt from these sentences again. `restore` brings it back, and so does stating it again.
         """
 
     def forget_where(
@@ -253,7 +253,7 @@ class Memory:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> BulkReport:
-        """Forget every memory that `list` shows under the same conditions, as one commit that `undo` takes back."""
+        """Forget every memory that `list` returns under the same conditions, as one commit that `undo` reverses."""
 
     def update_where(
         self,
@@ -277,13 +277,13 @@ class Memory:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> BulkReport:
-        """Change the tags, attributes or expiry of every memory that `list` shows under the same conditions, as one
-        commit that `undo` takes back.
+        """Change the tags, attributes or expiry of every memory that `list` returns under the same conditions, as
+        one commit that `undo` reverses.
         """
 
     def restore(self, id: str) -> Node:
-        """Bring back what was forgotten or archived. The age of what upkeep closed counts from now, and a past
-        expiry is removed.
+        """Restore a forgotten or archived memory. If upkeep had closed it, its age counts from now. A past expiry is
+        removed.
         """
 
     def erase(
@@ -297,9 +297,9 @@ class Memory:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> ErasureReport:
-        """Delete for good: the rows, their history, what was derived from them alone, and every byte of them in the
-        store's files. It cannot be undone. Return what was erased, what was kept and why, and what is out of
-        reach.
+        """Delete data for good: the rows, their history, everything derived from them alone, and every byte of them
+        in the store's files. This cannot be undone. Return what was erased, what was kept and why, and where
+        copies may remain.
         """
 
     def add_entity(
@@ -323,8 +323,8 @@ class Memory:
         valid_until: datetime | str | None = None,
         evidence: Sequence[str] = (),
     ) -> None:
-        """State what an entity is to the owner or, with `source`, to another: `relate("Acme", "employer",
-        source="Sarah")`.
+        """State the relation of an entity to the owner or, with `source`, to another entity: `relate("Acme",
+        "employer", source="Sarah")`.
         """
 
     def update_entity(
@@ -336,13 +336,13 @@ class Memory:
         attributes: Json | None = None,
         protected: bool | None = None,
     ) -> Entity:
-        """Change what is known of a person, project, place or other thing."""
+        """Change the data of a person, project, place or other thing."""
 
     def merge(self, keep: str, other: str) -> Entity:
         """Merge two entities: the names, memories and relations of `other` become those of `keep`."""
 
     def split(self, entity: str, names: Sequence[str]) -> tuple[Entity, Entity]:
-        """Split an entity in two: `names` and the memories that used them move to the other one. Return both."""
+        """Split an entity in two: `names` and the memories that used them move to the second one. Return both."""
 
     def search(
         self,
@@ -365,10 +365,12 @@ class Memory:
         rerank: bool | None = None,
         receipt: bool | None = None,
     ) -> Results:
-        """Return what matters for a question, best first: knowledge, and episodes that are not consolidated yet."""
+        """Return the memories that answer a question, best first: knowledge, and episodes that are not yet
+        consolidated.
+        """
 
     def query(self, keywords: str, *, limit: int = 5, receipt: bool | None = None) -> Results:
-        """Search by keywords that an agent chose, in full text only. `receipt` and errors are those of `search`."""
+        """Search by keywords chosen by an agent, in full text only. `receipt` and errors are as in `search`."""
 
     def context(
         self,
@@ -379,8 +381,8 @@ class Memory:
         as_of: datetime | str | int | None = None,
         receipt: bool | None = None,
     ) -> str | None:
-        """Return a markdown block of what an agent should know before it answers `prompt`, or None if nothing
-        matters.
+        """Return a Markdown block of what an agent should know before answering `prompt`; None if nothing is
+        relevant.
         """
 
     def context_parts(
@@ -392,39 +394,41 @@ class Memory:
         as_of: datetime | str | int | None = None,
         receipt: bool | None = None,
     ) -> Context:
-        """Return the block of `context` together with its parts: facts, people, what was said, and the evidence."""
+        """Return the block of `context` together with its parts: facts, people, conversation, and the evidence."""
 
     def ask(self, question: str, *, limit: int = 12, receipt: bool | None = None) -> Answer:
-        """Answer a question from what is remembered alone: each sentence with the memories it rests on. A sentence
-        of the language model that they do not support is left out. Nothing of the answer is stored.
+        """Answer a question from the memories alone, each sentence with the memories that support it. Unsupported
+        sentences of the language model are dropped. The answer is not stored.
         """
 
     def receipts(self, limit: int = 50, *, before: str | None = None) -> Sequence[Receipt]:
-        """Return the receipts of this caller, latest first: what was asked, and what was given and left out, by ids."""
+        """Return this caller's receipts, latest first: the questions, and the ids of the memories given and left
+        out.
+        """
 
     def receipt(self, id: str) -> Receipt:
         """Return one receipt of this caller."""
 
     def replay_receipt(self, id: str) -> ReceiptReplay:
-        """Answer the question of a receipt again, as of its commit and by today's memories, and return what differs
-        and which commits make the difference. The store stays as it is: the past is restored in a temporary copy
-        of it, which takes a second per 100 MB.
+        """Answer the question of a receipt again, as of its commit and from today's memories. Return the
+        differences, and the commits that cause them. The store is not changed: the past is restored in a
+        temporary copy of it, which takes a second per 100 MB.
         """
 
     def brief(
         self, *, budget: int | None = None, since: datetime | str | int | None = None, session: str | None = None
     ) -> str | None:
-        """Return a markdown block for the start of a session: decisions and rules that hold, what is under way, open
-        ends, what changed since last time, and who is who; None if nothing is remembered.
+        """Return a Markdown block for the start of a session: valid decisions and rules, current work, open
+        questions, recent changes, and people; None if there are no memories.
         """
 
     def brief_parts(
         self, *, budget: int | None = None, since: datetime | str | int | None = None, session: str | None = None
     ) -> Briefing:
-        """Return the block of `brief` together with its parts: each line with the id of the memory it shows."""
+        """Return the block of `brief` together with its parts: each line with the id of its memory."""
 
     def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
-        """Return a memory by its id, closed ones too; with `as_of` (as in `search`), as it was then."""
+        """Return a memory by its id, even if it is closed; with `as_of` (as in `search`), in its state then."""
 
     def list(
         self,
@@ -442,95 +446,93 @@ class Memory:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page:
-        """Return memories in pages, latest recorded first. The conditions are those of `search`."""
+        """Return memories in pages, last recorded first. The conditions are those of `search`."""
 
     def entity(self, name: str, *, limit: int = 10, as_of: datetime | str | int | None = None) -> Profile:
-        """Return what is known of a person, project, place or other thing."""
+        """Return the knowledge about a person, project, place or other thing."""
 
     def people(self, *, limit: int = 100) -> Sequence[Entity]:
-        """Return the known people, those who are mentioned most often first."""
+        """Return the known people, most frequently mentioned first."""
 
     def sessions(self, limit: int = 50) -> Sequence[Conversation]:
-        """Return conversations, those with the latest messages first, with their summaries and without their
-        messages.
-        """
+        """Return conversations with their summaries, without their messages, most recently active first."""
 
     def session(self, id: str) -> Conversation:
-        """Return one conversation with its messages in order, without what was forgotten of them."""
+        """Return one conversation with its messages in order, without forgotten parts."""
 
     def consolidate(self, session: str | None = None, *, dry_run: bool = False) -> Run:
-        """Turn conversations into knowledge with the language model, one commit each, in one run that `undo` takes
-        back. A conversation for which the model fails waits; the run's items say why. Without a model, what is
-        said plainly is kept by rule, and the conversations continue to wait.
+        """Turn conversations into knowledge with the language model, one commit each, in one run that `undo`
+        reverses. A conversation for which the model fails keeps waiting; the run's items state the reason.
+        Without a model, simple statements are stored by rule, and the conversations keep waiting.
         """
 
     def extract(self, session: str | None = None, *, dry_run: bool = False) -> Run:
-        """Extract knowledge from conversations that are still going on: from what was said since they were last
-        read, by the language model or by rule. They continue to wait, and `consolidate` repeats nothing. With the
-        setting `extraction_enabled` this happens by itself whenever a conversation pauses.
+        """Extract knowledge from conversations in progress: from the messages since the last extraction, by the
+        language model or by rule. The conversations keep waiting, and `consolidate` does not repeat the extracted
+        facts. With the setting `extraction_enabled`, this runs automatically when a conversation pauses.
         """
 
     def replay(self, run: str, *, model: str | LanguageModel | None = None) -> Run:
-        """Run the conversations of a run through another model (or the same again) and compare with what is known:
-        "added" is new, "repeated" is known, "missing" is what the run made and the model did not find. Nothing is
-        changed; the result can be accepted for 30 days.
+        """Run the conversations of a run through another model (or the same again), and compare the result with the
+        memories: "added" is new, "repeated" is known, "missing" was produced by the run and not found by the
+        model. Nothing is changed; the result can be accepted for 30 days.
         """
 
     def accept(self, run: Run | str, items: Sequence[int] | None = None) -> Run:
-        """Apply what a replay found, as one commit under its id: "added" items are added, "missing" ones are closed
-        unless they were changed or said again since. `undo` takes it back. Return what was done.
+        """Apply the result of a replay as one commit under its id: "added" items are added, "missing" ones are
+        closed unless they were changed or repeated since. `undo` reverses it. Return what was done.
         """
 
     def summarise(self, session: str) -> str:
         """Return a summary of a conversation by the language model, and store it with the session. Useful before an
-        agent's own context is compacted, or for the next one to continue the conversation.
+        agent's context is compacted, or for another agent that continues the conversation.
         """
 
     def reflect(
         self, *, after: datetime | str = "7 days ago", before: datetime | str | None = None, dry_run: bool = False
     ) -> Run:
-        """Reflect with the language model on what was learnt in a period: what several memories show together is
-        stored as memories of the category "reflection", each with its sources. `undo` of the run takes it back.
+        """Reflect with the language model on what was learnt in a period. Conclusions from several memories are
+        stored as memories of the category "reflection", each with its sources. `undo` of the run reverses it.
         """
 
     def enrich(self, *, dry_run: bool = False) -> Run:
         """Summarise, with the language model, each entity that is named in at least three memories and has no
-        summary yet. The summary is stored as a memory too. `maintain` does this every night. Arguments and errors
-        are those of `reflect`.
+        summary yet. The summary is also stored as a memory. `maintain` does this every night. Arguments and
+        errors are those of `reflect`.
         """
 
     def infer_causes(self, *, dry_run: bool = False) -> Run:
-        """Find causes and effects with the language model among consecutive messages, only where they are said
-        explicitly. A run looks at 50 pairs at most; the next run continues. `maintain` does this every night.
+        """Find causes and effects among consecutive messages with the language model, only if they are stated
+        explicitly. A run reads at most 50 pairs; the next run continues. `maintain` does this every night.
         Arguments and errors are those of `reflect`.
         """
 
     def runs(self, limit: int = 50) -> Sequence[Run]:
-        """Return runs, latest first, without the texts of their items; `run` returns those. Runs that failed, were
-        interrupted or were undone are listed with what they cost.
+        """Return runs, latest first, without the texts of their items, which `run` returns. Runs that failed, were
+        interrupted or were undone are included with their cost.
         """
 
     def spending(self, days: int = 30, *, all_owners: bool = False) -> Sequence[ModelUse]:
-        """Return what language models used in the last days, by day, owner and model, latest first: calls, runs,
-        tokens and, if prices are set, the cost. Failed, interrupted and undone runs count.
+        """Return the use of language models in the last days, by day, owner and model, latest first: calls, runs,
+        tokens and, if prices are set, the cost. Failed, interrupted and undone runs are included.
         """
 
     def run(self, id: str) -> Run:
-        """Return one run, with the present text of the memories it made and touched. One that failed or was undone
-        has none.
+        """Return one run, with the current texts of the memories it added or changed. A failed or undone run has
+        none.
         """
 
     def history(self, id: str, *, as_of: datetime | str | int | None = None) -> Sequence[Version]:
-        """Return every version of a memory, oldest first, each with the commit that made it, including what it
-        replaced and what replaced it. With `as_of`, up to that time.
+        """Return every version of a memory, oldest first, each with its commit, including its predecessors and
+        successors. With `as_of`, only up to that time.
         """
 
     def log(self, limit: int = 50, *, before: int | None = None) -> Sequence[Commit]:
-        """Return the latest commits, newest first; `before`, a commit number, continues further back."""
+        """Return the latest commits, newest first. With `before`, a commit number, return only older ones."""
 
     def changes(self, *, after: int | None = None) -> Iterator[Commit]:
-        """Yield each change of this memory once, in order, also those of other processes; then wait for more,
-        without end.
+        """Yield each change of this memory once, in order, including changes by other processes; then wait for
+        further ones, without end.
         """
 
     def timeline(
@@ -542,91 +544,91 @@ class Memory:
         as_of: datetime | str | int | None = None,
         limit: int = 50,
     ) -> Sequence[Node]:
-        """Return what happened, in order of event time: messages and knowledge, the latest `limit` of the period."""
+        """Return events in order of event time: messages and knowledge, the latest `limit` of the period."""
 
     def explain(self, id: str, *, as_of: datetime | str | int | None = None) -> Explanation:
-        """Explain a memory: its commit and run, its sources, what it replaced and what replaced it, its versions and
+        """Explain a memory: its commit and run, its sources, its predecessors and successors, its versions and
         links, and when it fades.
         """
 
     def undo(self, commit_or_run: int | str, *, with_later: bool = False, dry_run: bool = False) -> Commit:
-        """Undo a commit or a run: everything it touched becomes what it was before. Return the commit that does so,
-        which can be undone itself; its `words` say what changed.
+        """Undo a commit or a run: everything it touched returns to its earlier state. Return the new commit, which
+        can itself be undone; its `words` describe the changes.
         """
 
     def stats(self) -> Stats:
-        """Return figures of this memory. The size is that of the whole store for its opener, else that of the
-        caller's texts.
+        """Return figures of this memory. The size is that of the complete store for its opener, otherwise that of
+        the caller's texts.
         """
 
     def weak(self, limit: int = 20) -> Sequence[Weak]:
-        """Return memories that are uncertain, fading, or about to expire: first what upkeep will close, soonest
-        first, then what stays, weakest first. `confirm` or `reinforce` keeps a memory.
+        """Return memories that are uncertain, fading, or about to expire: first those that upkeep will close,
+        soonest first, then the others, weakest first. `confirm` or `reinforce` keeps a memory.
         """
 
     def archive(self, limit: int = 50, *, reason: ClosedReason | None = None) -> Archive:
-        """Return what was closed, latest first, with counts by reason. `search(..., archived=True)` searches it, and
-        `restore` brings a memory back.
+        """Return closed memories, latest first, with counts by reason. `search(..., archived=True)` searches them,
+        and `restore` brings one back.
         """
 
     def gc(self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None) -> ArchiveReport:
-        """Archive what is over: expired, faded (see `decay_closes`), or beyond `max_entries`. Running it again
+        """Archive memories that are expired, faded (see `decay_closes`), or beyond `max_entries`. Running it again
         changes nothing.
         """
 
     def prune(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> ArchiveReport:
-        """Archive the least valuable knowledge, 1 % at a time, until the rest fits into `max_size` bytes; nothing if
-        that is not set. Running it again changes nothing. Arguments and errors are those of `gc`.
+        """Archive the least valuable knowledge, 1 % at a time, until the rest fits into `max_size` bytes, if that is
+        set. Running it again changes nothing. Arguments and errors are those of `gc`.
         """
 
     def maintain(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> MaintenanceReport:
         """Run nightly maintenance: consolidate finished conversations, then `gc`, `prune`, `enrich` and
-        `infer_causes` (if there is a model), then internal cleaning. A step that fails is reported. Arguments and
+        `infer_causes` (if there is a model), then internal cleaning. Failed steps are reported. Arguments and
         errors are those of `gc`.
         """
 
     def doctor(self, *, fix: bool = False) -> Report:
         """Check the store for damage: pages, schema, row hashes, the commit chain, indexes, permissions, the files
-        of a folder. Change nothing; with `fix`, do what is safe, delete nothing, and report the state afterwards.
+        of a folder. Nothing is changed; with `fix`, safe repairs are made without deleting anything.
         """
 
     def rebuild_index(self, *, progress: Progress | None = None) -> int:
-        """Rebuild the index of a folder from its files, without calling the embedding model. Return how many lines
-        were read.
+        """Rebuild the index of a folder from its files, without calling the embedding model. Return the number of
+        lines read.
         """
 
     def migrate(self, path: str | Path) -> None:
-        """Copy the whole store, with its history, to one of another kind: an empty PostgreSQL database
+        """Copy the complete store, with its history, to a store of another kind: an empty PostgreSQL database
         ("postgresql://..."), a folder of plain files if the path ends in a slash, else a single file. This store
-        stays as it is.
+        is not changed.
         """
 
     def backup(self, path: str | Path) -> Backup:
-        """Copy the whole store to a new file, also while others write, or the plain files of a folder store to a new
-        folder if the path ends in a slash. A manifest beside the file, or in the folder, lists what the copy
-        holds.
+        """Copy the complete store to a new file, even while others write; or copy the plain files of a folder store
+        to a new folder, if the path ends in a slash. A manifest next to the file, or in the folder, lists the
+        contents.
         """
 
     @staticmethod
     def verify_backup(path: str | Path, *, key: str | None = None) -> Report:
-        """Test a backup without changing it or any store: a copy of it is compared with its manifest, opened,
-        checked as by `doctor`, and searched for a memory.
+        """Test a backup without changing it or any store: compare a copy of it with its manifest, open the copy,
+        check it as `doctor` does, and search it for a memory.
         """
 
     @staticmethod
     def restore_backup(
         path: str | Path, location: str | Path, *, replace: bool = False, key: str | None = None
     ) -> Restored:
-        """Restore a store from a backup after `verify_backup` has found it sound: all of it or nothing."""
+        """Restore a store from a backup, completely or not at all, after `verify_backup` has found it intact."""
 
     @staticmethod
     def rekey(location: str | Path, *, key: str | None = None, new_key: str | None = None) -> Rekeyed:
-        """Change the key of a store that no program has open: encrypt an open one, decrypt an encrypted one, or give
-        it another key. Whatever happens meanwhile, the store opens with the old key or the new one.
+        """Change the key of a store that no program has open: encrypt an unencrypted store, decrypt an encrypted
+        one, or change its key. If this is interrupted, the store opens with either the old or the new key.
         """
 
     def import_(
@@ -641,13 +643,13 @@ class Memory:
         """Import the data of another memory or a chat: messages, facts, people and relations."""
 
     def export(self, path: str | Path, *, format: str = "jsonl", progress: Progress | None = None) -> ExportReport:
-        """Export what this caller may see."""
+        """Export the data that this caller may see."""
 
     def sync(self, other: str | Path, *, dry_run: bool = False, progress: Progress | None = None) -> SyncReport:
-        """Exchange what is new with another device: all that this owner's memory learnt, changed, forgot and erased,
-        in both directions. Doing it twice does nothing, and an interrupted exchange is simply repeated.
+        """Synchronise with another device: exchange everything that this owner's memory learnt, changed, forgot and
+        erased, in both directions. Repeating it changes nothing, and an interrupted exchange can be repeated.
         """
 
     @property
     def scope(self) -> Scope:
-        """The caller: whose memory this is."""
+        """The caller, who owns this memory."""

@@ -1,6 +1,6 @@
-"""JSON over HTTP to model providers: retries with backoff, a deadline for the whole answer, and our own errors.
+"""JSON over HTTP to model providers: retries with backoff, a deadline for the complete answer, and our own errors.
 
-Shared by embedders and language models. An answer is untrusted: it may be late, huge, or not JSON.
+Used by embedders and language models. An answer is untrusted: it may be late, huge, or not JSON.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Endpoint:
 
     Args:
         what: names the server in errors.
-        key_variable: where its key comes from, for a server that answers nobody without one.
-        timeout_s: holds for one whole answer.
+        key_variable: the environment variable of its key, for a server that requires one.
+        timeout_s: the limit for one complete answer.
     """
 
     base_url: str
@@ -61,7 +61,7 @@ class Endpoint:
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
     def check_key(self) -> None:
-        """Raise DeniedError if a key is needed and there is none: asking would only be refused."""
+        """Raise DeniedError early if the server requires a key and there is none."""
         if self.key_variable and not {name.lower() for name in self.headers} & _KEY_HEADERS:
             raise DeniedError(f"the {self.what} at {self.place} needs a key", hint=f"set {self.key_variable}")
 
@@ -76,12 +76,12 @@ class Endpoint:
 
 
 def bearer(api_key: str | None) -> Mapping[str, str]:
-    """Return the header that carries an API key; none without a key."""
+    """Return the header with an API key; empty without a key."""
     return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
 
 def key_variable(provider: str) -> str:
-    """Return the variable of a provider's key; empty for servers that may need none."""
+    """Return the environment variable of a provider's key; empty for servers that may need none."""
     return f"{provider.upper()}_API_KEY" if provider in ("openai", "anthropic", "cohere", "jina") else ""
 
 
@@ -94,7 +94,7 @@ def post(client: httpx.Client, endpoint: Endpoint, path: str, body: Any, *, atte
     """Post JSON, with retries, and return the JSON of the answer.
 
     Raises:
-        UnavailableError: no answer, or an unreadable one.
+        UnavailableError: there is no answer, or it cannot be read.
         DeniedError: the server refuses the key.
         InvalidError: the server refuses the request.
     """
@@ -112,7 +112,7 @@ def post(client: httpx.Client, endpoint: Endpoint, path: str, body: Any, *, atte
 
 
 async def post_async(endpoint: Endpoint, path: str, body: Any, *, attempts: int | None = None) -> Any:
-    """Do the same as `post` over a new connection: an answer takes seconds, and cancelling must not wait for it."""
+    """Post like `post`, over a new connection: an answer takes seconds, and cancelling must not wait for it."""
     endpoint.check_key()
     try:
         async with httpx.AsyncClient(headers=endpoint.headers, timeout=endpoint.timeout_s) as client:
@@ -130,10 +130,10 @@ async def post_async(endpoint: Endpoint, path: str, body: Any, *, attempts: int 
 async def stream_events(endpoint: Endpoint, path: str, body: Any) -> AsyncIterator[Any]:
     """Post JSON, with retries, and yield the JSON of each server-sent event as it arrives; `[DONE]` ends the stream.
 
-    `timeout_s` holds for each event, not for the whole answer.
+    `timeout_s` applies to each event, not to the complete answer.
 
     Raises:
-        UnavailableError: no answer, an unreadable one, or one that breaks off.
+        UnavailableError: there is no answer, or it cannot be read or breaks off.
         DeniedError: the server refuses the key.
         InvalidError: the server refuses the request.
     """
@@ -162,7 +162,7 @@ async def _events(response: httpx.Response, endpoint: Endpoint) -> AsyncIterator
     total, events = 0, EventSource(response).aiter_sse()
     while True:
         try:
-            async with asyncio.timeout(endpoint.timeout_s):  # empty lines satisfy httpx's own timeout
+            async with asyncio.timeout(endpoint.timeout_s):  # empty lines would reset httpx's own timeout
                 event = await anext(events)
         except StopAsyncIteration:
             return
@@ -190,7 +190,7 @@ async def _answer_async(client: httpx.AsyncClient, endpoint: Endpoint, url: str,
             answer = await _read_all_async(response.aiter_bytes())
             _check_status(response, answer)
             return answer
-    except TimeoutError as error:  # single bytes satisfy httpx's own timeout
+    except TimeoutError as error:  # single bytes would reset httpx's own timeout
         raise httpx.ReadTimeout("no whole answer in time") from error
 
 
@@ -228,7 +228,7 @@ def _check_status(response: httpx.Response, answer: bytes) -> None:
 
 
 def _backoff(error: Exception) -> bool | float:
-    """Return whether to retry (connection errors, 429, 5xx), or the seconds the server asks for, with jitter."""
+    """Return whether to retry (connection errors, 429, 5xx), or the seconds requested by the server, with jitter."""
     if not isinstance(error, httpx.HTTPStatusError):
         return isinstance(error, httpx.TransportError)
     if error.response.status_code != 429 and error.response.status_code < 500:
@@ -254,7 +254,7 @@ def _as_our_error(error: Exception, endpoint: Endpoint) -> RicordoError:
 
 
 def _failure(error: Exception) -> str:
-    """Return what a server did that sent no whole answer."""
+    """Describe how a server failed to send a complete answer."""
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol | httpx.InvalidURL):
         return "cannot be reached"
     if isinstance(error, httpx.TimeoutException):

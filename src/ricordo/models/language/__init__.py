@@ -1,4 +1,4 @@
-"""Language models: JSON in answer to a prompt. Nothing is loaded and no server is contacted before the first prompt."""
+"""Language models that answer prompts in JSON. Nothing is loaded and no server is contacted before the first prompt."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _KNOWN = (
 )
 
 
-# names of models
+# ---- names of models
 
 
 def resolve(
@@ -45,14 +45,14 @@ def resolve(
     attempts: int = 3,
     first_wait_s: float = 0.5,
 ) -> LanguageModel | None:
-    """Return the language model of a name, one of those of `Memory.open`. None and a model object stay as they are.
+    """Return the language model with a name as in `Memory.open`. None and a model object are returned unchanged.
 
     Args:
         api_key: for servers only; the caller reads it from the environment.
         base_url: replaces the server's default address.
         context_tokens: the model's context window; by default the provider's, else 8,192.
-        timeout_s: for one whole answer, in seconds.
-        attempts: how often a request is made before it counts as failed; at least 1.
+        timeout_s: limit for one complete answer, in seconds.
+        attempts: number of attempts before a request counts as failed; at least 1.
         first_wait_s: seconds before the second attempt; the wait doubles, with jitter, for each further one.
 
     Raises:
@@ -107,7 +107,7 @@ def key_provider(spec: object) -> str | None:
 
 
 def model_from_settings(model: str | LanguageModel | None, settings: Settings) -> LanguageModel | None:
-    """Return the language model of a name, with the settings' limits and the provider's usual API key."""
+    """Return the language model with a name, with the limits from the settings and the provider's usual API key."""
     provider = key_provider(model)
     return resolve(
         model,
@@ -118,7 +118,7 @@ def model_from_settings(model: str | LanguageModel | None, settings: Settings) -
 
 
 def chat_model_from_settings(model: str | LanguageModel | ChatModel | None, settings: Settings) -> ChatModel | None:
-    """Return the model of a name as `model_from_settings` does, for streamed answers.
+    """Return the model with a name as `model_from_settings` does, for streamed answers.
 
     Raises:
         InvalidError: no model has this name, or it cannot stream.
@@ -129,7 +129,7 @@ def chat_model_from_settings(model: str | LanguageModel | ChatModel | None, sett
     return found
 
 
-# one checked question
+# ---- one checked question
 
 _MOST_ANSWER_CHARS = 400_000
 _MOST_QUOTED_CHARS = 2_000
@@ -138,9 +138,9 @@ _MOST_STARTS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(Generic[Shape]):
-    """A checked answer, and the tokens it cost, those of a repair included.
+    """A validated answer, and the tokens it cost, including those of a repair.
 
-    `lost` items of its lists did not fit and were left out.
+    `lost` is the number of list items that were dropped as invalid.
     """
 
     value: Shape
@@ -150,7 +150,7 @@ class Answer(Generic[Shape]):
 
 
 class AnswerError(UnavailableError):
-    """A model gave no usable answer. `tokens_in` and `tokens_out` were spent all the same."""
+    """A model gave no usable answer. `tokens_in` and `tokens_out` were spent nevertheless."""
 
     def __init__(self, message: str, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
         super().__init__(message)
@@ -159,12 +159,12 @@ class AnswerError(UnavailableError):
 
 
 async def ask(model: LanguageModel, turns: Sequence[Turn], shape: type[Shape], *, max_tokens: int) -> Answer[Shape]:
-    """Ask for JSON of a shape. An answer that does not fit is sent back once, with the reason.
+    """Ask for JSON that matches a pydantic model. An invalid answer is sent back once, with the reason.
 
-    If the second answer does not fit either, what fits of it, or of the first one, is kept.
+    If the second answer is also invalid, the valid items of it, or of the first one, are kept.
 
     Raises:
-        AnswerError: the model refused, was cut off, or neither answer has an item that fits.
+        AnswerError: the model refused, was cut off, or neither answer has a valid item.
         RicordoError: the model cannot be reached.
     """
     schema = schema_of(shape)
@@ -190,7 +190,7 @@ async def ask(model: LanguageModel, turns: Sequence[Turn], shape: type[Shape], *
 
 
 def _salvaged(completion: Completion, shape: type[Shape]) -> tuple[Shape, int] | None:
-    """Return an answer without the items of its lists that do not fit, and their number; None if nothing is left."""
+    """Return an answer without invalid list items, and the number of these items; None if nothing is left."""
     if completion.ending == "cut" or len(completion.text) > _MOST_ANSWER_CHARS:
         return None
     try:
@@ -216,7 +216,7 @@ def _repair(problem: str, first: Completion) -> str:
 
 
 def _read(completion: Completion, shape: type[Shape]) -> tuple[Shape | None, str]:
-    """Return the value, or None and the problem, in words that quote nothing of the answer."""
+    """Return the value, or None and a description of the problem that does not quote the answer."""
     if completion.ending == "cut":
         return None, "it ends in the middle"
     if len(completion.text) > _MOST_ANSWER_CHARS:
@@ -232,7 +232,7 @@ def _read(completion: Completion, shape: type[Shape]) -> tuple[Shape | None, str
 
 
 def _json_in(text: str) -> str:
-    """Return the JSON object of an answer, which may stand in prose; the whole text if there is none."""
+    """Return the JSON object within an answer, which may contain other text; the full text if there is none."""
     if text.lstrip()[:1] in ("{", "["):
         return text
     decoder = json.JSONDecoder()
@@ -247,7 +247,7 @@ def _json_in(text: str) -> str:
 
 
 def schema_of(shape: type[BaseModel]) -> Mapping[str, Any]:
-    """Return a shape's JSON schema in the strict form that servers require: all properties required, no others."""
+    """Return a JSON schema in the strict form that servers require: all properties required, no others allowed."""
     found: Mapping[str, Any] = _strict(shape.model_json_schema())
     return found
 

@@ -25,7 +25,7 @@ class LocalModel:
             raise InvalidError(f"model: the file {path} does not exist", hint="give the path of a .gguf file")
 
     async def complete(self, turns: Sequence[Turn], *, schema: Mapping[str, Any], max_tokens: int) -> Completion:
-        """Return one answer; the schema is its grammar.
+        """Return one answer. The schema is used as a grammar.
 
         Raises:
             UnavailableError: llama.cpp is not installed, or cannot run the file.

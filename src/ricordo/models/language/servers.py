@@ -28,7 +28,7 @@ def headers(provider: str, api_key: str | None) -> Mapping[str, str]:
 
 
 def _checked(read: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Raise UnavailableError where a function cannot read a server's answer."""
+    """Make a function raise UnavailableError if it cannot read a server's answer."""
 
     @wraps(read)
     def checked(answer: Any) -> T:
@@ -41,7 +41,7 @@ def _checked(read: Callable[[Any], T]) -> Callable[[Any], T]:
 
 
 async def _streamed(events: AsyncIterator[Any], read: Callable[[Any], Piece]) -> AsyncIterator[Piece]:
-    """Yield the texts of a stream, and last its ending with all counts. Raises UnavailableError if it breaks off."""
+    """Yield the texts of a stream, and finally its ending with all counts. Raises UnavailableError if it breaks off."""
     last = Piece()
     async for event in events:
         piece = read(event)
@@ -62,10 +62,10 @@ def _messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
 
 
 class OpenAIModel:
-    """A LanguageModel and a ChatModel over any server that speaks OpenAI's protocol of chat completions.
+    """A LanguageModel and a ChatModel over any server with OpenAI's chat completions protocol.
 
-    Not all of these accept a schema. A server that refuses one is asked for any JSON object, with the schema in the
-    prompt, then for a tool call; the first form it accepts is remembered.
+    Not all of these servers accept a schema. A server that refuses one is asked for any JSON object, with the schema in
+    the prompt, then for a tool call. The first form it accepts is remembered.
     """
 
     def __init__(self, name: str, endpoint: Endpoint, *, model: str, context_tokens: int, is_openai: bool) -> None:
@@ -80,7 +80,7 @@ class OpenAIModel:
         """Return one answer.
 
         Raises:
-            UnavailableError: no usable answer after several attempts.
+            UnavailableError: there is no usable answer after several attempts.
             DeniedError: the server refuses the key.
             InvalidError: the server refuses the prompt or does not know the model.
         """
@@ -91,7 +91,7 @@ class OpenAIModel:
             except InvalidError as error:
                 if not _is_about_form(error.message) or len(self._ways) == 1:
                     raise
-                if self._ways[0] is way:  # another caller may have moved on already
+                if self._ways[0] is way:  # another caller may have switched already
                     self._ways = self._ways[1:]
                 continue
             return _openai_completion(answer)
@@ -113,13 +113,13 @@ class OpenAIModel:
         messages = _messages(turns)
         if "tools" not in form and form["response_format"]["type"] == "json_object":
             messages[0]["content"] += f"\n\n{_SCHEMA_IN_WORDS}\n{as_text(schema)}"
-        # OpenAI's newer models take neither a temperature nor the older name of the limit.
+        # OpenAI's newer models accept neither a temperature nor the older name of the limit.
         how = {"max_completion_tokens": max_tokens} if self._is_openai else {"max_tokens": max_tokens, "temperature": 0}
         return {"model": self._model, "messages": messages, **how, **form}
 
 
 def as_text(schema: Mapping[str, Any]) -> str:
-    """Return a schema as text for the prompt of a server that takes no schemas."""
+    """Return a schema as text for the prompt of a server that accepts no schemas."""
     return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -144,7 +144,7 @@ _ABOUT_FORM = ("response_format", "json_schema", "json_object", "schema", "struc
 
 
 def _is_about_form(message: str) -> bool:
-    """Return whether a refusal may be about the requested form, and not about the key, model or length."""
+    """Return whether a refusal may be about the requested form, rather than the key, model or length."""
     return any(word in message.lower() for word in _ABOUT_FORM)
 
 
@@ -165,7 +165,7 @@ def _openai_completion(answer: Any) -> Completion:
 
 @_checked
 def _openai_piece(event: Any) -> Piece:
-    """Read one event of a stream. The event with the token counts contains no choice."""
+    """Read one event of a stream. The event with the token counts has no choice."""
     if event.get("error"):
         raise UnavailableError("the model's server ended the answer with an error")
     choice, used = (event.get("choices") or [{}])[0], event.get("usage") or {}
@@ -185,7 +185,7 @@ def _count(used: Mapping[str, Any], name: str) -> int:
 
 
 class AnthropicModel:
-    """A LanguageModel and a ChatModel over Anthropic's messages. JSON is requested as the input of a required tool."""
+    """A LanguageModel and a ChatModel over Anthropic's messages. JSON is requested as a required tool's input."""
 
     def __init__(self, name: str, endpoint: Endpoint, *, model: str, context_tokens: int) -> None:
         self.name = name
