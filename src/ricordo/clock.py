@@ -63,7 +63,7 @@ def new_id(now_ms: int) -> str:
 
 
 def checked_id(given: str, *, name: str = "id") -> str:
-    """Check an id given by a caller, and return it.
+    """Validate an id given by a caller, and return it.
 
     Raises:
         InvalidError: it is empty, too long, or has characters that cannot be printed on one line.

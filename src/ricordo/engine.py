@@ -492,7 +492,7 @@ class Engine:
         return tuple(text for text, is_missing in missing.items() if is_missing)
 
     def _embedder_by_key(self, key: int) -> Embedder | None:
-        """Return the embedder with a model's key, if this process has it."""
+        """Return the embedder of the model with a key, if this process has it."""
         mine = self.backlog.model
         return self.embedder if mine is not None and mine.key == key else self._earlier.get(key)
 
@@ -520,7 +520,7 @@ async def _stored_spec(store: Store) -> str | None:
 
 
 def _resolved(embedder: str | Embedder | None, settings: Settings) -> Embedder | None:
-    """Return the embedder with a name. A remote one gets the key that its provider's own tools would use."""
+    """Return the embedder that a name stands for. A remote one gets the key that its provider's tools would use."""
     key = api_key("openai") if isinstance(embedder, str) and embedder.startswith("openai:") else None
     return resolve(embedder, api_key=key, timeout_s=settings.provider_timeout_s)
 

@@ -243,7 +243,7 @@ def _check_type(name: str, value: Any, type_: Any) -> None:
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """Return the time zone with a name.
+    """Return the time zone of a name.
 
     Raises:
         InvalidError: there is no such time zone.

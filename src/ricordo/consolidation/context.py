@@ -192,7 +192,7 @@ async def ask_model(context: ConsolidationContext, turns: Sequence[Turn], shape:
 
 
 class RecordedModel:
-    """A language model whose calls are recorded one by one: before, with an estimate, and after, as they were."""
+    """A language model whose calls are recorded individually: first with estimated tokens, then with actual ones."""
 
     def __init__(self, model: LanguageModel, context: ConsolidationContext, spent: Spent) -> None:
         self._model = model

@@ -172,7 +172,7 @@ def _user_words() -> frozenset[str]:
 
 
 def _terms(text: str, marks: _Marks) -> list[str]:
-    """Return the terms of a text without function words and words for the user, and with relations by name."""
+    """Return the terms of a text without function words and words for the user. Relations appear by name."""
     found = []
     for word in raw_words(text):
         bare = re.sub(r"['’ʼ]s?\Z", "", word)

@@ -80,7 +80,7 @@ _RESTING = 10
 
 
 def transcript(snapshot: Snapshot, place: tuple[str, str], session: str | None, episodes: Sequence[Node]) -> Transcript:
-    """Return some messages of a conversation, in the order given."""
+    """Return some messages of a conversation as a transcript, in the given order."""
     return Transcript(place=place, session=session, episodes=tuple(episodes), shown=as_shown(snapshot, episodes))
 
 

@@ -139,7 +139,7 @@ def reasons_to_hold(node: Node, *, holds_untrusted: bool) -> tuple[str, ...]:
 
 
 def check_words(*given: object, tier: Trust) -> None:
-    """Check new text for an existing memory. Such text is never quarantined: it is accepted or refused.
+    """Validate text that replaces the text of a memory. Such text is never quarantined: it is accepted or refused.
 
     Args:
         given: texts, and values that contain texts.

@@ -294,7 +294,7 @@ def _of_entity(snapshot: Snapshot, entity: Entity) -> ErasureTargets:
 
 
 def _mentions_any(names: Iterable[str]) -> Callable[[str], bool]:
-    """Return a test whether a text contains one of the names as a complete word, in any letter case and width."""
+    """Return a function that tells whether a text contains a name as a complete word, in any case and width."""
     folded = sorted({_folded(name) for name in names} - {""})
     if not folded:
         return lambda text: False

@@ -55,7 +55,7 @@ class GatheredContext:
 
 
 class Host:
-    """Open it with `async with Host(location, ...) as host`. The memory is one of its extensions."""
+    """A host for extensions, one of which is the memory. Open it with `async with Host(location, ...) as host`."""
 
     def __init__(
         self,

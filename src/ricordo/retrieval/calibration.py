@@ -59,7 +59,7 @@ class _Kept:
 
 
 class Floors:
-    """The floors of the callers of one open store. Belongs to the event loop that creates it."""
+    """Keeps the relevance floor of each caller of an open store. Belongs to the event loop that creates it."""
 
     def __init__(
         self,

@@ -247,7 +247,7 @@ _JOINED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Words:
-    """Question words of some languages, in lower case: patterns that ignore case take half as long again.
+    """Question words of some languages, in lower case: patterns that ignore case are 50 % slower.
 
     Attributes:
         intents: in order; the first match decides: "why did Anna move when she did" asks why. English questions may

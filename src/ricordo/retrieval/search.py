@@ -107,7 +107,7 @@ def find(
     reasons: bool = False,
     receipt: bool = False,
 ) -> Found:
-    """Answer a plan from one snapshot.
+    """Run a search plan on one snapshot.
 
     Args:
         until: deadline on the clock of `time.monotonic`, seconds.
@@ -480,7 +480,7 @@ _IN_TIME = 40
 
 
 def find_past(snapshot: PastSnapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo) -> Found:
-    """Answer a plan from a past state.
+    """Run a search plan on a past state of the store.
 
     Raises:
         NotFoundError: the question is limited to an entity that was unknown then.

@@ -115,7 +115,7 @@ class Pool:
 
 
 def pool_of(found: CandidateSet, plan: Plan, namings: tuple[Naming, ...]) -> Pool | None:
-    """Return the pool of a question; None if no rows were read."""
+    """Return the candidates of a question and the turns around them; None if no rows were read."""
     rows = found.rows
     if rows is None:
         return None
@@ -430,8 +430,8 @@ def linked(pool: Pool, plan: Plan) -> Floats | None:
 
 
 def assistant(pool: Pool, plan: Plan) -> Floats | None:
-    """-1 for assistant turns, whose answers repeat the user's words; 1 if the question asks for what the assistant
-    said; None if it asks for a summary of both. Messages (`is_message`) get a value near 0.
+    """For assistant turns: -1 if the question is in the first person, because answers repeat the user's words; 1 if it
+    asks what the assistant said. Long messages (`is_message`) get values near 0.
     """
     text = plan.query.text.lower()
     languages = languages_of(text)

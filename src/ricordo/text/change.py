@@ -384,7 +384,7 @@ APART = (
     *("world", "world apart", "world plain", "apart", "apart plain", "people apart", "people apart plain"),
     *("introduced", "introduced brief"),
 )
-"""Features of statements about other things or people, or about different ones."""
+"""Features of two statements about different things or people, or about others than the speaker."""
 DOUBTS = (*_AGAINST, "quoted", "another's", "possessed")
 """Features against a change. With one of them, a newer statement may rank below the older one."""
 

@@ -74,7 +74,7 @@ def _telling(languages: LanguageSet) -> frozenset[str]:
 
 @cached()
 def _others(languages: LanguageSet) -> LanguageSet:
-    """Return the languages that are not written in Latin letters."""
+    """Return those of the languages that are not written in Latin letters."""
     return any_of(tuple(each.code for each in languages if each.script != "LATIN"))
 
 

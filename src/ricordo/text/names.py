@@ -70,7 +70,7 @@ def is_inflected(text: str) -> bool:
 
 
 def name_words(text: str) -> list[str]:
-    """Return the words of a name, folded but not stemmed: "Сарой" stays "сарой", "José" becomes "jose"."""
+    """Return the words of a name, normalised but not stemmed: "Сарой" becomes "сарой", "José" becomes "jose"."""
     return [fold_word(word) for word in raw_words(text)]
 
 

@@ -192,7 +192,7 @@ def _scripts_of(plain: str) -> frozenset[str]:
 
 @cached()
 def _patterns(missing: frozenset[str]) -> tuple[tuple[Reason, tuple[_Table, ...]], ...]:
-    """Return the tables of each reason, without those of languages in the missing scripts."""
+    """Return the pattern tables of each reason, without those of languages in the missing scripts."""
     languages = [each for each in all_languages() if each.script not in missing]
     return tuple(
         (reason, tuple(table for language in languages for table in _tables(language, reason))) for reason in _BY_RULE
@@ -235,7 +235,7 @@ def _hints(words: Iterable[str]) -> frozenset[str]:
 
 
 def _hints_of(word: str) -> frozenset[str]:
-    """Return the markers of the frame words that a word may begin or belong to. False positives are acceptable."""
+    """Return the markers of all frame words that a word may be part of. False positives are acceptable."""
     starts = _starts()
     exact, prefixes = starts.get(f"={word}", ()), (starts.get(word[:end], ()) for end in range(1, len(word) + 1))
     return frozenset(exact).union(*prefixes)

@@ -124,7 +124,7 @@ def statement_line(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Signs:
-    """Words, and phrases or word beginnings, each of which alone marks a property of a statement."""
+    """Words and phrases (or beginnings of words), any of which gives a statement a certain property."""
 
     words: frozenset[str]
     phrases: tuple[str, ...]

@@ -45,7 +45,7 @@ def resolve(
     attempts: int = 3,
     first_wait_s: float = 0.5,
 ) -> LanguageModel | None:
-    """Return the language model with a name as in `Memory.open`. None and a model object are returned unchanged.
+    """Return the language model that a name stands for (see `Memory.open`). None and objects are returned unchanged.
 
     Args:
         api_key: for servers only; the caller reads it from the environment.
@@ -107,7 +107,7 @@ def key_provider(spec: object) -> str | None:
 
 
 def model_from_settings(model: str | LanguageModel | None, settings: Settings) -> LanguageModel | None:
-    """Return the language model with a name, with the limits from the settings and the provider's usual API key."""
+    """Return the language model that a name stands for, with limits from the settings and the provider's API key."""
     provider = key_provider(model)
     return resolve(
         model,
@@ -118,7 +118,7 @@ def model_from_settings(model: str | LanguageModel | None, settings: Settings) -
 
 
 def chat_model_from_settings(model: str | LanguageModel | ChatModel | None, settings: Settings) -> ChatModel | None:
-    """Return the model with a name as `model_from_settings` does, for streamed answers.
+    """Return a model as `model_from_settings` does, for streamed answers.
 
     Raises:
         InvalidError: no model has this name, or it cannot stream.

@@ -257,7 +257,7 @@ class Persons:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slots:
-    """Things that people have one of at a time: the names that models give them, and words of statements about them."""
+    """Things that people have one of at a time: names that models give them, and words in statements about them."""
 
     labels: Mapping[str, Words] = field(default_factory=dict)
     said: Mapping[str, Words] = field(default_factory=dict)
