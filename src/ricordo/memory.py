@@ -2046,7 +2046,7 @@ class Memory:
         same owner is restored exactly.
 
         Args:
-            path: a file, or a folder for formats of several files.
+            path: a file, a folder for formats of several files, or a folder of separate chat exports.
             format: "document" (for a file, see `add_document`), "jsonl" (a complete `export`), "markdown",
                 "memories-jsonl", "memories-sqlite", "mcp", "mem0", "langgraph", "chatgpt", "claude", "claude-code",
                 "codex", "cursor", "gemini-cli", "opencode" (logs of coding agents), "chat" (JSON lines of role or

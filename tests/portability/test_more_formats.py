@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import Memory
+from ricordo import InvalidError, Memory
 from tests.portability.conftest import opened
 
 
@@ -289,3 +289,55 @@ async def test_what_whatsapp_writes_itself_is_no_message(tmp_path: Path, said: s
         report = await memory.import_(path)
         assert {*await nodes_of(memory)} == {"Hello", kept} - {None}
         assert len(report.refused) == (kept is None)
+
+
+async def test_a_folder_of_exports_is_imported_whole_and_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    chats = tmp_path / "chats"
+    telegram(chats / "DataExport_2026")
+    whatsapp(chats)
+    whatsapp_ios(chats)
+    slack(chats)
+    torn = (telegram(tmp_path / "old") / "result.json").read_text("utf-8")[:-40]
+    write(chats / "DataExport_2019/result.json", torn)
+    (chats / "Jan.zip").write_bytes((chats / "chat.zip").read_bytes()[:-30])
+    write(chats / "invoice.csv", "1;2;3")
+    async with opened(tmp_path / "me.db") as memory:
+        report = await memory.import_(chats)
+        assert (await memory.import_(chats)).added == 0
+        sessions = {each.id for each in await memory.sessions()}
+    assert report.format == "telegram, whatsapp, slack"
+    assert report.added == 2 + 2 + 2 + 1
+    assert {"Trip", "Anna"} <= sessions
+    assert "result.json: incomplete" in report.refused[0]
+    for name in ("Jan.zip is an incomplete ZIP", "invoice.csv is not known"):
+        assert any(name in line for line in report.refused)
+
+
+async def test_a_single_export_in_a_folder_is_one_import(tmp_path: Path) -> None:
+    async with opened(tmp_path / "me.db") as memory:
+        assert (await memory.import_(slack(tmp_path / "one"))).format == "slack"
+        write(tmp_path / "two/notes.md", "- Anna likes tea\n")
+        assert (await memory.import_(whatsapp(tmp_path / "two").parent)).format == "markdown"
+
+
+@pytest.mark.parametrize("format", [None, "telegram"])
+@pytest.mark.parametrize("cut", [0.3, 0.6, 0.95])
+async def test_a_torn_export_is_called_incomplete(cut: float, format: str | None, tmp_path: Path) -> None:
+    file = telegram(tmp_path) / "result.json"
+    text = file.read_text("utf-8")
+    write(file, text[: int(len(text) * cut)])
+    async with opened(tmp_path / "me.db") as memory:
+        for path in (file, tmp_path):
+            with pytest.raises(InvalidError, match=r"incomplete|not valid JSON"):
+                await memory.import_(path, format=format)
+
+
+async def test_a_torn_file_beside_complete_ones_is_named(tmp_path: Path) -> None:
+    turn = {"message": {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["I like figs"]}}}
+    row = {"title": "A", "id": "c1", "current_node": "n", "mapping": {"n": {"id": "n", **turn}}}
+    write(tmp_path / "conversations-000.json", [row])
+    write(tmp_path / "conversations-001.json", json.dumps([row])[:-20])
+    async with opened(tmp_path / "me.db") as memory:
+        report = await memory.import_(tmp_path)
+    assert report.messages == 1
+    assert any("conversations-001.json: incomplete" in line for line in report.refused)

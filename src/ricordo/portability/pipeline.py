@@ -9,7 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -21,7 +21,7 @@ from ricordo.encoding.episodes import Instant
 from ricordo.encoding.validation import TextRules, short_name
 from ricordo.errors import InvalidError
 from ricordo.model import AGENT, Change, Edge, Entity, ImportReport, Node, Scope
-from ricordo.portability.importers import complete, format_of, parse
+from ricordo.portability.importers import complete, exports_in, format_of, parse
 from ricordo.portability.records import (
     Destination,
     ImportedFact,
@@ -106,10 +106,18 @@ async def import_path(
     progress: Progress | None,
     dry_run: bool,
 ) -> ImportReport:
-    """Import a file or a folder, as `Memory.import_` says. A dry run decides the same and writes nothing."""
+    """Import a file or a folder, as `Memory.import_` says. A dry run decides the same and writes nothing.
+
+    Of a folder of separate exports, each is imported. One that cannot be read is named in the report.
+    """
     scope = context.scope
     destination = Destination(owner=scope.owner, chat=scope.chat or "")
     source = await asyncio.to_thread(Source, path, store=store.path)
+    if format is None and (parts := await asyncio.to_thread(exports_in, source)):
+        one = partial(
+            import_path, format=None, context=context, store=store, write=write, progress=progress, dry_run=dry_run
+        )
+        return await _import_each(parts, one)
     chosen = await asyncio.to_thread(format_of, source, format)
     with ExitStack() as stack:
         if chosen.name == complete.NAME and not dry_run:
@@ -124,6 +132,30 @@ async def import_path(
         else:
             records = await asyncio.to_thread(parse, source, chosen, destination)
         return await _store(records, context, store=store, write=write, progress=progress, dry_run=dry_run)
+
+
+async def _import_each(parts: Sequence[Path], one: Callable[[Path], Awaitable[ImportReport]]) -> ImportReport:
+    total, failed = ImportReport(), []
+    for part in parts:
+        try:
+            report = await one(part)
+        except InvalidError as error:
+            failed.append(str(error))
+            continue
+        named = tuple(f"{part.name}: {each.removeprefix('not imported: ')}" for each in report.refused)
+        total = sum_of(total, replace(report, refused=named))
+    return sum_of(ImportReport(refused=tuple(failed), refused_count=len(failed)), total)
+
+
+def sum_of(one: ImportReport, other: ImportReport) -> ImportReport:
+    """Return the counts of two imports together, with both formats."""
+    counts = [each.name for each in fields(ImportReport) if each.name not in ("format", "refused")]
+    formats = dict.fromkeys(filter(None, (*one.format.split(", "), other.format)))
+    return ImportReport(
+        format=", ".join(formats),
+        refused=(*one.refused, *other.refused)[:_SHOWN_REFUSALS],
+        **{name: getattr(one, name) + getattr(other, name) for name in counts},
+    )
 
 
 async def _store(

@@ -56,6 +56,7 @@ class Source:
     def __init__(self, path: Path, *, store: Path | None = None) -> None:
         self.path = path
         self.notes: list[str] = []
+        self.damaged: dict[str, None] = {}  # notes on incomplete files, in order
         self._unpacked: dict[str, int] = {}  # bytes by member
         self._status = _checked_place(path, store)
 
@@ -164,7 +165,18 @@ class Source:
             if any(fits(PurePosixPath(name).name) for fits in wanted):
                 file = self.text(name)
                 found.append((file.name, one_document(file.text, name=file.name)))
+                if found[-1][1] is None and (damage := _damage(file.text)):
+                    self.damaged[f"{file.name}: {damage}"] = None
         return found
+
+    def check_complete(self) -> None:
+        """Raises:
+        InvalidError: a JSON file in it is incomplete or damaged.
+        """
+        if damage := _damage(self.own_text):
+            self.damaged[f"{self.path.name}: {damage}"] = None
+        for note in self.damaged:
+            raise InvalidError(f"{self.path} cannot be imported: {note}", hint="export or download it again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,10 +291,12 @@ def decoded(content: bytes, *, name: str) -> str:
     """Decode UTF-8 text, with or without a byte order mark.
 
     Raises:
-        InvalidError: it has another encoding, is not text, or is JSON that would fill the memory.
+        InvalidError: it has another encoding, is not text, is a damaged archive, or is JSON that would fill the memory.
     """
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InvalidError(f"{name} line 1: the text is UTF-16, not UTF-8", hint="iconv -f UTF-16 -t UTF-8 FILE > NEW")
+    if content.startswith(b"PK\x03\x04"):
+        raise InvalidError(f"{name} is an incomplete ZIP archive", hint="export or download it again")
     if (zero := content.find(b"\0")) >= 0:
         line = content.count(b"\n", 0, zero) + 1
         raise InvalidError(f"{name} line {line}: the content is not text", hint="give a text file in a known format")
@@ -317,6 +331,21 @@ def one_document(text: str, *, name: str, is_checked: bool = True) -> Any:
         raise InvalidError(f"{name}: nested too deeply", hint="no export is nested like that") from error
     except ValueError:
         return None
+
+
+def _damage(text: str) -> str:
+    """Return where JSON breaks off or is damaged; "" if it is complete, or is not JSON."""
+    if text.lstrip()[:1] not in ("{", "[") or has_json_lines(text):
+        return ""
+    try:
+        json.loads(text)
+    except RecursionError:
+        return "nested too deeply"
+    except json.JSONDecodeError as error:
+        if not text[error.pos :].strip() or error.msg.startswith("Unterminated"):
+            return f"incomplete, it ends within line {error.lineno}"
+        return f"not valid JSON in line {error.lineno}: {error.msg}"
+    return ""
 
 
 def has_json_lines(text: str) -> bool:

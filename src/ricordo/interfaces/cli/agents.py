@@ -421,6 +421,8 @@ async def import_logs(ctx: CommandContext, path: Path, agent: str, *, own: bool,
     Args:
         own: what they say counts as said by the user, also outside the folder of the client.
     """
+    from ricordo.portability.pipeline import sum_of
+
     is_there, logs = await asyncio.to_thread(_logs_in, path, agent)
     own = own or is_there
     by_project: dict[str, list[Path]] = {}
@@ -439,7 +441,7 @@ async def import_logs(ctx: CommandContext, path: Path, agent: str, *, own: bool,
             memory = opened.scoped(Scope(owner=ctx.owner, chat=project))
             for log in mine:
                 try:
-                    total = _sum(total, await memory.import_(log, format=agent, own=own, dry_run=dry_run))
+                    total = sum_of(total, await memory.import_(log, format=agent, own=own, dry_run=dry_run))
                 except InvalidError as error:
                     refused.append(f"{log}: {error}")
             if not dry_run:
@@ -466,20 +468,3 @@ def _folder_of(agent: str, log: Path) -> Path | None:
     if agent == "cursor" and "agent-transcripts" in log.parts:
         return unsanitised(log.parts[log.parts.index("agent-transcripts") - 1])
     return None
-
-
-def _sum(one: ImportReport, other: ImportReport) -> ImportReport:
-    counts = (
-        "read",
-        "added",
-        "known",
-        "messages",
-        "facts",
-        "people",
-        "relations",
-        "links",
-        "refused_count",
-        "sessions",
-    )
-    added = {name: getattr(one, name) + getattr(other, name) for name in counts}
-    return replace(one, refused=(*one.refused, *other.refused), **added)

@@ -139,12 +139,15 @@ class CommandContext:
         return None if name in ("", "none") else name
 
     @asynccontextmanager
-    async def open(self, *, create: bool = False, with_model: bool = False) -> AsyncIterator[Memory]:
+    async def open(
+        self, *, create: bool = False, with_model: bool = False, creator: str = "ricordo remember TEXT"
+    ) -> AsyncIterator[Memory]:
         """Open the memory.
 
         Args:
             create: Create the store if there is none. A command that only reads does not: to it, a mistyped path is an
                 empty memory.
+            creator: The command to name as the one that creates a missing store.
             with_model: Give the memory the language model. Most commands need none, and should not fail without one.
         """
         from ricordo.memory import Memory  # imports numpy: `--help` should not wait for it
@@ -152,7 +155,7 @@ class CommandContext:
         settings = self.settings()
         location = self.location
         if not create and not self.store_exists:
-            self.notice(f"There is no memory at {location} yet; `ricordo remember TEXT` creates it.")
+            self.notice(f"There is no memory at {location} yet; `{creator}` creates it.")
             location = ":memory:"
         with progress_bar_if_needed(self.err, "Rebuilding the index") as progress:
             async with Memory.open(

@@ -391,7 +391,7 @@ async def import_(ctx: CommandContext, path: Path, own: bool, dry_run: bool, for
         report = await agents.import_logs(ctx, path, format, own=own, dry_run=dry_run)
         return Output(data=report, show=lambda out: _show_import(out, report, own=own, dry_run=dry_run))
     try:
-        async with ctx.open(create=not dry_run) as memory:
+        async with ctx.open(create=not dry_run, creator="ricordo import PATH") as memory:
             with progress_bar(ctx.err, "Reading") as progress:
                 report = await memory.import_(path, format=format, own=own, dry_run=dry_run, progress=progress)
             if not dry_run:

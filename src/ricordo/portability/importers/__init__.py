@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from ricordo.errors import InvalidError
 from ricordo.portability import IMPORTED, markdown
@@ -46,15 +47,50 @@ FORMATS = tuple(
 )
 """The most specific formats come first."""
 
+_BUNDLED = ("chatgpt", "claude", "telegram", "slack", "whatsapp")
+"""Formats of exports that people keep side by side in one folder, each an archive, a folder or a text file."""
+
+
+def exports_in(source: Source) -> list[Path]:
+    """Return what lies in a folder that holds separate chat exports; [] if the folder is a single import."""
+    if not source.is_folder:
+        return []
+    inside = sorted(each for each in source.path.iterdir() if not each.name.startswith((".", "_")))
+    inside = [each for each in inside if not each.is_symlink()]
+    exports = [each for each in inside if _is_bundled(each)]
+    own = [each for each in inside if each.suffix.lower() in (".json", ".jsonl", ".md") and each.is_file()]
+    is_many = len(exports) > 1 or (exports and not any(map(_fits, own)))
+    return inside if is_many else []
+
+
+def _is_bundled(path: Path) -> bool:
+    """Return whether an entry of a folder is a complete chat export."""
+    if not (path.is_dir() or path.suffix.lower() in (".zip", ".txt")):
+        return False
+    found = _fits(path)
+    if found and path.is_dir() and found.name == "slack":  # a channel's own folder is only a part of an export
+        return any(each.is_dir() for each in path.iterdir())
+    return found is not None and found.name in _BUNDLED
+
+
+def _fits(path: Path) -> Format | None:
+    """Return the first format that fits the content; None if none fits or the content cannot be read."""
+    try:
+        source = Source(path)
+        return next((each for each in FORMATS if each.fits(source)), None)
+    except InvalidError:
+        return None
+
 
 def format_of(source: Source, name: str | None) -> Format:
     """Return the format of a name, or, without a name, the one that fits the content.
 
     Raises:
-        InvalidError: no format has this name, or none fits.
+        InvalidError: no format has this name, none fits, or the file is incomplete.
     """
     found = next((each for each in FORMATS if (each.fits(source) if name is None else each.name == name)), None)
     if found is None and name is None:
+        source.check_complete()
         hint = f"choose one with --format: {', '.join(IMPORTED)}"
         raise InvalidError(f"the format of {source.path} is not known", hint=hint)
     if found is None:
@@ -69,7 +105,9 @@ def parse(source: Source, format: Format, destination: Destination) -> Records:
         InvalidError: it cannot be read, or contains nothing to remember.
     """
     records = format.read(source, destination)
-    records.refused[:0] = source.notes
+    if not (records.messages or records.facts or records.people or records.refused):
+        source.check_complete()
+    records.refused[:0] = [*source.notes, *source.damaged]
     if not (records.messages or records.facts or records.people or records.refused):
         raise InvalidError(f"{source.path} contains no messages and no facts", hint=f"it was read as {format.about}")
     return records
