@@ -278,6 +278,36 @@ export interface AnswerDifference {
   shares?: string[];
 }
 
+export interface Answer {
+  text?: string;
+  known?: boolean;
+  sentences?: AnswerSentence[];
+  hits?: Hit[];
+  contradictions?: Contradiction[];
+  model?: string | null;
+  cut?: number;
+  degraded?: string[];
+  receipt?: string | null;
+}
+
+export interface StaleReason {
+  why: "superseded" | "retracted" | "expired" | "decayed" | "pruned" | "evicted" | "merged" | "forgotten" | "quarantined" | "changed" | "new" | "hidden" | "unanswered" | "time" | "model";
+  id?: string | null;
+  commit?: number | null;
+}
+
+export interface StandingQuestion {
+  id: string;
+  question: string;
+  chat?: string;
+  limit?: number;
+  answer?: Answer | null;
+  answered_at?: string | null;
+  commit?: number;
+  rests_on?: string[];
+  stale?: StaleReason[];
+}
+
 export interface Conversation {
   id: string;
   messages: number;
@@ -382,9 +412,9 @@ export interface SearchParameters {
   /** Only with this tag. */
   tag?: string | string[] | null;
   /**
-   * what the attributes must have: values, such as {"kind": "note"}; comparisons, such as {"price": {"ge": 10,
-   * "lt": 20}}, of eq, ne, lt, le, gt, ge, in, contains and exists; and lists of such conditions under "and" and
-   * "or", or one under "not".
+   * conditions on attributes: values, such as {"kind": "note"}; comparisons, such as {"price": {"ge": 10, "lt":
+   * 20}}, with eq, ne, lt, le, gt, ge, in, contains and exists; and lists of such conditions under "and" and "or",
+   * or one condition under "not".
    */
   where?: Record<string, unknown> | null;
   session?: string | null;
@@ -400,7 +430,7 @@ export interface SearchParameters {
   only_relevant?: boolean;
   /** Maximum number of results, 1 to 1,000. */
   limit?: number;
-  /** explain how the answer came about. */
+  /** explain the ranking. */
   trace?: boolean;
   /** the id of a memory you expected; `results.trace.absence` says why it is missing. */
   why_not?: string | null;
@@ -442,7 +472,7 @@ export interface ContextParameters {
   prompt: string;
   /** The most tokens. */
   budget?: number | null;
-  /** the present conversation: what was said in it is known to the agent and left out. */
+  /** the current conversation, which is excluded because the agent already knows it. */
   session?: string | null;
   /** Use what was known at that time. */
   as_of?: string | number | null;
@@ -535,7 +565,7 @@ export interface TimelineParameters {
   after?: string | null;
   /** Only before this time. */
   before?: string | null;
-  /** use what was known at that time, as in `search`. */
+  /** use the state of the memory at that time, as in `search`. */
   as_of?: string | number | null;
   /** Maximum number of events. */
   limit?: number;
@@ -657,7 +687,7 @@ export interface RememberParameters {
   shared?: boolean;
   /** Store a credential in it as it is. Only the owner's own programs may. */
   keep_secrets?: boolean;
-  /** when it happened or was said; relative dates in the text count from there. None: now. */
+  /** when it happened or was said; relative dates in the text count from this time. None: now. */
   at?: string | null;
 }
 
@@ -727,13 +757,13 @@ export type AddEntityResult = Entity;
 export interface UpdateEntityParameters {
   /** A name. */
   entity: string;
-  /** replaces its type. */
+  /** the new type. */
   type?: "person" | "project" | "organization" | "place" | "concept" | "tool" | null;
   /** Further names. */
   aliases?: string[];
-  /** replace its attributes. */
+  /** the new attributes, instead of the old ones. */
   attributes?: Record<string, unknown> | null;
-  /** whether what is known about it never fades. */
+  /** whether knowledge about it never fades. */
   protected?: boolean | null;
 }
 
@@ -742,15 +772,15 @@ export type UpdateEntityResult = Entity;
 export interface RelateParameters {
   /** A name. */
   target: string;
-  /** what `target` is to `source`; "wife" and "жена" are the same. */
+  /** the relation of `target` to `source`; "wife" and "жена" are the same. */
   predicate: string;
-  /** whose wife, employer, ...; the owner's if None. */
+  /** the entity whose wife, employer, ... it is; None: the owner. */
   source?: string | null;
-  /** since when; unknown if None. */
+  /** the start of the relation; None: unknown. */
   valid_from?: string | null;
-  /** until when; it goes on if None. */
+  /** the end of the relation; None: it continues. */
   valid_until?: string | null;
-  /** ids of memories that say so. */
+  /** ids of memories that state the relation. */
   evidence?: string[];
 }
 
@@ -807,7 +837,7 @@ export interface ResolveParameters {
   item: string;
   /** "replace" closes the older fact, "keep old" the newer one. */
   decision: "replace" | "keep both" | "keep old" | "approve" | "refuse";
-  /** your words in place of those that are approved. */
+  /** your words, to replace the approved text. */
   content?: string | null;
 }
 
@@ -815,20 +845,20 @@ export type ResolveResult = Review;
 
 export interface ResolveManyParameters {
   /**
-   * reviews, or their ids; None for all that is held, without proposals whose memory is gone and without the later
-   * ones of several that concern the same memory.
+   * reviews, or their ids; None for all quarantined items, except proposals whose memory is gone, and except the
+   * later ones of several proposals about the same memory.
    */
   items?: string[] | null;
   /** "approve" or "refuse". */
   decision: "replace" | "keep both" | "keep old" | "approve" | "refuse";
-  /** only what has this trust: what the user said, for example, and not what a tool said. */
+  /** only items with this trust, for example "user" to exclude those from tools. */
   of_trust?: "user" | "agent" | "import" | "tool" | "web" | null;
 }
 
 export type ResolveManyResult = Review[];
 
 export interface MergeParameters {
-  /** a name or an id; its name stays. */
+  /** a name or an id; the merged entity has its name. */
   keep: string;
   /** a name or an id. `split`, or undoing the commit, separates them again. */
   other: string;
@@ -840,8 +870,8 @@ export interface SplitParameters {
   /** a name or an id. */
   entity: string;
   /**
-   * if these are the names an entity had before it was merged, that entity is restored; otherwise a new one is
-   * made.
+   * the names to move. If an entity had these names before it was merged, that entity is restored; otherwise a new
+   * one is created.
    */
   names: string[];
 }
@@ -874,13 +904,13 @@ export interface ForgetWhereParameters {
   after?: string | null;
   /** Only before this time. */
   before?: string | null;
-  /** needed if there is no condition. */
+  /** required if there is no condition. */
   everything?: boolean;
-  /** also forget what is about protected people and things. */
+  /** also forget memories about protected people and things. */
   protected?: boolean;
   /** How many must be forgotten, as the dry run said; another number is a conflict. */
   expect?: number | null;
-  /** why; the log keeps it. */
+  /** why; kept in the log. */
   reason?: string | null;
   /** Report what would be forgotten, and forget nothing. */
   dry_run?: boolean;
@@ -908,13 +938,13 @@ export interface UpdateWhereParameters {
   /** Only before this time. */
   before?: string | null;
   everything?: boolean;
-  /** the other tags stay. */
+  /** all other tags stay. */
   add_tags?: string[];
-  /** the other tags stay. */
+  /** all other tags stay. */
   remove_tags?: string[];
-  /** the other attributes stay. */
+  /** all other attributes stay. */
   set_attributes?: Record<string, unknown> | null;
-  /** the other attributes stay. */
+  /** all other attributes stay. */
   remove_attributes?: string[];
   /** Until when to keep it: "in 2 weeks", 2026-07-01, "never". When omitted, only what is plainly passing ends. */
   expires?: string | null;
@@ -968,7 +998,7 @@ export interface EraseResult {
 export interface UndoParameters {
   /** the number of a commit, as `log` shows it, or the id of a run for all its commits. */
   commit_or_run: number | string;
-  /** also undo the later commits that build on it. */
+  /** also undo the later commits that depend on it. */
   with_later?: boolean;
   /** change nothing, and return what would change as the `words` of a commit with the number 0. */
   dry_run?: boolean;
@@ -996,34 +1026,24 @@ export type ExtractResult = Run;
 
 export interface AskParameters {
   question: string;
-  /** the most memories to look at. */
+  /** maximum number of memories to read. */
   limit?: number;
   /** Whether to leave a receipt of what is given and why; by default by the setting `receipts`. */
   receipt?: boolean | null;
 }
 
-export interface AskResult {
-  text?: string;
-  known?: boolean;
-  sentences?: AnswerSentence[];
-  hits?: Hit[];
-  contradictions?: Contradiction[];
-  model?: string | null;
-  cut?: number;
-  degraded?: string[];
-  receipt?: string | null;
-}
+export type AskResult = Answer;
 
 export interface ReceiptsParameters {
   limit?: number;
-  /** the id of a receipt; continues further back. */
+  /** the id of a receipt; only older ones are returned. */
   before?: string | null;
 }
 
 export type ReceiptsResult = Receipt[];
 
 export interface ReceiptParameters {
-  /** as in `results.receipt`, or the last 8 characters of it. */
+  /** the id as in `results.receipt`, or its last 8 characters. */
   id: string;
 }
 
@@ -1042,6 +1062,42 @@ export interface ReplayReceiptResult {
   commits?: Commit[];
   reasons?: string[];
 }
+
+export interface KeepQuestionParameters {
+  question: string;
+  /** maximum number of memories to read. */
+  limit?: number;
+}
+
+export type KeepQuestionResult = StandingQuestion;
+
+export interface QuestionsParameters {
+}
+
+export type QuestionsResult = StandingQuestion[];
+
+export interface QuestionParameters {
+  /** as in `questions`, or the last 8 characters of it. */
+  id: string;
+}
+
+export type QuestionResult = StandingQuestion;
+
+export interface RenewQuestionsParameters {
+  /** only this one, whether it is stale or not; by default all that are stale. */
+  id?: string | null;
+  /** also those that are not stale. */
+  fresh?: boolean;
+}
+
+export type RenewQuestionsResult = StandingQuestion[];
+
+export interface DropQuestionParameters {
+  /** as in `questions`, or the last 8 characters of it. */
+  id: string;
+}
+
+export type DropQuestionResult = null;
 
 export interface SummariseParameters {
   /** The conversation's id. */
@@ -1430,6 +1486,22 @@ export class Ricordo {
    * least agent.
    */
   replayReceipt(parameters: ReplayReceiptParameters, options?: CallOptions): Promise<ReplayReceiptResult>;
+  /**
+   * Keep a question with its answer, which upkeep renews when it is stale. Permission: write. Trust: at least
+   * agent.
+   */
+  keepQuestion(parameters: KeepQuestionParameters, options?: CallOptions): Promise<KeepQuestionResult>;
+  /**
+   * List the standing questions with their answers, and why those are stale. Permission: read. Trust: at least
+   * web.
+   */
+  questions(parameters?: QuestionsParameters, options?: CallOptions): Promise<QuestionsResult>;
+  /** Get one standing question with its answer, and why that is stale. Permission: read. Trust: at least web. */
+  question(parameters: QuestionParameters, options?: CallOptions): Promise<QuestionResult>;
+  /** Answer the stale standing questions again, or one of them. Permission: write. Trust: at least agent. */
+  renewQuestions(parameters?: RenewQuestionsParameters, options?: CallOptions): Promise<RenewQuestionsResult>;
+  /** Delete a standing question with its answer. The memories stay. Permission: write. Trust: at least agent. */
+  dropQuestion(parameters: DropQuestionParameters, options?: CallOptions): Promise<DropQuestionResult>;
   /** Summarise a conversation, before your own record of it is truncated. Permission: write. Trust: at least agent. */
   summarise(parameters: SummariseParameters, options?: CallOptions): Promise<SummariseResult>;
   /**

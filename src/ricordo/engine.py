@@ -34,6 +34,7 @@ from ricordo.retrieval.inspection import Difference, changed_by
 from ricordo.retrieval.query import DEFAULT_SHELVES, Weighing
 from ricordo.retrieval.receipts import ReceiptLog
 from ricordo.retrieval.service import Asking, AsOf, Prefetch, Question, Reranking, read
+from ricordo.rights import Holder, allows
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store, values, witness
 from ricordo.storage.key import Key, key_of
@@ -46,6 +47,7 @@ from ricordo.text.languages import register
 if TYPE_CHECKING:
     from ricordo.consolidation.context import ConsolidationContext
     from ricordo.retrieval.calibration import Exemplars
+    from ricordo.standing import Answering
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -324,6 +326,15 @@ class Engine:
             asking=self.asking,
         )
 
+    def answering(self, scope: Scope) -> Answering:
+        """Return what answering a caller needs."""
+        from ricordo.standing import Answering
+
+        context = replace(self.consolidation_context(scope), scope=scope)
+        if not allows("ask.model", Holder(scope.trust, proposes=scope.proposes)):
+            context = replace(context, model=None)
+        return Answering(asking=self.asking(scope), context=context, screen=screen_of(self.rules))
+
     def warm(self, scope: Scope) -> None:
         """Load weights, vectors, turns and the questions of known intent in the background."""
         if self.embedder is not None:
@@ -420,8 +431,11 @@ class Engine:
 
     async def _conclude(self, kind: Conclusion, scope: Scope, dry_run: bool) -> Concluded:
         """Run a step that draws conclusions from the memories of a scope."""
+        from ricordo.standing import StandingQuestions
         from ricordo.wiring import conclude
 
+        if kind == "questions":
+            return await StandingQuestions(answering_of=self.answering, scope=scope).renew_stale(dry_run=dry_run)
         context = self.consolidation_context(scope)
         return await conclude(
             context, kind, dry_run=dry_run, note=self.backlog.note, reflect_days=self.settings.reflect_days

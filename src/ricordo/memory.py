@@ -78,6 +78,7 @@ from ricordo.model import (
     Role,
     Run,
     Scope,
+    StandingQuestion,
     Stats,
     SyncReport,
     Trust,
@@ -87,7 +88,6 @@ from ricordo.model import (
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress, Reranker
 from ricordo.retrieval import context as context_
 from ricordo.retrieval import inspection, service
-from ricordo.retrieval.hits import may_be_quoted
 from ricordo.retrieval.query import Request, checked_limit, checked_name, checked_position
 from ricordo.retrieval.receipts import Draft, ids_in
 from ricordo.rights import Holder, allows, governed, narrowed, require
@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from ricordo.consolidation.operations import Operations
     from ricordo.portability.devices import Side
     from ricordo.portability.notes import Notes
+    from ricordo.standing import StandingQuestions
 
 T = TypeVar("T")
 
@@ -1328,7 +1329,7 @@ class Memory:
         sentences of the language model are dropped. The answer is not stored.
 
         The best passages are returned verbatim if there is no model, if the model fails, and for callers with the trust
-        of a tool or a page.
+        of a tool or a page. `keep_question` keeps a question with its answer.
 
         Args:
             limit: maximum number of memories to read.
@@ -1337,16 +1338,67 @@ class Memory:
         Raises:
             InvalidError: an argument is invalid.
         """
-        from ricordo.consolidation import answers
+        from ricordo import standing
 
         request = Request(text=question, type="any", only_relevant=True, limit=limit, receipt=receipt, verb="ask")
-        results = await service.search(self._asking, request)
-        context = self._opened.consolidation_context(self._scope)
-        if not allows("ask.model", self._holder):
-            context = replace(context, model=None)
-        hits = [hit for hit in results.hits if may_be_quoted(hit)]
-        given = await answers.answer(replace(context, scope=self._scope), question, hits)
-        return replace(given, degraded=(*results.degraded, *given.degraded), receipt=results.receipt)
+        return await standing.answer(self._opened.answering(self._scope), request)
+
+    async def keep_question(self, question: str, *, limit: int = 12) -> StandingQuestion:
+        """Keep a question, answer it as `ask` does, and keep the answer with it. `questions` says when that is stale;
+        `maintain` renews it then. Keeping the same question again returns the one that is kept.
+
+        Args:
+            limit: maximum number of memories to read.
+
+        Raises:
+            InvalidError: an argument is invalid.
+            ConflictError: 100 questions are kept already.
+        """
+        kept = await self._standing.keep(question, limit=limit)
+        return self._told("keep_question", await self._standing.judged(kept), question=kept.id)
+
+    async def questions(self) -> Sequence[StandingQuestion]:
+        """Return the standing questions of this caller, oldest first, with their answers and why those are stale. In a
+        chat, those that were kept there are among them.
+        """
+        kept = await self._standing.listed()
+        return self._told("questions", [await self._standing.judged(each) for each in kept])
+
+    async def question(self, id: str) -> StandingQuestion:
+        """Return one standing question of this caller, with its answer and why that is stale.
+
+        Args:
+            id: as in `questions`, or the last 8 characters of it.
+
+        Raises:
+            NotFoundError: this caller keeps no such question.
+        """
+        kept = await self._standing.named(checked_name(id))
+        return self._told("question", await self._standing.judged(kept), question=kept.id)
+
+    async def renew_questions(self, id: str | None = None, *, fresh: bool = False) -> Sequence[StandingQuestion]:
+        """Answer standing questions again, and return them.
+
+        Args:
+            id: only this one, whether it is stale or not; by default all that are stale.
+            fresh: also those that are not stale.
+
+        Raises:
+            NotFoundError: this caller keeps no such question.
+        """
+        renewed = await self._standing.renew(None if id is None else checked_name(id), fresh=fresh)
+        return self._told("renew_questions", [await self._standing.judged(each) for each in renewed])
+
+    async def drop_question(self, id: str) -> None:
+        """Delete a standing question of this caller, with its answer. The memories stay.
+
+        Args:
+            id: as in `questions`, or the last 8 characters of it.
+
+        Raises:
+            NotFoundError: this caller keeps no such question.
+        """
+        await self._standing.drop(checked_name(id))
 
     async def receipts(self, limit: int = 50, *, before: str | None = None) -> Sequence[Receipt]:
         """Return this caller's receipts, latest first: the questions, and the ids of the memories given and left out.
@@ -2178,6 +2230,12 @@ class Memory:
     @property
     def _asking(self) -> service.Asking:
         return self._opened.asking(self._scope)
+
+    @property
+    def _standing(self) -> StandingQuestions:
+        from ricordo.standing import StandingQuestions
+
+        return StandingQuestions(answering_of=self._opened.answering, scope=self._scope)
 
     async def _read(self, work: Callable[[Snapshot], T]) -> T:
         return await self._store.read(work)

@@ -1258,6 +1258,52 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StaleReason:
+    """Why the answer to a standing question may no longer hold.
+
+    Attributes:
+        why: why the memory was closed since; or "changed"; "new" if a memory was added, corrected or restored that
+            answers, too; "hidden" if it may no longer be shown; or, of no single memory, "unanswered", "time" if the
+            period that the question names has moved on, and "model" if a language model can now answer.
+        id: the memory.
+        commit: the change that made the difference.
+    """
+
+    why: ClosedReason | Literal["changed", "new", "hidden", "unanswered", "time", "model"]
+    id: str | None = None
+    commit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingQuestion:
+    """A question that is kept, with its latest answer.
+
+    Attributes:
+        chat: where it was kept; "" outside any chat.
+        limit: the most memories that the answer looks at.
+        answer: without `hits`; None if it was not answered yet, or something was erased since.
+        answered_at: when the answer was made.
+        commit: the last commit that the answer saw.
+        rests_on: the ids of the memories that were looked at.
+        stale: why the answer is stale; empty if it is fresh.
+    """
+
+    id: str
+    question: str
+    chat: str = ""
+    limit: int = 12
+    answer: Answer | None = None
+    answered_at: datetime | None = None
+    commit: int = 0
+    rests_on: tuple[str, ...] = ()
+    stale: tuple[StaleReason, ...] = ()
+
+    @property
+    def is_fresh(self) -> bool:
+        return not self.stale
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ContextSection:
     """Lines of one kind under their title."""
 

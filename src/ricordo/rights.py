@@ -99,6 +99,11 @@ RIGHTS: Mapping[str, Right] = {
     "receipts": _READS,
     "receipt": _READS,
     "replay_receipt": Right("read", "agent"),  # it copies the store
+    "questions": _READS,
+    "question": _READS,
+    "keep_question": _CHANGES,
+    "renew_questions": _CHANGES,
+    "drop_question": _CHANGES,
     "stats": _READS,
     "stats.store_size": Right(None, "web", True),
     "weak": _READS,

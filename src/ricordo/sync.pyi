@@ -49,6 +49,7 @@ from ricordo.model import (
     Role,
     Run,
     Scope,
+    StandingQuestion,
     Stats,
     SyncReport,
     Trust,
@@ -400,6 +401,25 @@ class Memory:
         """Answer a question from the memories alone, each sentence with the memories that support it. Unsupported
         sentences of the language model are dropped. The answer is not stored.
         """
+
+    def keep_question(self, question: str, *, limit: int = 12) -> StandingQuestion:
+        """Keep a question, answer it as `ask` does, and keep the answer with it. `questions` says when that is
+        stale; `maintain` renews it then. Keeping the same question again returns the one that is kept.
+        """
+
+    def questions(self) -> Sequence[StandingQuestion]:
+        """Return the standing questions of this caller, oldest first, with their answers and why those are stale. In
+        a chat, those that were kept there are among them.
+        """
+
+    def question(self, id: str) -> StandingQuestion:
+        """Return one standing question of this caller, with its answer and why that is stale."""
+
+    def renew_questions(self, id: str | None = None, *, fresh: bool = False) -> Sequence[StandingQuestion]:
+        """Answer standing questions again, and return them."""
+
+    def drop_question(self, id: str) -> None:
+        """Delete a standing question of this caller, with its answer. The memories stay."""
 
     def receipts(self, limit: int = 50, *, before: str | None = None) -> Sequence[Receipt]:
         """Return this caller's receipts, latest first: the questions, and the ids of the memories given and left

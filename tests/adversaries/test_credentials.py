@@ -58,7 +58,7 @@ _WRITES = frozenset(
         "add_document",
     )
 ) | frozenset(("update_entity", "merge", "split", "end_session", "off_record", "on_record", "import_"))
-_WRITES |= {"forget_where", "update_where"}
+_WRITES |= {"forget_where", "update_where", "keep_question"}
 _CONDITIONS = {"type", "category", "entity", "tag", "where", "session", "after", "before"}
 _NO_TEXT = frozenset(
     ("at", "expires", "valid_from", "valid_until", "evidence", "path", "format", "progress", "mapping")
@@ -139,7 +139,7 @@ _READS = (
     | frozenset(("timeline", "explain", "undo", "archive", "resolve", "confirm", "reinforce", "demote", "restore"))
     | frozenset(("erase", "backup", "verify_backup", "restore_backup", "rekey", "export", "migrate", "ask", "sync"))
     | frozenset(("brief", "brief_parts", "receipt", "receipts", "replay_receipt", "resolve_many"))
-    | frozenset(("document", "documents", "remove_document"))
+    | frozenset(("document", "documents", "remove_document", "question", "renew_questions", "drop_question"))
 )
 """Methods whose texts are ids, questions, paths and choices; what models return passes the gate."""
 

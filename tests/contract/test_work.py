@@ -14,6 +14,7 @@ from tests.contract.backends import open_backend
 from tests.contract.histories import answer
 from tests.storage.making import ME, NOON, WHY, closing, commit, fact, said
 
+LATER = NOON + timedelta(days=1)
 ANNA = Entity(id="anna", type="person", name="Anna", aliases=("Annie",), first_seen=NOON, last_updated=NOON, owner="me")
 
 
@@ -377,3 +378,34 @@ async def test_a_receipt_names_nothing_that_the_store_no_longer_holds(store):
     whole, cut = [await store.read(lambda tx, i=i: tx.receipts.get(ME, i)) for i in ("r1", "r2")]
     assert whole == receipt("r1", hello.id)
     assert (cut.question, cut.asked, [each.id for each in cut.given]) == (None, {}, [hello.id])
+
+
+async def test_a_standing_question_is_no_other_receipt_and_stays_until_it_is_dropped(store):
+    hello = said("hello")
+    await commit(store, add=(hello,))
+    kept = [replace(receipt(id_), verb="standing", setup={}, given=(), left_out=()) for id_ in ("q1-000001", "q2")]
+    for each in (receipt("r1"), *kept, replace(kept[0], id="q3", owner="eve")):
+        await store.derive(lambda tx, each=each: tx.receipts.put(each))
+    assert await store.read(lambda tx: tx.receipts.standing(ME)) == kept
+    assert await store.read(lambda tx: tx.receipts.listed(ME, before=None, most=9)) == [receipt("r1")]
+    assert await store.read(lambda tx: tx.receipts.get(ME, "q1-000001")) is None
+    assert await store.derive(lambda tx: tx.receipts.expire(ME, before=to_ms(NOON) + 1)) == 1
+
+    answered = replace(kept[0], at=LATER, commit=1, setup={"answer": "yes"}, given=(Given(id=hello.id),))
+    assert await store.derive(lambda tx: tx.receipts.answer(answered))
+    assert await store.read(lambda tx: tx.receipts.standing(ME)) == [answered, kept[1]]
+    late = replace(answered, given=(Given(id=hello.id), Given(id="gone")))
+    assert await store.derive(lambda tx: tx.receipts.answer(late))
+    assert await store.read(lambda tx: tx.receipts.standing(ME)) == [replace(answered, setup={}), kept[1]]
+
+    space = await store.read(lambda tx: tx.space("me", ""))
+    assert await store.derive(lambda tx: tx.receipts.answer(answered))
+    await store.derive(lambda tx: tx.receipts.sweep())
+    assert (await store.read(lambda tx: tx.receipts.standing(ME)))[0] == answered
+    await store.derive(lambda tx: tx.receipts.unanswer(space))
+    assert (await store.read(lambda tx: tx.receipts.standing(ME)))[0] == replace(answered, setup={})
+
+    await store.derive(lambda tx: tx.receipts.blank(["q1-000001"]))
+    assert not await store.derive(lambda tx: tx.receipts.answer(answered)), "it was dropped"
+    assert await store.read(lambda tx: tx.receipts.standing(ME)) == [kept[1]]
+    assert await store.derive(lambda tx: tx.receipts.expire(ME, before=to_ms(LATER) + 1)) == 1

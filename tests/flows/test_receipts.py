@@ -260,6 +260,7 @@ READS = {
     "gc": lambda memory, it: memory.gc(dry_run=True),
     "get": lambda memory, it: memory.get(it.fact),
     "history": lambda memory, it: memory.history(it.fact),
+    "keep_question": lambda memory, it: memory.keep_question("Where does Anna live?"),
     "list": lambda memory, it: memory.list(),
     "log": lambda memory, it: memory.log(),
     "maintain": lambda memory, it: memory.maintain(dry_run=True),
@@ -267,8 +268,11 @@ READS = {
     "people": lambda memory, it: memory.people(),
     "prune": lambda memory, it: memory.prune(dry_run=True),
     "query": lambda memory, it: memory.query("Anna"),
+    "question": lambda memory, it: memory.question(it.question),
+    "questions": lambda memory, it: memory.questions(),
     "receipt": lambda memory, it: memory.receipt(it.receipt),
     "receipts": lambda memory, it: memory.receipts(),
+    "renew_questions": lambda memory, it: memory.renew_questions(fresh=True),
     "replay_receipt": lambda memory, it: memory.replay_receipt(it.receipt),
     "review": lambda memory, it: memory.review(),
     "run": lambda memory, it: memory.run(it.run),
@@ -287,7 +291,7 @@ READS = {
 ROWS = {"brief_parts": "brief", "context_parts": "context", "replay_receipt": "receipt"}
 SHOWS_NO_MEMORY = frozenset(("close", "scoped", "off_record", "on_record", "settle", "warm", "end_session", "doctor"))
 SHOWS_NO_MEMORY |= {"rebuild_index", "verify_backup", "restore_backup", "import_", "erase"}
-SHOWS_NO_MEMORY |= {"add", "add_nowait", "add_many", "rekey"}
+SHOWS_NO_MEMORY |= {"add", "add_nowait", "add_many", "rekey", "drop_question"}
 # What they show is what they changed, or what a run made, and the log or the runs say by which caller.
 CHANGES = frozenset(("remember", "remember_many", "correct", "update", "confirm", "reinforce", "demote", "forget"))
 CHANGES |= {"restore", "resolve", "resolve_many", "relate", "merge", "split", "add_entity", "update_entity"}
@@ -309,7 +313,9 @@ async def test_every_method_that_shows_memories_leaves_a_row_of_who_read(tmp_pat
         found = await memory.search("Anna", receipt=True)
         shared = tmp_path / "shared"
         shared.mkdir()
+        asked = await memory.keep_question("Where does Anna live?")
         given = {"commit": commit, "receipt": found.receipt, "run": run.id, "folder": tmp_path, "shared": shared}
+        given["question"] = asked.id
         it = SimpleNamespace(fact=fact.id, **given)
         for name, read in READS.items():
             before = {each.id for each in await memory.receipts(1_000)}

@@ -19,6 +19,10 @@ RUN = "import sys; from ricordo.interfaces.cli import run; sys.exit(run())"
 
 
 ROUTED_BY_OTHER_VERBS = {
+    "drop_question": "question-drop",
+    "keep_question": "question-keep",
+    "question": "questions",
+    "renew_questions": "question-renew",
     "add_many": "import",
     "remember_many": "remember",
     "add_document": "document-add",

@@ -201,6 +201,17 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
         ),
         "receipt": (Call(kind="receipts", ask=_simple("receipt")),),
         "replay_receipt": (Call(kind="receipts", ask=_simple("replay_receipt")),),
+        "keep_question": (
+            Call(kind="texts", ask=_simple("keep_question"), stores=True),
+            Call(kind="names", ask=_simple("keep_question"), stores=True),
+        ),
+        "questions": (_all(lambda memory, _: memory.questions()),),
+        "question": (Call(kind="receipts", ask=_simple("question")),),
+        "renew_questions": (
+            Call(kind="receipts", ask=_simple("renew_questions")),
+            _all(lambda memory, _: memory.renew_questions(fresh=True)),
+        ),
+        "drop_question": (Call(kind="receipts", ask=_simple("drop_question")),),
         "accept": (Call(kind="runs", ask=_simple("accept")),),
         "replay": (Call(kind="runs", ask=_simple("replay")),),
         "summarise": (Call(kind="sessions", ask=_simple("summarise")),),

@@ -93,6 +93,7 @@ _FIXED: Mapping[str, Any] = {
     "of_trust": "agent",
     "with_later": True,
     "shared": True,
+    "fresh": True,
     "budget": 50_000,
     "after": "last_year",
     "since": "last_year",
@@ -174,7 +175,8 @@ def _value(name: str, capability: Capability, world: World, random: Random, *, s
 
     if name in ("id", "run") and capability.method == "run":
         return one("runs")
-    if name in ("id", "before") and capability.method in ("receipt", "receipts", "replay_receipt"):
+    of_receipts = ("receipt", "receipts", "replay_receipt", "question", "renew_questions", "drop_question")
+    if name in ("id", "before") and capability.method in of_receipts:
         return one("receipts")
     if name == "content" and capability.effect == "changes":
         return "it is not so"

@@ -118,6 +118,7 @@ async def private(memory: Memory, random: Random) -> World:
     world.runs.append(run.id)
     for text in world.texts[2:5]:
         world.receipts.append((await ann.search(text, receipt=True)).receipt or "")
+        world.receipts.append((await ann.keep_question(text)).id)
     await ann.off_record(world.token(random))
     world.entities += [entity.id for entity in await ann.people()]
     world.commits += [commit.seq for commit in await ann.log(200)]

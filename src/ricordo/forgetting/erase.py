@@ -146,14 +146,15 @@ def _withhold(snapshot: Snapshot, targets: ErasureTargets, scope: Scope, *, at: 
 
 
 def _forget_questions(snapshot: Snapshot, targets: ErasureTargets, scope: Scope) -> None:
-    """Remove the questions that reveal something about erased memories from receipts."""
+    """Remove the questions that reveal something about erased memories from receipts, and all standing answers."""
     if targets.whole_space:
         return  # its receipts are erased with it
     nodes = snapshot.nodes.by_key(scope, targets.nodes)
     ids = {node.id for node in nodes.values()} | {id_ for kind, id_ in snapshot.erasure.listed(targets)}
     names = snapshot.erasure.own_names(targets.entities)
     for space in {targets.space, *(snapshot.space(node.owner, node.chat) for node in nodes.values())} - {None}:
-        asked = snapshot.receipts.asked(space)  # type: ignore[arg-type]  # None was taken out
+        snapshot.receipts.unanswer(space)  # type: ignore[arg-type]  # None was taken out
+        asked = snapshot.receipts.asked(space)  # type: ignore[arg-type]
         if not asked:
             continue
         going = set(targets.nodes)

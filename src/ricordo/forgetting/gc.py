@@ -277,6 +277,8 @@ STEPS: Mapping[str, Work] = {
     ),
     # memories learnt since the last reflection, if one is due
     "reflect": partial(_conclude, kind="reflect", things=("reflection", "reflections"), made_what="made"),
+    # stale answers to standing questions
+    "questions": partial(_conclude, kind="questions", things=("stale answer", "stale answers"), made_what="renewed"),
     "tidy": _tidy,
 }
 """The steps by name, in order of execution."""

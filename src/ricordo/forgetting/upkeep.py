@@ -58,7 +58,7 @@ class Concluded:
     needs_model: bool = False
 
 
-Conclusion = Literal["enrich", "causes", "reflect"]
+Conclusion = Literal["enrich", "causes", "reflect", "questions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from ricordo.clock import from_ms, new_id
 from ricordo.errors import RicordoError
 from ricordo.model import (
     AnswerDifference,
+    AnswerSentence,
     ContextLine,
     Entity,
     Given,
@@ -127,6 +128,8 @@ def ids_in(answer: object) -> dict[str, None]:
     """Return the distinct ids of all memories and profiles in an answer, in order."""
     if isinstance(answer, list | tuple):
         return {id_: None for each in answer for id_ in ids_in(each)}
+    if isinstance(answer, AnswerSentence):
+        return dict.fromkeys(answer.ids)
     if not is_dataclass(answer):
         return {}
     own = {answer.id: None} if isinstance(answer, _SHOWN) and answer.id is not None else {}

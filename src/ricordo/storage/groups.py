@@ -739,9 +739,22 @@ class Receipts(Protocol):
     def listed(self, scope: Scope, *, before: str | None, most: int) -> list[Receipt]:
         """Return the receipts of a caller with ids below one: latest id first, the first `most`."""
 
+    def standing(self, scope: Scope) -> list[Receipt]:
+        """Return the standing questions of a caller, oldest first. `setup` holds the latest answer; it is {} if there
+        is none.
+        """
+
+    def answer(self, receipt: Receipt) -> bool:
+        """Replace the time, commit, answer and memories of a standing question; return whether it was still kept. An
+        answer with an id that was erased meanwhile is left out. Only inside `derive`.
+        """
+
+    def unanswer(self, space: int) -> None:
+        """Delete the answers to the standing questions of everybody who sees a space. Only inside `derive`."""
+
     def expire(self, scope: Scope, *, before: int) -> int:
-        """Delete the receipts of a caller from before a time (Unix milliseconds); return how many. Only inside
-        `derive`.
+        """Delete the receipts of a caller from before a time (Unix milliseconds), but no standing questions; return how
+        many. Only inside `derive`.
         """
 
     def asked(self, space: int) -> list[tuple[str, str, list[str]]]:
@@ -750,10 +763,14 @@ class Receipts(Protocol):
         """
 
     def blank(self, ids: Iterable[str]) -> None:
-        """Take the questions out of some receipts. Only inside `derive`."""
+        """Take the questions out of some receipts. A standing question is dropped, with its answer. Only inside
+        `derive`.
+        """
 
     def sweep(self) -> None:
-        """Take out every id that is in no row and in no former version any more. Only inside `derive`."""
+        """Take out every id that is in no row and in no former version any more, with the answers to standing questions
+        that rest on it. Only inside `derive`.
+        """
 
 
 class Erasure(Protocol):

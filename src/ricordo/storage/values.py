@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+STANDING = "standing"
+"""The verb of the receipts that are standing questions. Unlike others they are not deleted by age, and `setup` holds
+their latest answer.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:

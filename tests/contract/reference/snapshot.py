@@ -16,6 +16,7 @@ from ricordo.clock import to_ms
 from ricordo.model import Commit, Entity, Node, Receipt, Scope, Stats
 from ricordo.storage.candidates import CandidateQuery, CandidateSet, Shortlist
 from ricordo.storage.values import (
+    STANDING,
     ChangeEvent,
     EmbeddingModel,
     Everything,
@@ -371,6 +372,23 @@ class Receipts(Group):
         if self._state.get("receipts", receipt.id) is None:
             self._state.put("receipts", {"id": receipt.id, "space": space, "receipt": self._left(receipt, blanks=True)})
 
+    def standing(self, scope: Scope) -> list[Receipt]:
+        return [each for each in reversed(self._own(scope, standing=True)) if each.question is not None]
+
+    def answer(self, receipt: Receipt) -> bool:
+        row = self._state.get("receipts", receipt.id)
+        if row is None or row["receipt"].verb != STANDING or row["receipt"].question is None:
+            return False
+        left = self._left(receipt, blanks=False)
+        news = {"at": left.at, "commit": left.commit, "setup": left.setup, "given": left.given}
+        self._state.put("receipts", {**row, "receipt": replace(row["receipt"], **news)})
+        return True
+
+    def unanswer(self, space: int) -> None:
+        for row in self._seen_from(space):
+            if row["receipt"].verb == STANDING:
+                self._state.put("receipts", {**row, "receipt": replace(row["receipt"], setup={})})
+
     def _left(self, receipt: Receipt, *, blanks: bool) -> Receipt:
         tables = [self._state.tables, *self._state.past]
         held = {row["id"] for each in tables for name in ("nodes", "entities") for row in each[name].values()}
@@ -379,12 +397,17 @@ class Receipts(Group):
         given = tuple(each for each in receipt.given if each.id in held)
         left_out = tuple(each for each in receipt.left_out if each.id in held)
         asked = {"question": None, "asked": {}} if blanks else {}
-        return replace(receipt, given=given, left_out=left_out, **asked)
+        setup = {} if receipt.verb == STANDING else receipt.setup
+        return replace(receipt, given=given, left_out=left_out, setup=setup, **asked)
 
-    def _own(self, scope: Scope) -> list[Receipt]:
+    def _own(self, scope: Scope, *, standing: bool = False) -> list[Receipt]:
         space = self._state.space(scope.owner, "") if scope.owner else self._state.space("", scope.chat or "")
         rows = self._state.all("receipts", lambda row: row["space"] == space)
-        return [row["receipt"] for row in reversed(rows)]
+        return [row["receipt"] for row in reversed(rows) if (row["receipt"].verb == STANDING) == standing]
+
+    def _seen_from(self, space: int) -> list[Row]:
+        chat = self._state.tables["spaces"][(space,)]["chat"]
+        return self._state.all("receipts", lambda row: row["space"] == space or (chat and row["receipt"].chat == chat))
 
     def get(self, scope: Scope, receipt_id: str) -> Receipt | None:
         is_short = len(receipt_id) == 8
@@ -397,13 +420,12 @@ class Receipts(Group):
         return [each for each in self._own(scope) if before is None or each.id < before][:most]
 
     def expire(self, scope: Scope, *, before: int) -> int:
-        old = {each.id for each in self._own(scope) if to_ms(each.at) < before}
+        dropped = (each for each in self._own(scope, standing=True) if each.question is None)
+        old = {each.id for each in (*self._own(scope), *dropped) if to_ms(each.at) < before}
         return len(self._state.drop("receipts", lambda row: row["id"] in old))
 
     def asked(self, space: int) -> list[tuple[str, str, list[str]]]:
-        chat = self._state.tables["spaces"][(space,)]["chat"]
-        rows = self._state.all("receipts", lambda row: row["space"] == space or (chat and row["receipt"].chat == chat))
-        found = [row["receipt"] for row in rows if row["receipt"].question is not None]
+        found = [row["receipt"] for row in self._seen_from(space) if row["receipt"].question is not None]
         named = ([one.id for one in (*each.given, *each.left_out)] for each in found)
         texts = ("\n".join([each.question, *texts_in(each.asked)]) for each in found)
         return list(zip((each.id for each in found), texts, named, strict=True))
@@ -411,7 +433,10 @@ class Receipts(Group):
     def blank(self, ids: Iterable[str]) -> None:
         for id_ in set(ids):
             row = self._state.tables["receipts"][(id_,)]
-            self._state.put("receipts", {**row, "receipt": replace(row["receipt"], question=None, asked={})})
+            blank = replace(row["receipt"], question=None, asked={})
+            if blank.verb == STANDING:
+                blank = replace(blank, setup={}, given=(), left_out=())
+            self._state.put("receipts", {**row, "receipt": blank})
 
     def sweep(self) -> None:
         for row in self._state.all("receipts"):

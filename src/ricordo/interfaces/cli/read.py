@@ -13,7 +13,7 @@ from ricordo.errors import InvalidError
 from ricordo.interfaces.cli import hits, nodes
 from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.terminal import Output, dim, minute, one_line, safe, table
-from ricordo.model import ClosedReason, Receipt, ReceiptReplay, Results
+from ricordo.model import ClosedReason, Receipt, ReceiptReplay, Results, StaleReason, StandingQuestion
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -178,6 +178,87 @@ def _show_replay(ctx: CommandContext, out: Console, found: ReceiptReplay) -> Non
         out.print(dim(safe(f"     {reason}")))
     for commit in found.commits:
         out.print(safe(f"  change {commit.seq}  {minute(commit.at, ctx.zone)}  {commit.origin}: {commit.reason}"))
+
+
+@command
+async def questions(ctx: CommandContext, memory: Memory, id: str | None = None) -> Output:
+    if id is not None:
+        found = await memory.question(id)
+        return Output(data=found, show=lambda out: _show_question(ctx, out, found))
+    listed = await memory.questions()
+    return Output(data={"questions": listed}, show=lambda out: _list_questions(ctx, out, listed))
+
+
+@command
+async def question_keep(ctx: CommandContext, memory: Memory, question: str, **given: Any) -> Output:
+    kept = await memory.keep_question(question, **given)
+    return Output(data=kept, show=lambda out: _show_question(ctx, out, kept))
+
+
+@command
+async def question_renew(ctx: CommandContext, memory: Memory, **given: Any) -> Output:
+    renewed = await memory.renew_questions(**given)
+
+    def show(out: Console) -> None:
+        if not renewed:
+            ctx.notice("No answer is stale.")
+        for each in renewed:
+            _show_question(ctx, out, each)
+
+    return Output(data={"questions": renewed}, show=show)
+
+
+def _list_questions(ctx: CommandContext, out: Console, listed: Sequence[StandingQuestion]) -> None:
+    if not listed:
+        ctx.notice("No question is kept. `ricordo question-keep` keeps one.")
+        return
+    lines = table("question", "asked", "answer", "answered", "state")
+    for each in listed:
+        answer = _answer_line(each)
+        state = "fresh" if each.is_fresh else "stale: " + ", ".join(dict.fromkeys(one.why for one in each.stale))
+        lines.add_row(
+            each.id[-8:],
+            safe(one_line(each.question, most=40)),
+            safe(one_line(answer, most=60)),
+            minute(each.answered_at, ctx.zone),
+            state,
+        )
+    out.print(lines)
+
+
+def _answer_line(question: StandingQuestion) -> str:
+    if question.answer is None:
+        return "(none yet)"
+    return question.answer.text if question.answer.known else "(nothing in the memory answers)"
+
+
+_WHY_STALE = {
+    "changed": "{id} was changed",
+    "new": "{id} is new or changed, and may answer, too",
+    "hidden": "{id} may not be shown any more",
+    "unanswered": "there is no answer: it was not answered yet, or something was erased",
+    "time": "the period that the question names has moved on",
+    "model": "no language model wrote this answer; one can now",
+}
+
+
+def _why_stale(reason: StaleReason) -> str:
+    text = _WHY_STALE.get(reason.why, f"{{id}} is {reason.why}").format(id=(reason.id or "")[-8:])
+    return text if reason.commit is None else f"{text} (change {reason.commit})"
+
+
+def _show_question(ctx: CommandContext, out: Console, found: StandingQuestion) -> None:
+    out.print(safe(found.question), style="bold")
+    for each in () if found.answer is None else found.answer.sentences:
+        out.print(safe(f"  {each.text} [{', '.join(id[-8:] for id in each.ids)}]"))
+    if found.answer is None or not found.answer.known:
+        out.print(f"  {_answer_line(found)}")
+    at = "" if found.answered_at is None else f"answered {minute(found.answered_at, ctx.zone)}, "
+    out.print(dim(f"  question {found.id[-8:]}, {at}{'fresh' if found.is_fresh else 'stale'}"))
+    for reason in found.stale:
+        out.print(dim(safe(f"  – {_why_stale(reason)}")))
+    if not found.is_fresh:
+        ctx.hint(f"`ricordo question-renew {found.id[-8:]}` answers it again.")
 
 
 @command

@@ -41,7 +41,7 @@ from ricordo.storage.database.statements import (
     run_of,
     session_of,
 )
-from ricordo.storage.values import ClosedFact, Failure, LearntFact, MessagePairs, Waiting, texts_in
+from ricordo.storage.values import STANDING, ClosedFact, Failure, LearntFact, MessagePairs, Waiting, texts_in
 
 _LATEST = 200
 
@@ -270,6 +270,7 @@ class Proposals(Group):
 
 _given = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _LAST_ID = "~"
+_DROPPED = {"setup": "{}", "given": "[]", "left_out": "[]"}
 
 
 def _receipt(row: Row) -> Receipt:
@@ -299,7 +300,7 @@ def _receipt(row: Row) -> Receipt:
 
 
 class Receipts(Group):
-    """What callers were given, by ids: the text of a memory is in no receipt."""
+    """What callers were given, by ids. The text of a memory is in no receipt but the answer to a standing question."""
 
     def put(self, receipt: Receipt) -> None:
         asked = {} if receipt.question is None else {"text": receipt.question, **receipt.asked}
@@ -322,7 +323,7 @@ class Receipts(Group):
             "commit_number": receipt.commit,
             "setup": _given(receipt.setup),
         }
-        held = self._left([(receipt.id, _given(asked), _given(given), _given(left_out))], blanks=True)
+        held = self._left([(receipt.id, receipt.verb, _given(asked), row["setup"], _given(given), _given(left_out))])
         self._sql.rows("receipt_put", {**row, **held[0]})
 
     def get(self, scope: Scope, receipt_id: str) -> Receipt | None:
@@ -334,6 +335,17 @@ class Receipts(Group):
     def listed(self, scope: Scope, *, before: str | None, most: int) -> list[Receipt]:
         values = {"space": self._space(scope), "before": before or _LAST_ID, "most": most}
         return [*map(_receipt, self._sql.rows("receipts_listed", values))]
+
+    def standing(self, scope: Scope) -> list[Receipt]:
+        return [*map(_receipt, self._sql.rows("receipts_standing", {"space": self._space(scope)}))]
+
+    def answer(self, receipt: Receipt) -> bool:
+        given = _given([(each.id, each.score, each.section, ()) for each in receipt.given])
+        held = self._left([(receipt.id, receipt.verb, "{}", _given(receipt.setup), given, "[]")])[0]
+        row = {"at": to_ms(receipt.at), "commit_number": receipt.commit, "setup": held["setup"], "given": held["given"]}
+        return bool(self._sql.rows("receipt_answer", {"id": receipt.id, **row}))
+
+    unanswer = asks("receipts_unanswer", "space", nothing)
 
     def expire(self, scope: Scope, *, before: int) -> int:
         return len(self._sql.rows("receipts_expire", {"space": self._space(scope), "before": before}))
@@ -351,30 +363,33 @@ class Receipts(Group):
 
     def blank(self, ids: Iterable[str]) -> None:
         wanted = set(ids)
-        for id_, _, given, left_out in self._sql.rows("receipts_all") if wanted else ():
+        for id_, verb, _, setup, given, left_out in self._sql.rows("receipts_all") if wanted else ():
             if id_ in wanted:
-                self._sql.rows("receipt_rewrite", {"id": id_, "asked": "{}", "given": given, "left_out": left_out})
+                kept = _DROPPED if verb == STANDING else {"setup": setup, "given": given, "left_out": left_out}
+                self._sql.rows("receipt_rewrite", {"id": id_, "asked": "{}", **kept})
 
     def sweep(self) -> None:
         rows = self._sql.rows("receipts_all")
-        for row, left in zip(rows, self._left(rows, blanks=False), strict=True):
-            if tuple(left.values()) != row:
+        for (id_, _, asked, *held), left in zip(rows, self._left(rows), strict=True):
+            left["asked"] = asked
+            if tuple(left.values()) != (id_, asked, *held):
                 self._sql.rows("receipt_rewrite", left)
 
-    def _left(self, rows: Sequence[Row], *, blanks: bool) -> list[dict[str, str]]:
-        """Return what may stay of (id, asked, given, left out) of receipts: no ids that are gone, nor, if it `blanks`,
-        the questions that led to them.
+    def _left(self, rows: Sequence[Row]) -> list[dict[str, str]]:
+        """Return what may stay of (id, verb, asked, setup, given, left out) of receipts: no ids that are gone, and
+        neither the questions that led to them nor the standing answers that rest on them.
         """
-        parsed = [(id_, asked, json.loads(given), json.loads(left_out)) for id_, asked, given, left_out in rows]
-        named = {each[0] for _, _, given, left_out in parsed for each in (*given, *left_out)}
+        parsed = [(*row[:4], json.loads(row[4]), json.loads(row[5])) for row in rows]
+        named = {each[0] for row in parsed for listed in row[4:] for each in listed}
         known = as_set(self._sql.rows("ids_known", {"ids": json.dumps(sorted(named))})) if named else named
-        gone = named - known
         found = []
-        for id_, asked, given, left_out in parsed:
-            is_whole = not blanks or gone.isdisjoint(each[0] for each in (*given, *left_out))
-            lists = [[each for each in listed if each[0] not in gone] for listed in (given, left_out)]
-            kept = {"asked": asked if is_whole else "{}", "given": _given(lists[0]), "left_out": _given(lists[1])}
-            found.append({"id": id_, **kept})
+        for id_, verb, asked, setup, *lists in parsed:
+            kept = [[each for each in listed if each[0] in known] for listed in lists]
+            if kept != lists:
+                asked, setup = "{}", "{}" if verb == STANDING else setup
+            found.append(
+                {"id": id_, "asked": asked, "setup": setup, "given": _given(kept[0]), "left_out": _given(kept[1])}
+            )
         return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -107,9 +107,18 @@ class Receipts(runs.Receipts):
 
     def sweep(self) -> None:
         """Take out ids that are gone, also of receipts of others, who were given a memory of a chat."""
-        connection: Any = self._sql.connection
-        with connection.seeing_everything():
+        with self._seeing_everything():
             super().sweep()
+
+    def unanswer(self, space: int) -> None:
+        """Take out answers, also those of others in a chat."""
+        with self._seeing_everything():
+            super().unanswer(space)
+
+    def _seeing_everything(self) -> AbstractContextManager[None]:
+        connection: Any = self._sql.connection
+        found: AbstractContextManager[None] = connection.seeing_everything()
+        return found
 
 
 class Upkeep(word_index.Upkeep):

@@ -261,19 +261,27 @@ VALUES (:id, :space, :in_chat, :trust, :verb, :at, :commit_number, :asked, :setu
 ON CONFLICT DO NOTHING
 
 -- name: receipts_listed
--- Of one caller, latest first.
+-- Of one caller, latest first, without standing questions.
 SELECT r.id, s.owner, r.in_chat, r.trust, r.verb, r.at, r.commit_number, r.asked, r.setup, r.given, r.left_out
 FROM receipts r JOIN spaces s ON s.key = r.space
-WHERE r.space = :space AND r.id < :before ORDER BY r.id DESC LIMIT :most
+WHERE r.space = :space AND r.id < :before AND r.verb != 'standing' ORDER BY r.id DESC LIMIT :most
+
+-- name: receipts_standing
+-- The standing questions of one caller, oldest first. A dropped one has no question.
+SELECT r.id, s.owner, r.in_chat, r.trust, r.verb, r.at, r.commit_number, r.asked, r.setup, r.given, r.left_out
+FROM receipts r JOIN spaces s ON s.key = r.space
+WHERE r.space = :space AND r.verb = 'standing' AND r.asked != '{}' ORDER BY r.id
 
 -- name: receipt_by_id
 -- Or by the last 8 characters of the id.
 SELECT r.id, s.owner, r.in_chat, r.trust, r.verb, r.at, r.commit_number, r.asked, r.setup, r.given, r.left_out
 FROM receipts r JOIN spaces s ON s.key = r.space
-WHERE r.space = :space AND (r.id = :id OR (length(:id) = 8 AND substr(r.id, -8) = :id)) ORDER BY r.id DESC LIMIT 2
+WHERE r.space = :space AND r.verb != 'standing'
+  AND (r.id = :id OR (length(:id) = 8 AND substr(r.id, -8) = :id)) ORDER BY r.id DESC LIMIT 2
 
 -- name: receipts_expire
-DELETE FROM receipts WHERE space = :space AND at < :before RETURNING 1
+-- Standing questions stay until they are dropped.
+DELETE FROM receipts WHERE space = :space AND at < :before AND (verb != 'standing' OR asked = '{}') RETURNING 1
 
 -- name: receipts_asked
 -- What the callers asked who saw a space: its owner, or everybody in a chat.
@@ -281,10 +289,20 @@ SELECT id, asked, given, left_out FROM receipts
 WHERE asked != '{}' AND (space = :space OR (in_chat != '' AND in_chat = (SELECT chat FROM spaces WHERE key = :space)))
 
 -- name: receipts_all
-SELECT id, asked, given, left_out FROM receipts
+SELECT id, verb, asked, setup, given, left_out FROM receipts
 
 -- name: receipt_rewrite
-UPDATE receipts SET asked = :asked, given = :given, left_out = :left_out WHERE id = :id
+UPDATE receipts SET asked = :asked, setup = :setup, given = :given, left_out = :left_out WHERE id = :id
+
+-- name: receipt_answer
+-- The latest answer to a standing question that was not dropped meanwhile.
+UPDATE receipts SET at = :at, commit_number = :commit_number, setup = :setup, given = :given
+WHERE id = :id AND verb = 'standing' AND asked != '{}' RETURNING 1
+
+-- name: receipts_unanswer
+-- The answers to standing questions of callers who see a space: its owner, or everybody in a chat.
+UPDATE receipts SET setup = '{}' WHERE verb = 'standing' AND setup != '{}'
+  AND (space = :space OR (in_chat != '' AND in_chat = (SELECT chat FROM spaces WHERE key = :space)))
 
 -- name: ids_known
 -- The ids that are in a row or a former version of one.

@@ -189,7 +189,8 @@ WHERE r.space = :space AND r.kind = 'extraction' AND r.model = :model
 -- Or by the last 8 characters of the id.
 SELECT r.id, s.owner, r.in_chat, r.trust, r.verb, r.at, r.commit_number, r.asked, r.setup, r.given, r.left_out
 FROM receipts r JOIN spaces s ON s.key = r.space
-WHERE r.space = :space AND (r.id = :id OR (length(:id) = 8 AND right(r.id, 8) = :id)) ORDER BY r.id DESC LIMIT 2
+WHERE r.space = :space AND r.verb != 'standing'
+  AND (r.id = :id OR (length(:id) = 8 AND right(r.id, 8) = :id)) ORDER BY r.id DESC LIMIT 2
 
 -- name: ids_known
 -- The ids that are in a row or a former version of one.
