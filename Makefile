@@ -33,14 +33,12 @@ check: $(READY)
 	@$(BIN)/python tools/generate_history.py --check
 	@$(BIN)/python tools/generate_sync.py --check
 	@$(BIN)/python tools/generate_docs.py --check
-	@$(BIN)/python tools/generate_typescript.py --check
 
 # Write the formatting and the generated files that `check` compares.
 format: $(READY)
 	@$(BIN)/python tools/generate_history.py
 	@$(BIN)/python tools/generate_sync.py
 	@$(BIN)/python tools/generate_docs.py
-	@$(BIN)/python tools/generate_typescript.py
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 

@@ -1,4 +1,5 @@
-"""Write the reference pages of docs/reference from the code, or check that they are up to date.
+"""Write the reference pages of docs/reference from the code, or check that they are up to date. The same for the
+TypeScript client, whose types contain the same descriptions.
 
 python tools/generate_docs.py [--check]
 """
@@ -6,6 +7,7 @@ python tools/generate_docs.py [--check]
 from __future__ import annotations
 
 import inspect
+import subprocess
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -271,4 +273,5 @@ def _method(name: str, method: Any) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    client = [sys.executable, str(Path(__file__).with_name("generate_typescript.py")), *sys.argv[1:]]
+    sys.exit(main(sys.argv[1:]) or subprocess.call(client))
