@@ -25,7 +25,7 @@ from benchmarks.agent_logs import Session, repository, sessions, write_log
 
 from ricordo import Memory, Scope
 from ricordo.interfaces.cli.projects import project_of
-from ricordo.text.work import stated
+from ricordo.text.work import statements_of_work
 
 
 async def take_in(opened: Memory, session: Session, folder: Path) -> Memory:
@@ -85,7 +85,7 @@ def statements() -> dict[str, int]:
     """Return how many sentences that state something, and how many others, the rules take for a statement."""
     lines = (Path(__file__).parent / "data" / "work_statements.txt").read_text(encoding="utf-8").splitlines()
     told, other = ([line[2:] for line in lines if line.startswith(f"{mark} ")] for mark in "+-")
-    found, wrong = (sum(bool(stated(text)) for text in texts) for texts in (told, other))
+    found, wrong = (sum(bool(statements_of_work(text)) for text in texts) for texts in (told, other))
     return {"stated": len(told), "found": found, "others": len(other), "taken_for_one": wrong}
 
 

@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any
 
 from ricordo import Memory
-from ricordo.consolidation.plain_rules import Kind, Plain, plainly_said
+from ricordo.consolidation.plain_rules import Kind, Plain, plain_statements
 from ricordo.model import Node, Run
 from ricordo.settings import load
 from ricordo.text.analyzer import function_words, index_terms
-from ricordo.text.entity_recognition import plainly_named
+from ricordo.text.entity_recognition import entities_named
 from ricordo.text.names import folded_name
 
 ROOT = Path(__file__).parent
@@ -62,11 +62,11 @@ Held = tuple[str, str]
 
 
 async def by_rule(text: str) -> Sequence[Plain]:
-    return plainly_said(text)
+    return plain_statements(text)
 
 
 async def named_by_rule(text: str) -> Sequence[Held]:
-    return [(folded_name(found.name), found.type) for found in plainly_named([text])]
+    return [(folded_name(found.name), found.type) for found in entities_named([text])]
 
 
 async def by_model(name: str, text: str) -> Sequence[Plain]:

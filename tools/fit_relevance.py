@@ -253,7 +253,7 @@ def judged(asked: Sequence[Asked], learnt: Mapping[bool, Mapping[str, float]], n
     for each in asked:
         if each.of != name or each.row is None:
             continue
-        odds = answerability.stated(each.weighed.found, is_named=each.is_named, asks_all=each.asks_all)
+        odds = answerability.answer_odds(each.weighed.found, is_named=each.is_named, asks_all=each.asks_all)
         odds = np.where(each.weighed.is_of_others, -np.inf, odds - relevance.TUNING.fact_above)
         weighed = replace(each.weighed, relevance=odds)
         clears = max(odds.max(), weighed.as_turns[~weighed.is_of_others].max(initial=-np.inf)) >= 0

@@ -97,7 +97,7 @@ def used(confidence: float, shown: int) -> float:
     return min(1.0, confidence + _USED_BONUS * log(1 + max(0, shown) / _USED_OFTEN))
 
 
-def left(vital: Vital, *, now: int) -> float:
+def remaining(vital: Vital, *, now: int) -> float:
     """Return how much of a memory is left now, from 0 to 1."""
     firmness = used(vital.confidence, vital.shown)
     return retention(firmness, vital.rate if vital.fades else 0.0, (now - vital.touched_at) / DAY_MS)
@@ -125,7 +125,7 @@ def due(vital: Vital, *, now: int, closes: DecayCloses) -> ClosedReason | None:
     """Return why a live memory must be closed now; None if it stays."""
     if vital.expires_at is not None and vital.expires_at <= now:
         return "expired"
-    is_faded = left(vital, now=now) < FADED
+    is_faded = remaining(vital, now=now) < FADED
     return "decayed" if is_faded and fate(vital, closes) == "closes" else None
 
 
@@ -145,4 +145,4 @@ def standing(vital: Vital, *, now: int) -> float:
 
 def worth(vital: Vital, *, now: int) -> float:
     """Return the value that would be lost with a memory: its standing times the part of it that is left."""
-    return standing(vital, now=now) * left(vital, now=now)
+    return standing(vital, now=now) * remaining(vital, now=now)

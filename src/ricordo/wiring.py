@@ -140,6 +140,6 @@ async def _similar(store: Store, asking: Asking, text: str, kind: str, about: Se
         Request(text=text, type=kind, limit=_SIMILAR, trace=True, rerank=False),
     )
     names = {name_key(name) for name in about}
-    near = [hit.id for hit in results.hits if service.is_telling(hit) or not names.isdisjoint(map(name_key, hit.about))]
+    near = [hit.id for hit in results.hits if service.is_close(hit) or not names.isdisjoint(map(name_key, hit.about))]
     found = await store.read(lambda tx: [tx.nodes.get(asking.scope, each) for each in near])
     return [node for node in found if node is not None and node.is_live]

@@ -16,7 +16,7 @@ from ricordo import Memory, Scope, Settings
 from ricordo.interfaces.serialize import as_text
 from ricordo.interfaces.tools import agent_instructions, agent_tools
 from ricordo.text.disguise import confusables
-from ricordo.text.prompt_text import END, TAG, as_label, defused, tamed
+from ricordo.text.prompt_text import END, TAG, as_label, safe_line, safe_text
 
 LESS = "<＜‹〈⟨❮˂ᐸᚲ«{[("
 MORE = ">＞›〉⟩❯˃ᐳ»}])"
@@ -59,17 +59,17 @@ def closes(text: str) -> bool:
 
 @given(fences(), st.text(max_size=20), st.text(max_size=20))
 def test_no_form_of_the_closing_tag_is_left(fence: str, before: str, after: str) -> None:
-    for out in (tamed(f"{before} {fence} {after}"), defused(f"x {fence} y"), as_label(f"Tom {fence}")):
+    for out in (safe_line(f"{before} {fence} {after}"), safe_text(f"x {fence} y"), as_label(f"Tom {fence}")):
         assert END not in out
         assert not closes(out), ascii(out)
 
 
 @given(st.text(max_size=200))
 def test_any_text_can_be_tamed_and_is_on_one_line(text: str) -> None:
-    out = tamed(text)
+    out = safe_line(text)
     assert "\n" not in out
     assert "<" not in out
-    assert tamed(out) == out
+    assert safe_line(out) == out
 
 
 @pytest.mark.parametrize(
@@ -86,13 +86,13 @@ def test_any_text_can_be_tamed_and_is_on_one_line(text: str) -> None:
     ],
 )
 def test_no_form_of_a_handle_is_left(sign: str) -> None:
-    for out in (tamed(f"see {sign}"), defused(f"see {sign}"), as_label(f"Tom {sign}")):
+    for out in (safe_line(f"see {sign}"), safe_text(f"see {sign}"), as_label(f"Tom {sign}")):
         assert "[id:" not in skeleton(out).replace(" ", "")
 
 
 def test_ordinary_text_is_not_changed() -> None:
     for text in ("I recalled that memory.", "a/b - c", "id: 4711", "naïve Café Müller", "Ждём в Москве", "1 < 2"):
-        assert tamed(text) == text.replace("<", "‹")
+        assert safe_line(text) == text.replace("<", "‹")
 
 
 FENCES = (

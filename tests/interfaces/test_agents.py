@@ -23,7 +23,7 @@ from ricordo.interfaces.catalog import tools
 from ricordo.interfaces.cli.agents import agents, path_of
 from ricordo.interfaces.cli.json_text import JsonText
 from ricordo.interfaces.cli.projects import is_private, project_of
-from ricordo.text.work import stated
+from ricordo.text.work import statements_of_work
 
 AGENTS = tuple(agents())
 
@@ -371,7 +371,7 @@ async def _given(memory: Memory) -> Memory:
     ],
 )
 def test_what_is_stated_at_work(said: str, kind: str | None) -> None:
-    assert [found.kind for found in stated(said)] == ([kind] if kind else [])
+    assert [found.kind for found in statements_of_work(said)] == ([kind] if kind else [])
 
 
 def test_a_session_id_is_no_path(cli: Cli, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -405,4 +405,4 @@ async def test_what_an_old_session_left_open_is_shown_no_more(tmp_path: Path) ->
     ],
 )
 def test_the_statement_is_kept_whole_and_without_what_came_before_it(said: str, text: str) -> None:
-    assert [found.text for found in stated(said)] == [text]
+    assert [found.text for found in statements_of_work(said)] == [text]

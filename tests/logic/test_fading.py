@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.decay import DAY_MS, EPHEMERAL, FADED, Vital, due, fades_at, fate, left, standing, used, worth
-from ricordo.forgetting.gc import lowest
+from ricordo.decay import DAY_MS, EPHEMERAL, FADED, Vital, due, fades_at, fate, remaining, standing, used, worth
+from ricordo.forgetting.gc import removals_to_fit
 
 NOW = 1_767_261_600_000
 instants = st.integers(min_value=NOW - 4_000 * DAY_MS, max_value=NOW + 4_000 * DAY_MS)
@@ -65,20 +65,20 @@ def test_a_memory_of_full_confidence_fades_on_day_71() -> None:
     crossing = fades_at(plain)
     assert crossing is not None
     assert abs((crossing - NOW) / DAY_MS - (log(20) / 0.1) ** 1.25) < 1e-6  # 70.09 days
-    assert left(plain, now=NOW + 70 * DAY_MS) > FADED > left(plain, now=NOW + 71 * DAY_MS)
+    assert remaining(plain, now=NOW + 70 * DAY_MS) > FADED > remaining(plain, now=NOW + 71 * DAY_MS)
     assert due(plain, now=NOW + 70 * DAY_MS, closes="ephemeral") is None
     assert due(plain, now=NOW + 71 * DAY_MS, closes="ephemeral") == "decayed"
 
 
 @given(vitals, instants)
 def test_retention_is_between_0_and_1_for_any_clock(known: Vital, now: int) -> None:
-    assert 0 <= left(known, now=now) <= 1
+    assert 0 <= remaining(known, now=now) <= 1
     assert worth(known, now=now) <= standing(known, now=now)
 
 
 @given(vitals, instants, st.integers(0, 10**9))
 def test_retention_never_increases_with_time(known: Vital, now: int, later: int) -> None:
-    assert left(known, now=now + later) <= left(known, now=now)
+    assert remaining(known, now=now + later) <= remaining(known, now=now)
 
 
 @given(vitals)
@@ -87,9 +87,9 @@ def test_a_memory_fades_at_its_predicted_time(known: Vital) -> None:
     if crossing is None:
         assert not known.fades
         return
-    assert left(known, now=crossing + 1_000) <= FADED * (1 + 1e-6)
+    assert remaining(known, now=crossing + 1_000) <= FADED * (1 + 1e-6)
     if crossing > known.touched_at:
-        assert left(known, now=crossing - 1_000) >= FADED * (1 - 1e-6)
+        assert remaining(known, now=crossing - 1_000) >= FADED * (1 - 1e-6)
 
 
 @given(vitals, instants)
@@ -111,7 +111,7 @@ def test_a_due_memory_stays_due(known: Vital, now: int, later: int) -> None:
 @given(vitals, instants)
 def test_being_shown_only_slows_fading(known: Vital, now: int) -> None:
     unseen = known._replace(shown=0, last_access=None)
-    assert left(known, now=now) >= left(unseen, now=now) - 1e-12
+    assert remaining(known, now=now) >= remaining(unseen, now=now) - 1e-12
     assert (standing(known, now=now), fate(known, "ephemeral")) == (
         standing(unseen, now=now),
         fate(unseen, "ephemeral"),
@@ -127,12 +127,12 @@ def test_the_bonus_of_use_is_capped_at_one(confidence: float, shown: int) -> Non
 @given(st.lists(vitals, max_size=40), st.integers(1, 10**5), instants)
 def test_pruning_removes_the_lowest_until_the_rest_fits(known: list[Vital], most: int, now: int) -> None:
     known = [each._replace(key=number) for number, each in enumerate(known)]
-    parts = lowest(known, most=most, now=now)
+    parts = removals_to_fit(known, most=most, now=now)
     gone = [each for part in parts for each in part]
     rest = [each for each in known if each not in gone]
     assert all(each.fades for each in gone)
     assert sum(each.size for each in rest) <= most or not any(each.fades for each in rest)
-    assert lowest(rest, most=most, now=now) == []
+    assert removals_to_fit(rest, most=most, now=now) == []
     if gone:
         heights = [standing(each, now=now) for each in rest if each.fades]
         assert max(standing(each, now=now) for each in gone) <= min(heights, default=float("inf"))
@@ -141,4 +141,4 @@ def test_pruning_removes_the_lowest_until_the_rest_fits(known: list[Vital], most
 
 
 def test_retention_after_half_a_year_matches_the_formula() -> None:
-    assert abs(left(vital(confidence=0.8), now=NOW + 182 * DAY_MS) - 0.8 * exp(-0.1 * 182**0.8)) < 1e-12
+    assert abs(remaining(vital(confidence=0.8), now=NOW + 182 * DAY_MS) - 0.8 * exp(-0.1 * 182**0.8)) < 1e-12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ricordo.text.entity_recognition import is_deed, plainly_named
+from ricordo.text.entity_recognition import entities_named, is_deed
 from ricordo.text.languages import default_language, is_ordinary
 
 ENGLISH, RUSSIAN = default_language("LATIN"), default_language("CYRILLIC")
@@ -48,7 +48,7 @@ ENGLISH, RUSSIAN = default_language("LATIN"), default_language("CYRILLIC")
     ],
 )
 def test_names_are_classified_by_adjacent_words(said: str, name: str, kind: str) -> None:
-    assert (name, kind) in [(found.name, found.type) for found in plainly_named([said])]
+    assert (name, kind) in [(found.name, found.type) for found in entities_named([said])]
 
 
 @pytest.mark.parametrize(
@@ -94,21 +94,21 @@ def test_names_are_classified_by_adjacent_words(said: str, name: str, kind: str)
     ],
 )
 def test_ambiguous_names_create_no_entity(said: str) -> None:
-    assert plainly_named([said]) == ()
+    assert entities_named([said]) == ()
 
 
 def test_contradicting_kinds_create_no_entity() -> None:
-    assert plainly_named(["I had lunch with Ennis.", "I grew up in Ennis."]) == ()
+    assert entities_named(["I had lunch with Ennis.", "I grew up in Ennis."]) == ()
 
 
 def test_a_first_name_refers_to_the_full_name() -> None:
-    found = plainly_named(["I met with Iset Karrow.", "Iset told me about bees."])
+    found = entities_named(["I met with Iset Karrow.", "Iset told me about bees."])
     assert [(each.name, each.texts) for each in found] == [("Iset Karrow", (0,))]
 
 
 def test_a_word_used_as_a_word_is_no_name() -> None:
-    assert plainly_named(["Bramble told me off."]) != ()
-    assert plainly_named(["Bramble told me off.", "The bramble is in flower."]) == ()
+    assert entities_named(["Bramble told me off."]) != ()
+    assert entities_named(["Bramble told me off.", "The bramble is in flower."]) == ()
 
 
 def test_inflected_forms_are_matched_by_their_base() -> None:
@@ -122,5 +122,5 @@ def test_inflected_forms_are_matched_by_their_base() -> None:
 
 
 def test_long_texts_cost_no_more_than_their_beginning() -> None:
-    assert len(plainly_named(["I met with Marta Solberg. " + "Word " * 200_000])) == 1
-    assert plainly_named(["A" * 1_000_000]) == ()
+    assert len(entities_named(["I met with Marta Solberg. " + "Word " * 200_000])) == 1
+    assert entities_named(["A" * 1_000_000]) == ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ricordo.consolidation.plain_rules import plainly_said
+from ricordo.consolidation.plain_rules import plain_statements
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ from ricordo.consolidation.plain_rules import plainly_said
     ],
 )
 def test_a_plain_statement_is_kept_as_it_was_said(said: str, kind: str, kept: str) -> None:
-    assert [(found.kind, found.text) for found in plainly_said(said)] == [(kind, kept)]
+    assert [(found.kind, found.text) for found in plain_statements(said)] == [(kind, kept)]
 
 
 @pytest.mark.parametrize(
@@ -103,14 +103,14 @@ def test_a_plain_statement_is_kept_as_it_was_said(said: str, kind: str, kept: st
     ],
 )
 def test_small_talk_and_guesses_teach_nothing(said: str) -> None:
-    assert plainly_said(said) == ()
+    assert plain_statements(said) == ()
 
 
 def test_abbreviations_and_decimals_do_not_end_a_sentence() -> None:
-    (found,) = plainly_said("I live in St. Gallen at 2.5 km from Dr. Weber's practice. Nice.")
+    (found,) = plain_statements("I live in St. Gallen at 2.5 km from Dr. Weber's practice. Nice.")
     assert found.text == "I live in St. Gallen at 2.5 km from Dr. Weber's practice"
 
 
 def test_long_texts_cost_no_more_than_their_beginning() -> None:
-    assert len(plainly_said("I love tea. " + "word " * 200_000)) == 1
-    assert plainly_said("a" * 1_000_000) == ()
+    assert len(plain_statements("I love tea. " + "word " * 200_000)) == 1
+    assert plain_statements("a" * 1_000_000) == ()

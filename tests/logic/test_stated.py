@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ricordo.retrieval.answerability import EVERYTHING, asked_for, asks_of_themselves, features, parts_of, stated
+from ricordo.retrieval.answerability import EVERYTHING, answer_odds, asked_for, asks_of_themselves, features, parts_of
 from ricordo.text.analyzer import index_terms
 from ricordo.text.names import nominatives
 
@@ -40,20 +40,20 @@ def test_names_and_ask_words_are_not_what_is_asked_for() -> None:
 
 
 def test_of_facts_about_one_person_only_the_matching_one_is_likely() -> None:
-    likely, other, stranger = stated(
+    likely, other, stranger = answer_odds(
         found([0.9, 0.2, 0.3], anchored=[True, True, False], letters=[3.0, 0.0, 0.0]), is_named=True, asks_all=False
     )
     assert likely > 0 > other > stranger
 
 
 def test_a_question_for_everything_returns_all_facts_about_the_person() -> None:
-    told = stated(found([0.0, 0.0, 0.0], anchored=[True, False, True]), is_named=True, asks_all=True)
+    told = answer_odds(found([0.0, 0.0, 0.0], anchored=[True, False, True]), is_named=True, asks_all=True)
     assert (told == EVERYTHING).tolist() == [True, False, True] and told[1] < 0
 
 
 def test_a_single_fact_has_no_comparison() -> None:
-    assert np.isfinite(stated(found([0.4], anchored=[True]), is_named=True, asks_all=False)).all()
-    assert np.isfinite(stated(found([0.4], anchored=[False]), is_named=False, asks_all=False)).all()
+    assert np.isfinite(answer_odds(found([0.4], anchored=[True]), is_named=True, asks_all=False)).all()
+    assert np.isfinite(answer_odds(found([0.4], anchored=[False]), is_named=False, asks_all=False)).all()
 
 
 def test_fleeting_vowels_in_pet_names_are_restored() -> None:

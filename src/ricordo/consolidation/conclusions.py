@@ -32,8 +32,8 @@ from ricordo.consolidation.judge import (
     ProposedReflection,
     Reflections,
     Refused,
+    cited,
     clean_handle,
-    handed,
     rejection,
     says_why,
 )
@@ -190,7 +190,7 @@ def _judge_reflection(
 ) -> _Reflection | Refused:
     """Return a reflection that may be stored, or the reason for refusal."""
     text = " ".join(given.text.split())
-    evidence = handed(given.evidence, out)
+    evidence = cited(given.evidence, out)
     reason = rejection(text, evidence, context.rules, sure=given.confidence, least=_MIN_EVIDENCE, max_chars=MAX_CHARS)
     if reason or evidence is None:
         return Refused(text=text[:MAX_CHARS], reason=reason)

@@ -25,7 +25,7 @@ from ricordo.consolidation.context import (
 )
 from ricordo.consolidation.evidence import NEW_VALUE, new_values
 from ricordo.consolidation.evolution import superseded, supersedes
-from ricordo.consolidation.judge import CONCLUDED, ProposedSummary, Refused, Summaries, clean_handle, handed, rejection
+from ricordo.consolidation.judge import CONCLUDED, ProposedSummary, Refused, Summaries, cited, clean_handle, rejection
 from ricordo.consolidation.prompts import enrichment, one_line, own_words, speaker_label
 from ricordo.consolidation.resolve import is_withheld
 from ricordo.decay import belief
@@ -175,7 +175,7 @@ def judge_summary(
 ) -> EntitySummary | Refused:
     """Return a summary that may be stored, or the reason for refusal."""
     text = " ".join(given.text.split())
-    evidence = handed(given.evidence, lines)
+    evidence = cited(given.evidence, lines)
     reason = rejection(text, evidence, context.rules, max_chars=MAX_CHARS)
     if reason or evidence is None:
         return Refused(text=text[:MAX_CHARS], reason=reason)

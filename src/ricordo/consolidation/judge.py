@@ -379,7 +379,7 @@ class _PageJudge:
         return (first, second) if is_said and first.id != second.id else None
 
     def _handed(self, handles: Sequence[str]) -> tuple[Node, ...] | None:
-        return handed(handles, self._page.episodes)
+        return cited(handles, self._page.episodes)
 
     def _name(self, given: str) -> str:
         """Return a name that this page uses; "" for any other name, and for the user."""
@@ -401,7 +401,7 @@ def clean_handle(given: str) -> str:
     return given.strip().strip("[]").lower()
 
 
-def handed(handles: Sequence[str], out: Mapping[str, Node]) -> tuple[Node, ...] | None:
+def cited(handles: Sequence[str], out: Mapping[str, Node]) -> tuple[Node, ...] | None:
     """Return the distinct nodes with these handles; None if any handle is unknown."""
     found = [out.get(clean_handle(each)) for each in handles]
     if any(node is None for node in found):
@@ -421,7 +421,7 @@ def rejection(
     """Return why a statement may not be stored; "" if it may.
 
     Args:
-        evidence: the cited evidence, as found by `handed`.
+        evidence: the cited evidence, as found by `cited`.
         sure: the model's certainty, from 0 to 1.
         least: minimum number of memories in the evidence.
     """

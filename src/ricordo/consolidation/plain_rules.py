@@ -19,10 +19,10 @@ from ricordo.consolidation.prompts import Page, own_words
 from ricordo.model import AGENT, Category
 from ricordo.text.change import topics
 from ricordo.text.dates.grammar import mentions_time
-from ricordo.text.entity_recognition import plainly_named
+from ricordo.text.entity_recognition import entities_named
 from ricordo.text.languages import LanguageSet, cached, languages_of
 from ricordo.text.sentences import infer_category, plain_sentences
-from ricordo.text.work import Stated, stated
+from ricordo.text.work import WorkStatement, statements_of_work
 from ricordo.trust import trust_of
 
 _LEAST_WORDS, _MOST_WORDS = 3, 60
@@ -39,7 +39,7 @@ class Plain:
     text: str
 
 
-def plainly_said(text: str) -> tuple[Plain, ...]:
+def plain_statements(text: str) -> tuple[Plain, ...]:
     """Return the distinct statements of a message that are worth keeping, in order.
 
     >>> [(found.kind, found.text) for found in plainly_said("Well, I love hiking. Do you? I think so.")]
@@ -54,7 +54,7 @@ def propose(page: Page) -> Proposal:
     """Return the clear statements of people on a page in the form of a model's proposal, to be judged like one."""
     facts: dict[tuple[str, str], ProposedFact] = {}
     for handle, node in page.episodes.items():
-        for said in plainly_said(node.content) if node.role == "user" else ():
+        for said in plain_statements(node.content) if node.role == "user" else ():
             fact = ProposedFact(
                 text=said.text,
                 kind=_KINDS[said.kind],
@@ -66,13 +66,13 @@ def propose(page: Page) -> Proposal:
                 confidence=1.0,
             )
             facts.setdefault((node.id, said.text), fact)
-        for told in stated(node.content) if node.role == "user" and AGENT in node.attributes else ():
+        for told in statements_of_work(node.content) if node.role == "user" and AGENT in node.attributes else ():
             if told.kind != "cause":
                 facts.setdefault((node.id, told.text), _of_work(told, handle))
     return Proposal(facts=list(facts.values())[:MAX_ITEMS], entities=_named(page)[:MAX_ITEMS])
 
 
-def _of_work(told: Stated, handle: str) -> ProposedFact:
+def _of_work(told: WorkStatement, handle: str) -> ProposedFact:
     return ProposedFact(
         text=told.text,
         kind="fact",
@@ -100,7 +100,7 @@ def _named(page: Page) -> list[ProposedEntity]:
             relation="",
             evidence=[texts[place][0] for place in found.texts],
         )
-        for found in plainly_named([text for _, text in texts])
+        for found in entities_named([text for _, text in texts])
     ]
 
 

@@ -32,7 +32,7 @@ from ricordo.model import (
 from ricordo.storage import Snapshot, entity_meant
 from ricordo.storage.values import Named
 from ricordo.text.analyzer import name_key
-from ricordo.text.entity_recognition import plainly_named
+from ricordo.text.entity_recognition import entities_named
 from ricordo.text.names import (
     SINGLE,
     folded_name,
@@ -222,7 +222,7 @@ class EntityResolver:
 
     def name_all(self, texts: Sequence[str]) -> None:
         """Add the unknown people that texts clearly name, and correct guessed types."""
-        for named in plainly_named(texts):
+        for named in entities_named(texts):
             self._types[folded_name(named.name)] = named.type
             try:
                 known = self.find(named.name)

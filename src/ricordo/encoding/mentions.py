@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ricordo.encoding.relations import is_owners_word
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import LinkText, RelationHolder
-from ricordo.text.names import MAX_CHARS, NameIndex, candidates, meant, relations_in, runs_in, stems_of
+from ricordo.text.names import MAX_CHARS, NameIndex, candidates, entities_meant_by, relations_in, runs_in, stems_of
 
 _BATCH = 500
 _MAX_NODES = 100_000
@@ -23,7 +23,7 @@ def find_mentions(
     pairs: dict[tuple[int, int], None] = {}
     for text in texts:
         for run in runs_in(text.text):
-            pairs |= dict.fromkeys((text.key, entity) for entity in meant(run, known, text.text))
+            pairs |= dict.fromkeys((text.key, entity) for entity in entities_meant_by(run, known, text.text))
         if holders and is_owners_word(text.role, text.origin, text.speaker, owner=owner):
             pairs |= dict.fromkeys((text.key, entity) for entity in _related(text, holders))
     return list(pairs)

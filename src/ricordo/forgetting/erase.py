@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
-from ricordo.forgetting.questions import AskedText, telling
+from ricordo.forgetting.questions import AskedText, revealing_questions
 from ricordo.model import DOCUMENT, Entity, Erased, ErasureReport, KeptBack, Node, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, entity_meant, faults
@@ -163,7 +163,7 @@ def _forget_questions(snapshot: Snapshot, targets: ErasureTargets, scope: Scope)
         erased += [text for node in nodes.values() for text in _texts_of(node)]
         left = (text for key, text in snapshot.erasure.texts(space) if key not in going)  # type: ignore[arg-type]
         questions = [AskedText(id_, text, not ids.isdisjoint(given)) for id_, text, given in asked]
-        snapshot.receipts.blank(telling(questions, erased=erased, names=names, left=left))
+        snapshot.receipts.blank(revealing_questions(questions, erased=erased, names=names, left=left))
 
 
 def _texts_of(node: Node) -> tuple[str, ...]:

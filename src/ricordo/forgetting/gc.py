@@ -9,7 +9,7 @@ from heapq import nsmallest
 from math import ceil
 
 from ricordo.clock import from_ms
-from ricordo.decay import DAY_MS, FADED, Vital, due, fades_at, fate, left, standing, worth
+from ricordo.decay import DAY_MS, FADED, Vital, due, fades_at, fate, remaining, standing, worth
 from ricordo.errors import RicordoError, UnavailableError
 from ricordo.forgetting.upkeep import BATCH, Archiver, Conclusion, Removal, Upkeep, pages
 from ricordo.model import BY_RULE, ArchiveReport, ClosedReason, MaintenanceReport, Node, Scope, Step, Weak
@@ -72,7 +72,7 @@ def _least_valuable(upkeep: Upkeep, known: Sequence[Vital], *, gone: set[int]) -
 
 def _why(upkeep: Upkeep, vital: Vital, reason: ClosedReason) -> str:
     if reason == "decayed":
-        return f"{left(vital, now=upkeep.now):.0%} of it was left"
+        return f"{remaining(vital, now=upkeep.now):.0%} of it was left"
     assert vital.expires_at is not None
     return f"it was to be kept until {upkeep.day(vital.expires_at)}"
 
@@ -108,11 +108,11 @@ async def _parts(upkeep: Upkeep, scope: Scope) -> list[list[Removal]]:
     why = f"more than {limit:,} bytes of knowledge, and this memory ranked lowest"
     return [
         [Removal(vital=vital, reason="pruned", why=why) for vital in part]
-        for part in lowest(known, most=limit, now=upkeep.now)
+        for part in removals_to_fit(known, most=limit, now=upkeep.now)
     ]
 
 
-def lowest(known: Sequence[Vital], *, most: int, now: int) -> list[list[Vital]]:
+def removals_to_fit(known: Sequence[Vital], *, most: int, now: int) -> list[list[Vital]]:
     """Return what to remove until the rest fits into `most` bytes, lowest first, in steps of 1 % of all memories. Pure.
 
     Confirmed and protected memories stay, however large they are.
@@ -155,7 +155,7 @@ def reasons(upkeep: Upkeep, vital: Vital) -> list[str]:
         found.append(f"{'expired on' if end <= upkeep.now else 'expires on'} {upkeep.day(end)}")
     at = fades_at(vital)
     if at is not None and at <= upkeep.now + _SOON_DAYS * DAY_MS:
-        faded = left(vital, now=upkeep.now) < FADED
+        faded = remaining(vital, now=upkeep.now) < FADED
         found.append(f"{'faded since' if faded else 'faded by'} {upkeep.day(at)}")
     return found
 
@@ -175,13 +175,13 @@ def _nodes(snapshot: Snapshot, *, scope: Scope, keys: Sequence[int]) -> dict[int
 def _order(upkeep: Upkeep, vital: Vital) -> tuple[float, float]:
     leaves = leaves_at(upkeep, vital)
     soon = leaves is not None and leaves <= upkeep.now + _SOON_DAYS * DAY_MS
-    return (0, float(leaves or 0)) if soon else (1, left(vital, now=upkeep.now))
+    return (0, float(leaves or 0)) if soon else (1, remaining(vital, now=upkeep.now))
 
 
 def _weak(upkeep: Upkeep, vital: Vital, node: Node) -> Weak:
     return Weak(
         node=node,
-        retention=left(vital, now=upkeep.now),
+        retention=remaining(vital, now=upkeep.now),
         fades_at=_instant(fades_at(vital)),
         fading=fate(vital, upkeep.rules.decay_closes),
         ends_at=node.expires_at,

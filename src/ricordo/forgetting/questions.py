@@ -28,7 +28,7 @@ class AskedText(NamedTuple):
     gave_erased: bool
 
 
-def telling(
+def revealing_questions(
     asked: Iterable[AskedText], *, erased: Sequence[str], names: Collection[str], left: Iterable[str]
 ) -> list[str]:
     """Return the ids of the receipts whose questions reveal something about erased memories.

@@ -28,7 +28,7 @@ from ricordo.model import (
     Version,
 )
 from ricordo.text.dates import with_dates
-from ricordo.text.prompt_text import as_label, defused
+from ricordo.text.prompt_text import as_label, safe_text
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -142,7 +142,7 @@ def _line(value: object) -> str:
 
 def _quoted(text: str) -> str:
     """Quote a text on one line, so that it cannot pose as another line of ours."""
-    plain = defused(text)
+    plain = safe_text(text)
     return json.dumps(plain if len(plain) <= _MAX_CHARS else plain[: _MAX_CHARS - 1] + "…", ensure_ascii=False)
 
 

@@ -25,7 +25,7 @@ from ricordo.loop_thread import Home
 from ricordo.model import Category, Commit, Explanation, Fact, Finding, Node, Page
 from ricordo.portability.note_text import Item, Note, as_tag, mark_of, parse, says, state_of, written
 from ricordo.text.analyzer import name_key
-from ricordo.text.entity_recognition import plainly_named
+from ricordo.text.entity_recognition import entities_named
 from ricordo.text.people import people_named
 from ricordo.text.sentences import infer_category, plural
 
@@ -483,7 +483,7 @@ class Notes:
         """Return the subjects of a line by its place: the heading above it, the front matter, or the name of the note.
         A line that names somebody else is about the person it names.
         """
-        people = [each.name for each in plainly_named([item.text]) if each.type == "person"]
+        people = [each.name for each in entities_named([item.text]) if each.type == "person"]
         named = {name_key(each) for each in (*people, *(person.name for person in people_named(item.text)))}
         heading = item.heading if item.heading not in _HEADINGS.values() else ""
         candidates = [(heading,), note.fields.get("about", ()), (Path(name).stem,)]

@@ -110,7 +110,7 @@ def _ahead(met: Doubles, among: NDArray[np.bool_]) -> Doubles:
     return met - np.where(np.isfinite(others), others, met.mean())
 
 
-def stated(found: Mapping[str, Doubles], *, is_named: bool, asks_all: bool) -> Doubles:
+def answer_odds(found: Mapping[str, Doubles], *, is_named: bool, asks_all: bool) -> Doubles:
     """Return how likely each fact answers the question, as log odds, float64[n].
 
     Args:

@@ -15,7 +15,7 @@ from ricordo.errors import InvalidError
 from ricordo.model import Briefing, Category, ContextLine, ContextName, ContextSection, Hit, Node, Scope
 from ricordo.ports import TokenCounter
 from ricordo.retrieval.context import EstimatedTokens, fact_line, fenced, fitted, people_line, when
-from ricordo.retrieval.hits import as_shown, hit_of, mark, may_be_quoted
+from ricordo.retrieval.hits import as_shown, caveat, hit_of, may_be_quoted
 from ricordo.retrieval.inspection import known_people
 from ricordo.retrieval.query import ALL_EPISODES, KNOWLEDGE
 from ricordo.retrieval.service import Asking
@@ -23,7 +23,7 @@ from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import index_terms
 from ricordo.text.languages import all_languages, cached
-from ricordo.text.prompt_text import reasons, tamed
+from ricordo.text.prompt_text import reasons, safe_line
 
 SECTIONS: Mapping[ContextName, tuple[str, float]] = {
     "decisions": ("Decisions and rules that hold", 0.30),
@@ -120,10 +120,10 @@ def rewritten(
     hits = found.by_id()
     drafts: dict[ContextName, list[ContextLine]] = {name: [] for name in SECTIONS}
     for part, text, ids in lines:
-        marks = dict.fromkeys(mark(hits[id]) for id in ids if id in hits)
-        cited = " ".join(f"[id:{tamed(hits[id].handle)}]" for id in ids if id in hits)
+        marks = dict.fromkeys(caveat(hits[id]) for id in ids if id in hits)
+        cited = " ".join(f"[id:{safe_line(hits[id].handle)}]" for id in ids if id in hits)
         name: ContextName = next((each for each in SECTIONS if each == part), "changed")
-        drafts[name].append(ContextLine(text=f"- {tamed(text)}{''.join(marks)} {cited}", id=ids[0]))
+        drafts[name].append(ContextLine(text=f"- {safe_line(text)}{''.join(marks)} {cited}", id=ids[0]))
     sections = fitted(drafts, SECTIONS, budget=int(budget * _SAFE), tokens=EstimatedTokens())
     return briefing_of(sections, budget, found.seq, **more)
 
@@ -305,25 +305,25 @@ def _places(scope: Scope) -> list[tuple[str, str]]:
 def _session_line(summary: str | None, asked: Hit | None, last: Hit | None) -> ContextLine:
     """Return the line of a conversation: its summary or first question, and the last answer."""
     told = next(hit for hit in (last, asked) if hit is not None) if last or asked else None
-    parts = [f"in short: {tamed(summary)}"] if summary else []
+    parts = [f"in short: {safe_line(summary)}"] if summary else []
     if asked is not None and not summary:
-        parts.append(f"asked{mark(asked)}: “{_beginning(asked.excerpt)}”")
+        parts.append(f"asked{caveat(asked)}: “{_beginning(asked.excerpt)}”")
     if last is not None:
-        parts.append(f"answered last{mark(last)}: “{_end(last.excerpt)}”")
+        parts.append(f"answered last{caveat(last)}: “{_end(last.excerpt)}”")
     if told is None:
         return ContextLine(text=f"- {'; '.join(parts)}")
-    text = f"- {when(told)}: {'; '.join(parts)} [id:{tamed(told.handle)}]"
+    text = f"- {when(told)}: {'; '.join(parts)} [id:{safe_line(told.handle)}]"
     return ContextLine(text=text, id=told.id, at=told.event_time_iso)
 
 
 def _beginning(text: str) -> str:
-    text = " ".join(tamed(text).split())
+    text = " ".join(safe_line(text).split())
     return text if len(text) <= _SAID_CHARS else f"{text[:_SAID_CHARS].rsplit(' ', 1)[0]} …"
 
 
 def _end(text: str) -> str:
     """Return the end of a text, where an answer names the next step, and its beginning if there is room."""
-    text = " ".join(tamed(text).split())
+    text = " ".join(safe_line(text).split())
     if len(text) <= 2 * _SAID_CHARS:
         return text
     return f"{text[:_SAID_CHARS].rsplit(' ', 1)[0]} … {text[-_SAID_CHARS:].split(' ', 1)[-1]}"
@@ -331,5 +331,7 @@ def _end(text: str) -> str:
 
 def _undecided_line(newer: Hit, older: Hit) -> ContextLine:
     """Return the line of two contradicting facts that are not yet reviewed."""
-    both = " or ".join(f"“{_beginning(hit.excerpt)}”{mark(hit)} [id:{tamed(hit.handle)}]" for hit in (newer, older))
+    both = " or ".join(
+        f"“{_beginning(hit.excerpt)}”{caveat(hit)} [id:{safe_line(hit.handle)}]" for hit in (newer, older)
+    )
     return ContextLine(text=f"- Not decided: {both}", id=newer.id, at=newer.event_time_iso)

@@ -13,7 +13,7 @@ from ricordo.clock import handle_of, to_ms
 from ricordo.errors import InvalidError
 from ricordo.model import Context, ContextLine, ContextName, ContextSection, Entity, Hit, Node, Profile, Scope
 from ricordo.ports import TokenCounter
-from ricordo.retrieval.hits import as_shown, hit_of, mark, may_be_quoted
+from ricordo.retrieval.hits import as_shown, caveat, hit_of, may_be_quoted
 from ricordo.retrieval.inspection import known_people, profile
 from ricordo.retrieval.query import (
     ALL_EPISODES,
@@ -32,7 +32,7 @@ from ricordo.storage.values import Filter
 from ricordo.text.analyzer import QUESTION_MARKS, question_terms
 from ricordo.text.dates import format_times
 from ricordo.text.names import folded_name
-from ricordo.text.prompt_text import BEGIN, END, NOTE, as_label, reasons, tamed
+from ricordo.text.prompt_text import BEGIN, END, NOTE, as_label, reasons, safe_line
 
 SECTIONS: Mapping[ContextName, tuple[str, float]] = {
     "facts": ("Known facts", 0.40),
@@ -139,21 +139,21 @@ def _in_order(name: ContextName, lines: Sequence[ContextLine], places: Sequence[
 def fact_line(hit: Hit, *, before: str | None) -> ContextLine:
     """Return the line of a fact: its text, subject, previous value and time."""
     about = f" (about {', '.join(map(as_label, hit.about))})" if hit.about else ""
-    former = f" (before: “{tamed(before)}”)" if before else ""
-    return _line(f"{tamed(hit.excerpt)}{about}{former} [{when(hit)}]{mark(hit)}", hit)
+    former = f" (before: “{safe_line(before)}”)" if before else ""
+    return _line(f"{safe_line(hit.excerpt)}{about}{former} [{when(hit)}]{caveat(hit)}", hit)
 
 
 def said_line(hit: Hit) -> ContextLine:
     """Return a line with a quotation, its speaker and time."""
     speaker = as_label(hit.place or hit.speaker or hit.role or "someone")
-    return _line(f"{speaker} ({when(hit)}){mark(hit)}: “{tamed(hit.excerpt)}”", hit)
+    return _line(f"{speaker} ({when(hit)}){caveat(hit)}: “{safe_line(hit.excerpt)}”", hit)
 
 
 def person_line(
     name: str, *, what: Sequence[str], facts: Sequence[str], when: str, id: str, handle: str
 ) -> ContextLine:
     """Return a line about an entity, with further facts about it."""
-    known = f": {'; '.join(tamed(fact) for fact in facts)}" if facts else ""
+    known = f": {'; '.join(safe_line(fact) for fact in facts)}" if facts else ""
     described = f" ({', '.join(map(as_label, what))})" if what else ""
     return ContextLine(text=f"- {as_label(name)}{described}{known} [{when}] [id:{handle}]", id=id)
 
@@ -165,7 +165,7 @@ def people_line(people: Sequence[tuple[str, str | None]]) -> ContextLine:
 
 
 def _line(text: str, hit: Hit) -> ContextLine:
-    return ContextLine(text=f"- {text} [id:{tamed(hit.handle)}]", id=hit.id, at=hit.event_time_iso)
+    return ContextLine(text=f"- {text} [id:{safe_line(hit.handle)}]", id=hit.id, at=hit.event_time_iso)
 
 
 def when(hit: Hit) -> str:
@@ -391,7 +391,7 @@ def drafted(
 def _person(found: Profile, others: Sequence[Hit], *, said: Collection[str], now: int, zone: ZoneInfo) -> ContextLine:
     """Return the line of an entity, with facts that the lines above (`said`) do not state."""
     facts = [found.summary] if found.summary and found.summary not in said and not reasons(found.summary) else []
-    facts += [f"{hit.excerpt[:_FACT_CHARS]}{mark(hit)}" for hit in others[:_FACTS_EACH]]
+    facts += [f"{hit.excerpt[:_FACT_CHARS]}{caveat(hit)}" for hit in others[:_FACTS_EACH]]
     what = [found.relation] if found.relation else [found.type]
     what += [f"also {alias}" for alias in found.aliases if alias != found.name][:3]
     times = format_times(to_ms(found.last_seen), now=now, zone=zone)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import from_ms
-from ricordo.decay import Vital, belief, fades_at, fate, left
+from ricordo.decay import Vital, belief, fades_at, fate, remaining
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import (
     SUMMARY_MEMORY,
@@ -218,7 +218,7 @@ def explain(
         superseded_by=_in_order(snapshot, scope, snapshot.nodes.replacing(node.key)),
         edges=tuple(edges),
         mentions=tuple(snapshot.nodes.names(node.key)),
-        retention=left(vital, now=now),
+        retention=remaining(vital, now=now),
         fades_at=None if fades is None else from_ms(fades),
         fading=fate(vital, closes),
         ends_at=node.expires_at,

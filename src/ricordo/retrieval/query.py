@@ -23,7 +23,7 @@ from ricordo.storage.values import COMPARISONS, Filter, Floor, check_encodable
 from ricordo.text.analyzer import QUESTION_MARKS, index_terms, question_terms
 from ricordo.text.dates import Interval, parse_instant
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
-from ricordo.text.names import meant, relations_in, runs_in, stems_of
+from ricordo.text.names import entities_meant_by, relations_in, runs_in, stems_of
 from ricordo.text.prompt_text import without_recalled
 
 if TYPE_CHECKING:
@@ -428,7 +428,7 @@ def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ..
     if known := snapshot.graph.known_names(scope, text):
         wholes = {bearer.entity: bearer.whole for bearers in known.values() for bearer in bearers}
         for run in runs_in(text):
-            if those := [wholes[key] for key in meant(run, known, text)]:
+            if those := [wholes[key] for key in entities_meant_by(run, known, text)]:
                 found.setdefault(frozenset(index_terms(run.written)), {}).update(dict.fromkeys(those))
     for predicate in relations_in(text):
         if those := [entity.key for entity in snapshot.entities.related_as(scope, predicate)]:

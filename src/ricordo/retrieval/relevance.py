@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.retrieval.answerability import EVERYTHING, asked_for, asked_of, features, stated
+from ricordo.retrieval.answerability import EVERYTHING, answer_odds, asked_for, asked_of, features
 from ricordo.retrieval.query import Plan, Query
 from ricordo.retrieval.ranking import Ranked
 from ricordo.retrieval.signals import FITTED, Pool, around, met_in_context
@@ -366,7 +366,7 @@ def weigh_up(
             texts=[nodes[each.key].content[:_BEGINNING] for each in best],
             question=question,
         )
-        odds = stated(found, is_named=evidence.is_named, asks_all=evidence.asks_all)
+        odds = answer_odds(found, is_named=evidence.is_named, asks_all=evidence.asks_all)
         odds = odds - TUNING.fact_above - TUNING.fact_of_stranger * evidence.names_stranger
         relevance = np.where(is_fact, odds, as_turns)
     told = np.where(evidence.in_period[places], EVERYTHING, -np.inf)

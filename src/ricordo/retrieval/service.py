@@ -396,7 +396,7 @@ async def _found(
         found = await read_past(
             asking, lambda snapshot: find_past(snapshot, plan, scope=asking.scope, zone=asking.zone), as_of
         )
-        return (replace(found, best=tuple(filter(is_telling, found.best))) if query.only_relevant else found), plan
+        return (replace(found, best=tuple(filter(is_close, found.best))) if query.only_relevant else found), plan
 
     if query.only_relevant:
         plan = replace(plan, floor=await _floor(asking, query, question))
@@ -466,6 +466,6 @@ async def _intent_by_meaning(asking: Asking, vectors: Mapping[int, Embedded]) ->
     return known[1].intent_of(question.vector)
 
 
-def is_telling(hit: Hit) -> bool:
+def is_close(hit: Hit) -> bool:
     """Return whether a hit shares words with the question or is close in meaning: the floor of past searches."""
     return any(share.raw >= _TELLING.get(share.strategy, inf) for share in hit.why)

@@ -16,7 +16,7 @@ from ricordo.text.analyzer import index_terms
 from ricordo.text.change import topics
 from ricordo.text.languages import LanguageSet, all_languages, cached, fold_letters, is_ordinary, languages_of
 from ricordo.text.names import folded_name, relation_named, relation_words, same_name_key
-from ricordo.text.sentences import in_first_person, telling_words
+from ricordo.text.sentences import content_words, in_first_person
 from ricordo.text.statement import Verdict, compare, holds_several, statement, statement_line
 
 
@@ -132,7 +132,7 @@ def slot_words(slot: str, text: str) -> frozenset[tuple[str, ...]]:
     phrases = (
         phrase for each in languages for phrase in (*each.slots.labels.get(slot, ()), *each.slots.said.get(slot, ()))
     )
-    return frozenset((stem,) for phrase in phrases for stem in telling_words(phrase))
+    return frozenset((stem,) for phrase in phrases for stem in content_words(phrase))
 
 
 # ---- comparison without alignment
@@ -178,7 +178,7 @@ def likeness(one: str, other: str) -> float:
 
 def _said(text: str) -> frozenset[str]:
     """Return the meaningful terms of a statement. Words for having and naming are ignored."""
-    return telling_words(_silent(all_languages()).sub(" ", text)) or telling_words(text)
+    return content_words(_silent(all_languages()).sub(" ", text)) or content_words(text)
 
 
 def _without(terms: frozenset[str], others: frozenset[str]) -> frozenset[str]:

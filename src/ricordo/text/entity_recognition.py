@@ -273,7 +273,7 @@ class _Evidence(NamedTuple):
     cue: str
 
 
-def plainly_named(texts: Sequence[str]) -> tuple[Named, ...]:
+def entities_named(texts: Sequence[str]) -> tuple[Named, ...]:
     """Return the people and things that the messages of one person clearly name. A name with two kinds is skipped.
 
     >>> [(found.name, found.type) for found in plainly_named(["Lunch with Mira Aldous. She is at Hollow Lab."])]

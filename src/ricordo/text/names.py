@@ -237,7 +237,7 @@ def candidates(texts: Iterable[str]) -> tuple[list[str], list[str]]:
     return list(keys), list(sounds)
 
 
-def meant(run: Run, known: NameIndex, text: str) -> list[int]:
+def entities_meant_by(run: Run, known: NameIndex, text: str) -> list[int]:
     """Return the entity that a run names: by the exact name, else by an inflected form or another spelling. If several
     entities have the name, return none, because the name is ambiguous.
     """

@@ -308,12 +308,12 @@ _MOST_LABEL_CHARS = 120
 WITHHELD_LABEL = "(a name that reads like an instruction)"
 
 
-def tamed(text: str) -> str:
+def safe_line(text: str) -> str:
     """Return a recalled text as one line that cannot close the block, start a heading or imitate a handle."""
-    return defused(" ".join(INVISIBLE.sub("", text).split()))
+    return safe_text(" ".join(INVISIBLE.sub("", text).split()))
 
 
-def defused(text: str) -> str:
+def safe_text(text: str) -> str:
     """Return a recalled text without invisible characters, handles and the fence's name, even in look-alike letters."""
     plain = text if text.isascii() else INVISIBLE.sub("", text)
     if "&" in plain or "\\" in plain or "%" in plain:
@@ -357,7 +357,7 @@ def as_label(text: str) -> str:
     """
     if reasons(text):
         return WITHHELD_LABEL
-    return " ".join(_OUTER.sub(" ", tamed(text)).split())[:_MOST_LABEL_CHARS]
+    return " ".join(_OUTER.sub(" ", safe_line(text)).split())[:_MOST_LABEL_CHARS]
 
 
 def without_recalled(text: str, place: str = PLACE) -> str:

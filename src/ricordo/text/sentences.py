@@ -40,17 +40,17 @@ class Sentence(NamedTuple):
 def sentences(text: str) -> Iterator[Sentence]:
     """Yield the sentences of a text in order, except those without meaningful words."""
     for found in _SENTENCE.finditer(text[:MAX_CHARS]):
-        words = telling_words(found.group())
+        words = content_words(found.group())
         if words:
             yield Sentence(found.start(), found.group(), words)
 
 
-def telling_words(text: str) -> frozenset[str]:
+def content_words(text: str) -> frozenset[str]:
     """Return the folded and stemmed words of a sentence without function words.
 
     Letter case, word order, punctuation and the subject ("I", "the user") make no difference.
 
-    >>> sorted(telling_words("I am allergic to peanuts!")) == sorted(telling_words("User: allergic to the peanut"))
+    >>> sorted(content_words("I am allergic to peanuts!")) == sorted(content_words("User: allergic to the peanut"))
     True
     """
     languages = languages_of(text)

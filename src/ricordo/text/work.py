@@ -23,7 +23,7 @@ _BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#+)\s+|\*\*|__", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stated:
+class WorkStatement:
     """A statement and its kind."""
 
     kind: Kind
@@ -54,7 +54,7 @@ def _cues(languages: LanguageSet) -> _Cues:
     )
 
 
-def stated(text: str) -> tuple[Stated, ...]:
+def statements_of_work(text: str) -> tuple[WorkStatement, ...]:
     """Return the distinct statements of a message in order.
 
     >>> [(found.kind, found.text) for found in stated("Ok, let's use pnpm instead of npm. Does that work?")]
@@ -72,7 +72,7 @@ def _sentences(text: str) -> Iterator[str]:
             yield part.strip()
 
 
-def _statement(sentence: str, cues: _Cues) -> Stated | None:
+def _statement(sentence: str, cues: _Cues) -> WorkStatement | None:
     if sentence.endswith("?") or len(sentence) > _MOST_CHARS:
         return None
     said = cues.leads.sub("", sentence).lstrip(" ,:;.!—–-").rstrip(" ,;.!—–-")
@@ -81,7 +81,7 @@ def _statement(sentence: str, cues: _Cues) -> Stated | None:
     if not _LEAST_WORDS <= len(said.split()) <= _MOST_WORDS or cues.unsure.search(said):
         return None
     kind = _kind(said, cues) or _kind(said.partition(": ")[2], cues)  # "Change of plan: we take A instead"
-    return None if kind is None else Stated(kind=kind, text=said[0].upper() + said[1:])
+    return None if kind is None else WorkStatement(kind=kind, text=said[0].upper() + said[1:])
 
 
 def _kind(said: str, cues: _Cues) -> Kind | None:

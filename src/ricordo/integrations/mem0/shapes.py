@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from ricordo.consolidation.plain_rules import Plain, plainly_said
+from ricordo.consolidation.plain_rules import Plain, plain_statements
 from ricordo.integrations.items import text_of
 from ricordo.model import Category, Fact, Json, Message, Node, Role, Version
 from ricordo.text.sentences import infer_category
@@ -101,7 +101,7 @@ def learnt(message: Message) -> tuple[Fact, ...]:
     """Return the lasting facts that rules find in a user's message, without a model."""
     if message.role != "user":
         return ()
-    found = ((each, _lasting(each)) for each in plainly_said(message.text))
+    found = ((each, _lasting(each)) for each in plain_statements(message.text))
     return tuple(
         Fact(
             content=each.text,

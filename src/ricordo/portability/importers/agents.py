@@ -37,7 +37,7 @@ from ricordo.model import AGENT, Message, Role
 from ricordo.portability.records import Destination, Records, label, object_of, parse_time, vocabulary
 from ricordo.portability.sources import JsonLines, Row, Source, json_lines, objects_in, one_document
 from ricordo.text.sentences import plural
-from ricordo.text.work import stated
+from ricordo.text.work import statements_of_work
 
 CLIENTS = ("claude-code", "codex", "cursor", "gemini-cli", "opencode")
 
@@ -364,10 +364,10 @@ def _add_statements(records: Records, log: _Log, changed: datetime) -> None:
     """Add what the agent states about decisions and causes, and at the end about what is left."""
     answers = [said for said in log.said.values() if said.role == "assistant"]
     for said in answers:
-        for told in stated(said.text):
+        for told in statements_of_work(said.text):
             if told.kind in ("decision", "cause"):
                 _fact(records, said, told.text, changed, category="knowledge", tags=(told.kind,))
-    for told in stated(answers[-1].text) if answers else ():
+    for told in statements_of_work(answers[-1].text) if answers else ():
         if told.kind == "left":
             _fact(records, answers[-1], told.text, changed, category="task", tags=("left",))
 

@@ -315,7 +315,7 @@ def _weight(word: str, language: Language) -> int:
         return 0
     if word in function_words_of(language):
         return _FUNCTION_WORD
-    if word in _telling_words(language) or word in _ordinary(language):
+    if word in _characteristic_words(language) or word in _ordinary(language):
         return _OTHER_WORD
     # An inflected form of a short word is more often a word of another language.
     is_form = len(word) > _SHORT_FORM and language.entities.word_forms and is_ordinary(word, language)
@@ -333,7 +333,7 @@ def function_words_of(language: Language) -> frozenset[str]:
 
 
 @cached()
-def _telling_words(language: Language) -> frozenset[str]:
+def _characteristic_words(language: Language) -> frozenset[str]:
     """Return the words in a record that are likely in a text in the language, besides function words."""
     statements, dates = language.statements, language.dates
     patterns = (*statements.strict, *statements.usual, *statements.value_first, *statements.favourite)
@@ -380,7 +380,7 @@ def _of_script(script: str, words: list[str]) -> Language | None:
     if len(of_script) < 2:
         return of_script[0] if of_script else None
     distinct = set(words)
-    ranked = {each.code: len(distinct & (_telling_words(each) | function_words_of(each))) for each in of_script}
+    ranked = {each.code: len(distinct & (_characteristic_words(each) | function_words_of(each))) for each in of_script}
     default = default_language(script)
     best = max(of_script, key=lambda each: ranked[each.code])
     return default if default and ranked[default.code] >= ranked[best.code] else best
