@@ -1,7 +1,7 @@
-"""Backups: a copy of a store with a manifest of what it holds, the trial of a backup, and the restore.
+"""Backups: copy a store with a manifest of its content, verify a backup, and restore it.
 
-A backup never replaces anything. To try one, it is copied, opened and compared with its manifest; a restore then moves
-that copy to its place.
+Making a backup never overwrites anything. To verify a backup, it is copied, opened and compared with its manifest; a
+restore then moves that copy into place.
 """
 
 from __future__ import annotations
@@ -58,21 +58,21 @@ _MOST_POSTINGS = 10_000_000
 
 
 def back_up(store: Store, target: str | Path, *, now: datetime, key: Key | None = None) -> Backup:
-    """Copy a whole store to a file or, if the target ends in a slash, its plain files to a folder. Others may write
-    meanwhile; the copy appears whole or not at all.
+    """Copy a store to a file or, if the target ends in a slash, its plain files to a folder. Others may write
+    meanwhile; the copy appears complete or not at all.
 
     Args:
-        key: that of the store; the copy is encrypted with it, too.
+        key: that of the store; the copy is encrypted with it as well.
 
     Raises:
         InvalidError: the target exists, or it is a folder and the store is a single file.
-        StoreError: it cannot be written; nothing is left of it.
+        StoreError: the copy cannot be written; nothing of it remains.
     """
     is_to_folder, path = is_folder(target), Path(target).expanduser()
     if path.exists():
         raise InvalidError(f"path: {path} exists already", hint="choose a new name; nothing is overwritten")
     if is_to_folder and not store.has_plain_files:
-        hint = "leave the slash out, or `ricordo migrate` makes a folder of the store"
+        hint = "remove the final slash, or convert the store to a folder with `ricordo migrate`"
         raise InvalidError(f"path: {path} names a folder, but the store is a single file", hint=hint)
     try:
         make_folders(path.parent)
@@ -94,7 +94,7 @@ def _back_up_file(store: Store, path: Path, beside: Path, *, now: datetime, key:
     listed = manifest_path(copy, is_folder=False)
     _write_manifest(listed, manifest)
     faults.reached("backup: before naming")
-    # The manifest first: one without its copy does no harm.
+    # The manifest first: a manifest without its copy does no harm.
     listed.replace(manifest_path(path, is_folder=False))
     copy.rename(path)
     sync(path.parent)
@@ -118,12 +118,12 @@ def _back_up_folder(store: Store, path: Path, beside: Path, *, now: datetime) ->
 
 
 def manifest_path(backup: Path, *, is_folder: bool) -> Path:
-    """Return where the manifest of a backup lies: inside a folder, beside a file."""
+    """Return the path of a backup's manifest: inside a folder, beside a file."""
     return backup / _MANIFEST if is_folder else backup.with_name(f"{backup.name}{_MANIFEST_ENDING}")
 
 
 def read_manifest(path: Path) -> Backup | None:
-    """Return the manifest in a file; None if there is none. Raises StoreError."""
+    """Return the manifest in a file; None if there is no file. Raises StoreError."""
     try:
         plain: dict[str, Any] = json.loads(path.read_bytes())
         if plain.pop("manifest") != VERSION:
@@ -139,7 +139,7 @@ def read_manifest(path: Path) -> Backup | None:
 
 
 def figures_of(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the schema of a store, the rows of each truth table, the last commit and the head of the chain."""
+    """Return the schema version of a store, the rows of each truth table, the last commit and the head of the chain."""
     database = database_of(snapshot)
     tables = sorted(truth_of(database.connection).tables)
     rows = {name: int(database.connection.execute(f'SELECT count(*) FROM "{name}"').get or 0) for name in tables}
@@ -150,7 +150,7 @@ def figures_of(snapshot: Snapshot) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def opened_copy(path: Path, key: AnyKey | None) -> Iterator[DatabaseSnapshot]:
-    """Read a store that no one writes to, without leaving files beside it."""
+    """Open a store that nobody writes to for reading, without leaving files beside it."""
     with translated(f"cannot read {path}"):
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         with contextlib.closing(apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)) as connection:
@@ -175,53 +175,53 @@ def _write_manifest(path: Path, manifest: Backup) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A backup that was copied and opened: the copy, and what was found."""
+    """A copy of a backup that was opened, and what was found in it."""
 
     copy: Path
     is_folder: bool
     report: Report
     key: Key | None
-    """None if it is not encrypted."""
+    """None if the backup is not encrypted."""
 
 
 def verify_backup(backup: str | Path, key: Key | None = None) -> Report:
-    """Try a backup: copy it, compare the copy with its manifest, open it, examine it, and search it. The backup itself
-    is only read.
+    """Verify a backup: copy it, compare the copy with its manifest, then open, examine and search the copy. The backup
+    itself is only read.
 
     Args:
         key: opens the backup if it is encrypted.
 
     Raises:
-        DeniedError: it is encrypted, and the key is missing or wrong.
-        NotFoundError: there is no backup.
-        StoreError: it cannot be read at all, or is of a newer version.
+        DeniedError: the backup is encrypted, and the key is missing or wrong.
+        NotFoundError: there is no backup at the path.
+        StoreError: the backup cannot be read at all, or is of a newer version.
     """
     path = Path(backup).expanduser()
-    with _os_errors(f"cannot try {path}"), temporary_folder() as beside:
+    with _os_errors(f"cannot verify {path}"), temporary_folder() as beside:
         return _try(path, beside, key).report
 
 
 def restore_backup(
     backup: str | Path, location: str | Path, *, replace: bool, now: datetime, key: Key | None = None
 ) -> Restored:
-    """Restore a sound backup at a location.
+    """Restore an undamaged backup at a location.
 
     Args:
-        location: the path of a file, for a backup of a single file; that of a folder, which exists or ends in a slash,
-            for any backup.
-        replace: replace what is there; it is kept under another name.
-        key: opens the backup if it is encrypted; the store is encrypted with it, too.
+        location: the path of a file, for the backup of a single file; or the path of a folder that exists or ends in a
+            slash, for any backup.
+        replace: replace an existing store, and keep it under another name.
+        key: opens the backup if it is encrypted; the restored store is encrypted with it as well.
 
     Raises:
-        NotFoundError: there is no such backup.
-        InvalidError: the location is taken and `replace` is not set; or the backup does not fit it.
-        UnavailableError: another program has the store open that is to be replaced.
-        StoreError: the backup is damaged, or cannot be written; what was there stays.
+        NotFoundError: there is no backup at the path.
+        InvalidError: the location is taken and `replace` is not set; or a folder store would become a single file.
+        UnavailableError: another program has the store open that would be replaced.
+        StoreError: the backup is damaged, or the store cannot be written; the existing store stays as it was.
     """
     backup = Path(backup).expanduser()
     to_folder, path = is_folder(location), Path(location).expanduser()
     if backup.is_dir() and not to_folder:
-        hint = "end the location in a slash; `ricordo migrate` makes a single file of it then"
+        hint = "end the location in a slash; `ricordo migrate` can convert the folder to a single file afterwards"
         raise InvalidError("location: the backup of a folder store must be restored to a folder", hint=hint)
     is_taken = any(path.iterdir()) if path.is_dir() else path.exists()
     if is_taken and not replace:
@@ -267,7 +267,7 @@ def _try(backup: Path, beside: Path, key: Key | None) -> Trial:
 
 def _copy_file(backup: Path, target: Path) -> dict[str, BackupFile]:
     if any(Path(f"{backup}{ending}").exists() for ending in ("-wal", "-journal")):
-        hint = "close the program that has it open; a backup itself is not worked with"
+        hint = "close the program that has it open, or make a backup with `ricordo backup`"
         raise StoreError(f"{backup} is a store in use, not a backup", hint=hint)
     return {backup.name: copy_file(backup, target)}
 
@@ -280,13 +280,13 @@ def _copy_folder(backup: Path, target: Path) -> dict[str, BackupFile]:
 
 def _compare_files(manifest: Backup | None, files: Mapping[str, BackupFile]) -> Finding:
     if manifest is None:
-        return _finding("manifest", "none: nothing says what it should hold", "")
+        return _finding("manifest", "there is none, so the content cannot be compared with it", "")
     stated, found = list(manifest.files.values()), list(files.values())
     off = sorted(name for name in manifest.files.keys() | files.keys() if manifest.files.get(name) != files.get(name))
     if manifest.kind == "file" and stated == found:  # the file may have been renamed
         off = []
     good = f"{plural(len(files), 'file')} as on {manifest.made_at:%Y-%m-%d %H:%M} UTC"
-    return _finding("manifest", good, f"{', '.join(off)} not as the manifest says" if off else "")
+    return _finding("manifest", good, f"different from the manifest: {', '.join(off)}" if off else "")
 
 
 def _finding(check: str, good: str, bad: str) -> Finding:
@@ -294,14 +294,14 @@ def _finding(check: str, good: str, bad: str) -> Finding:
 
 
 def _compare_figures(manifest: Backup, found: Mapping[str, object]) -> Finding:
-    """Compare with the manifest what it states. An upgrade may have added tables."""
+    """Compare the figures with those in the manifest. An upgrade may have added tables."""
     rows = found["rows"]
     assert isinstance(rows, dict)
     same = (found["commits"], found["head"]) == (manifest.commits, manifest.head)
     off = [name for name, count in manifest.rows.items() if rows.get(name) != count]
     good = f"{plural(manifest.commits, 'commit')}, {plural(sum(manifest.rows.values()), 'row')}"
     return _finding(
-        "counts", good, f"other numbers of {', '.join(off)}" if off else "" if same else "another last commit"
+        "counts", good, f"different row counts: {', '.join(off)}" if off else "" if same else "a different last commit"
     )
 
 
@@ -328,7 +328,7 @@ def _examine(snapshot: DatabaseSnapshot, path: Path) -> tuple[Finding, ...]:
 
 
 def _search(snapshot: DatabaseSnapshot) -> Finding:
-    """Check that the newest memory is found by its words."""
+    """Check that a search by its words finds the newest memory."""
     row = snapshot.connection.execute(sql("backup_question")).fetchone()
     if row is None:
         return _finding("search", "nothing to search for", "")
@@ -339,14 +339,14 @@ def _search(snapshot: DatabaseSnapshot) -> Finding:
 
 
 def _as_folder(trial: Trial, beside: Path) -> Path:
-    """Return the copy as a folder of plain files, also if it is a single file."""
+    """Return the copy as a folder of plain files; a single file is converted."""
     if not trial.is_folder:
         create_folder(beside / "folder", trial.copy, replace_fields(_OPTIONS, key=trial.key))
     return beside / "folder"
 
 
 def _place_file(copy: Path, path: Path, kept: Path | None, key: Key | None) -> None:
-    """Move a file to its place. What it replaces gets its second name first, so that there is always a file."""
+    """Move a file into place. A replaced file first gets its second name, so that there is always a file."""
     sync(copy)
     if kept is not None:
         with _alone(path, key):
@@ -373,7 +373,7 @@ def _place_folder(copy: Path, path: Path, kept: Path | None, options: Options) -
 
 @contextlib.contextmanager
 def _alone(path: Path, key: Key | None) -> Iterator[None]:
-    """Make sure that no program has a store open. For a damaged one, or one of another key, that cannot be told."""
+    """Make sure that no program has a store open. This cannot be checked for a damaged store or another key."""
     with contextlib.ExitStack() as held:
         try:
             held.enter_context(exclusive(path, fitting(path, key)))
@@ -390,5 +390,5 @@ def _os_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        hint = "check the path, its permissions and the room on the disk"
+        hint = "check the path, its permissions and the free disk space"
         raise StoreError(f"{doing}: {error.strerror or error}", hint=hint) from error

@@ -1,10 +1,11 @@
-"""The candidates of a search: what a store is asked for, and what ranking gets to know. Plain values, no backend.
+"""The candidates of a search: what a store is asked for, and what ranking receives. Plain values, for any backend.
 
-A store finds candidates by six strategies, reads the turns around them, and returns numbers. Weights, scores and order
-are computed above it. Any backend must return the same values for the same rows; each field says how they are computed.
+A store finds candidates by six strategies, reads the turns around them, and returns numbers. Its caller computes
+weights, scores and order. Every backend must return the same values for the same rows; each field says how.
 
-A "visible" memory belongs to a space the scope sees. A "live" memory is not closed. A query for the archive asks for
-closed memories instead of live ones. Shelves are "k" (knowledge), "e" (turns) and "c" (turns that became knowledge).
+A "visible" memory belongs to a space that the scope sees. A "live" memory is not closed. A query for the archive asks
+for closed memories instead of live ones. Memories are grouped in shelves: "k" (knowledge), "e" (turns) and "c" (turns
+that were consolidated into knowledge).
 """
 
 from __future__ import annotations
@@ -26,35 +27,35 @@ if TYPE_CHECKING:
     Keys = NDArray[np.int64]
 
 FINDERS = ("words", "meaning", "time", "entity")
-"""Strategies that find candidates by themselves."""
+"""Strategies that find candidates from the question alone."""
 FOLLOWERS = ("causal", "associates")
-"""Strategies that start from what the others found."""
+"""Strategies that start from candidates of the others."""
 
 COMMON_SHARE, COMMON_LEAST = 0.01, 1_000
-"""A word in more memories than this share of all, and at least so many, is common: it says little and costs much. At a
-million memories a query took 46 ms with a share of 5 %, 11 ms with 1 %."""
+"""A word is common if more than this share of all memories contain it, and at least this many. Common words tell little
+and cost much: with a million memories, a query took 46 ms at a share of 5 %, 11 ms at 1 %."""
 
 BY_WORDS, BY_MEANING, BY_TIME, BY_ENTITY, BY_LINKS = 50, 80, 40, 40, 24
-"""Upper bounds of what each strategy returns (`BY_LINKS`: each follower)."""
+"""Upper bounds for the candidates of each strategy (`BY_LINKS`: of each follower)."""
 
 REACH = 2
 """How many turns on either side belong to the context of a turn."""
 EXPANDED = 40
-"""The neighbours of so many of the best by words are candidates, too: they may answer what one turn asks."""
+"""The neighbours of this many of the best by words are candidates, too: one turn may ask, and the next one answer."""
 
 ENTITY_WALK = 100
-"""How many of the latest memories about an entity, and of those naming it, are considered."""
+"""How many of the latest memories about an entity, and of those that mention it, are considered."""
 STARTS = 6
-"""Followers start from so many of the best of each strategy before them, in the order of FINDERS and FOLLOWERS: the one
-at place p (from 0) has the strength 1 - p / STARTS, its best place counts."""
+"""Followers start from this many of the best of each earlier strategy, in the order of FINDERS and FOLLOWERS. The
+memory at place p (from 0) has the strength 1 - p / STARTS; if it has several places, the best one counts."""
 CAUSAL_EDGES, CAUSAL_NODES, CAUSAL_FADE = 200, 150, 0.5
-"""Causal edges read in a step, each way; nodes after which no further step is taken; strength kept in each step."""
+"""Causal edges read per step and direction; nodes after which no further step is taken; strength kept per step."""
 ASSOCIATES_EACH = 5
 """How many associates of each start are considered."""
 
 
 def inverse_frequency(count: int, total: int) -> float:
-    """Return how much a term in `count` of `total` memories tells: log(1 + max(total, count, 1) / (count + 0.5))."""
+    """Return a term's inverse document frequency: log(1 + max(total, count, 1) / (count + 0.5))."""
     return log(1 + max(total, count, 1) / (count + 0.5))
 
 
@@ -70,17 +71,17 @@ class CandidateQuery:
     """What a search asks of a store.
 
     Attributes:
-        scope: who asks.
-        filter: conditions on candidates. Neighbours that are read for context need not match it.
+        scope: that of the caller.
+        filter: conditions on candidates. Neighbours read for context need not match it.
         terms: index terms of the question, each once.
-        vectors: by model key, the question's vector, float32[d] of length 1; the preferred model first.
+        vectors: the question's vectors by model key, float32[d] of length 1; the preferred model first.
         word_model: key of the model whose word vectors are wanted, 0 for none.
         word_width: length of those word vectors.
         namings: how the question names entities.
         interval: the span the question names, [start, end) in Unix milliseconds.
         depth: causal steps to follow.
         strategies: which of FINDERS and FOLLOWERS to use.
-        directions: whether `CandidateSet.directions` is wanted.
+        directions: whether `CandidateRows.directions` is wanted.
         probe: key of a memory whose absence is to be explained.
         until: deadline on the clock of `time.monotonic`, in seconds.
     """
@@ -107,28 +108,28 @@ class CandidateQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
-    """What ranking knows of some memories, passage by passage, in parallel arrays of length n.
+    """What ranking knows of some memories: one row per passage, in parallel arrays of length n.
 
-    The last one is nobody: key, session, time, flags and length 0, no speaker, no words. It stands for what is before
-    the first and after the last passage of a session.
+    The last row is a placeholder with key, session, time, flags and length 0, no speaker and no words. It stands for
+    what is before the first and after the last passage of a session.
 
     Attributes:
-        keys: int64[n]; the passages of a memory have its key, and follow each other.
+        keys: int64[n]; the passages of a memory share its key, and follow each other.
         passages: int32[n], the number of a passage in its memory, from 0.
-        several: bool[n], whether its memory has several.
-        sessions: int64[n]; the negative key of a memory outside any session.
+        several: bool[n], whether the memory has several passages.
+        sessions: int64[n]; for a memory outside any session, its key with a minus sign.
         event_times: int64[n], Unix milliseconds.
-        speakers: int32[n], places in `names`.
+        speakers: int32[n], indexes into `names`.
         names: names of speakers as written, each once; the first is None, for memories without a speaker.
         flags: uint32[n], as in `ricordo.text.analyzer`.
         lengths: float32[n], in characters.
-        codes: uint32[m], `TERM_CODES` of words; those of a passage are `codes[start : start + size]`, repeats included.
-            It may hold those of other memories, too.
+        codes: uint32[m], `TERM_CODES` of words; those of row i are `codes[starts[i] : starts[i] + sizes[i]]`, repeats
+            included. The array may hold words of other memories, too.
         starts: int64[n], where the words of each passage begin in `codes`.
         sizes: intp[n], how many words each passage has.
-        nearby: intp[4, candidates], places of the passages one and two before each candidate in its session and of
-            those one and two after it; turns by (event time, key), live and visible; the place of nobody where there is
-            none.
+        nearby: intp[4, candidates], rows of the passages one and two before each candidate, and one and two after it.
+            Turns of a session are sorted by (event time, key); only live, visible ones count. Without one, the
+            placeholder.
     """
 
     keys: Keys
@@ -149,10 +150,10 @@ class Turns:
         return len(self.keys)
 
     def counts(self, terms: Sequence[str]) -> Floats:
-        """Return how often each turn holds each term, float32[terms, n]."""
+        """Return how often each row holds each term, float32[terms, n]."""
         asked, size = codes_of(terms), len(self)
         codes = self.codes.take(stretches(self.starts, self.sizes))
-        # All terms in one row: numpy takes six times as long to look through a table.
+        # Search one flat row: numpy takes six times as long to search a table.
         found = (codes == asked[:, np.newaxis]).ravel().nonzero()[0]
         rows, columns = np.divmod(found, max(1, len(codes)))
         holders = (self.sizes.cumsum() - self.sizes).searchsorted(columns, side="right") - 1
@@ -161,18 +162,18 @@ class Turns:
 
 
 def stretches(starts: Keys, sizes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the places [start, start + size) of each stretch, one after the other."""
+    """Return the indexes of all stretches [start, start + size), one stretch after the other."""
     places = (starts - sizes.cumsum() + sizes).astype(np.intp).repeat(sizes)
     return np.asarray(places + np.arange(len(places)), np.intp)
 
 
 def in_passages(turns: Turns, size: int) -> tuple[Turns, int]:
-    """Return whole turns as their passages, and how many of these are candidates.
+    """Split turns into their passages, and return how many of the passages are candidates.
 
-    Of a turn around the candidates, the first and last REACH passages are returned: others are near none of them.
+    Of a turn that is not a candidate, only the first and last REACH passages are returned: others are near none.
 
     Args:
-        turns: one row for each turn; the codes of one with several passages hold a mark before each.
+        turns: one row for each turn; if it has several passages, a mark precedes each of them in its codes.
         size: number of candidates.
     """
     marked = (
@@ -218,11 +219,11 @@ def in_passages(turns: Turns, size: int) -> tuple[Turns, int]:
 def _nearby(
     nearby: NDArray[np.intp], turn: NDArray[np.intp], number: NDArray[np.intp], counts: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """Return the places one and two before and after each passage of a candidate, intp[2 * REACH, passages].
+    """Return the rows one and two before and after each passage of a candidate, intp[2 * REACH, passages].
 
     Args:
         nearby: intp[2 * REACH, candidates], the turns before and after each candidate.
-        turn, number: of each passage that is kept, its turn and its place there.
+        turn, number: for each passage kept, its turn and its number in the turn.
         counts: how many passages each turn has.
     """
     mine = np.arange(int((turn < nearby.shape[1]).sum()))
@@ -246,11 +247,11 @@ def codes_of(terms: Sequence[str]) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordVectors:
-    """The vectors of the words of some passages, one below the other.
+    """Word vectors of some passages, as the rows of one array.
 
     Attributes:
-        places: intp[k], the places in `Turns` of the passages that have any, in any order.
-        starts: intp[k], the row at which those of each passage begin.
+        places: intp[k], rows of `Turns` whose passages have word vectors, in any order.
+        starts: intp[k], the first row of each of these passages in `codes`.
         codes: int8[rows, width]; 127 stands for 1.
     """
 
@@ -261,20 +262,20 @@ class WordVectors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateRows:
-    """The candidates and the turns around them, side by side.
+    """The candidates and the turns around them, in parallel arrays.
 
     Attributes:
-        turns: first the candidates by ascending key, then the turns around them by ascending key, then nobody.
-            Candidates are everything in `CandidateSet.found`, and the live neighbours (up to REACH turns away) of the
-            first EXPANDED found by words that match the filter, lie on its shelves and are visible.
+        turns: the candidates by ascending key, then the turns around them by ascending key, then the placeholder.
+            Candidates are everything in `CandidateSet.found`. So are the neighbours, up to REACH turns away, of the
+            first EXPANDED found by words, if they are live and visible, match the filter and lie on its shelves.
         size: number of candidates.
-        counts: float32[terms, n], how often each turn holds each term of `CandidateSet.frequencies`, in its order.
-        cosines: float32[n], cosine of each turn's vector and the question's after the mean vector of the scope is
-            subtracted from both; 0 without a vector. By the first model with a vector of the turn and a cosine other
-            than 0.
-        about: bool[namings, size], whether a candidate is about one of a naming's entities, or names one.
-        words: vectors of the words of all these turns by `word_model`; None where none are wanted.
-        directions: for each model of `vectors`, float32[size, d]: each candidate's vector less the mean vector of the
+        counts: float32[terms, n], how often each row holds each term, in the order of `CandidateSet.frequencies`.
+        cosines: float32[n], cosine of each row's vector and the question's, after the mean vector of the scope is
+            subtracted from both; 0 without a vector. The first model with a vector of the row and a cosine other than 0
+            counts.
+        about: bool[namings, size], whether a candidate is about one of a naming's entities, or mentions one.
+        words: word vectors of all rows by `word_model`; None if not wanted.
+        directions: for each model of `vectors`, float32[size, d]: each candidate's vector minus the mean vector of the
             scope, scaled to length 1; 0 without a vector. Empty unless wanted.
     """
 
@@ -293,27 +294,28 @@ class CandidateSet:
 
     Attributes:
         total: number of visible live memories on the shelves of the filter.
-        characters: how many characters they have.
+        characters: their length in characters, added up.
         frequencies: by term, how many visible memories on these shelves hold it: live ones, or closed ones in the
-            archive. Counting stops one above max(COMMON_LEAST, COMMON_SHARE of total), rounded down. Empty where there
-            was no time.
-        found: by strategy, the scores of what it found by key, best first. Everything found matches the filter.
+            archive. Counting stops one above max(COMMON_LEAST, COMMON_SHARE of total), rounded down. Empty if time ran
+            out.
+        found: by strategy, the scores of its candidates by key, best first. All of them match the filter.
             words: the sum of the `inverse_frequency` of the terms a memory holds that are not common (of all terms if
                 all are common); greater keys first among equals.
             meaning: dot product of the vectors, quantised to int8; smaller keys first among equals. With several
-                models the better score counts. Nothing in the archive.
-            time: 1.0 for each, the latest first: of the latest BY_TIME that happened in `interval` and match the
-                filter without its entity and its own times, those that match all of it.
+                models the better score counts. Empty in the archive.
+            time: 1.0 for each, the latest first. The latest BY_TIME that happened in `interval` and match the filter
+                without its entity and times are read; those that match all of it are returned.
             entity: confidence x exp(0.2 x score) of the latest memories near each entity (ENTITY_WALK); greater keys
-                first among equals. Nothing in the archive.
-            causal: strength x edge weight x CAUSAL_FADE along causal edges either way, for `depth` steps; the best
-                path counts; greater keys first among equals.
-            associates: strength x weight of the strongest associates of each start; likewise.
-        rows: what ranking needs; None where nothing was found or there was no time.
+                first among equals. Empty in the archive.
+            causal: strength x edge weight x CAUSAL_FADE, along causal edges in either direction, for `depth` steps; the
+                best path counts; greater keys first among equals.
+            associates: strength x weight of the strongest associates of each start; the best start counts; greater keys
+                first among equals.
+        rows: what ranking needs; None if nothing was found or time ran out.
         probe_matches: whether the memory `probe` matches the filter.
-        probe_similarity: dot product of its vector with the question's by the first model that has one, else None.
+        probe_similarity: dot product of its vector and the question's by the first model that has both, else None.
         timings_ms: how long each stage took.
-        degraded: stages that had no time: "<stage>: no time left".
+        degraded: stages for which time ran out: "<stage>: no time left".
     """
 
     total: int
@@ -329,19 +331,19 @@ class CandidateSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortlist:
-    """What is known of the best candidates: read for a few dozen, after ranking.
+    """Details of the best candidates, read for a few dozen after ranking.
 
-    What is not visible is left out; so is what has expired, unless the archive is asked.
+    Memories that are not visible are left out; so are expired ones, unless the archive is asked.
 
     Attributes:
         nodes: the memories by key, and the live successors of those that were replaced.
-        weights: what is known of each candidate beside its words.
-        shown: texts of which a sentence is withheld, without it; "" where nothing is left.
-        statements: of facts that are one statement: the subjects, the statement, and since when (Unix milliseconds).
+        weights: each candidate's properties other than its words.
+        shown: texts of memories with withheld sentences, without these; "" if nothing is left.
+        statements: for facts that are one canonical statement: (subjects, statement, since when in Unix milliseconds).
         successors: the live newest version of each closed candidate that has one.
-        versions: pairs (newer, older) in which these memories and their successors stand.
-        newer: live memories that are no candidates and stand in such a pair with one.
-        evidence: ids of the messages that knowledge rests on.
+        versions: pairs (newer, older) that contain these memories or their successors.
+        newer: live memories that are the newer of such a pair, and not candidates themselves.
+        evidence: ids of the messages that knowledge was derived from.
     """
 
     nodes: Mapping[int, Node]
@@ -361,10 +363,10 @@ def live_newer(
     weigh: Callable[[Sequence[int]], Mapping[int, Weights]],
     now: int,
 ) -> tuple[int, ...]:
-    """Return the live memories that are the newer ones of pairs with known ones, and not known themselves.
+    """Return the live memories that are the newer one of a pair with a known memory, and not known themselves.
 
     Args:
-        weigh: returns what is known of memories that the caller sees.
+        weigh: returns the weights of those memories that the caller sees.
     """
     found = {newer for newer, older in versions if older in known and newer not in known}
     weights = weigh(sorted(found)) if found else {}

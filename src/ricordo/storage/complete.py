@@ -1,4 +1,4 @@
-"""Complete exports: all lines of a store that a caller may see, and the way back into an empty store."""
+"""Complete exports: all lines of a store that a caller may see, and loading them into an empty store."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def schema_version() -> int:
-    """Return the version of the schema that complete exports have now."""
+    """Return the schema version of complete exports."""
     return migrations()[-1].version
 
 
@@ -65,7 +65,7 @@ def has_models(snapshot: Snapshot) -> bool:
 
 
 def load_lines(snapshot: Snapshot, folder: Path, *, is_whole: bool, progress: Progress | None) -> Findings:
-    """Fill an empty store from files, in the running transaction. Unless `is_whole`, renew the chain of commits."""
+    """Fill an empty store from files, in the running transaction. Unless `is_whole`, compute a new commit chain."""
     connection = database_of(snapshot).connection
     built = fill(connection, folder, progress=progress)
     if not is_whole:
@@ -75,7 +75,7 @@ def load_lines(snapshot: Snapshot, folder: Path, *, is_whole: bool, progress: Pr
 
 @contextmanager
 def opened_lines(folder: Path, target: Path) -> Iterator[tuple[Snapshot, Findings]]:
-    """Build a database at a free path from the files of a folder, and read it. The caller removes it."""
+    """Build a database at an unused path from the files of a folder, and read it. The caller deletes it."""
     built = build(target, folder, steps=migrations())
     with closing(connect(target, read_only=True, patience_s=1)) as connection, read_snapshot(connection):
         yield DatabaseSnapshot(connection), built

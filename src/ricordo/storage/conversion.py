@@ -1,4 +1,4 @@
-"""Conversion of a single file to a folder."""
+"""Conversion of a single-file store to a folder store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KEPT = ".single-file"
 
 
 def create_folder(target: Path, file: Path, options: Options) -> None:
-    """Create a folder, whole or not at all, with the content of a single file that no one writes to."""
+    """Create a folder store with the content of a file that nobody writes to, completely or not at all."""
     with (
         contextlib.closing(connect(file, read_only=True, patience_s=options.patience_s, key=options.key)) as source,
         _filled(target, source, options) as folder,
@@ -42,7 +42,7 @@ def create_folder(target: Path, file: Path, options: Options) -> None:
 
 
 def turn_into_folder(path: Path, options: Options) -> None:
-    """Replace a single file at a path by a folder with its content; the file is kept beside it. If there is no file, do
+    """Replace a single file by a folder with its content, and keep the file beside it. If there is no file, do
     nothing.
 
     Raises:
@@ -55,7 +55,7 @@ def turn_into_folder(path: Path, options: Options) -> None:
         with _source(path, options) as source:
             with _filled(path, source, options) as folder:
                 shutil.rmtree(whole, ignore_errors=True)
-                folder.rename(whole)  # complete: all it lacks is its name
+                folder.rename(whole)  # complete except for its name
                 sync(path.parent)
             kept = free_path(path.with_name(f"{path.name}{_KEPT}"))
             path.rename(kept)
@@ -68,10 +68,10 @@ def turn_into_folder(path: Path, options: Options) -> None:
 
 
 def adopt_single_file(folder: Path, options: Options) -> None:
-    """Write the plain files of a folder that has none but holds a store in a single file; that is kept.
+    """Write the plain files of a folder that has none but holds a single-file store; keep that file.
 
     Raises:
-        InvalidError: it holds several such stores.
+        InvalidError: the folder holds several single-file stores.
         UnavailableError: another program has the file open.
         OSError, StoreError: the disk is full or failing.
     """
@@ -88,14 +88,14 @@ def adopt_single_file(folder: Path, options: Options) -> None:
 
 
 def replace_folder(folder: Path, fresh: Path, options: Options, *, aside: Path | None = None) -> None:
-    """Replace the files of a folder store, all or none. The present ones are kept in the new folder `aside`."""
+    """Replace the files of a folder store, all or none. The old files are moved to the new folder `aside`."""
     with contextlib.closing(FolderIndex(folder, options, fresh=fresh)) as index:
         index.take_over(fresh, aside=aside)
 
 
 @contextlib.contextmanager
 def _filled(target: Path, source: apsw.Connection, options: Options) -> Iterator[Path]:
-    """Provide a complete, synced folder beside a path. It is deleted unless it is renamed."""
+    """Provide a complete, synced folder store beside a path. It is deleted unless the caller renames it."""
     with staging_folder(target) as beside:
         folder = beside / _NAME
         folder.mkdir(mode=0o700)
@@ -107,7 +107,7 @@ def _filled(target: Path, source: apsw.Connection, options: Options) -> Iterator
 
 @contextlib.contextmanager
 def _source(path: Path, options: Options) -> Iterator[apsw.Connection]:
-    """Open a store in a single file exclusively, with the newest schema."""
+    """Open a single-file store exclusively, with the newest schema."""
     with contextlib.closing(connect(path, patience_s=options.patience_s, key=options.key)) as connection:
         prepare(connection, path, options.steps, key=options.key)
     with exclusive(path, options.key) as source:
@@ -115,7 +115,7 @@ def _source(path: Path, options: Options) -> Iterator[apsw.Connection]:
 
 
 def _only_store_in(folder: Path, options: Options) -> Path | None:
-    """Return the one store in a single file that a folder without plain files holds; None if there is none."""
+    """Return the only single-file store in a folder without plain files; None if there is none."""
     names = {path.name for path in folder.iterdir()}
     if names & {*FILES, PEOPLE, KEY_FILE} or any(name.endswith(".new") for name in names):
         return None
@@ -129,7 +129,7 @@ def _only_store_in(folder: Path, options: Options) -> Path | None:
 
 
 def _holds_commits(path: Path, options: Options) -> bool:
-    """Return whether a file is a store of ours with commits, and not the index of a folder."""
+    """Return whether a file is a Ricordo store with commits, and not the index of a folder store."""
     try:
         key = fitting(path, options.key)
         opened = contextlib.closing(connect(path, read_only=True, patience_s=1, key=key))

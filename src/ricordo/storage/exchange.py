@@ -1,8 +1,8 @@
-"""What devices exchange: the commits of a space as changed fields with public names, and the way back into rows.
+"""What devices exchange: the commits of a space as changed fields with public names, and their merge into rows.
 
-Each field of each row keeps the value of the commit that is last on a logical clock which all devices share: a number,
-then the device. So the state does not depend on the order in which commits arrive, nor on any wall clock. A row is
-there if the last commit that wrote or removed it wrote it, and if the rows that it refers to are there.
+Each field of each row takes its value from the commit that is last on a logical clock shared by all devices: a number,
+then the device. So the state does not depend on the order in which commits arrive, nor on any wall clock. A row exists
+if the last commit that wrote or removed it wrote it, and if the rows that it refers to exist.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ State = Literal["new", "changed", "gone", "erased"]
 
 _ALL, _THERE, _GONE, _ERASED = "*", "+", "-", "x"
 _OWN = frozenset(("key", "space", "commit_seq", "seal"))
-"""Columns that mean something only in the store that holds the row."""
+"""Columns that have a meaning only in the store that holds the row."""
 _ORDER: Final[Mapping[str, int]] = {name: place for place, name in enumerate(TABLES["exchanged"])}
 _TOGETHER: Final[Mapping[str, Sequence[str]]] = TABLES["together"]
 _NAMED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -36,7 +36,7 @@ _NAMED: Final[Mapping[str, tuple[str, ...]]] = {
     "subjects": ("node", "entity"),
     "aliases": ("folded", "entity", "alias"),
 }
-"""The columns that name a row to other devices, where it is not its `id`."""
+"""The columns that identify a row to other devices, in tables where its `id` does not."""
 _NEXT_KEY: Final[Mapping[str, str]] = {
     "sessions": "session_last_key",
     "nodes": "node_last_key",
@@ -52,7 +52,7 @@ class Delta:
 
     Args:
         record: the hash of its table and public name.
-        values: column to value, the columns that name it among them; all for a new row, none for one that went.
+        values: column to value, including the identifying columns; all columns of a new row, none of a removed one.
     """
 
     table: str
@@ -66,8 +66,8 @@ class ExchangedCommit:
     """A commit as devices exchange it.
 
     Args:
-        number: its place on the clock that the devices share.
-        after: the number of the device's commit before it; 0 for its first.
+        number: its place on the logical clock that the devices share.
+        after: the number of the same device's previous commit; 0 for its first.
     """
 
     device: str
@@ -81,19 +81,19 @@ class ExchangedCommit:
 
 
 Vector = Mapping[str, int]
-"""How far the commits of each device are known: device to the number of the last."""
+"""Which commits of each device are known: device to the number of its last known commit."""
 
 
 @dataclass(slots=True)
 class Merged:
-    """What commits of other devices did here.
+    """What merging commits of other devices changed here.
 
     Attributes:
-        commits: how many were taken in.
-        created: (table, id) of rows that are new here, or open again.
-        needed: by table, keys of rows that one device erased and another goes on with.
+        commits: how many were merged.
+        created: (table, id) of rows that are new here, or reopened.
+        needed: by table, keys of rows that one device erased and another one still uses.
         disputed: ids of reviews that were decided differently on two devices.
-        missing: devices of which commits are missing, and from which number on.
+        missing: devices with missing commits, and the number of the last one before the gap.
     """
 
     commits: int = 0
@@ -104,14 +104,14 @@ class Merged:
 
 
 class Stamp(NamedTuple):
-    """A time on the clock that devices share."""
+    """A time on the logical clock that devices share."""
 
     number: int
     device: str
 
 
 Settle = Callable[[Snapshot, "Exchange", Merged], Change]
-"""Decides what follows from commits of other devices, in the transaction that takes them in."""
+"""Returns the change that follows from a merge of other devices' commits, in the same transaction."""
 
 
 class _Written(NamedTuple):
@@ -121,10 +121,10 @@ class _Written(NamedTuple):
 
 
 class Exchange:
-    """One space of a store in its exchange with other devices. Lives inside one transaction of the writer."""
+    """One space of a store and its exchange with other devices. Valid inside one write transaction."""
 
     def __init__(self, snapshot: Snapshot, scope: Scope) -> None:
-        assert isinstance(snapshot, DatabaseSnapshot)  # every backend stands on the database
+        assert isinstance(snapshot, DatabaseSnapshot)  # every backend's snapshot is one
         self._sql = snapshot
         self._scope = scope
         self._ledger = snapshot.history.ledger()
@@ -147,11 +147,11 @@ class Exchange:
     # what this store did
 
     def device(self) -> str:
-        """Return the name of this store's device, giving it one at first use."""
+        """Return the name of this store's device, and choose it at first use."""
         return self._sql.value("exchanged_device", self._at) or self.rename()
 
     def rename(self) -> str:
-        """Take a new name: another copy of this store goes by the old one. What was done under it stays its own."""
+        """Take a new name, because another copy of this store uses the old one. Former commits keep the old name."""
         name, names = os.urandom(8).hex(), self._sql.value("exchanged_names", self._at)
         self._note(name, 0, names + 1)
         return name
@@ -164,7 +164,7 @@ class Exchange:
         self._sql.many("exchanged_put", [(self.space, device, number, seq)])
 
     def vector(self) -> dict[str, int]:
-        """Return how far the commits of each device are known here."""
+        """Return the number of the last known commit of each device."""
         return dict(self._sql.rows("exchanged_vector", self._at))
 
     def erased_at(self) -> int:
@@ -172,7 +172,7 @@ class Exchange:
         return int(self._sql.value("erasures_last", self._at))
 
     def number_own(self) -> int:
-        """Give the store's own commits since the last exchange their numbers. Return how many there are."""
+        """Number the store's own commits since the last exchange; return how many there are."""
         device, (after, number) = self.device(), self._last()
         own = self._sql.rows("commits_to_exchange", {**self._at, "after": after, "is_group": not self._scope.owner})
         for place, (seq,) in enumerate(own, start=1):
@@ -187,47 +187,47 @@ class Exchange:
         return len(own)
 
     def _number_traceless(self, stamp: Stamp) -> None:
-        """Note as gone what was taken back and then lost its history to an erasure; a memory counts as erased."""
-        aside = self._aside()
+        """Mark rows as gone that were undone and then lost their history to an erasure; mark nodes as erased."""
+        aside = self.aside()
         for record, name, text in self._sql.rows("stamps_rows", self._at):
             table, row = self._truth.tables[name], _row_of(name, text)
             if row is None or record in aside or table.current(self._sql.connection, row.key) is not None:
                 continue
             if name != "sessions" and _is_there(self.written(record)):
-                self._stamp(record, name, "", stamp, {_ERASED if name == "nodes" else _GONE})
+                self.stamp(record, name, "", stamp, {_ERASED if name == "nodes" else _GONE})
 
     def _number_erasures(self, stamp: Stamp) -> None:
         erased = self._sql.rows("stamps_unnumbered", self._at)
         self._sql.rows("stamps_numbered", self._at)
         for record, table in erased:
-            self._stamp(record, table, "", stamp, {_ERASED})
+            self.stamp(record, table, "", stamp, {_ERASED})
 
     def _stamp_own(self, row: RowId, seq: int, stamp: Stamp) -> None:
         before, after = self._ledger.state(row, seq - 1), self._ledger.state(row, seq)
         image = after or before
         if image is None or self._space_of(row.table, image) != self.space:
             return
-        named = self._public(row.table, image)
-        if named is None or (after is None and row.table == "sessions"):  # a session goes with its last message only
+        named = self.public(row.table, image)
+        if named is None or (after is None and row.table == "sessions"):  # only its last message removes a session
             return
         record = record_of(row.table, named)
         if after is None:
-            self._put_aside(record, row.table, named)
-            self._stamp(record, row.table, _text(row), stamp, {_GONE})
+            self.put_aside(record, row.table, named)
+            self.stamp(record, row.table, _text(row), stamp, {_GONE})
             return
         changed = {_ALL} if before is None else self._changed(row.table, before, after)
         if changed:
             self._sql.rows("unplaced_drop", {**self._at, "record": record})
-            self._stamp(record, row.table, _text(row), stamp, changed)
-            if before is None and row.table == "sessions":  # one of that name may have had another key
+            self.stamp(record, row.table, _text(row), stamp, changed)
+            if before is None and row.table == "sessions":  # an earlier one of that name may have had another key
                 self.moved(record, row)
 
     def _changed(self, table: str, before: Image, after: Image) -> set[str]:
-        found = {name for name in self._columns(table) if before[name] != after[name]}
+        found = {name for name in self.columns(table) if before[name] != after[name]}
         tied = _TOGETHER.get(table, ())
         return found.union(tied) if found.intersection(tied) else found
 
-    def _columns(self, table: str) -> list[str]:
+    def columns(self, table: str) -> list[str]:
         return [name for name in self._truth.tables[table].columns if name not in _OWN]
 
     def _space_of(self, table: str, image: Image) -> int | None:
@@ -238,16 +238,16 @@ class Exchange:
         return None if parent is None else int(parent["space"])
 
     def _former(self, row: RowId) -> Image | None:
-        """Return a row as it is, or as it was last."""
+        """Return the present values of a row, or its last ones if it was removed."""
         found = self._ledger.current(row)
         for seq in () if found else reversed(self._ledger.touches(row)):
             if (found := self._ledger.state(row, seq - 1)) is not None:
                 break
         return found
 
-    def _public(self, table: str, image: Image) -> dict[str, Any] | None:
-        """Return a row as other devices know it; None if it refers to something that is erased."""
-        found = {name: image[name] for name in self._columns(table)}
+    def public(self, table: str, image: Image) -> dict[str, Any] | None:
+        """Return a row with public names instead of keys; None if it refers to something that is erased."""
+        found = {name: image[name] for name in self.columns(table)}
         for column, target in self._referring[table].items():
             if found[column] is not None:
                 parent = self._former(RowId(table=target, key=(found[column],)))
@@ -256,18 +256,18 @@ class Exchange:
                 found[column] = parent[_names(target)[0]]
         return found
 
-    def _stamp(self, record: str, table: str, row: str, stamp: Stamp, fields: Iterable[str]) -> None:
+    def stamp(self, record: str, table: str, row: str, stamp: Stamp, fields: Iterable[str]) -> None:
         listed = json.dumps(sorted(fields), separators=(",", ":"))
         self._sql.many("stamp_put", [(self.space, record, stamp.device, stamp.number, table, row, listed)])
 
-    def _put_aside(self, record: str, table: str, named: Mapping[str, Any]) -> None:
+    def put_aside(self, record: str, table: str, named: Mapping[str, Any]) -> None:
         line = json.dumps(named, ensure_ascii=False, separators=(",", ":"))
         self._sql.rows("unplaced_put", {**self._at, "record": record, "table": table, "line": line})
 
     # what other devices do not know yet
 
     def unknown_to(self, known: Vector) -> Iterator[ExchangedCommit]:
-        """Yield the commits that somebody who knows so much does not know, in the order of the common clock."""
+        """Yield the commits that `known` does not include, in the order of the logical clock."""
         last: dict[str, int] = {}
         for device, number, seq in self._sql.rows("exchanged_commits", self._at):
             after, last[device] = last.get(device, 0), number
@@ -293,7 +293,7 @@ class Exchange:
         if named is None:
             return None
         is_new = bool(fields & {_ALL, _THERE})
-        wanted = self._columns(table) if _ALL in fields else [*_names(table), *sorted(fields - {_THERE})]
+        wanted = self.columns(table) if _ALL in fields else [*_names(table), *sorted(fields - {_THERE})]
         return Delta(
             table=table,
             record=record,
@@ -302,26 +302,26 @@ class Exchange:
         )
 
     def _named_then(self, record: str, table: str, row: str, seq: int) -> dict[str, Any] | None:
-        """Return a row as it was after a commit; where that is erased, as it is."""
+        """Return a row as it was after a commit; if that version was erased, the latest one that is left."""
         if row:
             key = RowId(table=table, key=tuple(json.loads(row)))
             image = (self._ledger.state(key, seq) if seq else None) or self._former(key)
             if image is not None:
-                return self._public(table, image)
-        return self._aside().get(record, (table, None))[1]
+                return self.public(table, image)
+        return self.aside().get(record, (table, None))[1]
 
-    def _aside(self) -> dict[str, tuple[str, dict[str, Any]]]:
+    def aside(self) -> dict[str, tuple[str, dict[str, Any]]]:
         found = self._sql.rows("unplaced_of", self._at)
         return {record: (table, json.loads(line)) for record, table, line in found}
 
     # what other devices did
 
     def merge(self, commits: Iterable[ExchangedCommit], *, now: datetime, settle: Settle) -> Merged:
-        """Take in commits of other devices, each as one commit of this store. Known ones do nothing.
+        """Merge commits of other devices, each as one commit of this store. Commits known already are skipped.
 
         Args:
-            now: when they are taken in: an instant of the past shows what this store knew then.
-            settle: what follows where devices did not know of each other.
+            now: the time of the merge, so that a query of the past shows what this store knew then.
+            settle: decides on conflicts between commits of devices that did not know of each other.
         """
         merged, vector = Merged(), self.vector()
         for commit in sorted(commits, key=lambda each: (each.number, each.device)):
@@ -345,17 +345,17 @@ class Exchange:
             apply(self._sql, change, scope=self._scope, reason=Reason(actor="", origin="sync", reason="sync"), at=now)
 
     def maker(self, table: str, id: str) -> str:
-        """Return the device that a row comes from."""
+        """Return the device that created a row."""
         made = [each.stamp for each in self.written(_hash(table, (id,))) if each.fields & {_ALL, _THERE}]
         return min(made, default=_NEVER).device
 
     def stated(self, node: int) -> tuple[str, ...]:
-        """Return the names that a memory was said to be about, as they were written then."""
+        """Return the names that a memory was stated to be about, as they were written then."""
         rows = self._truth.tables["subjects"].images(self._sql.connection, "node = ?", (node,))
         return tuple(sorted(each["name"] for each in rows))
 
     def _straightened(self) -> Iterator[RowState]:
-        """Yield the entities that are merged in a circle or into a merged one, as they are to be."""
+        """Yield corrected entities: those merged in a circle, or into an entity that is itself merged."""
         table = self._truth.tables["entities"]
         held = table.images(self._sql.connection, "space = ? AND merged_into IS NOT NULL", (self.space,))
         merged = {image["key"]: image for image in held}
@@ -372,10 +372,10 @@ class Exchange:
         seq = 0 if change.is_empty else apply(self._sql, change, scope=self._scope, reason=reason, at=now)
         self._note(commit.device, commit.number, seq)
         if seq:
-            self._ledger = self._sql.history.ledger()  # it has kept rows as they were
+            self._ledger = self._sql.history.ledger()  # the old one caches rows from before the commit
 
     def erased_elsewhere(self) -> dict[str, list[int]]:
-        """Return the keys of the rows that were erased on another device and are still here, by table."""
+        """Return the keys of rows that were erased on another device and still exist here, by table."""
         found: dict[str, list[int]] = {}
         for record, table, row in self._sql.rows("stamps_erased", self._at):
             key = tuple(json.loads(row))
@@ -385,7 +385,7 @@ class Exchange:
         return found
 
     def keep(self, rows: Mapping[str, Sequence[int]]) -> None:
-        """Tell other devices that rows which one of them erased are needed here, with what belongs to them."""
+        """Tell other devices that rows erased on one of them are needed here, with the rows that belong to them."""
         device, (_, number) = self.device(), self._last()
         waiting = [RowId(table=table, key=(key,)) for table, keys in rows.items() for key in keys]
         if waiting:
@@ -394,14 +394,14 @@ class Exchange:
             belonging = [] if row.table == "sessions" else self._ledger.children(row)
             for each in (row, *belonging):
                 image = self._ledger.current(each) if each.table in _ORDER else None
-                if image is not None and (named := self._public(each.table, image)) is not None:
+                if image is not None and (named := self.public(each.table, image)) is not None:
                     record = record_of(each.table, named)
-                    self._stamp(record, each.table, _text(each), Stamp(number + 1, device), {_ALL})
+                    self.stamp(record, each.table, _text(each), Stamp(number + 1, device), {_ALL})
 
     # for `_Join`
 
     def written(self, record: str) -> list[_Written]:
-        """Return which commits gave a record which fields."""
+        """Return which commits wrote which fields of a record."""
         return [
             _Written(Stamp(number, device), row, frozenset(json.loads(fields)))
             for device, number, row, fields in self._sql.rows("stamps_of", {**self._at, "record": record})
@@ -414,9 +414,6 @@ class Exchange:
     def table(self, name: str) -> Table:
         return self._truth.tables[name]
 
-    def columns(self, table: str) -> list[str]:
-        return self._columns(table)
-
     def references(self, table: str) -> Mapping[str, str]:
         return self._referring[table]
 
@@ -426,28 +423,16 @@ class Exchange:
     def children(self, row: RowId) -> list[RowId]:
         return [each for each in self._ledger.children(row) if each.table in _ORDER]
 
-    def public(self, table: str, image: Image) -> dict[str, Any] | None:
-        return self._public(table, image)
-
-    def stamp(self, record: str, table: str, row: str, stamp: Stamp, fields: Iterable[str]) -> None:
-        self._stamp(record, table, row, stamp, fields)
-
-    def put_aside(self, record: str, table: str, named: Mapping[str, Any]) -> None:
-        self._put_aside(record, table, named)
-
     def take_back(self, record: str) -> None:
         self._sql.rows("unplaced_drop", {**self._at, "record": record})
 
     def moved(self, record: str, row: RowId) -> None:
         self._sql.rows("stamps_move", {**self._at, "record": record, "row": _text(row)})
 
-    def aside(self) -> dict[str, tuple[str, dict[str, Any]]]:
-        return self._aside()
-
 
 @dataclass(slots=True)
 class _Record:
-    """A record as it is to be after the join."""
+    """The state that a record should have after the merge."""
 
     table: str
     named: dict[str, Any]
@@ -456,7 +441,7 @@ class _Record:
 
 
 class _Join:
-    """One commit of another device on its way into rows."""
+    """Turns one commit of another device into a change of rows."""
 
     def __init__(self, exchange: Exchange, stamp: Stamp, merged: Merged) -> None:
         self._exchange = exchange
@@ -471,7 +456,7 @@ class _Join:
         self._new: set[str] = set()
 
     def change(self, deltas: Sequence[Delta]) -> Change:
-        """Return what the commit changes here, after noting which fields it decides."""
+        """Return what the commit changes here, after recording which fields it decides."""
         self._new = {each.record for each in deltas if each.state == "new"}
         for delta in sorted(deltas, key=lambda each: _ORDER[each.table]):
             self._join(delta)
@@ -503,8 +488,8 @@ class _Join:
         known = self._known(delta.table, delta.record, row)
         is_new = delta.state == "new"
         won = {name for name in delta.values if self._stamp > _last(written, name)}
-        won -= {"first_seen_at"} if known and delta.table == "sessions" else set()  # when it began here
-        if not won and not known:  # what was decided later is not here any more
+        won -= {"first_seen_at"} if known and delta.table == "sessions" else set()  # keep the time it began here
+        if not won and not known:  # later commits decided all fields, and the row no longer exists
             return
         is_last = is_new and self._stamp > _last(written, _THERE, _GONE)
         self._note_disputed(delta, known)
@@ -519,8 +504,8 @@ class _Join:
         self._records[delta.record] = _Record(delta.table, named, is_there, _row_of(delta.table, row))
 
     def _keep_if_here(self, delta: Delta, row: str) -> None:
-        """Note a row that was erased on one device and is needed on another, if it was never gone from here: others
-        may have lost what belongs to it.
+        """Note a row as needed if one device erased it, another one uses it, and it still exists here: devices that
+        erased it may have lost the rows that belong to it.
         """
         key = _row_of(delta.table, row)
         if key is None or is_dead(self._exchange.written(delta.record)) or self._current(key) is None:
@@ -528,7 +513,7 @@ class _Join:
         self._merged.needed.setdefault(delta.table, []).append(int(key.key[0]))
 
     def _row_here(self, delta: Delta) -> str:
-        """Return the key of a row that is here without having been exchanged before."""
+        """Return the key of a row that exists here but was never exchanged, as text; "" if there is none."""
         name = delta.values.get(_names(delta.table)[0])
         if name is None or self._exchange.table(delta.table).key != ("key",):
             return ""
@@ -536,7 +521,7 @@ class _Join:
         return "" if key is None else _text(RowId(table=delta.table, key=(key,)))
 
     def _is_dead(self, delta: Delta, written: Sequence[_Written]) -> bool:
-        """Return whether a row, or one that it refers to, was erased on a device that knew this of it."""
+        """Return whether a row, or one that it refers to, stays erased in spite of this commit."""
         named = (
             (target, delta.values.get(column)) for column, target in self._exchange.references(delta.table).items()
         )
@@ -581,7 +566,7 @@ class _Join:
         self._write(record, wanted, keys)
 
     def _parents(self, wanted: _Record) -> dict[str, int] | None:
-        """Return the keys of what a row refers to, by column; None if something of that is not there."""
+        """Return the keys of the rows that a row refers to, by column; None if one of them does not exist."""
         found: dict[str, int] = {}
         for column, target in self._exchange.references(wanted.table).items():
             name = wanted.named.get(column)
@@ -604,7 +589,7 @@ class _Join:
         return self._keys[target, name]
 
     def _new_session(self, name: str, at: int) -> int:
-        """Begin a session again that went with its last message."""
+        """Create a session again that was removed with its last message."""
         fresh = {"session_id": name, "first_seen_at": at}
         named = {column: fresh.get(column) for column in self._exchange.columns("sessions")}
         key = self._free_key("sessions")
@@ -643,7 +628,7 @@ class _Join:
             self._note_forgotten(before, image)
 
     def _note_forgotten(self, before: Image | None, image: Mapping[str, Any]) -> None:
-        """What was forgotten there is not learnt again here; what was restored may be."""
+        """Suppress here what was forgotten on another device, and lift the suppression of what was restored there."""
         was_open = before is None or before["closed_at"] is None
         if was_open and image["closed_reason"] == "forgotten":
             self._withhold.append(image["id"])
@@ -656,7 +641,7 @@ class _Join:
         return self._rows[row] if row in self._rows else self._exchange.current(row)
 
     def _remove(self, row: RowId) -> None:
-        """Take a row away, and what refers to it aside."""
+        """Remove a row, and put aside the rows that refer to it."""
         image = self._current(row)
         if image is None:
             return
@@ -676,7 +661,7 @@ class _Join:
         return any(target == row.table and image[column] == row.key[0] for column, target in targets)
 
     def _place_waiting(self) -> None:
-        """Give rows a place whose parents are here by now."""
+        """Store the rows put aside whose parents exist by now."""
         placed = any(image is not None for image in self._rows.values())
         while placed:
             placed = False
@@ -691,7 +676,7 @@ class _Join:
 
 
 def record_of(table: str, named: Mapping[str, Any]) -> str:
-    """Return the name by which devices refer to a row: a hash, since its own name may hold text."""
+    """Return the name by which devices refer to a row. It is a hash, since the row's own name may hold text."""
     return _hash(table, [named[name] for name in _names(table)])
 
 
@@ -713,7 +698,7 @@ def _row_of(table: str, text: str) -> RowId | None:
 
 
 def _root(key: int, merged: Mapping[int, Image]) -> int:
-    """Return what an entity is merged into in the end; of a circle, the one whose id comes first."""
+    """Return the entity that an entity is merged into in the end; in a circle, the one with the smallest id."""
     path = [key]
     while path[-1] in merged and merged[path[-1]]["merged_into"] not in path:
         path.append(merged[path[-1]]["merged_into"])
@@ -727,7 +712,7 @@ _NEVER = Stamp(-1, "")
 
 
 def _last(written: Sequence[_Written], *fields: str) -> Stamp:
-    """Return when one of some fields was last decided."""
+    """Return the stamp of the last commit that decided one of some fields."""
     wanted = {*fields, _ALL}
     return max((each.stamp for each in written if each.fields & wanted), default=_NEVER)
 
@@ -737,7 +722,7 @@ def _is_there(written: Sequence[_Written]) -> bool:
 
 
 def is_dead(written: Sequence[_Written]) -> bool:
-    """Return whether a record was erased and not needed again since."""
+    """Return whether a record was erased and not written again since."""
     erased = max((each.stamp for each in written if _ERASED in each.fields), default=None)
     return erased is not None and erased > max(
         (each.stamp for each in written if each.fields & {_ALL, _THERE}), default=_NEVER

@@ -1,4 +1,4 @@
-"""SQLite files of other programs, which are read without changing them. Table names come from the file itself."""
+"""Read SQLite files of other programs without changing them. Table names come from the file itself."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _BUSY_MS = 5_000
 
 
 def is_database(path: Path) -> bool:
-    """Return whether a file is a SQLite database. SQLite itself is asked: opening a store in use in any other way would
-    drop the locks on it when it is closed.
+    """Return whether a file is a SQLite database. SQLite itself opens it: opened in any other way, a store in use would
+    lose its locks when the file is closed.
     """
     if path.stat().st_size < 512:
         return False
@@ -45,7 +45,7 @@ def tables(path: Path) -> Mapping[str, frozenset[str]]:
         try:
             for table, column in connection.execute(names):
                 found.setdefault(str(table), set()).add(str(column))
-        except apsw.SQLError:  # a virtual table whose module is not ours to load stops the walk
+        except apsw.SQLError:  # the query stops at a virtual table whose module is not loaded
             found = _plain_tables(connection)
     return {name: frozenset(columns) for name, columns in found.items()}
 
@@ -60,10 +60,10 @@ def _plain_tables(connection: apsw.Connection) -> dict[str, set[str]]:
 
 
 def rows(path: Path, table: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield (number of the row, column to value) of a table, in the order of its rows. Raises InvalidError."""
+    """Yield (row number, column to value) for each row of a table, in order. Raises InvalidError."""
     quoted = table.replace('"', '""')
     with _reading(path) as connection:
-        cursor = connection.execute(f'SELECT * FROM "{quoted}"')  # a name of the file's own, quoted
+        cursor = connection.execute(f'SELECT * FROM "{quoted}"')  # the name comes from the file, and is quoted
         names: list[str] | None = None
         for number, row in enumerate(cursor, start=1):
             names = names or [column[0] for column in cursor.get_description()]
@@ -83,7 +83,7 @@ def _reading(path: Path) -> Iterator[apsw.Connection]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[apsw.Connection]:
-    """Open a file for reading. One in a read-only folder is read without its log."""
+    """Open a file for reading. In a read-only folder, its write-ahead log is not read."""
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     address = path.resolve().as_uri()
     connection = apsw.Connection(f"{address}?mode=ro", flags=flags)

@@ -1,7 +1,7 @@
 """The key of an encrypted store: where it comes from, what is derived from it, and how files are opened with it.
 
-SQLite files are encrypted page by page by SQLite3 Multiple Ciphers (ChaCha20-Poly1305), also in their logs. Each line
-of a folder is sealed by AES-256-GCM. The secret that a person gives is stretched by scrypt with the salt of the file.
+SQLite files and their logs are encrypted page by page by SQLite3 Multiple Ciphers (ChaCha20-Poly1305). Each line of a
+folder is encrypted with AES-256-GCM. The secret that a person gives is stretched by scrypt with the salt of the file.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ import apsw
 from ricordo.errors import DeniedError, InvalidError, StoreError
 
 KEY_FILE = "key.json"
-"""The salt of an encrypted folder, and a check of its key. It holds no secret."""
+"""Holds the salt of an encrypted folder and a check value of its key, but no secret."""
 
 _SALT_BYTES = 16
 _PLAIN_HEADER = b"SQLite format 3\0"
-# Bytes 20 to 23 of page 1 stay readable: 32 bytes of each page are kept for nonce and tag, then three fixed numbers.
+# Bytes 20 to 23 of page 1 stay readable: 32 bytes of each page are reserved for nonce and tag, then 3 fixed numbers.
 _SEALED_MARK = b"\x20\x40\x20\x20"
 _HEADER_BYTES = 24
 _RAW_DIGITS = 64
-# scrypt with 32 MiB (128 * n * r): some 80 ms, once for each file and process. Source: RFC 7914.
+# scrypt with 32 MiB (128 * n * r): about 80 ms, once for each file and process. Source: RFC 7914.
 _SCRYPT = {"n": 1 << 15, "r": 8, "p": 1, "maxmem": 64 << 20}
 _WHERE = "give it as key=..., $RICORDO_KEY or the setting `key`"
 _INSTALL = "pip uninstall -y apsw && pip install --force-reinstall apsw-sqlite3mc"
@@ -45,18 +45,18 @@ class Key:
     secret: str
 
     def derived(self, salt: bytes) -> bytes:
-        """Return 32 bytes for files with this salt."""
+        """Return the 32-byte key for files with this salt."""
         return _derived(self.secret, salt)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DerivedKey:
-    """What was derived for one store, whatever the salt of a file: the key of a folder's index."""
+    """A key that was derived for one store and ignores the salt of a file: the key of a folder's index."""
 
     bytes_: bytes
 
     def derived(self, salt: bytes) -> bytes:
-        """Return the same 32 bytes for any file."""
+        """Return the same 32 bytes for every salt."""
         return self.bytes_
 
 
@@ -74,26 +74,26 @@ def _derived(secret: str, salt: bytes) -> bytes:
 
 
 def key_of(given: str | None) -> Key | None:
-    """Return the key that a setting or an argument names; None if it is empty.
+    """Return the key given by a setting or an argument; None if it is empty.
 
     Args:
         given: `file:PATH` (the first line of a file), `keyring:NAME` (the system's keyring), `env:NAME`, or the key.
 
     Raises:
-        InvalidError: there is no key in that place, or it is not text.
+        InvalidError: that place holds no key, or the key is not text.
     """
     if given is None or given == "":
         return None
     if not isinstance(given, str):
-        raise InvalidError(f"key: a {type(given).__name__} is not text", hint="give a passphrase, or 64 hex digits")
+        raise InvalidError(f"key must be text, not {type(given).__name__}", hint="give a passphrase, or 64 hex digits")
     source, _, name = given.partition(":")
     secret = _SOURCES[source](name) if name and source in _SOURCES else given
     if not secret.strip():
-        raise InvalidError(f"key: there is none in {given}", hint=_WHERE)
+        raise InvalidError(f"key: {given} holds no key", hint=_WHERE)
     try:
         secret.encode()
     except UnicodeEncodeError as error:
-        raise InvalidError("key: half of a surrogate pair is not text", hint=_WHERE) from error
+        raise InvalidError("key: it has an unpaired surrogate", hint=_WHERE) from error
     return Key(secret)
 
 
@@ -117,7 +117,7 @@ def _from_keyring(name: str) -> str:
     try:
         return get_password("ricordo", name) or ""
     except KeyringError as error:
-        raise InvalidError(f"key: the keyring does not answer: {error}", hint="use a key file") from error
+        raise InvalidError(f"key: the keyring cannot be read: {error}", hint="use a key file") from error
 
 
 _SOURCES: dict[str, Callable[[str], str]] = {
@@ -131,12 +131,12 @@ _SOURCES: dict[str, Callable[[str], str]] = {
 
 
 def has_cipher() -> bool:
-    """Return whether the SQLite that is installed can encrypt."""
+    """Return whether the installed SQLite can encrypt."""
     return bool(getattr(apsw, "mc_version", None))
 
 
 def header_of(path: Path) -> bytes:
-    """Return the first bytes of a database; b"" if there is none. Only SQLite may open one: others drop its locks."""
+    """Return the first bytes of a database, or b"". SQLite itself opens it, since any other way drops its locks."""
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
             return _header(connection)
@@ -145,7 +145,7 @@ def header_of(path: Path) -> bytes:
 
 
 def _header(connection: apsw.Connection) -> bytes:
-    """Return the first bytes of the file of a connection that has no key yet; b"" if it is empty."""
+    """Return the first bytes of the file of a connection without a key; b"" if the file is empty."""
     is_whole, data = connection.read("main", 0, 0, _HEADER_BYTES)
     return data if is_whole else b""
 
@@ -166,18 +166,18 @@ def _is_sealed(header: bytes) -> bool:
 
 
 def fitting(path: Path, key: AnyKey | None) -> AnyKey | None:
-    """Return the key for a file that may be encrypted or not: a backup, a file that is looked at."""
+    """Return the key if the file is encrypted, else None: for a backup, or a file that is only examined."""
     return key if is_sealed(path) else None
 
 
 def cipher_text(key: AnyKey, header: bytes = b"") -> str:
-    """Return a key as SQLite3 Multiple Ciphers takes it: with the salt of the file, or a new one for a new file."""
+    """Return a key as SQLite3 Multiple Ciphers takes it, with the salt of the file, or a new salt for a new file."""
     salt = header[:_SALT_BYTES] or secrets.token_bytes(_SALT_BYTES)
     return f"raw:{key.derived(salt).hex()}{salt.hex()}"
 
 
 def unlock(connection: apsw.Connection, path: Path, key: AnyKey | None) -> None:
-    """Give a new connection its key, and check it.
+    """Give a new connection its key, and check that the key opens the file.
 
     Raises:
         DeniedError: the file is encrypted, and the key is missing or wrong.
@@ -202,22 +202,22 @@ def unlock(connection: apsw.Connection, path: Path, key: AnyKey | None) -> None:
 
 
 def missing_key(what: str) -> DeniedError:
-    """Return the error for something encrypted that is opened without a key."""
+    """Return the error for an encrypted file or folder that is opened without a key."""
     return DeniedError(f"{what} is encrypted, and no key was given", hint=_WHERE)
 
 
 def wrong_key(what: str) -> DeniedError:
-    """Return the error for a key that does not open something."""
+    """Return the error for a key that does not open a file or folder."""
     return DeniedError(
         f"the key is wrong for {what}", hint="check the key; if it is right, the file was damaged: restore a backup"
     )
 
 
 def require_cipher() -> None:
-    """Raise InvalidError if the SQLite that is installed cannot encrypt."""
+    """Raise InvalidError if the installed SQLite cannot encrypt."""
     if not has_cipher():
         raise InvalidError(
-            "key: the SQLite of this installation cannot encrypt; another package brought its own `apsw`", hint=_INSTALL
+            "key: the installed SQLite cannot encrypt: another package installed its own `apsw`", hint=_INSTALL
         )
 
 
@@ -225,13 +225,13 @@ def require_cipher() -> None:
 
 
 class LineCipher:
-    """Seals the lines of a folder's files, each on its own, so that files can still grow line by line.
+    """Encrypts the lines of a folder's files, each on its own, so that files can still grow line by line.
 
-    A sealed line is bound to its file. What binds lines to each other is the chain of commits within them.
+    An encrypted line is bound to its file. Lines are bound to each other by the chain of commits within them.
     """
 
     def __init__(self, key: bytes) -> None:
-        """Begin with the 32 bytes of a folder."""
+        """Take the 32-byte key of a folder."""
         try:
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # an extra
         except ImportError as error:
@@ -243,13 +243,13 @@ class LineCipher:
         self.index_key = DerivedKey(_part(key, b"index"))
 
     def seal(self, name: str, line: bytes) -> bytes:
-        """Return a line, which ends in a newline, as it is stored in the file of that name."""
+        """Return a line, which ends in a newline, as it is stored, encrypted, in the file `name`."""
         nonce = secrets.token_bytes(_NONCE_BYTES)
         sealed = self._cipher.encrypt(nonce, line.removesuffix(b"\n"), name.encode())
         return b"".join((_PREFIX, b64encode(nonce + sealed), _SUFFIX, b"\n"))
 
     def open(self, name: str, raw: bytes) -> bytes:
-        """Return the plain line, without its newline. Raises ValueError if it is not one that was sealed here."""
+        """Return the plain line, without its newline. Raises ValueError if this key and name did not encrypt it."""
         from cryptography.exceptions import InvalidTag
 
         if not looks_sealed(raw):
@@ -258,11 +258,11 @@ class LineCipher:
             data = b64decode(raw[len(_PREFIX) : -len(_SUFFIX)], validate=True)
             return self._cipher.decrypt(data[:_NONCE_BYTES], data[_NONCE_BYTES:], name.encode())
         except (ValueError, InvalidTag) as error:
-            raise ValueError("not as it was encrypted") from error
+            raise ValueError("altered, or encrypted with another key") from error
 
 
 def looks_sealed(raw: bytes) -> bool:
-    """Return whether a line has the form of a sealed one."""
+    """Return whether a line has the form of an encrypted one."""
     return raw.startswith(_PREFIX) and raw.endswith(_SUFFIX)
 
 
@@ -271,7 +271,7 @@ def _part(key: bytes, purpose: bytes) -> bytes:
 
 
 def new_folder_key(key: Key) -> tuple[LineCipher, bytes]:
-    """Return the cipher of a folder that is to be encrypted, and the content of its key file."""
+    """Return the cipher for a folder to be encrypted, and the content of its key file."""
     salt = secrets.token_bytes(_SALT_BYTES)
     derived = key.derived(salt)
     cipher = LineCipher(derived)
@@ -282,16 +282,16 @@ def new_folder_key(key: Key) -> tuple[LineCipher, bytes]:
 def folder_cipher(
     folder: Path, key: AnyKey | None, *, files: tuple[str, ...], write: Callable[[Path, Iterator[bytes]], None]
 ) -> LineCipher | None:
-    """Return what opens the lines of a folder; None for one that is not encrypted. A new folder gets a key file.
+    """Return the cipher of a folder; None if it is not encrypted. A new folder gets a key file, if there is a key.
 
     Args:
         files: the names of the files that hold lines.
-        write: writes a file, whole or not at all.
+        write: writes a file, completely or not at all.
 
     Raises:
         DeniedError: the folder is encrypted, and the key is missing or wrong.
         InvalidError: there is a key, and the folder is not encrypted.
-        StoreError: its key file is missing or damaged.
+        StoreError: the key file is missing or damaged.
     """
     path = folder / KEY_FILE
     if not path.exists():

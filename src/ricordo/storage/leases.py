@@ -1,4 +1,4 @@
-"""Leases: one process at a time does a job. A lease expires by itself, and no data depends on it.
+"""Leases: a job is done by one process at a time. A lease expires by itself, and no data depends on it.
 
 A holder is named after its machine and process, so that other processes on the same machine can see that it died.
 """
@@ -31,11 +31,11 @@ def new_holder() -> str:
 def is_gone(holder: str) -> bool:
     """Return whether a holder's process is known to have ended: it ran on this machine and no longer exists.
 
-    Another process may have its id by now; then the lease has to expire.
+    If another process has its id by now, this returns False, and the lease has to expire.
     """
     machine, _, rest = holder.partition("/")
     process = rest.partition("/")[0]
-    if machine != _MACHINE or not process.isdecimal() or sys.platform == "win32":  # there, `os.kill` would end it
+    if machine != _MACHINE or not process.isdecimal() or sys.platform == "win32":  # on Windows, `os.kill` ends it
         return False
     try:
         os.kill(int(process), 0)
@@ -47,9 +47,9 @@ def is_gone(holder: str) -> bool:
 
 
 class LeaseHolder:
-    """Takes, renews and returns one lease of a store.
+    """Takes, renews and releases one lease of a store.
 
-    Times come from the machine's clock, which other processes share, and not from a clock that the caller may move.
+    Times come from the machine's clock, which other processes share, and not from a clock that the caller passes.
     """
 
     def __init__(self, store: Store, name: str, *, lease_ms: int) -> None:
@@ -61,11 +61,11 @@ class LeaseHolder:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the lease is ours for more than half its time, so that it need not be renewed yet."""
+        """Whether more than half of the lease's time remains, so that it need not be renewed yet."""
         return self._until - _now() > self._lease_ms // 2
 
     async def free(self) -> None:
-        """Make the lease free even if somebody holds it: in a copy, the holder works on the original."""
+        """Free the lease even if another process holds it: in a copied store, that process works on the original."""
         now = _now()
         await self._store.derive(
             lambda tx: tx.leases.take(self._name, self._holder, now=now, until=now, is_gone=lambda holder: True)
@@ -73,7 +73,7 @@ class LeaseHolder:
         await self._store.derive(lambda tx: tx.leases.drop(self._name, self._holder))
 
     async def take(self) -> bool:
-        """Take or renew the lease; return whether we hold it. It is free where its holder's process has died."""
+        """Take or renew the lease; return whether this process holds it. A dead process no longer holds its lease."""
         now = _now()
         until = now + self._lease_ms
         taken = await self._store.derive(
@@ -83,7 +83,7 @@ class LeaseHolder:
         return taken
 
     async def release(self) -> None:
-        """Return the lease if we hold it. Where that cannot be written, it expires."""
+        """Release the lease if this process holds it. If that cannot be written, the lease expires."""
         if self._until:
             self._until = 0
             with contextlib.suppress(RicordoError):
@@ -91,7 +91,7 @@ class LeaseHolder:
 
     @contextlib.asynccontextmanager
     async def held(self) -> AsyncIterator[bool]:
-        """Yield whether the lease is ours; renew it every third of its time until the block ends, then return it."""
+        """Yield whether the lease was taken; if so, renew it every third of its time until the block ends."""
         if not await self.take():
             yield False
             return

@@ -1,6 +1,6 @@
 """The storage port: what the rest of Ricordo may ask of a store, whatever its backend.
 
-A `Store` gives out snapshots and applies changes; a `Snapshot` answers questions, grouped by subject (see `groups`).
+A `Store` provides snapshots and applies changes; a `Snapshot` answers questions, grouped by subject (see `groups`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class Snapshot(Protocol):
-    """One moment of a store. Lives inside one transaction; use it only inside the work that got it."""
+    """A store at one moment, in one transaction. Use it only inside the function that received it."""
 
     @property
     def nodes(self) -> Nodes: ...
@@ -94,7 +94,7 @@ class Snapshot(Protocol):
 
     @property
     def is_past(self) -> bool:
-        """Whether this is the store as it was, not as it is."""
+        """Whether this is a past state of the store, not the present one."""
         ...
 
     def current(self, now: int) -> int:
@@ -102,7 +102,7 @@ class Snapshot(Protocol):
         ...
 
     def until(self, moment: float, work: Callable[[], T]) -> T:
-        """Return the result of some work; raise TimeoutError at a moment of `time.monotonic`, in seconds."""
+        """Return the result of `work`; raise TimeoutError at `moment` on the clock of `time.monotonic`, in seconds."""
         ...
 
     def space(self, owner: str, chat: str) -> int | None:
@@ -110,7 +110,7 @@ class Snapshot(Protocol):
         ...
 
     def visible(self, scope: Scope) -> tuple[int, ...]:
-        """Return the spaces a caller sees: their own, and that of the present chat."""
+        """Return the spaces a caller sees: the caller's own, and that of the present chat."""
         ...
 
     def candidates(self, query: CandidateQuery) -> CandidateSet:
@@ -118,7 +118,7 @@ class Snapshot(Protocol):
         ...
 
     def shortlist(self, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
-        """Return what is known of the best candidates; `now` in Unix milliseconds."""
+        """Return details of the best candidates; `now` in Unix milliseconds."""
         ...
 
     def load_vectors(self, scope: Scope, shelves: Sequence[str]) -> None:
@@ -126,14 +126,14 @@ class Snapshot(Protocol):
         ...
 
     def load_more_vectors(self) -> bool:
-        """Load more of the vectors that searches read one by one so far; return whether any are left."""
+        """Load more of the vectors that searches still read one by one; return whether any are left."""
         ...
 
     def load_turns(self, scope: Scope, *, ahead: bool = False) -> bool:
-        """Load all turns of a caller into the cache of the backend.
+        """Load all turns of a caller into the backend's cache.
 
         Args:
-            ahead: do not evict turns of other callers; return False if there is no room.
+            ahead: do not evict other callers' turns; return False if there is no room.
         """
         ...
 
@@ -143,7 +143,7 @@ class PastSnapshot(Snapshot, Protocol):
 
     @property
     def today(self) -> Snapshot:
-        """The store as it is."""
+        """The present state of the store."""
         ...
 
     @property
@@ -156,15 +156,15 @@ class PastSnapshot(Snapshot, Protocol):
 
     @property
     def altered(self) -> Mapping[int, FormerText]:
-        """The texts that today's indexes do not hold, by node: they were changed since, or are gone."""
+        """The then texts of nodes that were altered or removed since, by node: today's indexes lack them."""
         ...
 
     def holders(self, scope: Scope, term: str) -> set[int]:
-        """Return the nodes that held an index term, live or not."""
+        """Return the nodes that then held an index term, live or not."""
         ...
 
     def closed_since(self, keys: Keys) -> Keys:
-        """Return those of the nodes that are closed today."""
+        """Return which of the nodes are closed today."""
         ...
 
     def similar(
@@ -176,15 +176,15 @@ class PastSnapshot(Snapshot, Protocol):
         shelves: Sequence[str],
         most: int,
     ) -> dict[int, float]:
-        """Return the memories most like a question, by cosine after today's mean is subtracted from both sides.
+        """Return the memories most like a question, by cosine after today's mean is subtracted from both vectors.
 
-        What is live today is found by today's index, what was closed since by its vectors. Texts that were altered
-        since have no vector any more.
+        Memories that are live today are found by today's index, and those closed since by their vectors. Texts that
+        were altered since have no vector any more.
 
         Args:
             vectors: by model, the question's vector, float32[dimension].
-            among: keys of the memories of then, ascending.
-            shelves: whose mean is subtracted.
+            among: keys of the memories that existed then, ascending.
+            shelves: the shelves whose mean is subtracted.
             most: upper bound for each model.
         """
         ...
@@ -194,7 +194,7 @@ Links = Callable[[Snapshot, int, Sequence[int]], Iterable[tuple[int, int]]]
 """Finds mentions by rule: (snapshot, space, node keys) to (node key, entity key) pairs."""
 
 Decide = Callable[[Snapshot], tuple[Change, T]]
-"""Reads the store, decides without side effects, returns the change and what the caller gets."""
+"""Reads the store and decides without side effects; returns the change, and the result for the caller."""
 
 
 Gate = Callable[[Snapshot, Change, Reason], tuple[Change, Reason]]
@@ -202,7 +202,7 @@ Gate = Callable[[Snapshot, Change, Reason], tuple[Change, Reason]]
 
 
 class Store(Protocol):
-    """An open store. Safe from any thread and any event loop."""
+    """An open store. It can be used from any thread and any event loop."""
 
     @property
     def path(self) -> Path:
@@ -211,27 +211,27 @@ class Store(Protocol):
 
     @property
     def generation(self) -> int:
-        """The identity of the database. What was read from one of another generation is out of date."""
+        """The identity of the database. Whatever was read from a database of another generation is out of date."""
         ...
 
     @property
     def erases_in_one_commit(self) -> bool:
-        """Whether many rows are best erased in one commit, because each commit that erases is expensive."""
+        """Whether it is best to erase many rows in one commit, because each erasing commit is expensive."""
         ...
 
     @property
     def has_plain_files(self) -> bool:
-        """Whether the truth is plain files in a folder, as `copy_files` and `rebuild` need."""
+        """Whether the truth is plain files in a folder, which `copy_files` and `rebuild` need."""
         ...
 
     def seen_by(self, scope: Scope) -> Self:
-        """Return this store as a caller sees it. A backend that can keeps other owners' rows from its transactions
-        itself, besides the conditions of each question. This store shows everything: it is for upkeep.
+        """Return this store restricted to what a caller sees: a backend that can hides other owners' rows from each
+        transaction, besides the conditions of each query. The unrestricted store is for maintenance.
         """
         ...
 
     def check_writable(self) -> None:
-        """Raise StoreError if the store lies on a disk that cannot be written: then it only answers."""
+        """Raise StoreError if the store is on a disk that cannot be written, and so can only be read."""
         ...
 
     async def write(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> T:
@@ -244,28 +244,28 @@ class Store(Protocol):
         ...
 
     def write_nowait(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> None:
-        """Write without waiting. A failure is logged, and counted in `doctor`."""
+        """Write without waiting. A failure is logged, and counted by `doctor`."""
         ...
 
     async def derive(self, work: Callable[[Snapshot], T]) -> T:
-        """Write derived rows: durable like the rest, but without a commit, since they can be computed again."""
+        """Write derived rows. They are durable but have no commit, since they can be computed again."""
         ...
 
     async def read(self, ask: Callable[[Snapshot], T]) -> T:
-        """Ask from one snapshot, in a reader's thread. Keep it short: nothing may be awaited inside."""
+        """Run a short query on one snapshot, in a reader thread. Nothing may be awaited inside."""
         ...
 
     async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
-        """Ask the store as it was, in a reader's thread.
+        """Query a past state of the store, in a reader thread.
 
         Args:
-            scope: the caller. An instant stands for the caller's last commit that is not later.
-            links: finds the entities named in texts, where texts or names have changed since.
+            scope: the caller. An instant means the caller's last commit that is not later.
+            links: finds the entities named in texts, if texts or names have changed since.
         """
         ...
 
     async def look(self, ask: Callable[[Snapshot], T]) -> T:
-        """Ask a long question, with a connection and a thread of its own: other readers do not wait for it."""
+        """Run a long query with a connection and a thread of its own, so that other readers do not wait for it."""
         ...
 
     async def doctor(self) -> Report:
@@ -273,7 +273,7 @@ class Store(Protocol):
         ...
 
     async def mend(self, report: Report) -> None:
-        """Repair what is safe to repair of the damage that `doctor` found. Deletes nothing."""
+        """Repair what `doctor` found, as far as that is safe. Deletes nothing."""
         ...
 
     async def rebuild(self, progress: Progress | None = None) -> int:
@@ -281,14 +281,14 @@ class Store(Protocol):
         ...
 
     async def compact(self) -> int:
-        """Rewrite plain files in which many lines are outdated. Return how many lines went; 0 without such files."""
+        """Rewrite plain files with many outdated lines. Return how many lines were dropped; 0 without such files."""
         ...
 
     async def clean(self, *, patience_s: float | None = None) -> Cleaned:
-        """Rewrite the database so that no byte of deleted rows is left. Takes a second per 100 MB.
+        """Rewrite the database so that no byte of deleted rows is left. Takes about a second per 100 MB.
 
         Args:
-            patience_s: how long to wait for other processes, in seconds; as for a write by default.
+            patience_s: how long to wait for other processes, in seconds; by default as long as a write does.
 
         Raises:
             StoreError: the disk is full.
@@ -297,44 +297,44 @@ class Store(Protocol):
         ...
 
     def copy_to(self, target: Path) -> int:
-        """Copy the whole store to a new single file, also while others write. Return its size in bytes.
+        """Copy the store to a new single file, even while others write. Return its size in bytes.
 
         Raises:
             InvalidError: the target exists.
-            StoreError: the copy cannot be written; nothing is left of it.
+            StoreError: the copy cannot be written; nothing of it remains.
         """
         ...
 
     def copy_files(self, target: Path, look: Callable[[Snapshot], T]) -> tuple[T, dict[str, BackupFile]]:
-        """Copy the plain files as they are at one moment to an empty folder, while others write.
+        """Copy the plain files as of one moment to an empty folder, even while others write.
 
         Returns:
-            What `look` found at that moment, and the copies by name.
+            What `look` returned at that moment, and the copies by name.
 
         Raises:
             InvalidError: the store has no plain files.
-            OSError, StoreError: they cannot be read or written.
-            UnavailableError: they were edited meanwhile.
+            OSError, StoreError: the files cannot be read or written.
+            UnavailableError: the files were edited meanwhile.
         """
         ...
 
     def close(self) -> None:
-        """Write what is queued, then release the store. Closing twice is fine."""
+        """Write what is queued, then release the store. It may be closed twice."""
         ...
 
 
 _POLL_S = 0.1
-"""How often to look for new commits. The store is asked, so that no process has to know of another."""
+"""Seconds between two looks for new commits. Only the store is asked, so that processes need not know each other."""
 
 _AT_ONCE = 500
 
 
 def entity_meant(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
-    """Return the entity of an id or of a name: any name or alias in any script, a case of it, or "my wife".
+    """Return the entity with an id or a name: a name or alias in any script or inflected form, or "my wife".
 
     Raises:
         NotFoundError: no entity has that name.
-        InvalidError: it may be one of several.
+        InvalidError: the name may mean several entities.
     """
     if (entity := snapshot.entities.by_id(scope, name)) is not None:
         return entity
@@ -348,10 +348,10 @@ def entity_meant(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
 
 
 async def changes(store: Store, *, after: int) -> AsyncIterator[ChangeEvent]:
-    """Yield an event for each commit after a number, in order and exactly once, then wait for more, without end.
+    """Yield an event for each commit after a number, in order and exactly once; then wait for new commits forever.
 
     Args:
-        after: the number of the last commit that the caller has taken in; 0 for all.
+        after: the number of the last commit that the caller has processed; 0 for all.
 
     Raises:
         StoreError: the store cannot be read.

@@ -1,4 +1,4 @@
-"""Locations and backends: which backend a location names, and how a store is opened or moved to another backend."""
+"""Locations and backends: find the backend of a location, and open a store or copy it to another backend."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _openers: dict[str, Opener] = {"postgresql": _open_postgres, "postgres": _open_p
 
 
 def register(scheme: str, opener: Opener) -> None:
-    """Let a backend open the locations "scheme://..."; the opener gets the location and the options of `open_store`."""
+    """Let `opener` open locations "scheme://...". It gets the location and the options of `open_store`."""
     _openers[scheme] = opener
 
 
@@ -57,21 +57,21 @@ def open_store(
     progress: Progress | None = None,
     key: Key | None = None,
 ) -> Store:
-    """Open the store at a location, creating it if there is none.
+    """Open the store at a location, creating it if it does not exist.
 
     Args:
-        location: the path of a file; that of a folder, which exists or ends in a slash; or ":memory:" for a store that
-            is deleted when it is closed.
+        location: the path of a file; the path of a folder that exists or ends in a slash; or ":memory:" for a store
+            that is deleted when it is closed.
         patience_s: how long a write waits for other processes, in seconds.
         queue_limit: how many writes may wait in this process.
         gate: screens every change before it is applied.
         progress: called with (lines so far, lines in all) while the index of a folder is rebuilt.
-        key: opens an encrypted store, and makes a new store one.
+        key: opens an encrypted store, and encrypts a new one.
 
     Raises:
         DeniedError: the store is encrypted, and the key is missing or wrong.
-        InvalidError: this version has no backend for the location, or there is a key and the store is not encrypted.
-        StoreError: the file belongs to another program, is newer, damaged, or cannot be read or written.
+        InvalidError: no backend fits the location, or there is a key and the store is not encrypted.
+        StoreError: the file belongs to another program, is of a newer version, damaged, or cannot be read or written.
     """
     options = Options(
         durability=durability,
@@ -93,10 +93,10 @@ def open_store(
     if "://" in text:
         scheme = text.partition("://")[0]
         if scheme not in _openers:
-            raise InvalidError(f"location: {scheme} stores cannot be opened yet", hint="give a file's path")
+            raise InvalidError(f"location: {scheme} stores are not supported", hint="give a file's path")
         if key is not None:
             raise InvalidError(
-                f"key: {scheme} stores are encrypted by their server", hint="open it without a key; encrypt its disk"
+                f"key: {scheme} stores take no key", hint="open it without a key, and encrypt the disk of its server"
             )
         return _openers[scheme](text, options)
     if not text.strip():
@@ -108,18 +108,18 @@ def open_store(
 
 
 def _is_read_only(path: Path) -> bool:
-    """Return whether a store is there, and it or its folder cannot be written."""
+    """Return whether a store exists, and it or its folder cannot be written."""
     if not path.exists():
         return False
     return not os.access(path, os.W_OK) or not os.access(path if path.is_dir() else path.parent, os.W_OK)
 
 
 def _open_read_only(path: Path, options: Options, progress: Progress | None) -> Store:
-    """Open a private copy, which refuses what would have to be kept; embeddings and counts are made in the copy only.
+    """Open a private copy that refuses permanent changes; embeddings and counts are written to the copy only.
 
-    SQLite itself writes where it reads: its log and index of the log, and a store its schema and its vectors.
+    A copy is needed: SQLite writes to read (its log and the log's index), and a store updates its schema and vectors.
     """
-    from ricordo.storage.folder.store import FolderStore  # most stores are single files
+    from ricordo.storage.folder.store import FolderStore  # imported late: most stores are single files
 
     stack = ExitStack()
     try:
@@ -149,7 +149,7 @@ def _copy(source: str, target: str) -> None:
 
 
 def is_folder(location: str | Path) -> bool:
-    """Return whether a location is a folder, or asks for one by ending in a slash. Raises InvalidError."""
+    """Return whether a location is a folder, or names one by ending in a slash. Raises InvalidError."""
     text = str(location)
     if text == _TEMPORARY or "://" in text:
         return False
@@ -159,7 +159,7 @@ def is_folder(location: str | Path) -> bool:
 
 def _open_folder(folder: Path, options: Options, progress: Progress | None) -> Store:
     from ricordo.storage.conversion import adopt_single_file, turn_into_folder
-    from ricordo.storage.folder.store import FolderStore  # most stores are single files
+    from ricordo.storage.folder.store import FolderStore  # imported late: most stores are single files
 
     try:
         turn_into_folder(folder, options)
@@ -172,10 +172,10 @@ def _open_folder(folder: Path, options: Options, progress: Progress | None) -> S
 
 
 def migrate(store: Store, target: str | Path, *, key: Key | None = None) -> None:
-    """Copy a whole store to a PostgreSQL database, to a folder if the target ends in a slash, else to a single file.
+    """Copy a store to a PostgreSQL database, to a folder if the target ends in a slash, else to a single file.
 
     Args:
-        key: that of the store; the copy has it, too, but for a database.
+        key: that of the store; the copy is encrypted with it as well, unless it is a PostgreSQL database.
 
     Raises:
         InvalidError: the target exists and is not empty.
@@ -221,14 +221,14 @@ def _migrate_to_server(store: Store, target: str, key: Key | None) -> None:
 
 
 Remains = Mapping[str, Any]
-"""What could be read of a memory in a damaged file, by the names of `Memory.remember` and `Memory.add`."""
+"""What could be read of a memory in a damaged file, by parameter of `Memory.remember` and `Memory.add`."""
 
 
 def move_damaged_aside(location: str | Path, key: Key | None = None) -> tuple[list[Path], Sequence[Remains]]:
-    """Move the files of a damaged store to names beside them; return these and what can be read of them.
+    """Move the files of a damaged store to new names beside them; return these and the memories that can be read.
 
-    Nothing is deleted. In a folder, folders in the places of files are moved; without any, all files of the store are,
-    but its notes.
+    Nothing is deleted. In a folder store, folders that occupy the places of files are moved; if there are none, all
+    files of the store except its notes are moved.
     """
     path = Path(location).expanduser()
     ending = f".damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}"
@@ -255,7 +255,7 @@ def _is_place_of_file(path: Path) -> bool:
 
 
 def _index_key(folder: Path, key: Key | None) -> AnyKey | None:
-    """Return the key of the index of a damaged folder, if it can still be told."""
+    """Return the index key of a damaged folder store, if it can still be derived."""
     with suppress(RicordoError):
         cipher = folder_cipher(folder, key, files=(), write=lambda path, parts: None)
         return None if cipher is None else cipher.index_key
@@ -263,7 +263,7 @@ def _index_key(folder: Path, key: Key | None) -> AnyKey | None:
 
 
 def _read_remains(path: Path, key: AnyKey | None) -> Sequence[Remains]:
-    """Read the live memories of a damaged database one by one: each page that is whole gives its own."""
+    """Read the live memories of a damaged database one by one; each undamaged page yields its own."""
     from ricordo.storage.database.maintenance import read_rows
 
     with temporary_folder() as folder:

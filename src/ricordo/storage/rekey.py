@@ -1,7 +1,7 @@
-"""Changing the key of a store at rest: encrypting an open one, decrypting an encrypted one, or another key.
+"""Change the key of a closed store: encrypt it, decrypt it, or replace its key.
 
-A single file is written again beside itself and renamed. A folder writes all its files and its key file beside the old
-ones; a marker makes them count. Whatever moment a process dies at, the store opens with the old key or with the new.
+A single file is copied to a new file, which is then renamed. A folder writes all its files and its key file beside the
+old ones; a marker makes them valid. Whenever a process dies, the store opens with the old key or with the new one.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from ricordo.storage.staging import staging_folder, sync
 
 _PATIENCE_S = 5.0
 _COPY = re.compile(r"\.(?:v\d+\.backup|rescued-.+|replaced-.+|damaged-.+|single-file.*)(?<!-wal)(?<!-shm)")
-"""How the names of copies end that a store leaves beside itself."""
+"""Matches the endings of copies that a store leaves beside itself."""
 
 
 def rekey(location: str | Path, *, key: Key | None, new: Key | None) -> Rekeyed:
-    """Change the key of a store that no program has open. What an interrupted call did is not done again.
+    """Change the key of a store that no program has open. Repeated after an interruption, it skips what is done.
 
     Args:
         key: the present key; None for a store that is not encrypted.
-        new: the key from now on; None decrypts.
+        new: the new key; None decrypts the store.
 
     Raises:
         NotFoundError: there is no store.
         DeniedError: the present key is missing or wrong.
-        InvalidError: there is a key and the store is not encrypted, or it has notes, which cannot be.
+        InvalidError: a key is given and the store is not encrypted; or it has notes, which cannot be encrypted.
         UnavailableError: another program has the store open.
         StoreError: the disk is full or failing; the store stays as it was.
     """
@@ -60,7 +60,7 @@ def rekey(location: str | Path, *, key: Key | None, new: Key | None) -> Rekeyed:
         if host.exists():
             _once(host, key, new, _change_file)
     except OSError as error:
-        hint = "check the path, its permissions and the room on the disk"
+        hint = "check the path, its permissions and the free disk space"
         raise StoreError(f"cannot change the key of {path}: {error.strerror or error}", hint=hint) from error
     beside = path.parent.glob(f"{path.name}.*")
     copies += [each for each in beside if _COPY.fullmatch(each.name.removeprefix(path.name))]
@@ -69,7 +69,7 @@ def rekey(location: str | Path, *, key: Key | None, new: Key | None) -> Rekeyed:
 
 
 def _once(path: Path, key: Key | None, new: Key | None, change: Callable[[Path, Key | None, Key | None], None]) -> None:
-    """Change a key, unless the new one opens the file: then an interrupted call had come that far."""
+    """Change a key, unless the new one already opens the file, because an interrupted call got that far."""
     try:
         change(path, key, new)
     except (DeniedError, InvalidError):
@@ -103,10 +103,10 @@ def _change_file(path: Path, key: Key | None, new: Key | None) -> None:
 
 
 def _check(copy: Path, new: Key | None) -> None:
-    """Raise StoreError unless the copy is whole and opens with its key."""
+    """Raise CorruptError unless the copy is undamaged and opens with its key."""
     with closing(connect(copy, read_only=True, patience_s=1, key=new)) as connection:
         if connection.pragma("quick_check") != "ok":
-            raise apsw.CorruptError("the copy is not whole")
+            raise apsw.CorruptError("the copy is damaged")
 
 
 def _change_folder(folder: Path, key: Key | None, new: Key | None) -> None:

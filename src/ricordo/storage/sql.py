@@ -1,6 +1,6 @@
-"""What every SQLite file of ours needs: named statements, transactions, waiting for locks, and our own errors.
+"""What every SQLite file of Ricordo needs: named statements, transactions, waiting for locks, and error translation.
 
-It knows no store: the journal of the host uses it, too.
+It does not depend on the store: the journal of the host uses it, too.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import apsw
 from ricordo.errors import StoreError, UnavailableError
 
 MENDING = "`ricordo doctor --fix` moves the damaged file aside and keeps what can be read of it"
-IS_FOLDER = "is a folder where a file of the memory belongs"
 """The remedy for a file that cannot be opened."""
+IS_FOLDER = "is a folder, but a file of the memory belongs there"
 
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
 @cache
 def named_statements(package: str, folder: str = ".") -> dict[str, str]:
-    """Return every statement of the `.sql` files in a folder of a package by name. A name used twice fails.
+    """Return every statement of the `.sql` files in a folder of a package, by name. Fails if a name is used twice.
 
     Source: the idea of procrastinate's `sql` package.
     """
@@ -42,7 +42,7 @@ def named_statements(package: str, folder: str = ".") -> dict[str, str]:
 
 
 def patient(patience_s: float) -> Callable[[int], bool]:
-    """Return a busy handler that waits with jitter. Without it, processes wake at the same moments and one starves."""
+    """Return a busy handler that waits with jitter. Without it, processes retry at the same moments and one starves."""
     started = 0.0
 
     def wait(tries: int) -> bool:
@@ -59,7 +59,7 @@ def patient(patience_s: float) -> Callable[[int], bool]:
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
-    """Turn errors of SQLite into errors of Ricordo, with a remedy.
+    """Translate errors of SQLite into errors of Ricordo, with a remedy.
 
     Args:
         doing: what failed, such as "cannot write".
@@ -88,7 +88,7 @@ def translated(doing: str) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """Run a block in one write transaction. IMMEDIATE takes the lock first: a deferred one cannot wait later."""
+    """Run a block in one write transaction. IMMEDIATE locks at once: a deferred one cannot wait for the lock."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -101,7 +101,7 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
 
 @contextmanager
 def read_snapshot(connection: apsw.Connection) -> Iterator[None]:
-    """Run a block in one read snapshot. It ends by rolling back: in a damaged store even an empty COMMIT fails."""
+    """Run a block in one read snapshot. It ends with a rollback: in a damaged store even an empty COMMIT fails."""
     connection.execute("BEGIN")
     try:
         yield
@@ -111,7 +111,7 @@ def read_snapshot(connection: apsw.Connection) -> Iterator[None]:
 
 
 def use_wal(connection: apsw.Connection) -> None:
-    """SQLite asks no busy handler when it changes the journal mode, so two first openers must retry themselves."""
+    """Turn on the write-ahead log, with retries: SQLite calls no busy handler when the journal mode changes."""
     for attempt in range(200):
         try:
             connection.execute("PRAGMA journal_mode = WAL").fetchall()

@@ -30,8 +30,8 @@ _log = logging.getLogger("ricordo.storage")
 
 
 class SameFile(CommitHook):
-    """Refuses to go on when another program has deleted, moved or replaced the file or its log: what is written to a
-    file without a name is gone once it is closed.
+    """Refuses reads and writes when another program has deleted, moved or replaced the file or its log: what is
+    written to a deleted file is lost when it is closed.
     """
 
     def __init__(self, path: Path, key: AnyKey | None) -> None:
@@ -48,7 +48,7 @@ class SameFile(CommitHook):
 
     @property
     def generation(self) -> int:
-        """The inode of the file: readers open the file again when it changes, and are refused."""
+        """The inode of the file: when it changes, readers open the file again, and are refused."""
         return _identity(self._path)[1]
 
     def check_readable(self) -> None:
@@ -60,13 +60,13 @@ class SameFile(CommitHook):
             self._rescue(connection)
             raise self._error()
         if "-wal" not in self._seen and (log := _identity(Path(f"{self._path}-wal"))) != _NOTHING:
-            self._seen = {**self._seen, "-wal": log}  # a new one: readers go through it in their threads
+            self._seen = {**self._seen, "-wal": log}  # a new dict: reader threads iterate over the old one
 
     def _is_gone(self) -> bool:
         return any(_identity(Path(f"{self._path}{ending}")) != seen for ending, seen in self._seen.items())
 
     def _rescue(self, connection: apsw.Connection) -> None:
-        """Copy what the open connection still holds to a file beside, once."""
+        """Copy what the open connection can still read to a new file beside the store, once."""
         if self._rescued is None:
             day = from_ms(SystemClock().now()).strftime("%Y%m%d-%H%M%S")
             target = free_path(self._path.with_name(f"{self._path.name}.rescued-{day}"))
@@ -96,7 +96,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 class SQLiteStore(DatabaseStore):
-    """The store whose truth is one SQLite file."""
+    """A store in one SQLite file."""
 
     erases_in_one_commit = False
     has_plain_files = False
@@ -115,18 +115,18 @@ class SQLiteStore(DatabaseStore):
 
     @classmethod
     def open_temporary(cls, options: Options) -> SQLiteStore:
-        """Open an empty store, deleted when it is closed. It is a file, so that readers and the writer work at once."""
+        """Open an empty store, deleted when closed. It is a file, so that readers and the writer can work at once."""
         stack = ExitStack()
         path = stack.enter_context(temporary_folder()) / "memory.db"
         return cls(path, _connected(path, options), options=options, release=stack.close)
 
     async def mend(self, report: Report) -> None:
-        """Make the file private again if others can read it. Other damage needs a backup."""
+        """Make the file private again, if others can read it. Other damage needs a backup."""
         if any(finding.check == "permissions" and not finding.ok for finding in report.findings):
             self.path.chmod(0o600)
 
     async def rebuild(self, progress: Progress | None = None) -> int:
-        """Refuse: there are no files to rebuild from. Raises InvalidError."""
+        """Raise InvalidError: there are no plain files to rebuild from."""
         self.check_process()
         raise InvalidError(
             "this store is a single file: there are no plain files to rebuild it from",
@@ -134,16 +134,16 @@ class SQLiteStore(DatabaseStore):
         )
 
     async def compact(self) -> int:
-        """Do nothing: a single file has no outdated lines. Return 0."""
+        """Return 0: a single file has no outdated lines."""
         return 0
 
     def copy_files(self, target: Path, look: Callable[[DatabaseSnapshot], T]) -> tuple[T, dict[str, BackupFile]]:
-        """Refuse: there are no plain files. Raises InvalidError."""
+        """Raise InvalidError: there are no plain files."""
         raise InvalidError("this store is a single file: it has no plain files", hint="copy it to a single file")
 
 
 def _connected(path: Path, options: Options) -> apsw.Connection:
-    """Return a connection to write with, to a store of the newest schema."""
+    """Return a connection for writing to a store, which is migrated to the newest schema."""
     _create_private(path)
     with translated(f"cannot open {path}"):
         _prepare(path, options)
@@ -158,7 +158,7 @@ def _prepare(path: Path, options: Options) -> None:
     except (StoreError, DeniedError) as error:
         if not (was_new and isinstance(error.__cause__, apsw.NotADBError) and is_sealed(path)):
             raise
-        _prepare(path, options)  # another process created it at the same time, with another salt
+        _prepare(path, options)  # another process created the file at the same time, with another salt
 
 
 def _create_private(path: Path) -> None:

@@ -1,5 +1,5 @@
-"""Paths and folders on the way to a store: names, private folders, and a place for what must appear whole or not at
-all.
+"""Paths and folders used while files are written: names, private folders, and places for what must appear completely
+or not at all.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _ENDING = ".partial"
 
 
 def check_file_name(text: str, *, name: str) -> None:
-    """Refuse text that no file can have as its name.
+    """Check that a text can be the name of a file.
 
     Args:
-        name: the parameter to name in the error.
+        name: the parameter that the error names.
 
     Raises:
-        InvalidError: it contains NUL or half of a surrogate pair.
+        InvalidError: the text contains NUL or half of a surrogate pair.
     """
     if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
         raise InvalidError(f"{name}: {text!r} cannot be the name of a file", hint="choose another path")
@@ -45,7 +45,7 @@ def make_folders(folder: Path) -> None:
 
 
 def free_path(path: Path) -> Path:
-    """Return the path, or one with a number appended, at which nothing exists."""
+    """Return the path or, if it exists, one with a number appended that does not exist."""
     number, found = 1, path
     while found.exists():
         number += 1
@@ -55,8 +55,8 @@ def free_path(path: Path) -> Path:
 
 @contextlib.contextmanager
 def staging_folder(target: Path) -> Iterator[Path]:
-    """Provide a private folder beside a path, and remove it with all in it, and those of killed processes. Raises
-    OSError.
+    """Provide a private folder beside a path, and remove it afterwards. Folders of killed processes are removed, too.
+    Raises OSError.
     """
     _sweep(target)
     with contextlib.ExitStack() as held:
@@ -68,7 +68,7 @@ def staging_folder(target: Path) -> Iterator[Path]:
 
 
 def _locked_folder(target: Path, held: contextlib.ExitStack) -> Path:
-    """Make a folder and lock it. If a sweep of another process comes in between, make another."""
+    """Create a folder and lock it. If another process removes it before it is locked, create another one."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=_ENDING, dir=target.parent))
         with contextlib.suppress(FileNotFoundError):
@@ -94,12 +94,12 @@ def _is_own(path: Path) -> bool:
 
 
 def temporary_folder() -> contextlib.AbstractContextManager[Path]:
-    """Provide a private folder among the system's temporary files. What killed processes left there is removed."""
+    """Provide a private folder among the system's temporary files. Folders of killed processes there are removed."""
     return staging_folder(_temporary())
 
 
 def left_behind() -> list[Path]:
-    """Remove what killed processes left among the system's temporary files; return the folders still in use."""
+    """Remove folders of killed processes among the system's temporary files; return those still in use."""
     return _sweep(_temporary())
 
 
@@ -108,7 +108,7 @@ def _temporary() -> Path:
 
 
 def sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to the disk. Raises OSError."""
+    """Flush a file, or the entries of a folder, to the disk. Raises OSError."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(file)
@@ -118,7 +118,7 @@ def sync(path: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(folder: Path, *, waits: bool) -> Iterator[int]:
-    """Lock a folder, so that other processes see that it is in use. Provide its descriptor. Raises OSError."""
+    """Lock a folder, so that other processes see that it is in use. Yield its descriptor. Raises OSError."""
     file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         if fcntl is not None:
@@ -160,7 +160,7 @@ def checksum_of(path: Path) -> BackupFile:
 
 
 def copy_file(source: Path, target: Path) -> BackupFile:
-    """Copy a file that is no open database to a new private one. Return its size and hash. Raises OSError."""
+    """Copy a file to a new private one; return its size and hash. It must not be an open database. Raises OSError."""
     total = Checksum()
     target.touch(mode=0o600, exist_ok=False)
     with source.open("rb") as file, target.open("wb") as out:

@@ -1,4 +1,4 @@
-"""Plain values that cross the storage port. They hold data and know no backend."""
+"""Plain values that cross the storage port. They hold data and depend on no backend."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ their latest answer.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
     """The entities that a name may mean, oldest first, and how they matched: by letters, by inflection, by sound, or by
-    their relation to the owner. Several mean that the name is ambiguous.
+    their relation to the owner. With more than one entity, the name is ambiguous.
     """
 
     entities: tuple[Entity, ...] = ()
@@ -40,7 +40,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sketch:
-    """What choosing among an entity's memories needs of one."""
+    """The properties of a memory that are needed to choose among an entity's memories."""
 
     key: int
     type: str
@@ -50,7 +50,7 @@ class Sketch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A conversation with messages that have not become knowledge; `session` is None for what was said outside any."""
+    """A conversation with messages that are not consolidated; `session` is None for messages outside any session."""
 
     owner: str
     chat: str
@@ -61,13 +61,13 @@ class Waiting:
     ended_at: datetime | None
 
     def is_over(self, *, quiet_since: datetime) -> bool:
-        """Return whether it was ended, or nothing was said in it or added to it since."""
+        """Return whether it was ended, or nothing was said in it or added to it since `quiet_since`."""
         return self.ended_at is not None or max(self.last_added_at, self.last_said_at) < quiet_since
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A conversation that could not be consolidated, how often that was tried, and why it failed last."""
+    """A conversation that could not be consolidated, the number of attempts, and the reason of the last failure."""
 
     owner: str
     chat: str
@@ -78,7 +78,7 @@ class Failure:
 
 
 class Near(NamedTuple):
-    """A memory beside an entity."""
+    """A memory linked to an entity."""
 
     key: int
     shelf: str
@@ -87,7 +87,7 @@ class Near(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A memory one step from another, and how strong the tie is, between 0 and 1."""
+    """A memory one step from another (`origin`), and the strength of their link, between 0 and 1."""
 
     key: int
     shelf: str
@@ -96,14 +96,14 @@ class Step(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """How often a memory was shown, and when last, Unix milliseconds."""
+    """How often a memory was shown, and when last (Unix milliseconds)."""
 
     shown: int
     last_access: int
 
 
 class Kinds(NamedTuple):
-    """Whether a store knows any of a kind: causes, associates, versions of one thing, facts told in a line."""
+    """Whether a store has links of a kind: causes, associates, versions of one memory, facts with a canonical line."""
 
     causal: bool
     associates: bool
@@ -113,7 +113,7 @@ class Kinds(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkText:
-    """What linking needs of a node. `said_by_owner` is whether "my wife" in it is the owner's."""
+    """The text of a node and who said it when (`at`, Unix milliseconds), for finding mentions in it."""
 
     key: int
     text: str
@@ -125,7 +125,7 @@ class LinkText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationHolder:
-    """Who is something to the owner, and when (Unix milliseconds); `whole` is the entity they are merged into."""
+    """An entity's relation to the owner, and its period (Unix milliseconds). `whole` is what it is merged into."""
 
     predicate: str
     entity: int
@@ -139,7 +139,7 @@ ModelState = Literal["active", "coming", "retiring"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingModel:
-    """A vector space of the store. `spec` builds its embedder again; it is "" when the caller brought one."""
+    """A vector space of the store. `spec` rebuilds its embedder; it is "" if the caller passed the embedder."""
 
     key: int
     name: str
@@ -150,7 +150,7 @@ class EmbeddingModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holdings:
-    """Facts the earliest first; entities by id; (source or None for the owner, predicate, target), by id."""
+    """Facts, earliest first; entities by id; relations as ids: (source or None for the owner, predicate, target)."""
 
     facts: Sequence[Node]
     entities: Mapping[str, Entity]
@@ -159,7 +159,7 @@ class Holdings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Everything:
-    """All memories in the order they were recorded, closed ones too; all entities; relations and edges by id."""
+    """All memories in the order they were recorded, closed ones too; all entities; relations and edges as ids."""
 
     nodes: Sequence[Node]
     entities: Sequence[Entity]
@@ -168,17 +168,17 @@ class Everything:
 
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "in", "contains", "exists")
-"""What can be asked of one attribute. Each but `exists` holds only where there is the attribute."""
+"""Operators on one attribute. All but `exists` are false if the attribute is missing."""
 COMBINATIONS = ("and", "or", "not")
 
 
 def has_operators(where: Json) -> bool:
-    """Return whether a condition on attributes asks more than that some have given values."""
+    """Return whether a condition on attributes uses operators, and not only given values."""
     return any(isinstance(wanted, Mapping | list | tuple) for wanted in where.values())
 
 
 def holds(attributes: Json, where: Json) -> bool:
-    """Return whether attributes meet a condition. Pure; values are compared with their types, text by code points."""
+    """Return whether attributes meet a condition. Pure. Types must match; text is compared by code points."""
     return all(_holds(attributes, name, wanted) for name, wanted in where.items())
 
 
@@ -217,7 +217,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _are_ordered(one: Any, other: Any) -> bool:
-    """Return whether both are texts, or both are numbers and neither is true or false."""
+    """Return whether both are text, or both are numbers and not booleans."""
     if isinstance(one, str) or isinstance(other, str):
         return isinstance(one, str) and isinstance(other, str)
     return all(isinstance(each, int | float) and not isinstance(each, bool) for each in (one, other))
@@ -225,7 +225,7 @@ def _are_ordered(one: Any, other: Any) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Conditions that must all hold. Instants are Unix milliseconds; `after` is inclusive, `before` is not."""
+    """Conditions that must all be met. Instants are Unix milliseconds; `after` is inclusive, `before` exclusive."""
 
     types: tuple[NodeType, ...] = ()
     shelves: tuple[str, ...] = ("k", "e", "c")
@@ -240,8 +240,8 @@ class Filter:
 
 
 class Weights(NamedTuple):
-    """What is known of a memory beside its words. Instants are Unix milliseconds; `since` is when it was last confirmed
-    or learnt; `reads_like_an_order` is looked for by who ranks.
+    """Properties of a memory other than its words. Instants are Unix milliseconds; `since` is when it was last
+    confirmed or learnt; `reads_like_an_order` is set by ranking.
     """
 
     confidence: float
@@ -258,8 +258,8 @@ ErasureKind = Literal["memory", "session", "entity", "owner"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureTargets:
-    """What is to go, as keys. An owner's space goes with all that is in it; `names` are those of an entity that goes,
-    as they are written; `summarised` are rows (table, key) of which the summary goes.
+    """What to erase, as keys. An owner's space is erased with all its content; of `summarised` rows (table, key), only
+    the summary is erased; `former` lists (row, commit that replaced it) of old versions to erase.
     """
 
     kind: ErasureKind
@@ -276,15 +276,15 @@ class ErasureTargets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
-    """The scores that prompts unrelated to the memory reach: the unit of relevance.
+    """The scores that prompts unrelated to the memory reach. Relevance is measured in these units.
 
     Attributes:
-        model: key of the embedding model, 0 for words alone.
-        count: number of memories when it was measured.
+        model: key of the embedding model; 0 for words alone.
+        count: number of memories at the time of measuring.
         middle: for each measure, the median of the best scores.
         spread: for each measure, their standard deviation.
-        chance: median of the best weighted sums in these units. It is seldom 0: the best memory by one measure may
-            score nothing by another.
+        chance: median of the best weighted sums in these units. It is seldom 0, because the best memory by one
+            measure may score nothing by another.
     """
 
     model: int
@@ -296,13 +296,13 @@ class Floor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeEvent:
-    """What a commit changed, without content: for all that keeps something which depends on the store.
+    """What a commit changed, without content, for programs that keep data derived from the store.
 
     Args:
         commit: its number. Numbers have no gaps.
-        owner, chat: the space it is listed under, as in `log`.
-        kinds: the truth tables whose rows it wrote, altered or removed ("nodes", "edges", "entities", "runs", ...), but
-            for rows that were erased since.
+        owner, chat: the space under which `log` lists it.
+        kinds: the truth tables whose rows it wrote, altered or removed ("nodes", "edges", "entities", "runs", ...),
+            without rows that were erased since.
     """
 
     commit: int
@@ -321,7 +321,7 @@ class When(NamedTuple):
 
 
 class FormerText(NamedTuple):
-    """What of a node is searched."""
+    """The text of a node that a search reads."""
 
     content: str
     speaker: str | None
@@ -331,9 +331,9 @@ class FormerText(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewVectors:
-    """A node's vector, those of its passages if it has several, and those of its words, made from `content`.
+    """A node's vector, those of its passages if it has several, and those of its words, all made from `content`.
 
-    The words of each passage but the first come after a row of zeros, and a piece that stands for it.
+    The words of each passage except the first follow a separator: a row of zeros in `words`, and a piece for it.
     """
 
     key: int
@@ -346,7 +346,7 @@ class NewVectors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleaned:
-    """How cleaning went. Where a reader of another process stayed, its log still holds what was erased."""
+    """The result of cleaning. It is not done while another process reads: its log then still holds erased bytes."""
 
     is_done: bool
     bytes_before: int
@@ -354,19 +354,19 @@ class Cleaned:
 
 
 Image = Mapping[str, Any]
-"""A whole row: column to value, its commit and its seal among them."""
+"""A complete row: column to value, including its commit and its seal."""
 
 
 _WRITTEN = frozenset(("commit_seq", "seal"))
 
 
 def content(image: Image | None) -> Image | None:
-    """The content of a row, without the commit that wrote it."""
+    """Return the content of a row, without the commit that wrote it and its seal."""
     return None if image is None else {name: value for name, value in image.items() if name not in _WRITTEN}
 
 
 class OpenErasure(NamedTuple):
-    """An erasure that is not finished: its rows are still going ("rows"), or their bytes are ("bytes")."""
+    """An erasure that is not finished: some of its rows still exist ("rows"), or only their bytes do ("bytes")."""
 
     number: int
     space: int
@@ -379,8 +379,8 @@ class Derived(NamedTuple):
     """A memory that was derived from others.
 
     Attributes:
-        sources: how many memories it was derived from in all.
-        matching: how many of those are among the ones asked about.
+        sources: the number of memories it was derived from.
+        matching: how many of these are among the ones asked about.
         origin: the origin of the commit that made it.
     """
 
@@ -392,7 +392,7 @@ class Derived(NamedTuple):
 
     @property
     def rests_alone(self) -> bool:
-        """Whether it rests on the memories asked about and on nothing else. What the user stated stands by itself."""
+        """Whether it was derived only from the memories asked about. What the user stated does not depend on them."""
         return self.sources == self.matching and self.origin not in ("remember", "correct")
 
 
@@ -412,8 +412,8 @@ class LearntFact(NamedTuple):
 
 
 class ClosedFact(NamedTuple):
-    """A fact that the user forgot or decided against. `closed_at` is in Unix milliseconds; `is_same` is whether it says
-    the same as the statement that was asked about.
+    """A fact that the user forgot or rejected. `closed_at` is in Unix milliseconds; `is_same` is whether it says the
+    same as the statement that was asked about.
     """
 
     content: str
@@ -422,7 +422,7 @@ class ClosedFact(NamedTuple):
 
 
 class SubjectUse(NamedTuple):
-    """A memory about an entity (its id and content), and the folded name it used; "" where that is not known."""
+    """A memory about an entity (its id and content), and the folded name it used for it; "" if that is not known."""
 
     node_id: str
     name: str
@@ -430,7 +430,7 @@ class SubjectUse(NamedTuple):
 
 
 class MessagePairs(NamedTuple):
-    """Pairs of consecutive messages (keys, the earlier first), and the key of the last message that was looked at."""
+    """Pairs of consecutive messages (keys, the earlier first), and the key of the last message examined."""
 
     pairs: tuple[tuple[int, int], ...]
     through: int
@@ -441,7 +441,7 @@ MIN_GLOBAL_WORDS = 3
 
 
 class Match(NamedTuple):
-    """A suppressed sentence in a text: the number of the suppression, and whether what it said was erased."""
+    """A suppressed sentence in a text, the number of its suppression, and whether it was erased, not forgotten."""
 
     sentence: Sentence
     withheld: int
@@ -455,8 +455,8 @@ class Withhold(NamedTuple):
         cause: key of the memory that was forgotten or erased.
         words: the content words of the sentence.
         session: where it was said, if anywhere.
-        is_bound: suppressed in its session only.
-        is_shared: suppressed only as long as the other sentences of its cause are.
+        is_bound: whether it is suppressed in its session only.
+        is_shared: whether it is suppressed only as long as the other sentences of its cause are.
         spans: (node key, start, length) of the texts that say it.
     """
 
@@ -470,7 +470,7 @@ class Withhold(NamedTuple):
 
 
 def check_encodable(text: str, *, name: str) -> None:
-    """Raise InvalidError if the text has an unpaired surrogate, which no database and no JSON can hold."""
+    """Raise InvalidError if the text has an unpaired surrogate, which databases and JSON cannot store."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -481,7 +481,7 @@ def check_encodable(text: str, *, name: str) -> None:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Yield every text in a JSON value: of what was asked, the values, and the keys of conditions within them."""
+    """Yield every text in a JSON value, such as a query: its values, and the keys of nested mappings."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -495,7 +495,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def of_text(node: Node, *, is_erased: bool, spans: bool) -> list[Withhold]:
-    """Return the sentences of a memory, a fact's for everywhere; with `spans`, also hidden in the memory's own text."""
+    """Return the sentences of a memory to suppress: a fact's everywhere. `spans`: hide them in its own text, too."""
     is_fact = node.type != "episodic"
     return [
         Withhold(
@@ -512,7 +512,7 @@ def of_text(node: Node, *, is_erased: bool, spans: bool) -> list[Withhold]:
 
 
 def without_parts(value: Any, parts: Sequence[str]) -> Any:
-    """Return a JSON value in which no text holds one of some sentences. What was said stands in attributes, too."""
+    """Return a JSON value without some sentences in its texts, since attributes may repeat what was said."""
     if isinstance(value, str):
         spans = ((found.start(), len(part)) for part in parts for found in re.finditer(re.escape(part), value))
         return without(value, cut) if (cut := list(spans)) else value
@@ -522,7 +522,7 @@ def without_parts(value: Any, parts: Sequence[str]) -> Any:
 
 
 def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return a text without some (start, length) pieces; "" if what is left says nothing."""
+    """Return a text without some (start, length) pieces; "" if no sentence with meaning is left."""
     kept, end = [], 0
     for start, length in sorted(spans):
         kept.append(text[end : max(start, end)])

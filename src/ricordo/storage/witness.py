@@ -1,6 +1,6 @@
 """A witness of a store: a file kept elsewhere with the hashes of its newest commits.
 
-A person who can write a store can rewrite its chain of commits or replace it with an older copy. The store itself
+Whoever can write to a store can rewrite its chain of commits, or replace the store with an older copy, and the store
 cannot show that. Each line of the witness is a commit that the store had: its number, its hash and the time it was
 noted.
 """
@@ -29,7 +29,7 @@ class Noted(NamedTuple):
 
 
 def noted(path: Path) -> list[Noted]:
-    """Read a witness; [] if there is none yet. A line that was cut off does not count. Raises OSError."""
+    """Read a witness; [] if there is none yet. An incomplete line is ignored. Raises OSError."""
     if not path.exists():
         return []
     found = (line.split() for line in path.read_text(encoding="ascii", errors="replace").splitlines())
@@ -67,8 +67,8 @@ def compare(snapshot: Snapshot, path: Path) -> Finding:
     there = {int(row[0]): bytes(row[-1]).hex() for row in database_of(snapshot).rows("commits_all")}
     wrong = next((each for each in known if there.get(each.seq) != each.hash), None)
     if wrong is None:
-        return Finding(check=_CHECK, ok=True, detail=f"{plural(len(known), 'noted commit')} as noted")
-    what = "was rewritten" if wrong.seq in there else "is gone: this is an older copy"
+        return Finding(check=_CHECK, ok=True, detail=f"{plural(len(known), 'noted commit')} unchanged")
+    what = "was rewritten" if wrong.seq in there else "is missing: this is an older copy"
     return Finding(
         check=_CHECK,
         ok=False,
