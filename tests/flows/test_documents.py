@@ -258,7 +258,7 @@ async def test_mail_gives_each_letter_with_its_subject_and_date(plain, tmp_path)
     found = await plain.document("all.mbox")
     assert [node.place for node in found.text] == ["all.mbox, message 1", "all.mbox, message 2"]
     assert found.text[0].event_time.isoformat() == "2026-01-05T10:00:00+00:00"
-    with pytest.raises(InvalidError, match="it is no e-mail"):
+    with pytest.raises(InvalidError, match="it is not an e-mail"):
         await added(plain, "Dogs", "note.eml", tmp_path)
 
 

@@ -97,7 +97,7 @@ def checked_id(id: str) -> str:
 def encoded(text: object) -> bytes:
     """Encode a text as UTF-8. Raises InvalidError."""
     if not isinstance(text, str):
-        raise InvalidError(f"text must be text, not {type(text).__name__}", hint="pass a str or a path")
+        raise InvalidError(f"text must be a str, not {type(text).__name__}", hint="pass a str or a path")
     check_encodable(text, name="text")
     return text.encode()
 

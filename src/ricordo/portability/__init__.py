@@ -1,4 +1,4 @@
-"""Import and export of other programs' files. Here are the names of the formats: `--help` needs no more of it."""
+"""Import and export of other programs' files. It holds only the names of the formats, so `--help` loads fast."""
 
 IMPORTED = (
     "jsonl",

@@ -1,4 +1,4 @@
-"""Exchange of commits between devices: two stores, or a store and a folder that something else copies."""
+"""Exchange commits between devices: directly between two stores, or through a folder that another program copies."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from ricordo.text.statement import compare
 T = TypeVar("T")
 
 _AT_ONCE = 100
-"""How many commits are taken in by one transaction."""
+"""How many commits one transaction merges."""
 _ROUNDS = 8
-"""Two stores exchange commits until neither has one that the other lacks: what follows from some is one more."""
+"""How often two stores exchange commits at most. A merge may add a commit, so one exchange is seldom the last."""
 _LEASE_MS = 60_000
 
 
@@ -42,7 +42,7 @@ class Side:
 
     Args:
         now: returns Unix milliseconds, UTC.
-        noted: called with the number of commits that came in, after each transaction.
+        noted: called after each transaction with the number of commits merged.
     """
 
     store: Store
@@ -56,12 +56,12 @@ class Side:
 
 
 def checked_place(other: str | Path, store: Store) -> Path:
-    """Return the path of another store or of a folder for exchange. Raises InvalidError."""
+    """Return the path of another store or of an exchange folder. Raises InvalidError."""
     check_file_name(str(other), name="other")
     place = Path(other).expanduser()
     if not place.exists():
         hint = "create the folder, or name the store of the other device"
-        raise InvalidError(f"other: there is nothing at {place}", hint=hint)
+        raise InvalidError(f"other: {place} does not exist", hint=hint)
     own = store.path.parent if store.has_plain_files else store.path
     if place.resolve() == own.resolve():
         raise InvalidError("other: this is the store itself", hint="name the other device's store, or a folder")
@@ -69,7 +69,7 @@ def checked_place(other: str | Path, store: Store) -> Path:
 
 
 def is_exchange_folder(place: Path) -> bool:
-    """Return whether a path is a folder for exchange, not a store."""
+    """Return whether a path is an exchange folder and not a store."""
     return place.is_dir() and not (place / COMMITS).exists()
 
 
@@ -107,7 +107,7 @@ async def sync_folder(side: Side, folder: Path, *, dry_run: bool, progress: Prog
 
 
 async def sync_stores(side: Side, other: Side, *, dry_run: bool, progress: Progress | None) -> SyncReport:
-    """Exchange commits with another store, all that either knows.
+    """Exchange all commits that only one of two stores has.
 
     Raises:
         UnavailableError: another process exchanges this store's commits.
@@ -134,7 +134,7 @@ async def sync_stores(side: Side, other: Side, *, dry_run: bool, progress: Progr
 
 
 class _PreviewedError(Exception):
-    """Takes back what a preview had to write."""
+    """Rolls back what a preview had to write."""
 
     def __init__(self, report: SyncReport) -> None:
         self.report = report
@@ -189,7 +189,7 @@ def _place(scope: Scope) -> tuple[str, str]:
 
 
 def _numbered(here: Exchange, there: Vector) -> None:
-    """Number the store's own commits, under a new name if others know more commits of this one than it has itself."""
+    """Number the store's own commits, under a new device name if others know more commits of this one than it has."""
     device = here.device()
     if there.get(device, 0) > here.vector().get(device, 0):
         here.rename()
@@ -198,7 +198,7 @@ def _numbered(here: Exchange, there: Vector) -> None:
 
 async def _told_apart(side: Side, other: Side) -> None:
     names = await side.derive(lambda tx: tx.device()), await other.derive(lambda tx: tx.device())
-    if names[0] == names[1]:  # one is a copy of the other
+    if names[0] == names[1]:  # one store is a copy of the other
         await side.derive(lambda tx: tx.rename())
     there, here = await _looked(other), await _looked(side)
     await side.derive(lambda tx: _numbered(tx, there))
@@ -218,7 +218,7 @@ async def _open_reviews(side: Side) -> int:
 
 
 async def _taken_in(side: Side, commits: Sequence[ExchangedCommit], progress: Progress | None) -> tuple[Merged, int]:
-    """Take commits in, some at a time. Each transaction is whole, and the next exchange goes on after the last."""
+    """Merge commits in batches, one transaction each. After an interruption, the next exchange goes on."""
     ordered, total = sorted(commits, key=lambda each: (each.number, each.device)), Merged()
     for part in _parts(ordered):
         now = side.now()
@@ -244,7 +244,7 @@ def _parts(commits: Iterable[ExchangedCommit]) -> Iterator[list[ExchangedCommit]
 
 
 async def _erased(side: Side) -> int:
-    """Erase what another device erased. What is needed here stays, and the others are told so."""
+    """Erase what another device erased, except rows still needed here; the other devices are told of those."""
     rows = await side.derive(lambda here: here.erased_elsewhere())
     if not rows:
         return 0
@@ -260,7 +260,7 @@ async def _erased(side: Side) -> int:
 
 
 async def _written(side: Side, shelf: segments.Shelf, space: str) -> int:
-    """Write what the folder does not hold yet; after an erasure, all that this device wrote before."""
+    """Write the commits that the folder lacks; after an erasure, rewrite all files of this device."""
 
     def work(here: Exchange) -> tuple[str, int, list[ExchangedCommit], bool]:
         here.number_own()
@@ -276,12 +276,12 @@ async def _written(side: Side, shelf: segments.Shelf, space: str) -> int:
     return sum(each.number > already.get(each.device, 0) for each in commits)
 
 
-# what follows where devices did not know of each other
+# conflicts between devices that did not know of each other's commits
 
 
 def settled(tx: Snapshot, exchange: Exchange, merged: Merged, scope: Scope, now: int) -> Change:
-    """Return what follows from commits of other devices: equal facts and people become one, and what contradicts goes
-    to review. Every device that sees the same decides the same.
+    """Return the change that settles a merge: equal facts and equal entities are merged, and contradictions go to
+    review. Every device that sees the same commits decides the same.
     """
     change = Change()
     for id_ in dict.fromkeys(merged.disputed):
@@ -295,7 +295,7 @@ def settled(tx: Snapshot, exchange: Exchange, merged: Merged, scope: Scope, now:
 
 
 def _reopened(tx: Snapshot, review: Review, now: int) -> Change:
-    """Undo a decision that was taken in another way on another device."""
+    """Reopen a review that another device decided differently, and undo its decision."""
     newer, older = tx_node(tx, review.newer), review.older and tx_node(tx, review.older)
     opened = []
     if older is None:
@@ -311,7 +311,7 @@ def _reopened(tx: Snapshot, review: Review, now: int) -> Change:
 
 
 def tx_node(tx: Snapshot, node: Node) -> Node:
-    """Return a node as it is now."""
+    """Return the present state of a node."""
     return tx.nodes.known(Scope(owner=node.owner, chat=node.chat or None), node.id)
 
 
@@ -359,7 +359,7 @@ def _asked(tx: Snapshot, first: Node, second: Node, scope: Scope, now: int) -> C
 
 
 def _rivals(tx: Snapshot, exchange: Exchange, node: Node, scope: Scope) -> list[tuple[Node, str]]:
-    """Return the live facts that say the same as a fact or contradict it, those that say the same first."""
+    """Return the live facts that say the same as a fact or contradict it; those that say the same come first."""
     keys = {other for older in tx.nodes.replaced(node.key)[:1] for other in tx.nodes.replacing(older)}
     corrected = set(keys)
     keys |= set(tx.nodes.facts_with(node.owner, node.chat, topics(node.content).stems, most=LATEST))
@@ -382,12 +382,12 @@ def _verdict(node: Node, other: Node) -> str:
 
 
 def _people(tx: Snapshot, exchange: Exchange, merged: Merged, scope: Scope, now: int) -> Change:
-    """Merge people and things that go by the same name on several devices."""
+    """Merge people and things that have the same name on several devices."""
     change, gone = Change(), set[str]()
     for table, id_ in merged.created:
         entity = tx.entities.by_id(scope, id_) if table == "entities" else None
         if entity is None or entity.id != id_ or entity.closed_at is not None or id_ in gone:
-            continue  # by its id one finds what it was merged into
+            continue  # `by_id` returned the entity it was merged into
         named = tx.entities.named(scope, entity.name)
         same = [each for each in named.entities if each.type == entity.type and each.id != id_ and each.id not in gone]
         maker = exchange.maker("entities", id_)

@@ -1,7 +1,7 @@
-"""Read a document: PDF, DOCX, HTML, Markdown, e-mail, source code or plain text becomes blocks with their places.
+"""Read a document (PDF, DOCX, HTML, Markdown, e-mail, source code or plain text) into blocks with their places.
 
-Files are untrusted: sizes, pages and what they unpack to are limited, nothing is fetched, and nothing that a reader of
-the document would not see is taken, such as scripts, comments and hidden elements.
+Files are untrusted: sizes, page counts and unpacked sizes are limited, and nothing is fetched. Whatever a reader of the
+document would not see is left out, such as scripts, comments and hidden elements.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MAX_SECONDS = 300.0
 _MAX_UNPACKED_BYTES = 500_000_000
 _MOST_SQUEEZED = 100
 _SUSPICIOUS_BYTES = 20_000_000
-"""What unpacks to this much and to more than 100 times its size is no document."""
+"""A file that unpacks to at least this size and to more than 100 times its own size is refused."""
 _REPEATED = 0.5
 _REPEATED_LEAST = 4
 _EDGE_LINES = 2
@@ -51,21 +51,21 @@ _STOPS = ".!?:…。！？"
 
 _DATA = tomllib.loads((files("ricordo.portability") / "data" / "documents.toml").read_text(encoding="utf-8"))
 FORMATS: Mapping[str, str] = {f".{suffix}": name for name, found in _DATA["suffixes"].items() for suffix in found}
-"""The format of a file by the end of its name."""
+"""The format of a file by its suffix."""
 ALWAYS_DOCUMENTS = frozenset((".pdf", ".docx", ".html", ".htm", ".xhtml", ".eml", ".mbox", ".mbx"))
-"""Files that are no memory of another program."""
+"""Suffixes of files that are always documents, never another program's memory."""
 
 Place = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What a file says.
+    """The content of a file.
 
     Attributes:
-        pages: how many it has; None for formats without.
-        title: as the document itself says it; "" if it does not.
-        left_out: what could not be read.
+        pages: number of pages; None for formats without pages.
+        title: the title that the document states; "" if it states none.
+        left_out: parts that could not be read.
     """
 
     blocks: Sequence[Block]
@@ -85,11 +85,11 @@ def read_document(
     version: str | None = None,
     source: str | None = None,
 ) -> Draft:
-    """Return a document as blocks.
+    """Read a document into blocks.
 
     Args:
-        name: of the file; its end tells the format if none is given.
-        title: the name it is shown by; the name of the file by default.
+        name: name of the file; its suffix decides the format if none is given.
+        title: the title to show; by default the document's own or the name of the file.
 
     Raises:
         InvalidError: a name is too long, or the content is too large, encrypted, without text, not of its format, or
@@ -99,13 +99,13 @@ def read_document(
         short_name(value, name=label) for label, value in (("title", title), ("version", version), ("source", source))
     )
     if len(content) > MAX_BYTES:
-        raise InvalidError(f"{name}: it has more than {MAX_BYTES // 1_000_000} MB", hint="divide it")
+        raise InvalidError(f"{name} has more than {MAX_BYTES // 1_000_000} MB", hint="split the document")
     chosen = format_of(name, content, format)
     found = _READERS[chosen](content, name)
     if sum(len(block.text) for block in found.blocks) > MAX_CHARS:
-        raise InvalidError(f"{name}: it holds more than {MAX_CHARS:,} characters", hint="divide it")
+        raise InvalidError(f"{name} has more than {MAX_CHARS:,} characters", hint="split the document")
     if not any(block.text.strip() for block in found.blocks):
-        raise InvalidError(f"{name}: it holds no text", hint="nothing of it could be found later")
+        raise InvalidError(f"{name} holds no text", hint="only text can be stored and found")
     return Draft(
         id=id,
         title=title or found.title or name,
@@ -121,25 +121,25 @@ def read_document(
 
 
 def is_document(path: Path, format: str | None) -> bool:
-    """Return whether a file to import is a document, and no memory of another program."""
+    """Return whether a file to import is a document, rather than another program's memory."""
     return format == "document" or (format is None and path.suffix.lower() in ALWAYS_DOCUMENTS)
 
 
 def document_at(path: str | Path) -> tuple[bytes, str, datetime]:
-    """Return what a file holds, its name, and when it was changed.
+    """Return the content of a file, its name, and when it was last changed.
 
     Raises:
-        InvalidError: it is no file, too large, or cannot be read.
+        InvalidError: the path is not a file, the file is too large, or it cannot be read.
     """
     if not isinstance(path, str | Path):
-        raise InvalidError(f"path: {path!r} is no path", hint="give the path of a file, or `text`")
+        raise InvalidError(f"path: {path!r} is not a path", hint="give the path of a file, or `text`")
     path = Path(path)
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             raise InvalidError(f"{path}: it is not a file", hint="`watch` takes folders")
         if status.st_size > MAX_BYTES:
-            raise InvalidError(f"{path}: it has more than {MAX_BYTES // 1_000_000} MB", hint="divide it")
+            raise InvalidError(f"{path} has more than {MAX_BYTES // 1_000_000} MB", hint="split the document")
         return path.read_bytes(), path.name, datetime.fromtimestamp(status.st_mtime, UTC)
     except OSError as error:
         raise InvalidError(f"{path} cannot be read: {error.strerror or error}") from error
@@ -149,7 +149,7 @@ def format_of(name: str, content: bytes, format: str | None) -> str:
     """Return the format of a document.
 
     Raises:
-        InvalidError: there is no such format, or the content is not of it.
+        InvalidError: the format is unknown, or the content has another format.
     """
     if format is not None and format not in _READERS:
         raise InvalidError(f"format: there is no format {format!r}", hint=f"choose {', '.join(_READERS)}")
@@ -170,7 +170,7 @@ def has_text(content: bytes) -> bool:
     try:
         content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return error.start > len(content) - 4  # cut within a letter
+        return error.start > len(content) - 4  # the content was cut within a character
     return True
 
 
@@ -199,7 +199,7 @@ def _markdown(content: bytes, name: str) -> Content:
     start = _after_front_matter(lines)
     blocks: list[Block] = []
     for number, heading, level in [*_markdown_headings(lines, start), (len(lines), "", 0)]:
-        end = number if level >= 0 else number - 1  # an underlined heading begins a line earlier
+        end = number if level >= 0 else number - 1  # an underlined heading begins one line earlier
         shown = [_INLINE_TAG.sub("", line) for line in lines[start:end]]
         blocks += _paragraphs(shown, first=start + 1, headings=path.titles)
         path.enter(abs(level), heading)
@@ -214,7 +214,7 @@ def _after_front_matter(lines: Sequence[str]) -> int:
 
 
 def _markdown_headings(lines: Sequence[str], start: int) -> Iterator[tuple[int, str, int]]:
-    """Yield (line, heading, level) of each heading outside of code; the level of an underlined one is negative."""
+    """Yield (line, heading, level) of each heading outside code; the level of an underlined heading is negative."""
     fence = ""
     for number in range(start, len(lines)):
         line = lines[number]
@@ -236,13 +236,13 @@ def _plain(heading: str) -> str:
 
 
 class _Headings:
-    """The headings a place stands under."""
+    """The headings above the current place."""
 
     def __init__(self) -> None:
         self._open: list[tuple[int, str]] = []
 
     def enter(self, level: int, title: str) -> None:
-        """Begin a section; level 1 is the outermost."""
+        """Begin a section with a heading; level 1 is the outermost."""
         self._open = [each for each in self._open if each[0] < level]
         if title:
             self._open.append((level, title[:200]))
@@ -255,11 +255,11 @@ class _Headings:
 def _paragraphs(
     lines: Sequence[str], *, first: int = 1, headings: tuple[str, ...] = (), keeps_lines: bool = False
 ) -> Iterator[Block]:
-    """Yield the paragraphs of lines, which empty lines divide. Lines of prose are joined.
+    """Yield the paragraphs, which are separated by empty lines. Lines of prose are joined.
 
     Args:
         first: the number of the first line.
-        keeps_lines: whether line breaks mean something, as in code.
+        keeps_lines: whether line breaks have a meaning, as in code.
     """
     text, places, fence = "", list[tuple[int, Place]](), ""
     for number, line in enumerate(lines, first):
@@ -289,7 +289,7 @@ _HIDING_STYLE = re.compile(
 
 
 class _Page(HTMLParser):
-    """Collects what a reader of the page sees, block by block."""
+    """Collects the blocks of a page that a reader sees."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -384,13 +384,13 @@ def _mail(content: bytes, name: str) -> Content:
     starts = [found.start() for found in _ENVELOPE.finditer(content)] if is_box else [0]
     starts = [at for at in starts if at == 0 or content[:at].endswith((b"\n\n", b"\r\n\r\n"))]
     if len(starts) > _MAX_LETTERS:
-        raise InvalidError(f"{name}: it holds more than {_MAX_LETTERS:,} letters", hint="divide it")
+        raise InvalidError(f"{name} holds more than {_MAX_LETTERS:,} messages", hint="split the mailbox")
     blocks, attached = list[Block](), 0
     for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(content)], strict=True), 1):
         raw = content[start:end]
         letter = email.message_from_bytes(raw.partition(b"\n")[2] if is_box else raw, policy=email.policy.default)
         if not is_box and letter.get("From") is None:
-            raise InvalidError(f"{name}: it is no e-mail", hint="an .eml file begins with its headers")
+            raise InvalidError(f"{name}: it is not an e-mail", hint="an .eml file begins with its headers")
         blocks += _letter(letter, number)
         attached += sum(1 for _ in letter.iter_attachments()) if letter.is_multipart() else 0
     left_out = (f"attachments of mail ({attached:,})",) if attached else ()
@@ -403,7 +403,7 @@ def _letter(letter: EmailMessage, number: int) -> Iterator[Block]:
     try:
         body = letter.get_body(preferencelist=("plain", "html"))
         text = "" if body is None else str(body.get_content())
-    except (LookupError, ValueError, KeyError, AssertionError):  # a charset or an encoding that does not exist
+    except (LookupError, ValueError, KeyError, AssertionError):  # the charset or encoding is unknown
         return
     if body is not None and body.get_content_type() == "text/html":
         text = "\n\n".join(block.text for block in _seen(text).blocks)
@@ -415,7 +415,7 @@ def _letter(letter: EmailMessage, number: int) -> Iterator[Block]:
 def _header(letter: EmailMessage, name: str) -> str:
     try:
         return " ".join(str(letter.get(name) or "").split())[:150]
-    except (ValueError, IndexError, AttributeError):  # headers that the parser of the standard library fails on
+    except (ValueError, IndexError, AttributeError):  # the parser of the standard library fails on some headers
         return ""
 
 
@@ -437,12 +437,12 @@ def _pdf(content: bytes, name: str) -> Content:
     for number, page in enumerate(reader.pages, 1):
         try:
             text = page.extract_text()
-        except Exception:  # noqa: BLE001 - a damaged page may raise anything; the others can be read
+        except Exception:  # noqa: BLE001 - a damaged page may raise anything; other pages can still be read
             text = ""
             unread.append(number)
         chars += len(text)
         if chars > MAX_CHARS or time.monotonic() > until:
-            raise InvalidError(f"{name}: it holds too much text, or takes too long to read", hint="divide it")
+            raise InvalidError(f"{name} holds too much text, or takes too long to read", hint="split the document")
         pages.append([line for line in (" ".join(each.split()) for each in text.splitlines()) if line])
     if not any(map(len, pages)):
         raise InvalidError(
@@ -458,7 +458,7 @@ def _opened_pdf(content: bytes, name: str) -> PdfReader:
         from pypdf import PdfReader
     except ImportError as error:
         raise _needs_extra(name, "PDF") from error
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it reports each flaw of a file that it copes with
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it logs every flaw of a file, even if it can be read
     try:
         reader = PdfReader(io.BytesIO(content), strict=False)
         is_locked = reader.is_encrypted and not reader.decrypt("")
@@ -470,7 +470,7 @@ def _opened_pdf(content: bytes, name: str) -> PdfReader:
     if is_locked:
         raise InvalidError(f"{name}: it is encrypted with a password", hint="save a copy without the password")
     if pages > MAX_PAGES:
-        raise InvalidError(f"{name}: it has {pages:,} pages", hint=f"at most {MAX_PAGES:,} are read; divide it")
+        raise InvalidError(f"{name}: it has {pages:,} pages", hint=f"at most {MAX_PAGES:,} are read; split it")
     return reader
 
 
@@ -479,14 +479,14 @@ def _needs_extra(name: str, what: str) -> InvalidError:
 
 
 def _without_running_lines(pages: Sequence[list[str]]) -> list[list[str]]:
-    """Return pages without the lines that most of them begin or end with, such as a title and the page's number."""
+    """Return pages without running headers and footers: lines at the edge of most pages, such as title and number."""
     edges = Counter(
         line for page in pages for line in {_numberless(page[place]) for place in _edges(page)} if len(line) < 120
     )
     least = max(_REPEATED_LEAST, _REPEATED * len(pages))
     inside = {
         _numberless(line) for page in pages for place, line in enumerate(page) if place not in _edges(page)
-    }  # as rows of a table are
+    }  # a line that also occurs inside pages, such as a table row, is kept
     running = {line for line, count in edges.items() if count >= least} - inside
     return [
         [line for place, line in enumerate(page) if place not in _edges(page) or _numberless(line) not in running]
@@ -503,7 +503,7 @@ def _numberless(line: str) -> str:
 
 
 def _outline(reader: PdfReader) -> dict[int, list[tuple[int, str]]]:
-    """Return (level, title) of the bookmarks by page, from 1."""
+    """Return the bookmarks as (level, title), by page from 1."""
     found: dict[int, list[tuple[int, str]]] = {}
 
     def walk(entries: Iterable[Any], level: int) -> None:
@@ -515,13 +515,13 @@ def _outline(reader: PdfReader) -> dict[int, list[tuple[int, str]]]:
 
     try:
         walk(reader.outline, 1)
-    except Exception:  # noqa: BLE001 - a damaged outline; the text can be read without it
+    except Exception:  # noqa: BLE001 - the outline is damaged; the text can be read without it
         return {}
     return found
 
 
 def _flowed(pages: Sequence[Sequence[str]], outline: Mapping[int, list[tuple[int, str]]]) -> list[Block]:
-    """Return the paragraphs of pages, also those that go on overleaf."""
+    """Return the paragraphs of pages, including those that continue on the next page."""
     usual = median([len(line) for page in pages for line in page])
     path, blocks = _Headings(), list[Block]()
     text, places = "", list[tuple[int, Place]]()
@@ -554,7 +554,7 @@ def _flowed(pages: Sequence[Sequence[str]], outline: Mapping[int, list[tuple[int
 
 
 def _is_cut(text: str, line: str) -> bool:
-    """Return whether a word is divided at the end of a line."""
+    """Return whether a word is hyphenated at the end of a line."""
     return len(text) > 1 and text[-1] in "-\u00ad" and text[-2].isalpha() and line[:1].islower()
 
 
@@ -583,7 +583,7 @@ def _docx(content: bytes, name: str) -> Content:
 
 
 def _check_unpacked(content: bytes, name: str) -> None:
-    """Check what a ZIP archive unpacks to. Python reads no more of a member than its header says."""
+    """Check the unpacked size of a ZIP archive. Python reads no more of a member than its header states."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
@@ -591,11 +591,11 @@ def _check_unpacked(content: bytes, name: str) -> None:
         raise InvalidError(f"{name}: it is a damaged DOCX file: {error}", hint="open and save it") from error
     size = sum(member.file_size for member in members)
     if size > _MAX_UNPACKED_BYTES or (size > _SUSPICIOUS_BYTES and size > _MOST_SQUEEZED * len(content)):
-        raise InvalidError(f"{name}: it unpacks to {size:,} bytes", hint="no document looks like that; inspect it")
+        raise InvalidError(f"{name}: it unpacks to {size:,} bytes", hint="this is unusual for a document; inspect it")
 
 
 def _docx_blocks(document: Any) -> Iterator[Block]:
-    """Yield paragraphs and rows of tables with the page that Word last laid them out on."""
+    """Yield paragraphs and table rows, each with its page in Word's last layout."""
     path, page = _Headings(), 1
     breaks = _RENDERED_BREAKS if document.element.body.xpath(_RENDERED_BREAKS) else _STATED_BREAKS
     for item in document.iter_inner_content():
@@ -617,13 +617,13 @@ def _docx_blocks(document: Any) -> Iterator[Block]:
 
 
 def _visible(paragraph: Any) -> str:
-    """Return the text of a paragraph without what is marked as hidden."""
+    """Return the text of a paragraph without text marked as hidden."""
     runs = (run for each in paragraph.iter_inner_content() for run in getattr(each, "runs", [each]))
     return "".join(run.text for run in runs if not run.font.hidden)
 
 
 def _heading_level(paragraph: Any) -> int:
-    """Return the level of a heading, 0 for other paragraphs. Word names the styles in English in every language."""
+    """Return the level of a heading; 0 for other paragraphs. Style names are English in every language of Word."""
     name = (paragraph.style.name if paragraph.style is not None else "") or ""
     found = re.fullmatch(r"heading (\d)", name, re.IGNORECASE)
     return int(found[1]) if found else 1 if name == "Title" else 0
@@ -631,11 +631,11 @@ def _heading_level(paragraph: Any) -> int:
 
 _RENDERED_BREAKS = ".//w:lastRenderedPageBreak"
 _STATED_BREAKS = ".//w:br[@w:type='page'] | ./w:pPr/w:pageBreakBefore"
-"""Word notes where pages began when it last showed the document; other programs note only what the writer asked for."""
+"""Word records where pages began in its last layout; other programs record only the page breaks that the author set."""
 
 
 def _breaks_of(paragraph: Any, breaks: str) -> tuple[int, int]:
-    """Return how many pages begin before and after the text of a paragraph begins."""
+    """Return how many pages begin before the text of a paragraph, and how many after its beginning."""
     before, after, has_text = 0, 0, False
     for mark in paragraph._p.xpath(f"{breaks} | .//w:t"):
         is_text = mark.tag.endswith("}t")

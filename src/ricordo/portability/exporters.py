@@ -1,6 +1,6 @@
 """Exporters: the complete export, markdown, and the MCP reference server's knowledge graph.
 
-Files are private, appear whole or not at all, and never replace others.
+Files are private, appear complete or not at all, and never overwrite others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MARKDOWN = "markdown"
 MCP = "mcp"
 
 VERSION = 1
-"""The version of the complete export."""
+"""The version of the complete export's format."""
 
 _PROGRESS_EACH_LINES = 500
 
@@ -40,7 +40,7 @@ _PROGRESS_EACH_LINES = 500
 def exporter(
     format: str, path: Path, *, scope: Scope, now: int, zone: ZoneInfo, progress: Progress | None
 ) -> Callable[[Snapshot], ExportReport]:
-    """Return the function that writes a format from a snapshot, as `Memory.export` says. `now` is in milliseconds."""
+    """Return the function that writes a format from a snapshot, as for `Memory.export`. `now`: Unix milliseconds."""
     if format == COMPLETE:
         return lambda tx: _write_complete(path, tx, scope=scope, progress=progress)
     if format == MARKDOWN:
@@ -54,8 +54,8 @@ def exporter(
 def _write_complete(path: Path, snapshot: Snapshot, *, scope: Scope, progress: Progress | None) -> ExportReport:
     """Write everything a caller may see into one file: rows, history, vectors, commits.
 
-    These are the lines of a folder store, each with the name of its file. The first line says what the file is and
-    whose, the last how many lines lie between.
+    The lines are those of a folder store, each with the name of its file. The first line says what the file is and
+    who owns it; the last line holds the number of lines in between.
     """
     whole = lines_of(snapshot, scope)
     total, counts = whole.count(), Counter[str]()
@@ -96,7 +96,7 @@ _NOTE = "<!-- Written by Ricordo. `ricordo import` reads it back; the comments h
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Page:
-    """The facts about an entity, or, without one, the facts about no entity."""
+    """The facts about one entity or, if `entity` is None, the facts about no entity."""
 
     entity: Entity | None
     relation: str | None
@@ -104,7 +104,7 @@ class _Page:
 
 
 def _write_markdown(path: Path, holdings: Holdings, *, zone: ZoneInfo) -> ExportReport:
-    """Write current knowledge by category and entity. A name that ends in `.md` is a file, any other a folder."""
+    """Write present knowledge by category and entity. A path that ends in `.md` is a file, any other a folder."""
     pages = _pages(holdings)
     if path.suffix.lower() in (".md", ".markdown"):
         with _new_file(path) as file:
@@ -130,7 +130,7 @@ def _size(path: Path) -> int:
 
 
 def _pages(holdings: Holdings) -> list[_Page]:
-    """Order pages: facts about no entity, people, things, each by name. A fact is listed under its first entity."""
+    """Return pages: facts about no entity, then people, then things, by name. A fact is on its first entity's page."""
     by_name: dict[str, list[Node]] = {}
     for node in holdings.facts:
         by_name.setdefault(node.about[0] if node.about else "", []).append(node)
@@ -173,7 +173,7 @@ def _put(path: Path, text: str) -> None:
 
 
 def _title(page: _Page) -> str:
-    """Return the name and its type or relation, with the aliases in a comment."""
+    """Return the name with its type or relation, and a comment with all fields."""
     entity = page.entity
     assert entity is not None
     what = page.relation or (entity.type if entity.type != "person" else "")
@@ -205,7 +205,7 @@ def _bullets(nodes: Iterable[Node], page: _Page, zone: ZoneInfo) -> list[str]:
 
 
 def _comment_of(node: Node, page: _Page) -> dict[str, Any]:
-    """Return what headings and date do not say about a fact."""
+    """Return the fields of a fact that its headings and date do not show."""
     day, about = node.event_time, (page.entity.name,) if page.entity else ()
     fields: Mapping[str, Any] = {
         "since": node.valid_from.isoformat() if node.valid_from != day else None,
@@ -225,9 +225,9 @@ def _comment_of(node: Node, page: _Page) -> dict[str, Any]:
 
 
 def _write_mcp(path: Path, holdings: Holdings, *, owner: str) -> ExportReport:
-    """Write current knowledge in the MCP reference server's form: one line per entity, one per relation.
+    """Write present knowledge in the MCP reference server's format: one line per entity and per relation.
 
-    Facts about no entity are observations of the owner.
+    Facts about no entity become observations of the owner.
     """
     observations: dict[str, list[str]] = {}
     for node in holdings.facts:
@@ -269,7 +269,7 @@ _MOST_NAME = 80
 
 @contextmanager
 def _new_file(path: Path) -> Iterator[IO[str]]:
-    """Open a new text file for writing; it gets its name when all is written."""
+    """Open a new text file for writing, under a temporary name until all is written."""
     partial = path.with_name(f"{path.name}.partial")
     with _placed(path, partial):
         partial.unlink(missing_ok=True)  # left by a killed export
@@ -282,7 +282,7 @@ def _new_file(path: Path) -> Iterator[IO[str]]:
 
 @contextmanager
 def _new_folder(path: Path) -> Iterator[Path]:
-    """Make a new folder; it gets its name when all is written. Raises as `_new_file` does."""
+    """Create a new folder, under a temporary name until all is written. Raises like `_new_file`."""
     partial = path.with_name(f"{path.name}.partial")
     with _placed(path, partial):
         shutil.rmtree(partial, ignore_errors=True)
@@ -312,7 +312,7 @@ def _placed(path: Path, partial: Path) -> Iterator[None]:
 
 
 def _file_name(name: str, taken: set[str], *, suffix: str) -> str:
-    """Return a file name that is valid on every system and not taken yet."""
+    """Return an unused file name that is valid on every system."""
     plain = _UNFIT.sub(" ", name).strip(" .")[:_MOST_NAME].strip(" .") or "unnamed"
     found, count = f"{plain}{suffix}", 1
     while found.casefold() in taken:

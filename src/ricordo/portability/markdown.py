@@ -1,8 +1,8 @@
 """Memory as markdown: `MEMORY.md`, `memory/*.md`, or any file or folder of headings and bullets.
 
 Each bullet or paragraph is a memory. Headings give its entity and category; a date in the file name, in a heading or
-before a bullet gives its time. Exported facts are bullets with a comment that holds the rest, and read back exactly.
-The parser is more lenient than CommonMark: notes are often indented wrongly.
+before a bullet gives its time. An exported fact is a bullet with a comment that holds the other fields, so it is read
+back exactly. The parser is more lenient than CommonMark: notes are often indented wrongly.
 
 Source: CommonMark 0.31, sections 2.4 (backslash escapes), 4.2 (headings), 4.5 (fences), 5.2 (list items) and 6.7 (hard
 line breaks); docs.openclaw.ai, "Memory" (`MEMORY.md` for what lasts, `memory/YYYY-MM-DD.md` for each day).
@@ -54,9 +54,9 @@ _STRONG_LABEL = re.compile(r"(\*\*|__)(?P<label>[^*_\\]{1,80}?)(?P<colon>:?)\1(?
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SPECIAL = re.compile(r"([\\`*_<\[\]#])")
 _PARAGRAPH = -1
-"""The indentation of a paragraph: bullets after "For example:" belong to it."""
+"""The indentation of a paragraph: bullets after "For example:" belong to the paragraph."""
 _SHORT = 80
-"""A longer bullet is a statement of its own and not a title of the bullets under it."""
+"""A longer bullet is a statement of its own, not a title of the bullets below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A bullet or a paragraph, its lines joined; `under` are the titles of the bullets above it."""
+    """A bullet or a paragraph with its lines joined; `under` holds the titles of the bullets above it."""
 
     text: str
     line: int
@@ -83,7 +83,7 @@ Block = Heading | Item
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """An item's text, its ISO date, and the fields of Ricordo's own comment after it."""
+    """An item's text, its ISO date, and the fields of the Ricordo comment after it."""
 
     text: str
     at: str | None
@@ -99,7 +99,7 @@ _WIKI_RELATION = re.compile(r"([a-z]+(?:_[a-z]+)*) \[\[([^\[\]|]+)(?:\|[^\[\]]*)
 
 
 def outline(text: str) -> Iterator[Block]:
-    """Yield headings and items in order. Code belongs to the item above it; front matter and rules are skipped."""
+    """Yield headings and items in order. Code belongs to the item before it; front matter and rules are skipped."""
     pending: list[_Open] = []
     for number, line, is_code in _lines(text):
         heading = None if is_code else _HEADING.match(line)
@@ -135,7 +135,7 @@ def _heading(text: str, *, level: int, line: int) -> Heading:
 
 @dataclass(slots=True, kw_only=True)
 class _Open:
-    """An item that is still open."""
+    """An item that later lines may still belong to."""
 
     indent: int
     line: int
@@ -162,9 +162,9 @@ def _lines(text: str) -> Iterator[tuple[int, str, bool]]:
 
 
 def _closed(pending: list[_Open], *, down_to: int) -> Iterator[Item]:
-    """Yield the items that no further line can belong to: those as deep as a new bullet, or deeper.
+    """Yield the items that no later line can belong to: those as deep as a new bullet, or deeper.
 
-    A bullet is yielded before the bullets under it, when the first of them begins.
+    A bullet is yielded before the bullets below it, when the first of them begins.
     """
     for place, item in enumerate(pending):
         if not item.is_yielded:
@@ -178,7 +178,7 @@ def _closed(pending: list[_Open], *, down_to: int) -> Iterator[Item]:
 
 
 def _joined(item: _Open) -> str:
-    """Join lines to one text; a backslash at the end of a line keeps its break, and code keeps its lines."""
+    """Join lines into one text. A backslash at the end of a line keeps its line break; code keeps all line breaks."""
     if item.is_code:
         return "\n".join(item.lines)
     return "".join(
@@ -196,7 +196,7 @@ def _title(item: _Open) -> str:
 
 
 def entry_of(item: Item) -> Entry:
-    """Read an item. Its date comes before the text, or in brackets after it."""
+    """Read an item. Its date is before the text, or in brackets after it."""
     text, said = item.text, {}
     if found := _COMMENT.search(text):
         said, text = _object(found["json"]), text[: found.start()]
@@ -236,7 +236,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def plain(text: str) -> str:
-    """Return the text without the marks around a label at its beginning, and without escapes."""
+    """Return the text without escapes, and without emphasis around a label at its beginning."""
     found = _STRONG_LABEL.match(text)
     if found:
         rest = text[found.end() :]
@@ -246,12 +246,12 @@ def plain(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """Remove the backslashes that escape marks."""
+    """Remove the backslashes that escape special characters."""
     return _ESCAPED.sub(r"\1", text)
 
 
 def date_in(text: str) -> str | None:
-    """Return the first date of a text in ISO form; it may be 2026-01-15, January 15, 2026 or 15 January 2026."""
+    """Return the first date in a text in ISO form; it may be 2026-01-15, January 15, 2026 or 15 January 2026."""
     if found := _ISO.search(text):
         year, month, day = (int(part) for part in found.groups())
     elif (found := _WRITTEN.search(text)) and (month := _month(found["month"] or found["month2"])):
@@ -269,7 +269,7 @@ def _month(name: str) -> int:
 
 
 def bullet(text: str, *, day: str, said: Mapping[str, Any]) -> str:
-    """Write a fact as a bullet that reads back exactly; if markdown cannot express it, its comment has the text."""
+    """Write a fact as a bullet that reads back exactly. If markdown cannot express the text, the comment holds it."""
     written = _bullet(text, day, said)
     items = [each for each in outline(written) if isinstance(each, Item)]
     if len(items) == 1 and entry_of(items[0]).text == text and entry_of(items[0]).at == day:
@@ -283,12 +283,12 @@ def _bullet(text: str, day: str, said: Mapping[str, Any]) -> str:
 
 
 def escaped(line: str) -> str:
-    """Escape the marks in a line."""
+    """Escape the special characters in a line."""
     return _SPECIAL.sub(r"\\\1", line)
 
 
 def comment(said: Mapping[str, Any]) -> str:
-    """Write a comment as `entry_of` reads it; rendered markdown does not show it."""
+    """Write a comment that `entry_of` can read and that rendered markdown does not show."""
     text = json.dumps(said, ensure_ascii=False, separators=(",", ":")).replace("-->", "--\\u003e")
     return f"<!-- ricordo {text} -->"
 
@@ -328,7 +328,7 @@ def _words(languages: LanguageSet, category: Category) -> frozenset[str]:
 
 
 def fits(source: Source) -> bool:
-    """Return whether it is markdown, by name or by content, or a folder that contains some."""
+    """Return whether the source is markdown, by name or by content, or a folder with markdown files."""
     if source.is_folder:
         return any(name.lower().endswith(_SUFFIXES) for name in source.names)
     if source.is_database or source.is_archive or source.document is not None or source.lines.rows:
@@ -338,7 +338,7 @@ def fits(source: Source) -> bool:
 
 
 def read(source: Source, destination: Destination) -> Records:
-    """Read all markdown files of a folder, in the order of their names, or a single file."""
+    """Read a single file, or all markdown files of a folder in the order of their names."""
     reading = _Reading(format=NAME, destination=destination)
     names = [name for name in source.names if name.lower().endswith(_SUFFIXES)]
     for name in names if source.is_folder else [None]:
@@ -350,7 +350,7 @@ def read(source: Source, destination: Destination) -> Records:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Section:
-    """What the headings above a block say about it."""
+    """What the headings above a block tell about it."""
 
     about: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -361,7 +361,7 @@ class _Section:
 
 @dataclass(slots=True, kw_only=True)
 class _Reading(Records):
-    """Gathers facts, and the people that headings name, file by file."""
+    """Collects facts, and the people named in headings, file by file."""
 
     named: dict[str, ImportedPerson] = field(default_factory=dict)
     counts: Counter[tuple[object, ...]] = field(default_factory=Counter)
@@ -377,7 +377,7 @@ class _Reading(Records):
                 self._item(block, places[-1][1], f"{name} line {block.line}")
 
     def _of_file(self, name: str) -> _Section:
-        """Return what the path says: a date in the file name, a folder of people."""
+        """Return what the path tells: a date in the file name, or a folder of people."""
         path = PurePosixPath(name)
         place = _Section(at=date_in(path.stem))
         if path.parent.name.lower() in _headings().people:
@@ -417,7 +417,7 @@ class _Reading(Records):
         return name
 
     def _person(self, text: str, above: _Section, where: str) -> str | None:
-        """Return the person a heading names: "Sarah (wife)" under "People", or "About Sarah" anywhere."""
+        """Return the person in a heading: "Sarah (wife)" under "People", or "About Sarah" anywhere."""
         asked = _headings().about.match(text)
         if not asked and not above.is_people:
             return None
@@ -463,7 +463,7 @@ class _Reading(Records):
             self.refused.append(f"{where}: its comment cannot be read: {error}")
 
     def _id(self, text: str, at: str | None, place: _Section, said: dict[str, Any]) -> str:
-        """Make an id from text, time and entities: moving a fact to another file or heading does not change it."""
+        """Derive an id from text, time and entities, so that it is the same in another file or under other headings."""
         if isinstance(said.get("id"), str):
             return str(said["id"])  # Ricordo exported it
         key = (text, at, place.about)

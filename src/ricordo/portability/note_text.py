@@ -1,7 +1,7 @@
 """The text of a note: which of its lines are facts, what each one says, and how a fact is written as a line.
 
 A fact is an item of a list, or a line of plain text. Headings, front matter, code, tables, quotes and comments are not.
-A line may end in a mark, a block id of Obsidian: `^` and 12 hexadecimal digits. It says which memory the line is.
+A line may end in a mark that tells which memory it belongs to: a block id of Obsidian, `^` and 12 hexadecimal digits.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _TAG = re.compile(r"(?<![\\\w/#&])#([^\W\d_][\w/-]*)")
 _TRAILING_TAGS = re.compile(r"(?:\s+(?<!\\)#[^\W\d_][\w/-]*)+\s*$")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
-# What begins so is no fact: headings, quotes, tables, markup, rules, embeds, fields of plugins, marks of conflicts.
+# A line that begins so is not a fact: headings, quotes, tables, markup, rules, embeds, plugin fields, conflict marks.
 _OTHER = re.compile(r"\s*(#{1,6}\s|[>|<]|%%|!\[|\[[^\]]*\]:|([-*_=])(\s*\2){2,}\s*$|\^\w|[\w -]{1,40}::)")
 _CONFLICT = re.compile(r"^(<{7}|>{7}|\|{7}) |^={7}$", re.MULTILINE)
 _FIELD = re.compile(r"([\w -]+):\s*(.*)$")
 
 
 def mark_of(id: str) -> str:
-    """Return the mark of a memory, made from its id: ids may hold what a block id of Obsidian may not."""
+    """Return the mark of a memory, derived from its id, since ids may contain what an Obsidian block id may not."""
     return blake2b(id.encode("utf-8", "replace"), digest_size=_MARK_BYTES).hexdigest()
 
 
@@ -37,10 +37,10 @@ class Item:
     """A fact in a note.
 
     Attributes:
-        first, end: its lines, the end excluded, counted from 0.
-        prefix: what stands before its text: the bullet and the box of a task.
-        is_done: whether the box of a task is ticked; None for what is not a task.
-        heading: the heading above it, "" without one.
+        first, end: its lines, counted from 0; `end` is exclusive.
+        prefix: what comes before its text: the bullet, and the box of a task.
+        is_done: whether the box of a task is ticked; None if it is not a task.
+        heading: the heading above it; "" if there is none.
     """
 
     first: int
@@ -55,7 +55,7 @@ class Item:
 
     @property
     def hash(self) -> str:
-        """What the line says, without its mark and its place."""
+        """The hash of what the line says, without its mark and its place."""
         return _hash(self.text, self.tags, self.is_done, self.about)
 
 
@@ -67,11 +67,11 @@ class Note:
     items: tuple[Item, ...]
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     conflict: int | None = None
-    """The number of the first line with a mark of a git conflict, counted from 1; 0 if the note cannot be read."""
+    """The number of the first line with a git conflict, counted from 1; 0 if the note cannot be read."""
 
     @property
     def is_ours(self) -> bool:
-        """Whether its facts are read: `ricordo: false` in the front matter keeps a note out of the memory."""
+        """Whether its facts are read: `ricordo: false` in the front matter excludes a note from the memory."""
         return self.fields.get("ricordo", ("",))[0].lower() not in ("false", "no")
 
 
@@ -101,7 +101,7 @@ def _front_matter(lines: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], int
 
 
 def _values(text: str) -> tuple[str, ...]:
-    """Return one value, or those of a list in brackets."""
+    """Return a single value, or the values of a list in brackets."""
     inner = text.strip()
     parts = inner[1:-1].split(",") if inner.startswith("[") and not inner.startswith("[[") else [inner]
     stripped = (part.strip().strip("\"'") for part in parts)
@@ -133,7 +133,7 @@ def _items(lines: Sequence[str], start: int) -> Iterator[Item]:
 
 
 def _continues(line: str) -> bool:
-    """Return whether a line goes on with the item above it: it is indented, and is no item itself."""
+    """Return whether a line continues the item above it: it is indented, and not an item itself."""
     return line.startswith(("  ", "\t")) and bool(line.strip()) and not _ITEM.match(line) and not _OTHER.match(line)
 
 
@@ -157,7 +157,7 @@ def _item(lines: Sequence[str], first: int, end: int, heading: str) -> Item:
 
 
 def plain(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return a text without its markup, the names that it links to, and its tags. Tags at its end are not text."""
+    """Return a text without markup, the names it links to, and its tags. Tags at its end are not part of the text."""
     about = tuple(dict.fromkeys(found[1].strip() for found in _LINK.finditer(text)))
     tags = tuple(dict.fromkeys(found[1] for found in _TAG.finditer(text)))
     body = _TRAILING_TAGS.sub("", text) if _TRAILING_TAGS.sub("", text).strip() else text
@@ -167,11 +167,11 @@ def plain(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
 
 
 def written(node: Node, *, prefix: str = "- ", stem: str = "", mark: str | None = None) -> str:
-    """Return a memory as an item, of several lines if its text has several.
+    """Return a memory as an item, on several lines if its text has several.
 
     Args:
-        prefix: what the line has had before its text so far.
-        stem: the name of the note, which is not linked to in itself.
+        prefix: what came before the text of the line until now.
+        stem: the name of the note itself, which is not linked.
     """
     body = _escaped(node.content)
     for name in node.about:
@@ -188,12 +188,12 @@ def written(node: Node, *, prefix: str = "- ", stem: str = "", mark: str | None 
 
 
 def done(node: Node) -> bool | None:
-    """Return whether a task is done; None for what is no task."""
+    """Return whether a task is done; None if the memory is not a task."""
     return bool(node.attributes.get("done")) if node.category == "task" else None
 
 
 def state_of(node: Node) -> str:
-    """Return a hash of what a line would say of a memory."""
+    """Return a hash of what a line would say about a memory."""
     return _hash(node.content, node.tags, done(node), ())
 
 
@@ -209,10 +209,10 @@ def _hash(text: str, tags: Sequence[str], is_done: bool | None, about: Sequence[
 
 
 def _escaped(text: str) -> str:
-    """Escape what would be read as a tag or a link."""
+    """Escape text that would be read as a tag or a link."""
     return _TAG.sub(r"\\#\1", text).replace("[[", "\\[[")
 
 
 def as_tag(tag: str) -> str:
-    """Return a tag as Obsidian writes it: without spaces and marks."""
+    """Return a tag in Obsidian's form: without spaces and punctuation."""
     return re.sub(r"[^\w/-]+", "-", tag).strip("-")

@@ -1,7 +1,7 @@
-"""Notes: the knowledge of a folder store as Markdown files that people read and edit, in step with the memory.
+"""Notes: the knowledge of a folder store as Markdown files that people read and edit, in sync with the memory.
 
-A line written by hand becomes a memory where it stands, an edited one a correction, a deleted one is forgotten. What
-the memory learns, corrects and forgets otherwise is written into the notes. Decision 25 gives the reasons.
+A line added by hand becomes a memory, an edited line corrects its memory, and a deleted line forgets it. Whatever else
+the memory learns, corrects or forgets is written into the notes. Decision 25 gives the reasons.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _HEADINGS: Mapping[Category, str] = {
 }
 """The headings of a note, by the category of the facts below them."""
 _POLL_S = 0.5
-_BUSY_PART = 10  # at most this part of the time is spent on looking
+_BUSY_PART = 10  # looking for changes may take at most a tenth of the time
 _SETTLED_NS = 300_000_000
 """A file that was just changed may be half written: an editor empties it first."""
 _STALE_NS = 3_000_000_000
-"""An editor that saves so soon after we wrote had not read what we wrote: what it lacks was not deleted by hand."""
+"""An editor that saves this soon after us had not read our text: lines missing in its text are not deletions."""
 _PATIENCE_S, _TRIES = 3.0, 60
 _MOST_LINES = 2_000
 _MANY, _LOT = 50, 100
@@ -63,7 +63,7 @@ _ALIKE = 0.6
 
 
 class Knowledge(Protocol):
-    """What notes need of a memory: an open one of the owner of the notes."""
+    """The methods that notes need of a memory, opened for the owner of the notes."""
 
     async def remember_many(self, *args: Any, **given: Any) -> Sequence[Node]: ...
     async def correct(self, *args: Any, **given: Any) -> Node: ...
@@ -79,12 +79,12 @@ class Knowledge(Protocol):
 
 @dataclass(slots=True)
 class Entry:
-    """A line of a note whose memory is known.
+    """A line of a note that belongs to a known memory.
 
     Attributes:
-        said: the hash of the line as it was seen last.
-        state: the hash of the memory that the line was written from.
-        was: the id before the last correction, to which an undo may return.
+        said: the hash of the line when it was last read.
+        state: the hash of the memory from which the line was written.
+        was: the memory's id before the last correction, to which an undo may return.
     """
 
     mark: str
@@ -96,7 +96,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Seen:
-    """A note as it was seen last."""
+    """A note as it was last read."""
 
     stamp: tuple[int, int, int]
     entries: list[Entry]
@@ -104,7 +104,7 @@ class Seen:
 
 @dataclass(slots=True)
 class Writing:
-    """What we wrote into a note lately: when, its entries before, and the marks of the lines that we added."""
+    """Our last write to a note: its time, the entries before it, and the marks of the lines it added."""
 
     at: int
     before: dict[str, Entry]
@@ -113,22 +113,22 @@ class Writing:
 
 @dataclass(slots=True)
 class Changed:
-    """A note that was changed by hand: its content, and which memory each of its items is."""
+    """A note that was changed by hand: its content, and the memory of each item."""
 
     data: bytes
     note: Note
     known: dict[int, Entry] = field(default_factory=dict)
-    """By the place of the item in the note."""
+    """By the item's place in the note."""
 
 
 class Notes:
-    """The notes of one folder, kept in step with one memory."""
+    """The notes of one folder, kept in sync with one memory."""
 
     def __init__(self, memory: Knowledge, folder: Path) -> None:
         self._memory = memory
         self._folder = folder
         self._seen: dict[str, Seen] = {}
-        self._gone: dict[str, str] = {}  # mark to id, of lines that were deleted
+        self._gone: dict[str, str] = {}  # mark to id, for lines that were deleted
         self._state_stamp: tuple[int, int, int] | None = None
         self._commit = -1
         self._writings: dict[str, Writing] = {}
@@ -140,7 +140,7 @@ class Notes:
         self._home = Home()
 
     def belongs_to(self, owner: str) -> bool:
-        """Return whether the notes are an owner's: of the one who opened them first."""
+        """Return whether the notes belong to an owner: the first one to open them."""
         path = self._folder / _OWNER
         with contextlib.suppress(OSError, UnicodeDecodeError):
             if not path.exists() or not path.read_text(encoding="utf-8").strip():
@@ -149,15 +149,15 @@ class Notes:
         return False
 
     async def start(self) -> None:
-        """Read what was changed by hand, and keep looking. Where that fails, the memory works without its notes."""
+        """Read changes made by hand, and keep looking for more. If that fails, the memory works without its notes."""
         try:
             await self.settle()
         except (RicordoError, OSError) as error:
-            _log.warning("the notes in %s wait: %s", self._folder, error)
+            _log.warning("the notes in %s cannot be synchronized yet: %s", self._folder, error)
         self._task = asyncio.create_task(self._keep_looking(), name="ricordo-notes")
 
     async def close(self) -> None:
-        """Look once more, and stop. If the loop in which this began has ended, the next opening looks."""
+        """Look once more, then stop. If the event loop of `start` has ended, the next opening looks."""
         await self._home.run(self._stop)
 
     async def _stop(self) -> None:
@@ -173,11 +173,11 @@ class Notes:
             try:
                 await self.sync()
             except (RicordoError, OSError) as error:  # a full disk or another process: try again soon
-                _log.warning("the notes in %s wait: %s", self._folder, error)
+                _log.warning("the notes in %s cannot be synchronized yet: %s", self._folder, error)
             await asyncio.sleep(max(_POLL_S, _BUSY_PART * (time.monotonic() - started)))
 
     async def settle(self) -> None:
-        """Bring notes and memory in step, also files that are being written right now."""
+        """Synchronize notes and memory, waiting for files that are being written."""
         for _ in range(_TRIES):
             if await self.sync():
                 return
@@ -189,20 +189,20 @@ class Notes:
         problems = [f"{name}: {each}" for name, listed in sorted(self._problems.items()) for each in listed]
         detail = plural(len(self._seen), "note")
         if conflicts:
-            detail = f"git conflicts in {', '.join(conflicts[:5])}; these notes are left alone meanwhile"
+            detail = f"git conflicts in {', '.join(conflicts[:5])}; these notes are not read or written meanwhile"
         elif problems:
             detail = f"not used: {'; '.join(problems[:5])}"
         remedy = "keep the lines you want in an editor, and delete the lines of <<<<<<<, ======= and >>>>>>>"
         return (Finding(check="notes", ok=not conflicts, detail=detail, remedy=remedy if conflicts else ""),)
 
     async def after_erasure(self) -> None:
-        """Take what was erased out of the notes, and out of what is kept about them."""
+        """Remove what was erased from the notes, and from the state that is kept about them."""
         await self.settle()
         async with self._busy:
             await asyncio.to_thread(self._compact)
 
     async def sync(self) -> bool:
-        """Take over what was changed by hand, then write what the memory changed. Return whether nothing is left."""
+        """Take over changes made by hand, then write those of the memory. Return whether nothing is left to do."""
         async with self._busy:
             with _locked(self._folder / _LOCK) as is_ours:
                 return is_ours and await self._sync()
@@ -224,8 +224,8 @@ class Notes:
         nodes = await self._nodes()
         if (
             not stamps and self._seen
-        ):  # all are gone: a folder that was moved or not mounted; it is not a decision to forget
-            _log.warning("%s holds no notes any more; they are written again", self._folder)
+        ):  # all files are gone: the folder was moved or not mounted, so nothing is forgotten
+            _log.warning("%s contains no notes any more; they are written again", self._folder)
             self._seen, gone = {}, []
         if read or gone:
             await self._take_over(read, [] if waits else gone, nodes)
@@ -251,7 +251,7 @@ class Notes:
         return found
 
     def _read(self, altered: Mapping[str, tuple[int, int, int]]) -> dict[str, Changed]:
-        """Return notes that were changed, without those that may still be half written."""
+        """Return the changed notes, without those that may still be half written."""
         found = {}
         for name, stamp in altered.items():
             self._conflicts.pop(name, None)
@@ -273,7 +273,7 @@ class Notes:
         return found
 
     def _load(self) -> None:
-        """Read what was known of the notes, if another process has written it since."""
+        """Read the state of the notes again, if another process has written it since."""
         path = self._folder / _STATE
         stamp = _stamp_of(path)
         if stamp == self._state_stamp:
@@ -292,7 +292,7 @@ class Notes:
         self._commit = -1
 
     def _note(self, name: str, seen: Seen | None) -> None:
-        """Note how a file was seen last: durable before anything is concluded from it."""
+        """Record the state of a file that was read, durably, before anything is concluded from it."""
         if seen is None:
             self._seen.pop(name, None)
         else:
@@ -335,7 +335,7 @@ class Notes:
         return found
 
     async def _take_over(self, read: Mapping[str, Changed], gone: Sequence[str], nodes: Mapping[str, Node]) -> None:
-        """Make memories of what was written, corrections of what was edited, and forget what was deleted by hand."""
+        """Store lines added by hand as memories, edited lines as corrections, and forget memories of deleted lines."""
         known = {entry.mark: entry for seen in self._seen.values() for entry in seen.entries}
         by_mark = {mark_of(id): id for id in nodes}
         elsewhere = [e.mark for name, seen in self._seen.items() if name not in {*read, *gone} for e in seen.entries]
@@ -382,7 +382,7 @@ class Notes:
         present: Counter[str],
         missing: Mapping[str, list[Entry]],
     ) -> list[tuple[str, Changed, int]]:
-        """Take over the edited lines of a note; return the new ones."""
+        """Take over the edited lines of a note; return its new lines."""
         writing = self._writings.get(name)
         stamp = _stamp_of(self._folder / name)
         is_stale = writing is not None and stamp is not None and stamp[1] - writing.at < _STALE_NS
@@ -392,7 +392,7 @@ class Notes:
             if entry is None and item.mark and (id := by_mark.get(item.mark) or self._gone.get(item.mark)):
                 entry = Entry(item.mark, id, "", "")
             if entry is not None and present[item.mark or ""] > 1 and item.hash != entry.said:
-                entry = None  # an edited copy is a fact of its own
+                entry = None  # an edited copy is a separate fact
             elif entry is None and (entry := _same(item, name, missing, nodes)) is not None:
                 present[entry.mark] += 1
             before = writing.before.get(item.mark or "") if is_stale and writing else None
@@ -410,13 +410,13 @@ class Notes:
         return [(name, changed, place) for place in fresh]
 
     async def _take_new(self, fresh: Sequence[tuple[str, Changed, int]]) -> None:
-        """Remember new lines: a few as one commit each, so that each can be undone; many in lots."""
+        """Store new lines: a few as one commit each, so that each can be undone; many in batches."""
         size = _LOT if len(fresh) > _MANY else 1
         for start in range(0, len(fresh), size):
             lot = fresh[start : start + size]
             try:
                 await self._take_lot(lot)
-            except RicordoError:  # one line is refused: the others are not
+            except RicordoError:  # if one line is refused, try each by itself
                 for each in lot:
                     try:
                         await self._take_lot([each])
@@ -436,7 +436,7 @@ class Notes:
     async def _taken(
         self, name: str, note: Note, item: Item, entry: Entry, nodes: Mapping[str, Node], *, is_untouched: bool
     ) -> Entry | None:
-        """Make the memory say what a line says. Return the entry of the line; None if it stands for no memory."""
+        """Make the memory say what a line says. Return the line's entry; None if it belongs to no memory."""
         if item.hash == entry.said or is_untouched:
             return Entry(entry.mark, entry.id, item.hash, entry.state, entry.was)
         found = nodes.get(entry.id) or await self._last(entry.id)
@@ -453,7 +453,7 @@ class Notes:
         return Entry(entry.mark, fresh.id, item.hash, "", found.id if fresh.id != found.id else entry.was)
 
     async def _edited(self, item: Item, node: Node) -> Node:
-        """Correct a memory by an edited line; a box that was ticked or a tag changes it in place."""
+        """Correct a memory by an edited line; a changed box or tag updates it in place."""
         fresh = node
         if " ".join(item.text.split()) != " ".join(node.content.split()) and item.text:
             fresh = await self._memory.correct(node.id, item.text)
@@ -467,7 +467,7 @@ class Notes:
 
     async def _fact(self, name: str, note: Note, item: Item) -> Fact:
         category = "task" if item.is_done is not None else infer_category(item.text)
-        if category == "knowledge":  # the text does not tell; the heading may
+        if category == "knowledge":  # the text does not tell the category; the heading may
             category = next((key for key, title in _HEADINGS.items() if title == item.heading), category)
         about = item.about or await self._subjects(name, note, item)
         tags = [*item.tags, *note.fields.get("tags", ())]
@@ -481,7 +481,7 @@ class Notes:
 
     async def _subjects(self, name: str, note: Note, item: Item) -> tuple[str, ...]:
         """Return the subjects of a line by its place: the heading above it, the front matter, or the name of the note.
-        A line that names somebody else is about the person it names.
+        If the line names other people, return () instead.
         """
         people = [each.name for each in entities_named([item.text]) if each.type == "person"]
         named = {name_key(each) for each in (*people, *(person.name for person in people_named(item.text)))}
@@ -503,7 +503,7 @@ class Notes:
         return self._names[name]
 
     async def _last(self, id: str) -> Node | None:
-        """Return the memory of an id, or the one that replaced it; None if it was undone or erased."""
+        """Return the memory with an id, or the one that replaced it; None if it was undone or erased."""
         try:
             node = await self._memory.get(id)
             for _ in range(100):
@@ -520,7 +520,7 @@ class Notes:
     # from the memory into the notes
 
     async def _write(self, read: Mapping[str, Changed], nodes: Mapping[str, Node]) -> bool:
-        """Write what the memory says into the notes. Return whether all could be written."""
+        """Write the state of the memory into the notes. Return whether all could be written."""
         placed = {changed.known[at].id for changed in read.values() for at in changed.known}
         held = set(self._conflicts)
         there = [seen for name, seen in self._seen.items() if name not in read or name in held]
@@ -544,7 +544,7 @@ class Notes:
         return _stamp_of(self._folder / name) or (0, 0, 0)
 
     async def _rewrite(self, name: str, changed: Changed | None, nodes: Mapping[str, Node], placed: set[str]) -> bool:
-        """Rewrite the lines of a note whose memories say something else, and keep every other line as it is."""
+        """Rewrite the lines of a note whose memories have changed, and keep every other line as it is."""
         if changed is None:
             data = await asyncio.to_thread(_bytes_of, self._folder / name)
             if data is None or _stamp_of(self._folder / name) != self._stamp(name):
@@ -581,13 +581,13 @@ class Notes:
         return await asyncio.to_thread(self._replace, name, changed.data, whole, entries)
 
     async def _replacement(self, entry: Entry, nodes: Mapping[str, Node], placed: set[str]) -> Node | None:
-        """Return the memory that stands for a line now: what replaced its own, or what an undo brought back."""
+        """Return the memory that a line now belongs to: the one that replaced its own, or one restored by an undo."""
         last = await self._last(entry.id)
         found = nodes.get(last.id if last is not None else entry.was)
         return None if found is None or found.id in placed else found
 
     def _places(self, fresh: Sequence[Node]) -> dict[str, list[Node]]:
-        """Return the notes of new memories, by name: that of the first subject of each, or one for the owner."""
+        """Return new memories by the name of their note: that of the first subject, or one for the owner."""
         found: dict[str, list[Node]] = {}
         for node in sorted(fresh, key=lambda node: (node.event_time, node.id)):
             stem = re.sub(r'[\\/:*?"<>|#^\[\]\x00-\x1f.]+', " ", node.about[0]).strip()[:80] if node.about else ""
@@ -604,7 +604,7 @@ class Notes:
         path = self._folder / name
         data = _bytes_of(path)
         if data is not None and (name not in self._seen or _stamp_of(path) != self._stamp(name)):
-            return False  # it was changed just now: the next look reads it first
+            return False  # it was changed meanwhile: the next sync reads it first
         stem = Path(name).stem
         text = (data or b"").decode("utf-8", "replace").replace("\r\n", "\n")
         lines = text.rstrip("\n").split("\n") if text.strip() else _beginning(stem, nodes)
@@ -626,10 +626,10 @@ class Notes:
         *,
         added: frozenset[str] = frozenset(),
     ) -> bool:
-        """Replace a note if it still is what was read, and note its entries after it is on disk.
+        """Replace a note if its content is still what was read, and record its entries once it is on disk.
 
         Args:
-            text: the new text; None if it stays.
+            text: the new text; None if it does not change.
             added: the marks of lines that no editor can have read before.
         """
         path = self._folder / name
@@ -645,7 +645,7 @@ class Notes:
         return True
 
     def _recover(self) -> None:
-        """Put back what a killed process had moved aside."""
+        """Restore files that a killed process had moved aside."""
         for aside in self._folder.rglob(f"{_ASIDE}*"):
             path = aside.with_name(aside.name.removeprefix(_ASIDE))
             if not path.exists():
@@ -655,8 +655,8 @@ class Notes:
 
 
 def _same(item: Item, name: str, missing: Mapping[str, list[Entry]], nodes: Mapping[str, Node]) -> Entry | None:
-    """Take the entry that a line without a mark stands for out of those whose lines are missing: the line lost its
-    mark, or was typed again.
+    """Return, and remove, the missing entry that a line without a mark belongs to: the line lost its mark, or was
+    typed again.
     """
     for entries in missing.values():
         for entry in entries:
@@ -683,7 +683,7 @@ def _beginning(stem: str, nodes: Sequence[Node]) -> list[str]:
 
 
 def _inserted(lines: list[str], heading: str, text: str) -> list[str]:
-    """Return the lines with one more at the end of the section of a heading, which is added if it is missing."""
+    """Return the lines with `text` added at the end of a heading's section; a missing heading is added."""
     if heading not in lines:
         return [*lines, "", heading, text]
     at = lines.index(heading) + 1
@@ -710,7 +710,7 @@ def _stamp_of(path: Path) -> tuple[int, int, int] | None:
 
 
 def _swap(path: Path, before: bytes | None, data: bytes) -> bool:
-    """Replace a file if it holds what was read, so that nothing an editor saves meanwhile is lost."""
+    """Replace a file if it still holds what was read, so that nothing an editor saves meanwhile is lost."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh, aside = path.with_name(f".new-{path.name}"), path.with_name(f"{_ASIDE}{path.name}")
     fresh.unlink(missing_ok=True)
@@ -723,7 +723,7 @@ def _swap(path: Path, before: bytes | None, data: bytes) -> bool:
         if before is not None:
             path.rename(aside)
             if aside.read_bytes() != before:
-                with contextlib.suppress(FileExistsError):  # else an editor wrote a newer one meanwhile
+                with contextlib.suppress(FileExistsError):  # an editor has written a newer file meanwhile
                     os.link(aside, path)
                 return False
         try:
@@ -740,7 +740,7 @@ def _swap(path: Path, before: bytes | None, data: bytes) -> bool:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[bool]:
-    """Provide whether this process may work on the notes; another one may be at it."""
+    """Yield whether this process may work on the notes; another process may hold the lock."""
     if fcntl is None or not path.parent.is_dir():  # pragma: no cover - other systems than POSIX
         yield path.parent.is_dir()
         return

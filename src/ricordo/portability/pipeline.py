@@ -1,6 +1,6 @@
 """The import: read a file, then store its people, messages, facts, relations and links, in batches of one commit each.
 
-Records that exist already stay as they are, so an interrupted import is simply repeated.
+Records that exist already stay unchanged, so an interrupted import can simply be repeated.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _SHOWN_REFUSALS = 20
 class ImportContext:
     """What an import needs to know: the scope, the current time, and the rules for texts and times.
 
-    `holds_untrusted`: quarantine everything that tools and pages say, or only what reads like an instruction.
-    `is_own`: the file is the owner's own complete export or log, so what it says about origins counts.
+    `holds_untrusted`: quarantine everything that tools and web pages say, or only what reads like an instruction.
+    `is_own`: the file is the owner's own complete export or log, so the origins it states are trusted.
     """
 
     scope: Scope
@@ -68,7 +68,7 @@ class ImportContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The result of a batch: how many records are new, how many existed, and why others were refused."""
+    """The result of a batch: how many records were added, how many existed already, and why others were refused."""
 
     added: int = 0
     known: int = 0
@@ -106,9 +106,9 @@ async def import_path(
     progress: Progress | None,
     dry_run: bool,
 ) -> ImportReport:
-    """Import a file or a folder, as `Memory.import_` says. A dry run decides the same and writes nothing.
+    """Import a file or a folder, as for `Memory.import_`. A dry run makes the same decisions and writes nothing.
 
-    Of a folder of separate exports, each is imported. One that cannot be read is named in the report.
+    If a folder holds separate exports, each is imported; those that cannot be read are named in the report.
     """
     scope = context.scope
     destination = Destination(owner=scope.owner, chat=scope.chat or "")
@@ -167,7 +167,7 @@ async def _store(
     for kind, size, decide in steps:
         if not dry_run:
             counts.add(kind, await write(decide))
-        elif kind not in ("relations", "links"):  # a dry run has not stored their ends
+        elif kind not in ("relations", "links"):  # a dry run has not stored the records they connect
             counts.add(kind, await store.read(partial(_outcome_of, decide)))
         done += size
         if progress is not None:
@@ -199,7 +199,7 @@ def _steps(records: Records, context: ImportContext, counts: _Counts) -> list[tu
 def _batches(
     kind: str, records: Sequence[T], step: Callable[[Sequence[T], Snapshot], tuple[Change, Outcome]]
 ) -> list[tuple[str, int, Decide]]:
-    """Cut records at fixed positions, so that a repeated import decides as an uninterrupted one."""
+    """Split records at fixed positions, so that a repeated import decides like an uninterrupted one."""
     parts = [records[start : start + _BATCH] for start in range(0, len(records), _BATCH)]
     return [(kind, len(part), partial(step, part)) for part in parts]
 
@@ -226,7 +226,7 @@ def _report(records: Records, counts: _Counts, *, dry_run: bool) -> ImportReport
 
 
 def _made(records: Iterable[M], node_of: Callable[[M], Node], counts: _Counts) -> list[Node]:
-    """Return the nodes of messages or facts, earliest first; invalid ones are refused with their place."""
+    """Return the nodes of messages or facts, earliest first. Invalid ones are refused with their place."""
     found: dict[str, Node] = {}
     for each in records:
         try:
@@ -247,7 +247,7 @@ def _episode(said: ImportedMessage, context: ImportContext) -> Node:
 
 
 def _knowledge(known: ImportedFact, context: ImportContext) -> Node:
-    """Return the node of an imported fact, with the time it was observed, recorded now."""
+    """Return the node of an imported fact, observed at its own time and recorded now."""
     node = facts.new_fact(
         known.fact, scope=context.scope, now=context.now, instant=context.instant, rules=context.rules
     )
@@ -272,7 +272,7 @@ def _knowledge(known: ImportedFact, context: ImportContext) -> Node:
 
 
 def _people(context: ImportContext, batch: Sequence[ImportedPerson], tx: Snapshot) -> tuple[Change, Outcome]:
-    """Add unknown entities; known ones keep their type and get the new aliases."""
+    """Add unknown entities; known ones keep their type and get new aliases."""
     gathered = entities.EntityResolver(tx, scope=context.scope, now=context.now)
     fresh: dict[str, Entity] = {}
     put: dict[str, Entity] = {}
@@ -307,7 +307,7 @@ def _add_aliases(entity: Entity, person: ImportedPerson, put: dict[str, Entity])
 def _relate(
     tx: Snapshot, gathered: entities.EntityResolver, scope: Scope, relation: str | None, entity: Entity
 ) -> None:
-    """Add a relation to the owner, unless another entity has it already: a file does not end a marriage."""
+    """Add a relation to the owner, unless it would replace another entity's: a file does not end a marriage."""
     if relation is None:
         return
     predicate = predicate_of(short_name(relation, name="relation") or "")
@@ -325,7 +325,7 @@ def _messages(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tu
 
 
 def _facts(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tuple[Change, Outcome]:
-    """Add facts. They close no existing fact: possible conflicts are listed for review."""
+    """Add facts. They close no stored fact: possible conflicts go to review."""
     fresh = _fresh(tx, batch)
     scope, now = context.scope, context.now
     learnt = facts.learn(tx, [_as_live(node) for node in fresh], scope=scope, now=now, claimed=True)
@@ -344,7 +344,7 @@ def _facts(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tuple
 
 
 def _as_live(node: Node) -> Node:
-    """Let entities be learned from facts that another memory had closed, but not from quarantined ones."""
+    """Reopen facts that another memory had closed, so that entities are learnt from them, but not quarantined ones."""
     return node if node.closed_reason == HELD else replace(node, closed_at=None, closed_reason=None)
 
 
@@ -366,7 +366,7 @@ def _relations(context: ImportContext, batch: Sequence[ImportedRelation], tx: Sn
 
 
 def _links(context: ImportContext, batch: Sequence[ImportedLink], tx: Snapshot) -> tuple[Change, Outcome]:
-    """Add links whose ends both exist; the others belong to records that were refused already."""
+    """Add links between existing memories; other links belong to records that were already refused."""
     ends = {each: tx.nodes.get(context.scope, each) for link in batch for each in (link.source, link.target)}
     edges: dict[tuple[str, str, str], Edge] = {}
     for link in batch:
@@ -379,9 +379,9 @@ def _links(context: ImportContext, batch: Sequence[ImportedLink], tx: Snapshot) 
 
 
 def _fresh(tx: Snapshot, nodes: Sequence[Node]) -> list[Node]:
-    """Return the nodes whose ids are not taken: what was imported before stays as it is, whatever happened to it since.
+    """Return the nodes whose ids are free: a memory imported before stays as it is now, even if it was changed since.
 
-    An id that belongs to another owner is silently replaced by one made from it.
+    An id that belongs to another owner is silently replaced by one derived from it.
     """
     taken = tx.nodes.known_ids([node.id for node in nodes])
     found = []
@@ -396,5 +396,5 @@ def _fresh(tx: Snapshot, nodes: Sequence[Node]) -> list[Node]:
 
 def _outcome(batch: Sequence[Node], fresh: Sequence[Node], change: Change) -> Outcome:
     silent = len(fresh) - len(change.add)
-    refused = (f"{silent} were off the record",) if silent else ()
+    refused = (f"{silent} not stored: recording was paused",) if silent else ()
     return Outcome(added=len(change.add), known=len(batch) - len(fresh), refused=refused)

@@ -1,4 +1,4 @@
-"""What an importer reads from a file: people, messages, facts, relations and links, each with its place in the file."""
+"""Records that an importer reads from a file: people, messages, facts, relations and links, with their places."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ricordo.model import Category, ClosedReason, EdgeType, EntityType, Fact, Js
 from ricordo.portability.sources import Placed, Row, Source
 
 _MILLISECONDS_FROM = 1e11
-"""A Unix time above this is in milliseconds: as seconds it would lie beyond the year 5138."""
+"""A Unix time above this is in milliseconds: in seconds it would be after the year 5138."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedPerson:
-    """A person or thing with a name. `relation` is what it is to the owner."""
+    """A person or thing with a name. `relation` is the relation to the owner."""
 
     name: str
     place: str
@@ -34,7 +34,7 @@ class ImportedPerson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedMessage:
-    """One turn of a conversation. The id of its message is derived from its source."""
+    """One turn of a conversation, with a message id derived from its source."""
 
     message: Message
     place: str
@@ -43,13 +43,13 @@ class ImportedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedFact:
-    """One piece of knowledge. The id of its fact is derived from its source.
+    """One piece of knowledge, with a fact id derived from its source.
 
     Attributes:
         at: when it was observed.
         ended: when it stopped being true in the world.
-        closed: why the other memory had closed it, if it had.
-        in_chat: whether it belongs to the current chat and not to a person.
+        closed: why the other memory had closed it; None if it had not.
+        in_chat: whether it belongs to the current chat rather than to a person.
     """
 
     fact: Fact
@@ -74,7 +74,7 @@ class ImportedRelation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedLink:
-    """An edge between two memories, by id: `source` rests on `target` (`derived_from`) or `supersedes` it."""
+    """An edge between two memories, by id: `source` was derived from `target` (`derived_from`) or `supersedes` it."""
 
     source: str
     target: str
@@ -84,13 +84,13 @@ class ImportedLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """The owner and chat that a file is imported for. Ids of two owners never meet."""
+    """The owner and chat that a file is imported for. Different owners get different ids."""
 
     owner: str
     chat: str
 
     def id_of(self, format: str, *source: object) -> str:
-        """Return the id of a record; the same source gives the same id."""
+        """Return the id of a record; the same source always gives the same id."""
         key = json.dumps([f"{self.owner}/{self.chat}", format, *source], default=str)
         return f"import-{blake2b(key.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
 
@@ -100,7 +100,7 @@ _OF_IMPORT = frozenset(each.name for each in fields(ImportedFact)) - {"fact", "p
 
 @dataclass(slots=True, kw_only=True)
 class Records:
-    """All that a file contains, in the order it is stored, and why parts of it cannot be used.
+    """The usable records of a file, in the order they are stored, and why other parts were refused.
 
     Messages and facts are kept by id, so that each is imported once.
     """
@@ -115,10 +115,10 @@ class Records:
     links: list[ImportedLink] = field(default_factory=list)
 
     def fact(self, place: str, content: str, *source: object, **fields: Any) -> str:
-        """Add a fact and return its id, which is made from its source.
+        """Add a fact and return its id, which is derived from its source.
 
         Args:
-            fields: those of `ImportedFact` and of its `Fact`.
+            fields: fields of `ImportedFact` and of its `Fact`.
         """
         identity = self.destination.id_of(self.format, *source, content)
         own = {name: fields.pop(name) for name in _OF_IMPORT & fields.keys()}
@@ -127,7 +127,7 @@ class Records:
         return identity
 
     def close(self, id: str, reason: ClosedReason, ended: datetime | str | None = None) -> None:
-        """Close a fact, if the other memory had not."""
+        """Close a fact, unless the other memory had already closed it."""
         known = self.facts[id]
         if known.closed is None:
             self.facts[id] = replace(known, closed=reason, ended=known.ended if ended is None else ended)
@@ -137,7 +137,7 @@ class Records:
         self.messages[message.id or ""] = ImportedMessage(message=message, place=place)
 
     def read(self, rows: Iterable[Placed], read: Callable[[str, Row], None]) -> None:
-        """Read each row; rows that cannot be used are refused, with their place and the reason."""
+        """Read each row; rows that cannot be used are refused with their place and the reason."""
         for place, row in rows:
             try:
                 read(place, row)
@@ -145,7 +145,7 @@ class Records:
                 self.refused.append(f"{place}: {error}")
 
     def read_source(self, source: Source, rows: Iterable[Placed], read: Callable[[str, Row], None]) -> Records:
-        """Read some rows, or without any the lines of a source, and return the records."""
+        """Read the given rows or, if there are none, the lines of a source, and return the records."""
         rows = list(rows)
         if not rows:
             rows, self.refused = list(source.lines.rows), list(source.lines.refused)
@@ -154,10 +154,10 @@ class Records:
 
 
 def wanted_owner(destination: Destination, owners: Collection[str]) -> str | None:
-    """Return the owner whose memories of a file are imported; None stands for all, if they belong to one person.
+    """Return the owner whose memories are imported from a file; None means all, if they belong to one person.
 
     Raises:
-        InvalidError: they belong to several people, and the destination's owner is not one of them.
+        InvalidError: the memories belong to several people, and the destination's owner is not one of them.
     """
     if len(owners) <= 1:
         return None
@@ -173,7 +173,7 @@ def parse_time(given: object, *, name: str) -> datetime | str | None:
     Text without an offset is UTC, as SQLite and most exports write it; a bare date stays text, for the owner's zone.
 
     Raises:
-        InvalidError: it is none of these.
+        InvalidError: the value is none of these.
     """
     if given is None or given == "":
         return None
@@ -201,12 +201,12 @@ def _iso(given: str, name: str) -> datetime | str:
 
 
 def text_of(row: Row, *names: str) -> str | None:
-    """Return the first of some fields that is text and not blank."""
+    """Return the first of the named fields that is text and not blank."""
     return next((row[name] for name in names if isinstance(row.get(name), str) and row[name].strip()), None)
 
 
 def required_text(row: Row, *names: str) -> str:
-    """Return the first of some fields that is text and not blank. Raises InvalidError if none is."""
+    """Return the first of the named fields that is text and not blank. Raises InvalidError if there is none."""
     found = text_of(row, *names)
     if found is None:
         raise InvalidError(f"the field {names[-1]} is missing or blank")
@@ -214,17 +214,17 @@ def required_text(row: Row, *names: str) -> str:
 
 
 def picked(row: Row, *names: str) -> dict[str, Any]:
-    """Return the fields of some names that a row has."""
+    """Return those of the named fields that a row has."""
     return {name: row[name] for name in names if row.get(name) is not None}
 
 
 def label(given: object) -> str | None:
-    """Return an id or a name as text; None where it is missing."""
+    """Return an id or a name as text; None if it is missing."""
     return None if given is None or given == "" else str(given)
 
 
 def texts_of(given: object) -> tuple[str, ...]:
-    """Return labels from a list, a JSON list as text, or words separated by commas."""
+    """Return labels from a list, from a JSON list as text, or from text separated by commas."""
     if isinstance(given, str):
         given = _json(given) if given.strip().startswith("[") else given.strip().split(",")
     if not isinstance(given, list | tuple):
@@ -233,7 +233,7 @@ def texts_of(given: object) -> tuple[str, ...]:
 
 
 def object_of(given: object) -> Json:
-    """Return a JSON object, also from its text; empty where it is neither."""
+    """Return a JSON object, or parse it from text; {} for anything else."""
     if isinstance(given, str) and given.strip().startswith("{"):
         given = _json(given)
     return given if isinstance(given, Mapping) else {}
@@ -248,7 +248,7 @@ def _json(text: str) -> object:
 
 
 def clamped(given: object, least: float, most: float, *, otherwise: float) -> float:
-    """Return a number limited to a range; `otherwise` where it is not a number."""
+    """Return a number limited to a range, or `otherwise` if the value is not a number."""
     if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
         return otherwise
     return min(most, max(least, float(given)))
@@ -261,13 +261,13 @@ def vocabulary() -> Mapping[str, Mapping[str, Any]]:
 
 
 def entity_type(given: object) -> EntityType:
-    """Return the type of entity that another memory's word means; "concept" if it is unknown."""
+    """Return the entity type for another memory's word; "concept" if the word is unknown."""
     word, known = str(given or "person").strip().lower(), vocabulary()["entity_types"]
     return next((type_ for type_ in get_args(EntityType) if word in known.get(type_, ())), "concept")
 
 
 def category_of(given: object) -> Category | None:
-    """Return the category that another memory's word means; None leaves it to be inferred from the text."""
+    """Return the category for another memory's word; None if it must be inferred from the text."""
     word = str(given or "").strip().lower()
     word = "preference" if word == "preferences" else word
     return next((category for category in get_args(Category) if category == word), None)

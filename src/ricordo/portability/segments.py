@@ -1,8 +1,8 @@
-"""The files in a folder by which devices exchange commits. Each device writes files of its own and reads all.
+"""The files in a folder through which devices exchange commits. Each device writes its own files and reads all.
 
-A file is never appended to: it gets its name when it is whole, its first line says what it holds, and its last line has
-a hash of all others. So whatever copies the folder (git, Syncthing, a network drive) can neither join two writers nor
-pass off a part as the whole, and a second copy of a file does no harm.
+A file is never appended to. It gets its name when it is complete; its first line describes the content, and its last
+line has a hash of all other lines. So whatever copies the folder (git, Syncthing, a network drive) can neither mix two
+writers nor pass off a part as complete, and a second copy of a file does no harm.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _ENDING = ".jsonl"
 _PARTIAL = ".partial"
 _END_BYTES = 256
 _FILES_MOST = 64
-"""With more files of its own, a device writes one in their place."""
+"""A device with more files than this replaces them all by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A file that looks whole.
+    """A file that looks complete.
 
     Attributes:
-        device: who wrote it.
-        erased_at: the writer's last commit that erased something before it was written.
-        holds: for each device, the number before the first commit in the file, and that of the last.
+        device: the device that wrote it.
+        erased_at: the writer's last commit that erased something before the file was written.
+        holds: for each device, the number before the first commit in the file, and the number of the last.
     """
 
     path: Path
@@ -47,14 +47,14 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """The segments of one space in a folder, and the files there that cannot be used, with the reason."""
+    """The segments of one space in a folder, and the files that cannot be used, with the reason."""
 
     folder: Path
     segments: tuple[Segment, ...]
     left_out: tuple[str, ...]
 
     def known(self, *, without: str = "") -> dict[str, int]:
-        """Return how far the commits of each device are in the files, leaving out those that one device wrote."""
+        """Return the last commit number of each device in the files, leaving out files of the device `without`."""
         spans = [
             (device, *span) for each in self.segments if each.device != without for device, span in each.holds.items()
         ]
@@ -65,17 +65,17 @@ class Shelf:
         return found
 
     def of(self, device: str) -> list[Segment]:
-        """Return the files that a device wrote, copies of them included."""
+        """Return the files that a device wrote, including copies of them."""
         return [each for each in self.segments if each.device == device]
 
     def needs_rewriting(self, device: str, *, erased_at: int) -> bool:
-        """Return whether a device has to write its files again: one may hold what was erased, or they are many."""
+        """Return whether a device must write its files again: one may hold erased data, or there are too many."""
         own = self.of(device)
         return len(own) > _FILES_MOST or any(each.erased_at < erased_at for each in own)
 
 
 def shelf_of(folder: Path, space: str) -> Shelf:
-    """Look at the files of a space. Raises StoreError if the folder cannot be read."""
+    """Read the first lines of the files of a space. Raises StoreError if the folder cannot be read."""
     place, found, left_out = folder / f"ricordo-{space}", [], []
     try:
         paths = sorted(place.glob(f"*{_ENDING}")) if place.exists() else []
@@ -90,25 +90,25 @@ def shelf_of(folder: Path, space: str) -> Shelf:
 
 
 def name_of(owner: str, chat: str) -> str:
-    """Return how a space is called in a folder: a hash, so that the folder names nobody."""
+    """Return the name of a space in a folder: a hash, so that the folder reveals no names."""
     return blake2b(json.dumps([owner, chat]).encode(), digest_size=8).hexdigest()
 
 
 def _beginning(path: Path, space: str) -> Segment:
-    """Read the first line of a file, and see that it has a last one. Raises InvalidError, OSError."""
+    """Read the first line of a file, and check that it has a last one. Raises InvalidError, OSError."""
     with path.open("rb") as file:
         first = file.readline()
         file.seek(max(0, path.stat().st_size - _END_BYTES))
         last = file.read().rpartition(b"\n{")[2]
     head = _object(first)
     if head.get("ricordo") != "segment":
-        raise InvalidError(f"{path.name}: this is no file of a device", hint="it is left as it is")
+        raise InvalidError(f"{path.name} was not written by Ricordo", hint="it is ignored")
     if head.get("version") != _VERSION:
-        raise InvalidError(f"{path.name}: a newer version of Ricordo wrote it", hint="update Ricordo on this device")
+        raise InvalidError(f"{path.name} was written by a newer version", hint="update Ricordo on this device")
     if head.get("space") != space:
-        raise InvalidError(f"{path.name}: it belongs to another owner", hint="it is left as it is")
+        raise InvalidError(f"{path.name} belongs to another owner", hint="it is ignored")
     if not last.endswith(b"}\n") or b'"blake2b"' not in last:
-        raise InvalidError(f"{path.name}: it is cut off, or still being copied", hint="sync again later")
+        raise InvalidError(f"{path.name} is incomplete, or still being copied", hint="sync again later")
     try:
         holds = {str(name): (int(after), int(end)) for name, (after, end) in head["holds"].items()}
         return Segment(path, str(head["device"]), int(head["erased_at"]), holds)
@@ -134,7 +134,7 @@ def read(segment: Segment) -> list[ExchangedCommit]:
     end = _object(last)
     whole = b"\n".join(lines) + b"\n"
     if end.get("end") != len(lines) or end.get("blake2b") != _hash(whole):
-        raise InvalidError(f"{segment.path.name}: it is damaged", hint="copy the file again")
+        raise InvalidError(f"{segment.path.name} is damaged", hint="copy the file again")
     try:
         return [_commit(_object(line)) for line in lines[1:]]
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -152,10 +152,10 @@ def write(
     """Write commits to a new file of a device.
 
     Args:
-        instead: whether it takes the place of all files that the device has written before.
+        instead: whether it replaces all files that the device has written before.
 
     Raises:
-        StoreError: it cannot be written; nothing is left of it.
+        StoreError: the file cannot be written; nothing of it remains.
     """
     try:
         make_folders(shelf.folder)
@@ -221,7 +221,7 @@ def _hash(data: bytes) -> str:
 
 
 def unread(shelf: Shelf, known: Vector) -> tuple[list[ExchangedCommit], list[str]]:
-    """Return the commits in a folder that are not known, and why some files could not be read."""
+    """Return the commits in a folder that are not known yet, and why some files could not be read."""
     found, left_out = [], []
     for each in shelf.segments:
         if any(last > known.get(device, 0) for device, (_, last) in each.holds.items()):

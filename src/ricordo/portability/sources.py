@@ -1,6 +1,6 @@
 """Untrusted files, folders, archives and databases, read within limits.
 
-Nothing is unpacked to disk, no link is followed out of a folder, and no size in a header is trusted.
+Nothing is unpacked to disk, no link out of a folder is followed, and no size in a header is trusted.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from ricordo.storage import foreign
 
 Row = Mapping[str, Any]
 Placed = tuple[str, Row]
-"""A row and its place, as users know it: "line 3"."""
+"""A row and its place as users know it, such as "line 3"."""
 
 MAX_FILE_BYTES = 2_000_000_000
 MAX_LINE_BYTES = 50_000_000
 MAX_FILES = 10_000
 MAX_MEMBER_BYTES = 1_000_000_000
 _MOST_SQUEEZED = 1_000
-"""Text compresses about 20 times; a file that unpacks to 1,000 times its size is an attack."""
+"""Text compresses about 20 times; a file that unpacks to 1,000 times its size is treated as an attack."""
 _SUSPICIOUS_BYTES = 20_000_000
 _MOST_SQUEEZED_IN_ALL = 100
 _SUSPICIOUS_IN_ALL_BYTES = 50_000_000
 _CONTAINERS = 1_000_000
 _CHARS_EACH = 16
-"""JSON with more lists and objects than one in so many characters takes over ten times its size in memory."""
+"""JSON with more than one list or object per this many characters takes over ten times its size in memory."""
 _PART_BYTES = 1_000_000
 _LOOKED_AT_LINES = 20
 _HEAD_BYTES = 4_096
@@ -44,14 +44,14 @@ _HEAD_BYTES = 4_096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFile:
-    """A text and the name that users know it by."""
+    """A text, and the name by which users know it."""
 
     name: str
     text: str
 
 
 class Source:
-    """A file, folder, archive or database at a path. Its parts are read on demand."""
+    """A file, folder, archive or database. Its parts are read on demand."""
 
     def __init__(self, path: Path, *, store: Path | None = None) -> None:
         self.path = path
@@ -79,7 +79,7 @@ class Source:
         return foreign.tables(self.path) if self.is_database else {}
 
     def table(self, name: str) -> list[Placed]:
-        """Return the rows of a table with their places; none if there is no such table."""
+        """Return the rows of a table with their places; [] if there is no such table."""
         if name not in self.tables:
             return []
         return [(f"{name} row {number}", row) for number, row in foreign.rows(self.path, name)]
@@ -90,7 +90,7 @@ class Source:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The sorted relative paths of the files of a folder or an archive; of a single file, its name."""
+        """The sorted relative paths of the files in a folder or an archive; for a single file, its name."""
         if self.is_folder:
             return tuple(sorted(self._inside))
         if self.is_archive:
@@ -102,10 +102,10 @@ class Source:
         return _walked(self.path, self.notes)
 
     def text(self, name: str | None = None) -> TextFile:
-        """Return a file of a folder or an archive, or the single file.
+        """Return the text of one file in a folder or archive, or of the single file.
 
         Raises:
-            InvalidError: it is not UTF-8 text, or too large.
+            InvalidError: the content is not UTF-8 text, or is too large.
         """
         if self.is_archive:
             name = name or self.names[0]
@@ -114,7 +114,7 @@ class Source:
         return TextFile(name=name or path.name, text=decoded(_bytes(path), name=str(name or path)))
 
     def _member(self, name: str) -> bytes:
-        """Unpack a member, within what all members together may unpack to."""
+        """Unpack a member of an archive, within the limit for all members together."""
         left = _most_in_all(self._status.st_size) - sum(self._unpacked.values())
         content = _unpacked(self.path, name, most=left + self._unpacked.get(name, 0))
         self._unpacked[name] = len(content)
@@ -135,7 +135,7 @@ class Source:
 
     @cached_property
     def document(self) -> Any:
-        """The JSON value of a single file, or None."""
+        """The JSON value of a single file; None if it is not one JSON value."""
         return None if self._has_lines else one_document(self.own_text, name=str(self.path))
 
     @cached_property
@@ -153,11 +153,11 @@ class Source:
 
     @cached_property
     def first_rows(self) -> Sequence[Row]:
-        """The first twenty JSON objects, by which a format is recognized."""
+        """The first 20 JSON objects, from which a format is recognized."""
         return [row for _, row in self.lines.rows[:_LOOKED_AT_LINES]]
 
     def json_file(self, *wanted: Callable[[str], bool]) -> list[tuple[str, Any]]:
-        """Return (name, value) of the JSON files whose names fit, or of the single file."""
+        """Return (name, value) of the JSON files whose names match, or of the single file."""
         if not (self.is_folder or self.is_archive):
             return [] if self.document is None else [(self.path.name, self.document)]
         found = []
@@ -181,7 +181,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonLines:
-    """JSON objects with their places, and why other lines are refused."""
+    """JSON objects with their places, and why other lines were refused."""
 
     rows: Sequence[Placed]
     refused: tuple[str, ...]
@@ -193,7 +193,7 @@ def _checked_place(path: Path, store: Path | None) -> os.stat_result:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InvalidError(f"{path} cannot be read: {reason}", hint="check the path and its permissions") from error
-    if path.name.endswith(("-wal", "-shm", "-journal")):  # closing one in use would drop SQLite's locks on it
+    if path.name.endswith(("-wal", "-shm", "-journal")):  # reading one in use would drop SQLite's locks on it
         raise InvalidError(f"{path} is part of a database", hint="give the path of the database itself")
     if store is not None and store.exists() and os.path.samestat(status, store.stat()):
         raise InvalidError(f"{path} is this memory's own store", hint="give the path of another file")
@@ -214,7 +214,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _walked(folder: Path, notes: list[str]) -> dict[str, Path]:
-    """Return the files of a folder by relative path. Links that lead out of it are skipped and noted."""
+    """Return the files of a folder by relative path. Links out of the folder are skipped and noted."""
     root = folder.resolve()
     found: dict[str, Path] = {}
     for place, folders, files in os.walk(folder):
@@ -236,7 +236,7 @@ def _walked(folder: Path, notes: list[str]) -> dict[str, Path]:
 
 
 def _members(path: Path, notes: list[str]) -> list[str]:
-    """Return the files of an archive. Names that lead out of it are skipped and noted."""
+    """Return the files of an archive. Names that lead out of the archive are skipped and noted."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
@@ -246,8 +246,8 @@ def _members(path: Path, notes: list[str]) -> list[str]:
         raise InvalidError(f"{path} holds more than {MAX_FILES:,} files", hint="unpack what you need")
     if sum(member.file_size for member in members) > _most_in_all(
         path.stat().st_size
-    ):  # headers that lie: see `_member`
-        raise InvalidError(f"{path} unpacks to far too much", hint="unpack it yourself, and inspect it")
+    ):  # headers may lie: see `_member`
+        raise InvalidError(f"{path} unpacks to too much data", hint="unpack it yourself, and inspect it")
     names = []
     for member in members:
         parts = PurePosixPath(member.filename.replace("\\", "/"))
@@ -259,15 +259,15 @@ def _members(path: Path, notes: list[str]) -> list[str]:
 
 
 def _most_in_all(archive_bytes: int) -> int:
-    """Return to how many bytes all members of an archive may unpack."""
+    """Return the number of bytes to which all members of an archive may unpack together."""
     return min(MAX_FILE_BYTES, max(_SUSPICIOUS_IN_ALL_BYTES, archive_bytes * _MOST_SQUEEZED_IN_ALL))
 
 
 def _unpacked(path: Path, name: str, *, most: int) -> bytes:
-    """Unpack a member, counting its bytes: the size in its header is not trusted.
+    """Unpack a member, counting its bytes, since the size in its header is not trusted.
 
     Args:
-        most: the bytes that are left for it.
+        most: the bytes that are left for this member.
     """
     parts: list[bytes] = []
     size = 0
@@ -283,7 +283,7 @@ def _unpacked(path: Path, name: str, *, most: int) -> bytes:
         hint = "unpack it yourself, without a password, and import what is in it"
         raise InvalidError(f"{path}: {name} cannot be unpacked: {error}", hint=hint) from error
     if size > most:
-        raise InvalidError(f"{path}: {name} unpacks to far too much", hint="unpack it yourself, and inspect it")
+        raise InvalidError(f"{path}: {name} unpacks to too much data", hint="unpack it yourself, and inspect it")
     return b"".join(parts)
 
 
@@ -291,7 +291,8 @@ def decoded(content: bytes, *, name: str) -> str:
     """Decode UTF-8 text, with or without a byte order mark.
 
     Raises:
-        InvalidError: it has another encoding, is not text, is a damaged archive, or is JSON that would fill the memory.
+        InvalidError: the content has another encoding, is not text, is a damaged archive, or is JSON that would take
+            too much memory.
     """
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InvalidError(f"{name} line 1: the text is UTF-16, not UTF-8", hint="iconv -f UTF-16 -t UTF-8 FILE > NEW")
@@ -319,7 +320,7 @@ def one_document(text: str, *, name: str, is_checked: bool = True) -> Any:
     """Return the JSON value of a text, or None if it is not JSON.
 
     Raises:
-        InvalidError: it is JSON that is nested too deeply, and `is_checked`.
+        InvalidError: the JSON is nested too deeply, and `is_checked` is set.
     """
     if text.lstrip()[:1] not in ("{", "["):
         return None
@@ -349,7 +350,7 @@ def _damage(text: str) -> str:
 
 
 def has_json_lines(text: str) -> bool:
-    """Return whether one of the first lines is a JSON object, and not the whole text."""
+    """Return whether one of the first lines is a JSON object that is not the whole text."""
     lines = (line for line in text.split("\n") if line.strip())  # JSON may contain other separators of `splitlines`
     for line in islice(lines, _LOOKED_AT_LINES):
         if line.lstrip().startswith("{") and isinstance(one_document(line, name="", is_checked=False), dict):
@@ -358,14 +359,14 @@ def has_json_lines(text: str) -> bool:
 
 
 def objects_in(document: object, *keys: str) -> list[Row]:
-    """Return the JSON objects of a list, or of the list that an object holds under the first of some keys it has."""
+    """Return the JSON objects in a list, or in the list under the first of some keys that an object has."""
     if isinstance(document, dict):
         document = next((document[key] for key in keys if key in document), None)
     return [row for row in document if isinstance(row, dict)] if isinstance(document, list) else []
 
 
 def json_lines(text: str) -> JsonLines:
-    """Return the JSON objects of a text, one per line."""
+    """Return the JSON objects of a text with one per line."""
     rows: list[Placed] = []
     refused: list[str] = []
     for number, line in enumerate(text.split("\n"), start=1):

@@ -1,6 +1,6 @@
 """A witness of a store: a file kept elsewhere with the hashes of its newest commits.
 
-Whoever can write to a store can rewrite its chain of commits, or replace the store with an older copy, and the store
+Anyone who can write to a store can rewrite its chain of commits, or replace the store with an older copy, and the store
 cannot show that. Each line of the witness is a commit that the store had: its number, its hash and the time it was
 noted.
 """

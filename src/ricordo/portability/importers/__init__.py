@@ -1,4 +1,4 @@
-"""Every format that can be imported, by name, and how its content is recognized."""
+"""Every format that can be imported, by name, and how to recognize its content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ricordo.portability.sources import Source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A format: `about` describes it to the user, `fits` recognizes its content."""
+    """An import format: `about` describes it to the user, `fits` recognizes its content."""
 
     name: str
     about: str
@@ -83,16 +83,16 @@ def _fits(path: Path) -> Format | None:
 
 
 def format_of(source: Source, name: str | None) -> Format:
-    """Return the format of a name, or, without a name, the one that fits the content.
+    """Return the format with a name or, without a name, the format that fits the content.
 
     Raises:
-        InvalidError: no format has this name, none fits, or the file is incomplete.
+        InvalidError: no format has this name, no format fits, or the file is incomplete.
     """
     found = next((each for each in FORMATS if (each.fits(source) if name is None else each.name == name)), None)
     if found is None and name is None:
         source.check_complete()
         hint = f"choose one with --format: {', '.join(IMPORTED)}"
-        raise InvalidError(f"the format of {source.path} is not known", hint=hint)
+        raise InvalidError(f"the format of {source.path} is not recognized", hint=hint)
     if found is None:
         raise InvalidError(f"format: {name!r} is unknown", hint=f"choose one of {', '.join(IMPORTED)}")
     return found
@@ -102,7 +102,7 @@ def parse(source: Source, format: Format, destination: Destination) -> Records:
     """Read a source in a format.
 
     Raises:
-        InvalidError: it cannot be read, or contains nothing to remember.
+        InvalidError: the source cannot be read, or contains nothing to remember.
     """
     records = format.read(source, destination)
     if not (records.messages or records.facts or records.people or records.refused):

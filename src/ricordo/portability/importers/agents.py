@@ -1,11 +1,11 @@
 """Session logs of coding agents: Claude Code, Codex, Cursor, Gemini CLI and OpenCode.
 
-What the user and the agent said becomes messages. Output of tools is not stored: it is long, and nobody's statement.
-From the commands that ran, and from what the agent says about decisions and causes, come facts by rule.
+What the user and the agent said becomes messages. Tool output is not stored: it is long, and states no one's opinion.
+Facts are derived by rule from the commands that ran, and from what the agent says about decisions and causes.
 
 Source for Claude Code: code.claude.com/docs/en/hooks and the logs in `~/.claude/projects/PROJECT/SESSION.jsonl`, which
-have its own format: lines of `type` user or assistant with `uuid`, `sessionId`, `cwd`, `timestamp` and a `message` of
-the Anthropic API; `isMeta`, `isSidechain` and `isCompactSummary` mark what the user did not say.
+have their own format: lines of `type` user or assistant with `uuid`, `sessionId`, `cwd`, `timestamp` and a `message`
+of the Anthropic API; `isMeta`, `isSidechain` and `isCompactSummary` mark what the user did not say.
 
 Source for Codex: developers.openai.com/codex and `codex-rs/protocol` in github.com/openai/codex: lines of `timestamp`,
 `type` and `payload` in `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`; `session_meta` has `id` and `cwd`, a
@@ -58,7 +58,7 @@ class _Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ran:
-    """A command and whether it failed; None if that is not known."""
+    """A command, and whether it failed (None if unknown)."""
 
     command: str
     failed: bool | None
@@ -68,7 +68,7 @@ class _Ran:
 
 @dataclass(slots=True, kw_only=True)
 class _Log:
-    """One session: where it ran, what was said, what ran, and how many lines of which kind were not used."""
+    """One session: its folder, the messages, the commands, and how many lines of each kind were skipped."""
 
     id: str = ""
     folder: str = ""
@@ -78,7 +78,7 @@ class _Log:
     refused: list[str] = field(default_factory=list)
 
     def say(self, role: Role, text: str, *, id: str, at: object, place: str) -> None:
-        """Add a message, or replace it if it was written again. What the client put in by itself is cut."""
+        """Add a message, or replace it if it was written again. Text inserted by the client is removed."""
         text = _without_scaffolding(text)[:_MOST_MESSAGE_CHARS]
         if text:
             self.said[id] = _Said(role=role, text=text, id=id, at=at, place=place)
@@ -89,12 +89,12 @@ class _Log:
             self.ran[id] = _Ran(command=text, failed=None, at=at, place=place)
 
     def end(self, id: str, *, failed: bool | None) -> None:
-        """Note how a command ended."""
+        """Record whether a command failed."""
         if (known := self.ran.get(id)) is not None and failed is not None:
             self.ran[id] = _Ran(command=known.command, failed=failed, at=known.at, place=known.place)
 
 
-# What clients put into messages: reminders, the state of the editor, output of their own commands.
+# What clients insert into messages: reminders, the state of the editor, output of their own commands.
 _SCAFFOLDING = re.compile(
     r"<(system-reminder|local-command-\w+|command-(?:name|message|args)|environment_context|user_instructions"
     r"|permissions instructions|INSTRUCTIONS|attached_files|open_and_recently_viewed_files|user_info|git_status"
@@ -114,7 +114,7 @@ def _without_scaffolding(text: str) -> str:
 
 
 def _command_text(given: object) -> str:
-    """Return a command as one line, without the shell it runs in."""
+    """Return a command as text, without the shell that runs it."""
     if isinstance(given, list):
         words = [str(each) for each in given]
         shell = len(words) == 3 and PurePosixPath(words[0]).name in ("bash", "sh", "zsh") and words[1] in ("-lc", "-c")
@@ -123,7 +123,7 @@ def _command_text(given: object) -> str:
 
 
 def _texts(content: object, *kinds: str) -> str:
-    """Return the text of a message: as it is, or of its blocks of some kinds."""
+    """Return the text of a message, or of its blocks of the given kinds."""
     if isinstance(content, str):
         return content
     blocks = (block for block in objects_in(content) if block.get("type", kinds[0]) in kinds)
@@ -181,7 +181,7 @@ _EXIT = re.compile(r"\b(?:exit(?:ed)?(?: with)?(?: code)?|Exit Code)\s*:?\s*(-?\
 
 
 def _codex_failed(output: object) -> bool | None:
-    """Return whether an output, which is text or JSON as text, tells of a failure; None if it does not say."""
+    """Return whether an output (text, or JSON as text) reports a failure; None if it does not say."""
     found = object_of(output) or _arguments(output)
     code = object_of(found.get("metadata")).get("exit_code")
     if isinstance(code, int):
@@ -277,7 +277,7 @@ def is_log_of(client: str, source: Source) -> bool:
 
 
 def folder_of(path: Path) -> str:
-    """Return the folder that a session log says it ran in; "" if it says none, or cannot be read."""
+    """Return the folder that a session log says it ran in; "" if it does not say, or cannot be read."""
     try:
         source = Source(path)
         client = next((each for each in CLIENTS if is_log_of(each, source)), None)
@@ -290,7 +290,7 @@ def folder_of(path: Path) -> str:
 
 
 def read_log(client: str, source: Source, destination: Destination) -> Records:
-    """Read a session log, or each one in a folder. Lines that are neither said nor run are counted."""
+    """Read a session log, or each log in a folder. Lines that are neither messages nor commands are counted."""
     records = Records(format=client, destination=destination)
     skipped: Counter[str] = Counter()
     for name, lines, at in _files(source):
@@ -305,7 +305,7 @@ def read_log(client: str, source: Source, destination: Destination) -> Records:
 
 
 def _files(source: Source) -> Iterator[tuple[str, JsonLines, datetime]]:
-    """Yield the name, lines and time of last change of each log."""
+    """Yield the name, lines and last change of each log."""
     if not source.is_folder:
         yield source.path.name, source.lines, source.changed_at
         return
@@ -361,7 +361,7 @@ def _fact(records: Records, said: _Said | _Ran, text: str, changed: datetime, **
 
 
 def _add_statements(records: Records, log: _Log, changed: datetime) -> None:
-    """Add what the agent states about decisions and causes, and at the end about what is left."""
+    """Add what the agent states about decisions and causes, and what its last message says is left to do."""
     answers = [said for said in log.said.values() if said.role == "assistant"]
     for said in answers:
         for told in statements_of_work(said.text):
@@ -379,8 +379,8 @@ _AFTER = re.compile(r"\s*(?:2>&1|2>\s*/dev/null|>\s*/dev/null|\|\s*(?:head|tail|
 
 
 def _plain_command(command: str) -> str:
-    """Return what a command runs, without the folder, the environment and what only shortens its output; "" if it looks
-    around.
+    """Return the command itself, without a change of folder, variables and redirections; "" if it only inspects files
+    or is too long.
     """
     text = _BEFORE.sub("", command.strip())
     while (shorter := _AFTER.sub("", text)) != text:
@@ -392,7 +392,7 @@ def _plain_command(command: str) -> str:
 
 
 def _add_commands(records: Records, ran: Sequence[_Ran], changed: datetime) -> None:
-    """Add the commands that worked, and those that failed with the one that worked in their place."""
+    """Add the commands that worked, and those that failed, with a similar one that worked soon after."""
     known = [(each, text) for each in ran if each.failed is not None and (text := _plain_command(each.command))]
     last = {text: each for each, text in known}
     counts = Counter(text for _, text in known)
@@ -411,7 +411,7 @@ def _worked(known: Iterable[tuple[_Ran, str]]) -> Iterator[tuple[_Ran, str]]:
 
 
 def _alike(one: str, other: str) -> bool:
-    """Return whether two commands share a word that is no option."""
+    """Return whether two commands share a word that is not an option."""
     words = [
         {word for word in re.split(r"[\s:/=]+", each) if len(word) > 2 and word[0] != "-"} for each in (one, other)
     ]
@@ -421,4 +421,4 @@ def _alike(one: str, other: str) -> bool:
 READERS: Mapping[str, tuple[Callable[[Source], bool], Callable[[Source, Destination], Records]]] = {
     client: (partial(is_log_of, client), partial(read_log, client)) for client in CLIENTS
 }
-"""By client: whether a source is one of its logs, and how to read it."""
+"""For each client: a function that recognizes its logs, and one that reads them."""

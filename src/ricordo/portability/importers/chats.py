@@ -5,8 +5,8 @@ Source for Telegram: telegram.org/blog/export-and-more and core.telegram.org/imp
 `from` and `text`, which is a text or a list of texts and objects with one.
 
 Source for WhatsApp: faq.whatsapp.com, "How to export your chat history": a text file with a line for each message,
-`[31/12/2021, 22:15:32] Name: text` on iOS and `31/12/2021, 22:15 - Name: text` on Android, in the form of dates of
-the phone; lines without a date continue the message above.
+`[31/12/2021, 22:15:32] Name: text` on iOS and `31/12/2021, 22:15 - Name: text` on Android, with dates as the phone
+writes them; lines without a date continue the message above.
 
 Source for Slack: slack.com/help, "How to read Slack data exports": a folder for each channel with a JSON file for each
 day, and `users.json`; a message has `type`, `user`, `text` and `ts`, a Unix time in seconds.
@@ -29,7 +29,7 @@ from ricordo.text.sentences import plural
 
 
 def _add(records: Records, where: str, *, session: str, id: object, speaker: str | None, text: str, at: object) -> None:
-    """Add a message of a person, under an id made from its place and text."""
+    """Add a person's message under an id made from its place and text."""
     if not text.strip():
         return
     identity = records.destination.id_of(records.format, session, id, text)
@@ -40,7 +40,7 @@ def _add(records: Records, where: str, *, session: str, id: object, speaker: str
 
 
 def _name_notices(records: Records, count: int, what: str) -> None:
-    """Name in the report what a chat program says itself: that is nothing to remember."""
+    """Report the number of notices by the chat program itself, which are not imported."""
     if count:
         records.refused.append(f"not imported: {plural(count, 'notice')}, {what}")
 
@@ -49,7 +49,7 @@ def _name_notices(records: Records, count: int, what: str) -> None:
 
 
 def is_telegram(source: Source) -> bool:
-    """Return whether it is `result.json` of Telegram, alone or in its folder."""
+    """Return whether the source is Telegram's `result.json`, alone or in its folder."""
     return any(_telegram_chats(document) for _, document in _results(source))
 
 
@@ -67,7 +67,7 @@ def _said(chat: Row) -> list[Row]:
 
 
 def read_telegram(source: Source, destination: Destination) -> Records:
-    """Read the messages of each chat; calls, joins and other notices are named in the report by their number."""
+    """Read the messages of each chat; the number of calls, joins and other notices is reported."""
     records = Records(format="telegram", destination=destination)
     notices = 0
     for name, document in _results(source):
@@ -101,13 +101,13 @@ _STAMP = re.compile(r"[\u200e\u200f\ufeff]*\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4},?\
 _BY_PROGRAM = re.compile(
     r"\s*(?:[\u200e\u202a]+(?![@\u2068])|<(?=[^<>\n]*>\s*\Z)|(?=[^\n]{,20} omitted\]?\s*\Z))(.*)", re.DOTALL
 )
-"""What WhatsApp writes for a file or a notice, in the phone's language: behind a mark of direction, or in brackets."""
+"""What WhatsApp writes in place of a file, or as a notice: after a direction mark, or in angle brackets."""
 _MOST_WORDS = 4
-"""A file is named in so few words ("image omitted", "Bild weggelassen"); a notice has more."""
+"""A placeholder for a file has at most this many words ("image omitted", "Bild weggelassen"); a notice has more."""
 
 
 def is_whatsapp(source: Source) -> bool:
-    """Return whether the first lines are messages with a date and a name."""
+    """Return whether one of the first lines is a message with a date and a name."""
     return bool(source.head) and any(map(_LINE.match, _chat_text(source).split("\n")[:20]))
 
 
@@ -126,7 +126,7 @@ def is_whatsapp_archive(source: Source) -> bool:
 
 
 def read_whatsapp(source: Source, destination: Destination) -> Records:
-    """Read the messages of one chat. A date is read with the day first, unless a number above 12 shows otherwise."""
+    """Read the messages of one chat. Dates are day first, unless only the second number is ever above 12."""
     records = Records(format="whatsapp", destination=destination)
     session = re.sub(r"^(WhatsApp Chat (with|-) |_chat)|\.(txt|zip)$", "", source.path.name).strip() or "WhatsApp"
     read = list(_whatsapp_lines(_chat_text(source)))
@@ -154,7 +154,7 @@ def read_whatsapp(source: Source, destination: Destination) -> Records:
 
 
 def _whatsapp_lines(text: str) -> Iterator[tuple[int, tuple[str, ...], str]]:
-    """Yield (line, parts of its head, whole text) of each message, and of each notice, whose head has no parts."""
+    """Yield (line, parts of the head, text) for each message, and for each notice with empty parts."""
     head: tuple[str, ...] = ()
     said: list[str] = []
     begun = 0
@@ -172,7 +172,7 @@ def _whatsapp_lines(text: str) -> Iterator[tuple[int, tuple[str, ...], str]]:
 
 
 def _whatsapp_time(parts: tuple[str, ...], *, is_month_first: bool) -> str:
-    """Return ISO 8601 text, in the owner's time zone."""
+    """Return ISO 8601 text in the owner's time zone."""
     one, two, three, hour, minute, second, half = parts[:7]
     year, month, day = (one, two, three) if len(one) == 4 else (three, two, one)
     if is_month_first and len(one) != 4:
@@ -190,14 +190,14 @@ _LINK = re.compile(r"<([^@#!|>][^|>]*)(?:\|([^>]*))?>")
 
 
 def is_slack(source: Source) -> bool:
-    """Return whether it is a folder or archive with a file for each day of a channel."""
+    """Return whether the source is a folder or archive with a file for each day of a channel."""
     return (source.is_folder or source.is_archive) and any(
         _DAY.match(PurePosixPath(name).name) for name in source.names
     )
 
 
 def read_slack(source: Source, destination: Destination) -> Records:
-    """Read the messages of each channel, with the names of their authors; notices are named by their number."""
+    """Read the messages of each channel with their authors' names; the number of notices is reported."""
     records = Records(format="slack", destination=destination)
     people = {
         str(user.get("id")): label(object_of(user.get("profile")).get("real_name")) or label(user.get("name")) or ""

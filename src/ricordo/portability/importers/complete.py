@@ -1,4 +1,4 @@
-"""Import of a complete export: the owner's own restores an empty store exactly; otherwise its memories are added.
+"""Import of a complete export: an empty store of its owner is restored exactly; another store gets its memories.
 
 Source: `ricordo.portability.exporters`, which writes it.
 """
@@ -55,7 +55,7 @@ class _NotRestorableError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpacked:
-    """The lines of an export in a temporary folder, and their scope."""
+    """The lines of an export, sorted into files of a temporary folder, and their scope."""
 
     folder: Path
     scope: Scope
@@ -65,7 +65,7 @@ class Unpacked:
 
 
 def fits(source: Source) -> bool:
-    """Return whether it begins like an export."""
+    """Return whether the source begins like a complete export."""
     return source.head.startswith(_START)
 
 
@@ -74,7 +74,7 @@ def unpacked(path: Path) -> Iterator[Unpacked]:
     """Sort the lines of an export into their files, in a private temporary folder.
 
     Raises:
-        InvalidError: it is truncated, of a later version, or damaged.
+        InvalidError: the export is truncated, damaged, or was written by a later version.
     """
     with ExitStack() as stack, _readable(path):
         folder = stack.enter_context(temporary_folder())
@@ -100,7 +100,7 @@ def _readable(path: Path) -> Iterator[None]:
 
 
 def _sort(file: IO[bytes], folder: Path, path: Path) -> int:
-    """Write each line into the file it names and return their number."""
+    """Write each line into the file it names; return the number of lines."""
     with ExitStack() as stack:
         files = {name: stack.enter_context((folder / name).open("wb")) for name in FILES}
         number = 1
@@ -117,7 +117,7 @@ def _sort(file: IO[bytes], folder: Path, path: Path) -> int:
                     break
                 name = str(row.pop("in", "")).encode("utf-8", "replace")
                 text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-                line = text.encode("utf-8", "surrogatepass") + b"\n"  # lone surrogates are refused by the reader
+                line = text.encode("utf-8", "surrogatepass") + b"\n"  # the reader refuses lone surrogates
             wanted = _NAMES.get(name.decode("utf-8", "replace"))
             if wanted is None or not line.endswith(b"\n"):
                 raise InvalidError(
@@ -144,7 +144,7 @@ def read(source: Source, destination: Destination) -> Records:
 
 
 Derive = Callable[[Callable[[Snapshot], ImportReport]], Awaitable[ImportReport]]
-"""Writes rows as they are, in one transaction."""
+"""Writes rows unchanged, in one transaction."""
 
 
 async def restore(
@@ -153,7 +153,7 @@ async def restore(
     """Restore an export exactly, in one step, into an empty store of the same owner.
 
     Returns:
-        None, with the store unchanged, if the store is not empty, the export is another owner's, or it was edited.
+        None, with the store unchanged, if the store is not empty, or the export is another owner's or was edited.
     """
     is_theirs = (export.scope.owner, export.scope.chat) == (scope.owner, scope.chat)
     if not is_theirs or export.schema != schema_version():
@@ -167,7 +167,7 @@ async def restore(
 def _filled(
     tx: Snapshot, export: Unpacked, *, scope: Scope, rules: TextRules, progress: Progress | None
 ) -> ImportReport:
-    """Fill an empty store. Raises _NotRestorableError, which undoes it, if it would differ from the export."""
+    """Fill an empty store. Raises _NotRestorableError, which rolls back, if it would differ from the export."""
     if not is_empty(tx):
         raise _NotRestorableError
     files = export.folder / "files"
@@ -193,16 +193,16 @@ def _filled(
 
 
 def _leave_models_out(path: Path) -> None:
-    """Drop the export's models: the store keeps its own, and takes vectors of the same model by its name."""
+    """Drop the export's models: the store keeps its own, and accepts vectors of a model with the same name."""
     lines = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join(line for line in lines if not line or json.loads(line).get("kind") != "model"))
 
 
 def records_of(export: Unpacked, destination: Destination, *, is_own: bool = False) -> Records:
-    """Return the memories of an export, for a store with others; history is not imported.
+    """Return the memories of an export, to be added to a store; its history is not imported.
 
     Args:
-        is_own: the export is the importing owner's own: its memories keep their origins.
+        is_own: whether the importing owner made the export: then its memories keep their origins.
     """
     caller: Trust = "user" if is_own else "import"
     with opened_lines(export.folder / "files", export.folder / "lines.db") as (tx, built):
@@ -244,13 +244,13 @@ _SAME = ("type", "category", "about", "tags", "confidence", "valid_from", "speak
 
 
 def _copied(node: Node, record: R) -> R:
-    """Return a message or fact with the fields that a node has by the same name."""
+    """Return a message or fact, with the fields that a node has under the same name."""
     known = {each.name for each in fields(record)}
     return replace(record, **{name: getattr(node, name) for name in _SAME if name in known})
 
 
 def _origin(node: Node, caller: Trust) -> Origin:
-    """Cap a file's claim about an origin."""
+    """Limit the origin that a file claims to what its caller may claim."""
     return capped(node.origin, node.role, caller=caller)
 
 

@@ -2,12 +2,12 @@
 
 ChatGPT and Claude export `conversations.json`; it is read alone, in its folder, or in the ZIP file as downloaded.
 
-Source for ChatGPT: help.openai.com, "How do I export my ChatGPT history", and its file's form as documented at
+Source for ChatGPT: help.openai.com, "How do I export my ChatGPT history", and the format as documented at
 difegam.github.io/chatgpt-to-markdown ("Data Models"): a list of conversations, each a tree `mapping` of nodes with
 `parent` and `message`; `current_node` is the leaf of the branch that is shown. Large accounts get
 `conversations-000.json` and so on.
 
-Source for Claude: support.anthropic.com, "How can I export my Claude data", and its file's form: a list of
+Source for Claude: support.anthropic.com, "How can I export my Claude data", and the format of the file: a list of
 conversations with `uuid`, `name`, `created_at` and `chat_messages`, each with `uuid`, `sender` (human or assistant),
 `text`, `created_at` and, in later exports, `content`: blocks of `type` text, thinking, tool_use or tool_result.
 """
@@ -38,13 +38,13 @@ _TIMES = ("time", "at", "timestamp", "date", "created_at")
 
 
 def is_locomo(source: Source) -> bool:
-    """Return whether the first line is a turn or a question of the LoCoMo set."""
+    """Return whether the first line is a turn or a question of the LoCoMo data set."""
     row = next(iter(source.first_rows), {})
     return row.get("kind") in ("turn", "query") and "conv" in row
 
 
 def is_chat(source: Source) -> bool:
-    """Return whether the first lines contain a text; the least specific format, tried late."""
+    """Return whether one of the first lines has a text field. The format is unspecific, so it is tried late."""
     return any(isinstance(row.get(name), str) for row in source.first_rows for name in _TEXTS)
 
 
@@ -54,7 +54,7 @@ def read_chat(source: Source, destination: Destination) -> Records:
 
 
 def read_locomo(source: Source, destination: Destination) -> Records:
-    """Read the turns of the LoCoMo set; its questions are skipped.
+    """Read the turns of the LoCoMo data set; its questions are skipped.
 
     Source: github.com/snap-research/locomo, one turn per line.
     """
@@ -87,7 +87,7 @@ def _chat(row: Row) -> Iterator[Message]:
         role=_ROLES[role],
         speaker=label(row.get("speaker") or row.get("name")),
         session=label(row.get("session") or row.get("session_id") or row.get("conversation_id")),
-        # Text is read in the owner's own time zone, a number as a Unix time.
+        # A text is read in the owner's time zone, a number as a Unix time.
         at=time if isinstance(time, str) else parse_time(time, name="time"),
         id=label(row.get("id")),
         origin="import",
@@ -109,9 +109,9 @@ def _locomo(row: Row) -> Iterator[Message]:
 
 
 def _identified(message: Message, destination: Destination, counts: Counter[str]) -> Message:
-    """Give a message an id made from its text, speaker, time and session, so that a second import adds nothing.
+    """Give a message an id derived from its text, speaker, time and session, so that a second import adds nothing.
 
-    Messages that are exactly alike are numbered.
+    Identical messages are numbered.
     """
     whose = f"{destination.owner}/{destination.chat}"
     key = [whose, message.id, message.session, message.speaker, message.role, str(message.at), message.text]
@@ -126,13 +126,13 @@ def _identified(message: Message, destination: Destination, counts: Counter[str]
 
 _FILE = re.compile(r"conversations(-\d+)?\.json\Z")
 _SPOKEN = frozenset(("text", "multimodal_text", "code"))
-_CALL = re.compile(r"\s*(?:[a-z_]+\(.*\)|\{.*\})\s*\Z", re.DOTALL)  # of a tool, such as search("...")
+_CALL = re.compile(r"\s*(?:[a-z_]+\(.*\)|\{.*\})\s*\Z", re.DOTALL)  # a tool call, such as search("...")
 _NAMED_MOST = 20
 _TO_EVERYBODY = frozenset((None, "all"))
 
 
 def _conversations(source: Source) -> Iterator[tuple[str, Row]]:
-    """Yield (place, conversation) of every file of an export; the files of both programs have the same names."""
+    """Yield (place, conversation) from every file of an export; both programs use the same file names."""
     for name, document in source.json_file(lambda name: _FILE.match(name) is not None):
         listed = document.get("conversations", [document]) if isinstance(document, dict) else document
         for number, row in enumerate(listed if isinstance(listed, list) else (), start=1):
@@ -141,12 +141,12 @@ def _conversations(source: Source) -> Iterator[tuple[str, Row]]:
 
 
 def is_chatgpt(source: Source) -> bool:
-    """Return whether a conversation is a tree `mapping`."""
+    """Return whether a conversation has a tree `mapping`."""
     return any(isinstance(row.get("mapping"), dict) for _, row in _conversations(source))
 
 
 def read_chatgpt(source: Source, destination: Destination) -> Records:
-    """Read the visible branch of every conversation, without the messages of the system and of tools."""
+    """Read the visible branch of every conversation, without system and tool messages."""
     records = Records(format="chatgpt", destination=destination)
     for place, row in _conversations(source):
         session = row.get("conversation_id") or row.get("id")
@@ -164,7 +164,7 @@ _SAVED = re.compile(r"^\s*(?:\d+\.\s*)?(?:\[[^\]]*\]\.?\s*)?(?=\S)")
 
 
 def _name_others(records: Records, source: Source, stem: str, empty: tuple[str, ...]) -> None:
-    """Name the files of an export that were not read, but those that hold no memories."""
+    """Report the files of an export that were not read, except those that hold no memories."""
     if source.is_folder or source.is_archive:
         names = [name for name in source.names if not PurePosixPath(name).name.startswith((stem, *empty, "."))]
         records.refused += [f"not imported: {name}" for name in names[:_NAMED_MOST]]
@@ -173,10 +173,10 @@ def _name_others(records: Records, source: Source, stem: str, empty: tuple[str, 
 
 
 def _chatgpt_facts(records: Records, where: str, said: Row) -> None:
-    """Read what the user has told about themselves, how answers should be, and what ChatGPT has saved.
+    """Read what users told ChatGPT about themselves and about the answers they want, and what it has saved.
 
     Source: the content types `user_editable_context` (`user_profile`, `user_instructions`) and
-    `model_editable_context` (`model_set_context`), and messages to the tool `bio`, as exports hold them.
+    `model_editable_context` (`model_set_context`), and messages to the tool `bio`, as found in exports.
     """
     content, at = object_of(said.get("content")), parse_time(said.get("create_time"), name="its time")
     for name, kind in (("user_profile", "semantic"), ("user_instructions", "procedural")):
@@ -193,7 +193,7 @@ def _chatgpt_facts(records: Records, where: str, said: Row) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Turn:
-    """A turn of an exported conversation; `at` as it is written."""
+    """A turn of an exported conversation; `at` is its time as written."""
 
     role: Role
     text: str
@@ -203,7 +203,7 @@ class _Turn:
 
 @dataclass(slots=True)
 class _Reading:
-    """Reads one exported conversation. `last` is the time of a turn that has none: that of the turn before it."""
+    """Reads one exported conversation. A turn without a time gets `last`, the time of the turn before it."""
 
     records: Records
     session: object
@@ -233,7 +233,7 @@ class _Reading:
 
 
 def _branch(row: Row) -> list[Row]:
-    """Return the nodes from the root to the current leaf, or to the newest one. A cycle of parents is cut."""
+    """Return the nodes from the root to the current leaf, or to the newest leaf. A cycle of parents is cut."""
     mapping = object_of(row.get("mapping"))
     nodes = {str(key): {"id": key, **each} for key, each in mapping.items() if isinstance(each, dict)}
     place = label(row.get("current_node"))
@@ -266,7 +266,7 @@ def _chatgpt_turn(node: Row) -> _Turn | None:
 
 
 def _chatgpt_text(content: Row) -> str:
-    """Return its texts and transcripts; a picture becomes a mark."""
+    """Return the texts and transcripts of a message; a picture becomes a placeholder."""
     parts = content.get("parts")
     if not isinstance(parts, list):
         return str(content.get("text") or "").strip()
@@ -305,7 +305,7 @@ def read_claude(source: Source, destination: Destination) -> Records:
 
 
 def _claude_attachment(given: Row) -> _Turn | None:
-    """Return the text of an attached file as a message of its own, after the one it was attached to."""
+    """Return the text of an attached file as a separate message, after the one it was attached to."""
     text, turn = str(given.get("extracted_content") or "").strip(), object_of(given.get("of"))
     if not text:
         return None
@@ -315,10 +315,10 @@ def _claude_attachment(given: Row) -> _Turn | None:
 
 
 def _read_claude_memories(records: Records, source: Source) -> None:
-    """Read `memories.json` (what Claude has noted of all conversations, and of each project) and `projects.json`.
+    """Read `memories.json` (Claude's notes on all conversations and on each project) and `projects.json`.
 
-    Source: the files as exports hold them: `conversations_memory` is Markdown, `project_memories` a Markdown text for
-    each project; a project has `name`, `description`, `prompt_template` and `docs` of `filename` and `content`.
+    Source: the files as found in exports: `conversations_memory` is Markdown, `project_memories` has a Markdown text
+    for each project; a project has `name`, `description`, `prompt_template` and `docs` of `filename` and `content`.
     """
     if not (source.is_folder or source.is_archive):
         return
@@ -362,7 +362,7 @@ def _claude_turn(turn: Row) -> _Turn:
 
 
 def _claude_text(turn: Row) -> str:
-    """Return its text blocks, else its text, and the names of its attachments."""
+    """Return the text blocks of a turn, or else its text, and the names of its attachments."""
     blocks = (block for block in objects_in(turn.get("content")) if block.get("type") == "text")
     texts = (block["text"] for block in blocks if isinstance(block.get("text"), str))
     text = "\n".join(each for each in texts if each.strip()) or str(turn.get("text") or "")

@@ -6,8 +6,8 @@ has `memory_id`, `old_memory`, `new_memory`, `event` (ADD, UPDATE, DELETE), `cre
 
 Source for LangGraph: github.com/langchain-ai/langgraph, libs/checkpoint-sqlite (`langgraph/store/sqlite/base.py`) and
 libs/checkpoint (`langgraph/store/base`, `Item`): a row has `prefix` (the namespace, joined by dots) or `namespace` (a
-list), `key`, `value` (JSON), `created_at`, `updated_at` and `expires_at`. The value has any form: LangMem keeps a
-memory as `{"kind", "content"}`, where content is a text or an object with one.
+list), `key`, `value` (JSON), `created_at`, `updated_at` and `expires_at`. The value may have any form: LangMem keeps a
+memory as `{"kind", "content"}`, in which `content` is a text or an object with a text.
 
 Source for MCP: github.com/modelcontextprotocol/servers, src/memory: `memory.json` (or `memory.jsonl`) holds one object
 a line, `{"type": "entity", "name", "entityType", "observations"}` or `{"type": "relation", "from", "to",
@@ -52,7 +52,7 @@ _HISTORY = frozenset(("memory_id", "old_memory", "new_memory", "event"))
 
 
 def is_mem0(source: Source) -> bool:
-    """Return whether it is an answer of `get_all`, the table `history`, or a folder with an answer."""
+    """Return whether the source is the result of `get_all`, the table `history`, or a folder with such a result."""
     if source.is_database:
         return source.tables.get("history", frozenset()) >= _HISTORY
     if source.is_folder:
@@ -78,7 +78,7 @@ def _documents(source: Source) -> Iterator[tuple[str, Any]]:
 
 
 def read_mem0(source: Source, destination: Destination) -> Records:
-    """Read the memories, and their earlier versions from the history, which are closed."""
+    """Read the memories, and from the history their earlier versions, which are closed."""
     rows, refused = _mem0_rows(source)
     memories = [(place, row) for place, row in rows if "memory" in row]
     history = [(place, row) for place, row in rows if "memory" not in row]
@@ -110,8 +110,8 @@ class _Mem0Records(Records):
     """Collects memories, then their earlier versions from the history.
 
     Attributes:
-        newest: by a memory's id in mem0, the latest version of it in the history.
-        present: by the same, the memory itself.
+        newest: the latest version in the history of a memory, by its id in mem0.
+        present: the memory itself, by its id in mem0.
     """
 
     owner: str | None
@@ -136,7 +136,7 @@ class _Mem0Records(Records):
         )
 
     def event(self, place: str, row: Row) -> None:
-        """Read one change of a memory: it closes the previous version and adds the next."""
+        """Read one change of a memory: close the previous version and add the next."""
         memory, event, at = str(row.get("memory_id")), str(row.get("event") or "").upper(), _latest_time(row)
         before = self.newest.get(memory)
         is_past = before is not None and before != self.present.get(memory)
@@ -156,7 +156,7 @@ class _Mem0Records(Records):
             self.links.append(ImportedLink(source=identity, target=before, type="supersedes", place=place))
 
     def close_deleted(self) -> None:
-        """Close the memories that are only in the history, if the file has both: they were deleted."""
+        """Close memories that are only in the history: they were deleted. Does nothing without present memories."""
         for memory, identity in self.newest.items():
             if self.present and memory not in self.present:
                 self.close(identity, "forgotten")
@@ -174,7 +174,7 @@ _TEXTS = ("content", "memory", "text", "fact", "data", "value", "summary", "desc
 
 
 def is_langgraph(source: Source) -> bool:
-    """Return whether it is a store's SQLite database, or JSON rows of one."""
+    """Return whether the source is the SQLite database of a store, or JSON rows from one."""
     if source.is_database:
         return {"prefix", "key", "value"} <= source.tables.get("store", frozenset())
     rows = objects_in(source.document, "items")[:20] or source.first_rows
@@ -213,7 +213,7 @@ def _read_item(records: Records, place: str, row: Row) -> None:
 
 
 def _item_text(value: Row) -> str | None:
-    """Return a value's text: a text field, that of an inner object, all of it if it is flat, or its JSON."""
+    """Return a value's text: a text field, a nested object's, all fields if they are flat, or else the JSON."""
     found = text_of(value, *_TEXTS)
     if found is not None:
         return found
@@ -234,7 +234,7 @@ def _holds_words(value: object) -> bool:
 
 
 def _json_value(value: object) -> object:
-    """Decode a value: databases keep it as JSON text."""
+    """Decode a value, which databases keep as JSON text."""
     if not isinstance(value, str):
         return value
     try:
@@ -249,7 +249,7 @@ MCP = "mcp"
 
 
 def is_mcp(source: Source) -> bool:
-    """Return whether it is a knowledge graph, as lines or as one object."""
+    """Return whether the source is a knowledge graph, as lines or as one object."""
     return _is_graph(source.document) or any(
         row.get("type") in ("entity", "relation") and ({"name", "observations"} <= row.keys() or "from" in row)
         for row in source.first_rows
@@ -296,7 +296,7 @@ def _read_entity(row: Row, place: str, records: Records) -> None:
 
 def _read_relation(row: Row, place: str, records: Records) -> None:
     source, target, predicate = (required_text(row, name) for name in ("from", "to", "relationType"))
-    if source == records.destination.owner:  # Ricordo exports a relation to the owner in this form
+    if source == records.destination.owner:  # Ricordo exports relations of the owner in this form
         records.people.append(ImportedPerson(name=target, relation=predicate.replace("_", " "), place=place))
     else:
         records.relations[ImportedRelation(source=source, predicate=predicate, target=target, place=place)] = None
@@ -308,7 +308,7 @@ ZEP = "zep"
 
 
 def is_zep(source: Source) -> bool:
-    """Return whether it holds facts (edges) of a graph of Zep or Graphiti, alone or in an object."""
+    """Return whether the source holds facts (edges) of a Zep or Graphiti graph, alone or in an object."""
     return any("fact" in row and ("uuid" in row or "uuid_" in row) for row in _zep_rows(source)[:20])
 
 
@@ -318,7 +318,7 @@ def _zep_rows(source: Source) -> list[Row]:
 
 
 def read_zep(source: Source, destination: Destination) -> Records:
-    """Read the facts with their times; one that is invalid or expired is closed. Messages are read, too.
+    """Read the facts with their times; an invalid or expired fact is closed. Messages are read as well.
 
     Source: help.getzep.com, "Facts" and the SDK's `EntityEdge`: `uuid`, `fact`, `name`, `created_at`, `valid_at`,
     `invalid_at`, `expired_at`; and `Message`: `uuid`, `role`, `role_type`, `content`, `created_at`.
@@ -344,7 +344,7 @@ def read_zep(source: Source, destination: Destination) -> Records:
 
 
 def _message(records: Records, session: str, place: str, row: Row) -> None:
-    """Add a message of a library: `content` is a text, or a list of parts with one."""
+    """Add a message of another library; `content` is a text or a list of parts with a text."""
     content = row.get("content") if row.get("content") is not None else row.get("text")
     parts = [content] if isinstance(content, str) else [str(each.get("text") or "") for each in objects_in(content)]
     role = str(row.get("role_type") or row.get("role") or "").lower()
@@ -372,14 +372,14 @@ LETTA = "letta"
 
 
 def is_letta(source: Source) -> bool:
-    """Return whether it is an agent file, of either version."""
+    """Return whether the source is an agent file of either version."""
     document = None if source.is_folder or source.is_database or source.is_archive else source.document
     found = object_of(document)
     return bool("core_memory" in found or ("blocks" in found and "agents" in found))
 
 
 def read_letta(source: Source, destination: Destination) -> Records:
-    """Read memory blocks, one fact a line, and messages. What the agent is told of itself is a procedure.
+    """Read memory blocks, one fact per line, and messages. Blocks other than "human" become procedures.
 
     Source: github.com/letta-ai/agent-file, "Agent File (.af)": `core_memory` or `blocks` of `label` and `value`, and
     `messages`, in `agents` since the second version.

@@ -1,11 +1,11 @@
-"""Memories that other programs keep in files of their own: as JSON lines, or in a SQLite table `memories`.
+"""Memories that other programs keep in their own files: JSON lines, or a SQLite table `memories`.
 
-JSON lines: `memories.jsonl`, `archive.jsonl` and `people.jsonl`, version 1, alone or in a folder. Their embeddings are
-another model's and are computed again. Source: the specification "Memory" of the agent ash, seed 004 of this project:
-sections "Memory Entry", "Person Entry", "Storage Architecture" and "Scoping".
+JSON lines: `memories.jsonl`, `archive.jsonl` and `people.jsonl`, version 1, alone or in a folder. Their embeddings come
+from another model, so texts are embedded again. Source: the specification "Memory" of the agent ash, seed 004 of this
+project: sections "Memory Entry", "Person Entry", "Storage Architecture" and "Scoping".
 
 SQLite: `memories` with a `kind` of memory, or with a reinforcement `score`. `memory_links` (how often two memories were
-recalled together) is not read: it says how memories were found, not what they say. Source: "ADR 005: Simplified Memory
+recalled together) is not read, since it holds no content. Source: "ADR 005: Simplified Memory
 System" (`memories` by kind, and `entities`) and the "Memory Architecture" of koshi (`memories`, `memories_archive`),
 seeds 002 and 003 of this project.
 """
@@ -53,7 +53,7 @@ _CLOSED_REASONS: Mapping[str, ClosedReason] = {
 
 
 def is_jsonl(source: Source) -> bool:
-    """Return whether it is such a file, or a folder with one."""
+    """Return whether the source is such a file, or a folder with one."""
     if source.is_folder:
         return any(PurePosixPath(name).name == "memories.jsonl" for name in source.names)
     row = next(iter(source.first_rows), {})
@@ -77,7 +77,7 @@ def _is_person(row: Row) -> bool:
 
 
 def _rows(source: Source) -> tuple[list[Placed], list[str]]:
-    """Return each line with its place. If an id is in both files, the line of the archive is the later one."""
+    """Return each line with its place. If two lines have the same id, the later one counts: that in the archive."""
     files = [("", source.lines)] if not source.is_folder else list(_files(source))
     rows = [(f"{name}{place}", row) for name, lines in files for place, row in lines.rows]
     refused = [f"{name}{each}" for name, lines in files for each in lines.refused]
@@ -103,7 +103,7 @@ class _JsonlRecords(Records):
 
     Attributes:
         names, ids: names of people and ids of facts, by their ids in the files.
-        successors: (id of the successor in the files, id of the older fact, place).
+        successors: (successor's id in the files, id of the older fact, place).
     """
 
     owner: str | None
@@ -175,7 +175,7 @@ class _JsonlRecords(Records):
 
 
 def _jsonl_closed(row: Row) -> ClosedReason | None:
-    """Return why the other memory had closed it, if it had."""
+    """Return why the other memory had closed a memory; None if it had not."""
     if row.get("superseded_at") or row.get("superseded_by_id"):
         return "superseded"
     if row.get("archived_at") or row.get("archive_reason"):
@@ -195,7 +195,7 @@ _MOST_SCORE = 10.0
 
 
 def is_sqlite(source: Source) -> bool:
-    """Return whether it is a database with such a table."""
+    """Return whether the source is a database with such a table."""
     columns = source.tables.get("memories", frozenset())
     return {"id", "content"} <= columns and bool(columns & {"kind", "score"})
 
@@ -204,7 +204,7 @@ def read_sqlite(source: Source, destination: Destination) -> Records:
     """Read live and archived memories, the entities they name, and their sources.
 
     Raises:
-        InvalidError: there is no such table.
+        InvalidError: the table is missing.
     """
     if not is_sqlite(source):
         raise InvalidError(f"{source.path} has no table `memories` with a kind or a score")
@@ -224,7 +224,7 @@ def read_sqlite(source: Source, destination: Destination) -> Records:
 
 @dataclass(slots=True, kw_only=True)
 class _SqliteRecords(Records):
-    """Collects entities, then memories, then their links: `pairs` of an id here and an id in the file."""
+    """Collects entities, memories, and their links as `pairs` of an id here and an id in the file."""
 
     names: dict[str, str] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
@@ -285,7 +285,7 @@ class _SqliteRecords(Records):
         return tuple(dict.fromkeys(self.names[each] for each in wanted if each in self.names))
 
     def mention(self, place: str, row: Row) -> None:
-        """Read a row of the junction table, which may have more entities than the memory's own list."""
+        """Read a row of the junction table, which may name more entities than the memory's own list."""
         identity, name = self.ids.get(str(row.get("memory_id"))), self.names.get(str(row.get("entity_id")))
         known = None if identity is None else self.facts.get(identity)
         if known is None or name is None or name in known.fact.about:
@@ -308,7 +308,7 @@ class _SqliteRecords(Records):
         )
 
     def link(self) -> None:
-        """Link memories, and close superseded ones, which the other program had only made less confident."""
+        """Link memories, and close superseded ones, which the other program had only given a lower confidence."""
         for source, target, kind, place in self.pairs:
             if kind == "supersedes" and self.ids.get(target) in self.facts:
                 self.close(self.ids[target], "superseded")
