@@ -215,8 +215,8 @@ async def test_files_that_are_cut_off_damaged_or_foreign_are_left_out_and_said(t
             (whole[:-30], "cut off"),
             (whole[: len(whole) // 2], "cut off"),
             (whole.replace(b"Rome", b"Oslo"), "damaged"),
-            (b"", "no file of a device"),
-            (b"\x00\xff garbage\n" * 40, "no file of a device"),
+            (b"", "was not written by Ricordo"),
+            (b"\x00\xff garbage\n" * 40, "was not written by Ricordo"),
         ):
             segment.write_bytes(damaged)
             report = await other.sync(shared)

@@ -33,9 +33,9 @@ async def refused(memory: Memory, path: Path, *, format: str | None = None) -> I
         ("- Käse\n".encode("utf-16"), "UTF-16"),
         (b"- fine\n- K\xe4se\n", "line 2: byte 0xe4 is not UTF-8"),
         (b"- fine\n\x00\x01\x02", "line 2: the content is not text"),
-        (b"plain words and nothing else", "is not known"),
+        (b"plain words and nothing else", "is not recognized"),
         (b"[" * 100_000, "nested too deeply"),
-        (b"", "is not known"),
+        (b"", "is not recognized"),
     ],
 )
 async def test_an_unknown_format_is_refused(content: bytes, told: str, tmp_path: Path) -> None:
