@@ -212,8 +212,8 @@ async def test_files_that_are_cut_off_damaged_or_foreign_are_left_out_and_said(t
         (segment,) = shared.rglob("*.jsonl")
         whole = segment.read_bytes()
         for damaged, why in (
-            (whole[:-30], "cut off"),
-            (whole[: len(whole) // 2], "cut off"),
+            (whole[:-30], "incomplete"),
+            (whole[: len(whole) // 2], "incomplete"),
             (whole.replace(b"Rome", b"Oslo"), "damaged"),
             (b"", "was not written by Ricordo"),
             (b"\x00\xff garbage\n" * 40, "was not written by Ricordo"),

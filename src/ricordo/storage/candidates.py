@@ -161,7 +161,7 @@ class Turns:
         return counts.reshape(len(asked), size).astype(np.float32)
 
 
-def stretches(starts: Keys, sizes: NDArray[np.intp]) -> NDArray[np.intp]:
+def stretches(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[np.intp]:
     """Return the indexes of all stretches [start, start + size), one stretch after the other."""
     places = (starts - sizes.cumsum() + sizes).astype(np.intp).repeat(sizes)
     return np.asarray(places + np.arange(len(places)), np.intp)

@@ -1,4 +1,4 @@
-"""Applying a `Change`: it becomes sealed rows of one commit, all or none."""
+"""Apply a `Change`: write it as the sealed rows of one commit, all or none."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from ricordo.text.analyzer import index_terms, raw_words
 from ricordo.text.passages import traits_of
 from ricordo.text.statement import statement_line
 
-# The share of the remaining way to 1 that the strength of an association grows by each time.
+# Each time, the strength of an association grows by this share of what it lacks to 1.
 _ASSOCIATED = 0.3
 
-# Their rows are certainly new and written once: the digest need not be read from the database.
+# These statements write only new rows, each once: the digest need not be read from the database.
 _PLAIN = frozenset(("session_insert", "node_insert"))
 
 
 @dataclass(slots=True)
 class Rows:
-    """The rows of one commit by statement."""
+    """The rows of one commit, by statement."""
 
     hashes: list[bytes] = field(default_factory=list)
     is_plain: bool = True
@@ -56,7 +56,7 @@ class Rows:
         self.is_plain = self.is_plain and statement in _PLAIN
 
     def index(self, row: Row, *, is_live: bool) -> None:
-        """Add what is derived from the row of a new node: terms, features, and its part in the counts."""
+        """Add what is derived from the row of a new node: index terms, features, and its part in the counts."""
         key, _, space, shelf, _, _, content, _, role, speaker, session, tags, _, event_time, *_ = row
         words = raw_words(content)
         terms, besides = index_terms(content, words), besides_terms(tags, speaker)
@@ -90,7 +90,7 @@ def apply(snapshot: DatabaseSnapshot, change: Change, *, scope: Scope, reason: R
 
 
 def _withhold(writer: _RowBuilder, change: Change, at: datetime) -> None:
-    """Write what must not be learnt again, and what may be again."""
+    """Suppress what must not be learnt again, and lift the suppression of what was stated again."""
     if change.said_anew:
         writer.snapshot.suppression.lift(change.said_anew)
     spans = [(writer.key_of(node_id), *span) for node_id, *span in change.withheld_spans]
@@ -101,7 +101,7 @@ def _withhold(writer: _RowBuilder, change: Change, at: datetime) -> None:
 
 
 def write_rows(snapshot: Statements, given: Rows) -> None:
-    """Write rows and the counts that go with them, in the running transaction."""
+    """Write rows and update the counts that depend on them, in the running transaction."""
     for statement, rows in given.by_statement.items():
         if rows:
             snapshot.many(statement, rows)
@@ -130,8 +130,8 @@ class _RowBuilder:
         self._next: dict[str, int] = {}
 
     def home(self, restored: Iterable[int]) -> int:
-        """Return the space the commit is listed under: that of its first row (those `restored` before others), or the
-        owner's own if any row is in it: others must not see or undo a change that holds something private.
+        """Return the space under which the commit is listed: that of its first row (`restored` ones first), or the
+        owner's own if any row is in it: others must not see or undo a change that contains something private.
         """
         touched = [*restored, *self._spaces.values()]
         own = self.snapshot.space(self.scope.owner, "") if self.scope.owner else None
@@ -140,7 +140,7 @@ class _RowBuilder:
         return touched[0]
 
     def space(self, owner: str, chat: str) -> int:
-        """Return the key of a space, creating it at its first use."""
+        """Return the key of a space, creating the space at its first use."""
         if (owner, chat) not in self._spaces:
             key = self.snapshot.space(owner, chat)
             if key is None:
@@ -154,7 +154,7 @@ class _RowBuilder:
         return int(key)
 
     def session(self, space: int, session_id: str, at: datetime) -> int:
-        """Return the key of a session, creating it with its first message."""
+        """Return the key of a session, creating the session with its first message."""
         if (space, session_id) not in self._sessions:
             key = self.snapshot.value("session_by_id", {"space": space, "session": session_id})
             if key is None:
@@ -184,27 +184,27 @@ class _RowBuilder:
         self.rows.add("node_update", row)
 
     def place(self, node_id: str) -> Row:
-        """Return (key, space, shelf, session) of a node of the store."""
+        """Return (key, space, shelf, session) of a stored node."""
         for place in self.snapshot.rows("node_place", {"id": node_id}):
             return place
         raise NotFoundError(f"there is no memory {node_id}")
 
     def close_node(self, closing: Closing) -> None:
-        """Close a node. Closing twice changes nothing: a replay may repeat it."""
+        """Close a node. Closing it again changes nothing, since a replay may repeat it."""
         key = self.key_of(closing.id)
         node = self.snapshot.nodes.by_key(self.scope, [key]).get(key)
         if node is not None and node.is_live:
             self.alter_node(replace(node, closed_at=closing.at, closed_reason=closing.reason))
 
     def mark_consolidated(self, ids: Sequence[str]) -> None:
-        """Move episodes that have become knowledge to the shelf of consolidated ones."""
+        """Move episodes that were consolidated to the shelf of consolidated ones."""
         places = [self.place(node_id) for node_id in dict.fromkeys(ids)]
         nodes = self.snapshot.nodes.by_key(self.scope, column(places))
         for key, space, _, session in places:
             self._update(nodes[key], key, space, "c", session)
 
     def write(self, change: Change, at: datetime) -> None:
-        """Build all rows: entities first, since nodes refer to them; then nodes; then what links either."""
+        """Build all rows: entities first, since nodes refer to them; then nodes; then the links between them."""
         for entity in change.entities:
             self.entity(entity)
         for entity in change.put_entities:
@@ -235,14 +235,14 @@ class _RowBuilder:
             self.close_edge(edge, at)
         for review in change.reviews:
             self.review(review)
-        for one, other in change.associates:  # they proved useful together; derived, so without a seal
+        for one, other in change.associates:  # proved useful together; derived rows, so without a seal
             pair = self.key_of(one), self.key_of(other)
             self.rows.by_statement["associate_put"] += [(*pair, _ASSOCIATED), (*pair[::-1], _ASSOCIATED)]
         for run in change.runs:
             self.run(run)
 
     def run(self, run: Run) -> None:
-        """Write a run. Its items are keys, so that erasing a memory leaves no id of it here."""
+        """Write a run. Its items are stored as keys, so that no id of an erased memory stays here."""
         space = self.space(run.owner, run.chat)
         key = self.snapshot.value("run_place", {"id": run.id}) or self._next_key("run_last_key")
         named = {each for item in run.items for each in (item.id, item.other, *item.evidence) if each is not None}
@@ -260,7 +260,7 @@ class _RowBuilder:
             self.rows.add("alias_insert", alias_row(alias, entity=key, space=space, commit=self.commit))
 
     def alter_entity(self, entity: Entity) -> None:
-        """Write an altered entity. New names are added, none are removed (see `move_name`)."""
+        """Write an altered entity. New names are added; none are removed (see `move_name`)."""
         space, key = self.space(entity.owner, entity.chat), self.entity_key(entity.id)
         into = None if entity.merged_into is None else self.entity_key(entity.merged_into)
         self.rows.add("entity_update", entity_row(entity, key=key, space=space, merged_into=into, commit=self.commit))
@@ -286,7 +286,7 @@ class _RowBuilder:
         self.rows.add("relation_update" if relation.key else "relation_insert", row)
 
     def entity_key(self, entity_id: str) -> int:
-        """Return the key of an entity of this change or of the store."""
+        """Return the key of an entity that is stored or in this change."""
         if entity_id not in self._entity_keys:
             key = self.snapshot.value("entity_place", {"id": entity_id})
             if key is None:
@@ -298,14 +298,14 @@ class _RowBuilder:
         self.rows.add("subject_insert", sealed((self.key_of(node_id), self.entity_key(entity_id), name, self.commit)))
 
     def move_subject(self, node_id: str, source: str, target: str) -> None:
-        """Move a memory to another entity; the name it uses stays."""
+        """Move a memory to another entity, with the name it used."""
         node, was = self.key_of(node_id), self.entity_key(source)
         name = self.snapshot.value("subject_name", {"node": node, "entity": was}) or ""
         self.rows.by_statement["subject_delete"].append((node, was))
         self.subject(node_id, target, name=name)
 
     def close_edge(self, edge: Edge, at: datetime) -> None:
-        """Close an edge. Closing a missing or closed one changes nothing."""
+        """Close an edge. If it is missing or closed already, nothing changes."""
         ends = {"source": self.key_of(edge.source), "type": edge.type, "target": self.key_of(edge.target)}
         for row in self.snapshot.rows("edge_of", ends):
             self.rows.add("edge_close", closed_edge_row(row, at=to_ms(at), commit=self.commit))
@@ -319,7 +319,7 @@ class _RowBuilder:
         self.rows.add("review_put", row)
 
     def key_of(self, node_id: str) -> int:
-        """Return the key of a node of this change or of the store."""
+        """Return the key of a node that is stored or in this change."""
         if node_id not in self._node_keys:
             self._node_keys[node_id] = self.place(node_id)[0]
         return self._node_keys[node_id]

@@ -1,8 +1,8 @@
 """The store as it was right after a commit: the same tables and views, with the rows of that time.
 
-A separate connection shadows each truth table by a temporary view: rows unchanged since then, and the before-images of
-the others. So every statement reads the past without change. Vectors, counts and full text are those of today;
-`altered` lists the texts that today's indexes do not hold.
+On a separate connection, a temporary view shadows each truth table. It combines rows unchanged since then with former
+versions of the others, so that the usual statements read the past. Vectors, counts and full text are those of today;
+`altered` lists the texts that today's indexes lack.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ Keys = NDArray[np.int64]
 
 
 _BODY = re.compile(r"\bAS\s")
-"""What stands before the body of a view."""
+"""What comes before the body of a view in its statement."""
 
 
 class DatabasePastSnapshot(DatabaseSnapshot):
-    """The store as it was after a commit, at an instant (Unix milliseconds). `today` is the store as it is."""
+    """The store as it was after a commit. `at` is the instant that counts as now, `today` the present store."""
 
     is_past = True
 
@@ -54,7 +54,7 @@ class DatabasePastSnapshot(DatabaseSnapshot):
 
     @cached_property
     def altered(self) -> dict[int, FormerText]:
-        """The texts that today's indexes do not hold, by node: they were changed since, or are gone."""
+        """The former texts by node that today's indexes lack, since the node was changed or removed."""
         return {key: FormerText(*text) for key, *text in self.rows("past_altered")}
 
     def holders(self, scope: Scope, term: str) -> set[int]:
@@ -95,7 +95,7 @@ class DatabasePastSnapshot(DatabaseSnapshot):
     def _cosines(
         self, keys: Keys, question: NDArray[np.float32], *, model: int, spaces: Sequence[int], shelves: Sequence[str]
     ) -> dict[int, float]:
-        """Cosines with the question after today's mean is subtracted from both sides, of what has a vector today."""
+        """Return cosines with the question after today's mean is subtracted from both, for keys with a vector today."""
         rows = self.rows("embeddings_of", {"model": model, "nodes": json.dumps(keys.tolist())})
         if not rows:
             return {}
@@ -111,7 +111,7 @@ class DatabasePastSnapshot(DatabaseSnapshot):
             yield from map(int, text.split(",")) if text else ()
 
     def may_name(self, space: int, name: str) -> list[int]:
-        """Return the nodes of a space that may name someone, without those in `altered`."""
+        """Return the nodes of a space that may contain a name, without those in `altered`."""
         terms = index_terms(name)
         if not terms:
             return []
@@ -120,10 +120,10 @@ class DatabasePastSnapshot(DatabaseSnapshot):
 
 
 def commit_of(today: DatabaseSnapshot, scope: Scope, when: When) -> tuple[int, int]:
-    """Return the number of the commit meant (0: before the first), and the instant that counts as now.
+    """Return the number of the commit that is meant (0: before the first), and the instant that counts as now.
 
-    Commits are ordered by number. If a clock went back, an instant may have occurred twice; the later moment counts:
-    the last commit whose own time is not after it, with all commits before it.
+    Commits are ordered by number. An instant means the last commit whose own time is not after it, with all commits
+    before. If a clock was set back, an instant may have occurred twice; then the later time counts.
     """
     values = {"spaces": json.dumps(today.visible(scope))}
     if when.commit is None:
@@ -137,10 +137,10 @@ def commit_of(today: DatabaseSnapshot, scope: Scope, when: When) -> tuple[int, i
 def past(
     connection: apsw.Connection, today: DatabaseSnapshot, *, commit: int, at: int, links: Links
 ) -> Iterator[DatabasePastSnapshot]:
-    """Yield the store as it was after a commit. Uses and closes a connection of its own."""
+    """Yield the store as it was after a commit. Takes over and closes `connection`."""
     try:
         with translated("cannot read"):
-            connection.execute("PRAGMA query_only = OFF")  # for temporary tables; the file itself is open for reading
+            connection.execute("PRAGMA query_only = OFF")  # for temporary tables; the file itself is opened read-only
             with read_snapshot(connection):
                 snapshot = DatabasePastSnapshot(connection, today=today, commit=commit, at=at)
                 _shadow(snapshot)
@@ -151,7 +151,7 @@ def past(
 
 
 def _shadow(snapshot: DatabasePastSnapshot) -> None:
-    """Shadow all truth tables. Names come from the schema and the number is an int, so statements are put together."""
+    """Shadow all truth tables. SQL is built from strings: names come from the schema, and the commit is an int."""
     connection, commit = snapshot.connection, int(snapshot.commit_number)
     truth = truth_of(connection)
     former: dict[str, list[Image]] = {name: [] for name in truth.tables}
@@ -173,14 +173,14 @@ def _shadow_table(connection: apsw.Connection, table: Table, former: Sequence[Im
     rows = [tuple(image[name] for name in table.columns) for image in former]
     connection.executemany(f'INSERT INTO "past_{table.name}" VALUES ({marks(table.columns)})', rows)
     connection.execute(
-        # `+`: nearly every row was written before; an index over commits would find them one by one.
+        # `+` prevents an index on commits: nearly every row qualifies, and the index would find them one by one.
         f'CREATE TEMP VIEW "{table.name}" AS SELECT {columns} FROM main."{table.name}" WHERE +commit_seq <= {commit}'
         f' UNION ALL SELECT {columns} FROM temp."past_{table.name}"'
     )
 
 
 def shadow_links(snapshot: DatabasePastSnapshot, links: Links) -> None:
-    """Find mentions again where texts or names were different."""
+    """Find mentions again for nodes whose text, or entities whose name, was different."""
     for statement in ("past_links_table", "past_renamed_table", "past_renamed_fill", "past_altered_table"):
         snapshot.rows(statement)
     searched = _to_search(snapshot)
@@ -193,7 +193,7 @@ def shadow_links(snapshot: DatabasePastSnapshot, links: Links) -> None:
 
 
 def _to_search(snapshot: DatabasePastSnapshot) -> dict[int, set[int]]:
-    """Return by space the nodes whose words were different, or that may name someone whose relation was."""
+    """Return the nodes by space whose words were different, or that may mention a relation that was different."""
     spaces: dict[int, set[int]] = {}
     for key, text in snapshot.altered.items():
         spaces.setdefault(text.space, set()).add(key)

@@ -1,4 +1,4 @@
-"""Candidates of a search from the database: `ricordo.storage.candidates` says what each value means."""
+"""Find candidates of a search in the database. `ricordo.storage.candidates` defines the values."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ _CONSOLIDATED = "c"
 
 
 class Cache:
-    """What the readers of a store keep from one snapshot to the next. Each part is made when it is first needed."""
+    """What the readers of a store keep from one snapshot to the next. Each part is created when first needed."""
 
     vectors = cached_property(lambda _: VectorShelves())
     turns = cached_property(lambda _: TurnTables())
 
 
 class SearchReader(Statements):
-    """One snapshot of the database with what a search reads: some of its groups, and the caches."""
+    """One snapshot of the database, with the groups and caches that a search reads."""
 
     nodes = cached_property(Nodes)
     graph = cached_property(Graph)
@@ -81,7 +81,7 @@ class SearchReader(Statements):
     ) -> None:
         """
         Args:
-            unchanged: answers that still hold; None where the store may change during this transaction.
+            unchanged: answers that still hold; None if the store may change during this transaction.
         """
         super().__init__(connection, unchanged=unchanged)
         self._cache = cache or Cache()
@@ -93,11 +93,11 @@ class SearchReader(Statements):
 
     @contextmanager
     def turns(self, spaces: tuple[int, ...], *, shared: bool = True) -> Iterator[TurnTable]:
-        """Yield a caller's cached turns, brought to the state of this snapshot; a fresh table if the cache is ahead.
+        """Yield a caller's cached turns, updated to this snapshot, or a separate table if the cache is already ahead.
 
         Args:
-            spaces: what the caller sees.
-            shared: False where closed turns are looked at, which stand in no session's order.
+            spaces: the spaces that the caller sees.
+            shared: False to look at closed turns, which have no place in a session's order.
         """
         if shared:
             table = self._cache.turns.of(spaces)
@@ -105,7 +105,7 @@ class SearchReader(Statements):
                 if table.follow(self):
                     try:
                         yield table
-                    except BaseException:  # it may have been left half done
+                    except BaseException:  # the table may be incomplete
                         table.drop(changes=-1, last=0)
                         raise
                     return
@@ -114,13 +114,13 @@ class SearchReader(Statements):
         yield own
 
     def has_room_for_turns(self, count: int) -> bool:
-        """Return whether so many turns can be cached without dropping those of others."""
+        """Return whether so many turns can be cached without evicting other callers' turns."""
         return self._cache.turns.count + count <= turns.KEPT_MOST
 
     def postings(
         self, scope: Scope, shelves: Sequence[str], terms: Sequence[str], *, archived: bool, most: int
     ) -> list[Keys]:
-        """For each index term the nodes that hold it, ascending; at most `most` of them."""
+        """Return for each index term the nodes that hold it, ascending, at most `most` each."""
         endings = self.once(
             ("endings", scope, *shelves, archived), lambda: self._endings(scope, shelves, archived=archived)
         )
@@ -140,13 +140,13 @@ class SearchReader(Statements):
         return found
 
     def _all_lie_on(self, scope: Scope, shelves: Sequence[str]) -> bool:
-        """Return whether all that a caller may see is in these partitions."""
+        """Return whether everything a caller may see is on these shelves."""
         counts = self.rows_of_store("shelf_counts", self.scoped(scope))
         return all(shelf in shelves for _, shelf, nodes, _ in counts if nodes)
 
     def _endings(self, scope: Scope, shelves: Sequence[str], *, archived: bool) -> list[str]:
-        """Return the endings of the terms of these partitions that the caller may see and that are not empty: searching
-        an empty one costs as much.
+        """Return the endings of index terms for the visible, non-empty partitions of these shelves: searching an empty
+        partition costs as much as a full one.
         """
         if archived:
             return [f"·{space}{shelf}" for space in self.visible(scope) for shelf in shelves]
@@ -156,7 +156,7 @@ class SearchReader(Statements):
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """A term of the question: how much it tells, and which memories hold it (cut off where it is common)."""
+    """A term of the question: its inverse frequency, and the nodes that hold it (cut off if the term is common)."""
 
     worth: float
     keys: Keys
@@ -165,7 +165,7 @@ class _Term:
 
 @dataclass(slots=True)
 class _Search:
-    """One query as it is answered, stage by stage, until its deadline."""
+    """The state of a query that is answered stage by stage until its deadline."""
 
     snapshot: SearchReader
     query: CandidateQuery
@@ -184,7 +184,7 @@ class _Search:
         return self.query.filter.archived
 
     def stage(self, name: str, work: Callable[[], T], otherwise: T) -> T:
-        """Return the result of some work, or `otherwise` if the deadline comes first."""
+        """Return the result of `work`, or `otherwise` if the deadline comes first."""
         started = time.perf_counter()
         try:
             return self.snapshot.until(self.query.until, work)
@@ -195,14 +195,14 @@ class _Search:
             self.timings_ms[name] = (time.perf_counter() - started) * 1_000
 
     def permitted(self, keys: Keys) -> Keys:
-        """Return those of some keys that match the filter, in their order."""
+        """Return those of the keys that match the filter, in their order."""
         return keys if self.allowed is None else keys[np.isin(keys, self.allowed)]
 
 
 def candidates(snapshot: SearchReader, query: CandidateQuery) -> CandidateSet:
     """Answer a query from one snapshot."""
     filter_, scope = query.filter, query.scope
-    # The indexes already divide by space and shelf.
+    # The indexes are already divided by space and shelf, so these conditions need no check.
     is_plain = filter_ == Filter(shelves=filter_.shelves)
     allowed = None if is_plain else snapshot.nodes.matching(scope, filter_)
     if query.vectors:
@@ -234,7 +234,7 @@ def candidates(snapshot: SearchReader, query: CandidateQuery) -> CandidateSet:
 
 
 def shortlist(snapshot: SearchReader, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
-    """Read what is known of the best candidates."""
+    """Read the details of the best candidates."""
     weights = snapshot.nodes.weights(scope, keys)
     if not archived:
         weights = {key: each for key, each in weights.items() if each.expires_at is None or each.expires_at > now}
@@ -263,12 +263,12 @@ def shortlist(snapshot: SearchReader, scope: Scope, keys: Sequence[int], *, arch
 
 
 def _terms(search: _Search) -> dict[str, _Term]:
-    """The terms of the question with the statistics of what this caller can see."""
+    """Return the terms of the question with statistics over what this caller sees."""
     snapshot, query = search.snapshot, search.query
     total, _ = snapshot.statistics.size(query.scope, search.shelves)
     most = max(COMMON_LEAST, int(total * COMMON_SHARE))
     postings = snapshot.postings(query.scope, search.shelves, query.terms, archived=search.archived, most=most + 1)
-    if search.archived and search.allowed is not None:  # what is quarantined is closed, too, and tells nothing
+    if search.archived and search.allowed is not None:  # quarantined nodes are closed as well, but must not count
         postings = [keys[np.isin(keys, search.allowed)] for keys in postings]
     return {
         term: _Term(inverse_frequency(len(keys), total), keys, len(keys) > most)
@@ -282,7 +282,7 @@ def _by_words(search: _Search) -> Found:
     if not used:
         return {}
     keys = np.concatenate([term.keys for term in used])
-    order = keys.argsort(kind="stable")  # a merge of sorted runs
+    order = keys.argsort(kind="stable")  # fast: it merges sorted runs
     ordered = keys.take(order)
     begins = runs_of(ordered)
     distinct = ordered.take(begins)
@@ -291,13 +291,13 @@ def _by_words(search: _Search) -> Found:
     if search.allowed is not None:
         kept = np.isin(distinct, search.allowed)
         distinct, sums = distinct[kept], sums[kept]
-    best = (-sums[::-1]).argsort(kind="stable")[:BY_WORDS]  # from the newest on
+    best = (-sums[::-1]).argsort(kind="stable")[:BY_WORDS]  # of equal sums, the newest first
     places = len(sums) - 1 - best
     return dict(zip(distinct[places].tolist(), sums[places].tolist(), strict=True))
 
 
 def _by_meaning(search: _Search) -> Found:
-    """While the store changes its model, both answer and a memory's better score counts."""
+    """Return the nearest vectors. While the store changes its model, both models count, and the better score wins."""
     found: Found = {}
     for model, vector in search.query.vectors.items() if not search.archived else ():
         keys, scores = search.snapshot.vector_shelves.nearest(
@@ -333,7 +333,7 @@ def _by_entity(search: _Search) -> Found:
 
 
 def _causal(search: _Search, found: Mapping[str, Found]) -> Found:
-    """What led to the best candidates and what they led to."""
+    """Return causes and effects of the best candidates."""
     if not search.snapshot.graph.kinds().causal:
         return {}
     front = _starts(found)
@@ -354,7 +354,7 @@ def _causal(search: _Search, found: Mapping[str, Found]) -> Found:
 
 
 def _associates(search: _Search, found: Mapping[str, Found]) -> Found:
-    """What proved useful together with the best candidates."""
+    """Return memories that proved useful together with the best candidates."""
     if not search.snapshot.graph.kinds().associates:
         return {}
     starts, strengths = _starts(found), Found()
@@ -415,9 +415,9 @@ def _read(search: _Search, found: Mapping[str, Found]) -> CandidateRows | None:
 
 
 def _turns(search: _Search, chosen: Keys, best: Keys) -> tuple[Turns, int]:
-    """The candidates and what is around them, and the number of candidates."""
+    """Return the candidates and the turns around them, and the number of candidates."""
     snapshot, shelves = search.snapshot, search.shelves
-    # Turns that became knowledge stand around others, and are no candidates unless they are asked for.
+    # Consolidated turns appear around others, but are candidates only if their shelf is asked for.
     has_hidden = _CONSOLIDATED not in shelves and snapshot.statistics.size(search.query.scope, (_CONSOLIDATED,))[0] > 0
     with snapshot.turns(search.spaces, shared=not search.archived) as table:
         return table.around(
@@ -440,7 +440,7 @@ def _about(search: _Search, keys: Keys) -> NDArray[np.bool_]:
 
 
 def _cosines(search: _Search, turns: Turns) -> Floats:
-    """The cosine of each passage; a memory with one passage has one vector. Nobody means nothing."""
+    """Return the cosine of each passage. A memory with one passage has one vector; the placeholder row stays 0."""
     cosines = np.zeros(len(turns), np.float32)
     for model, vector in search.query.vectors.items():
         among: dict[str, Any] = {"model": model, "spaces": search.spaces, "shelves": search.shelves}
@@ -472,14 +472,14 @@ def _similarity(search: _Search, key: int) -> float | None:
 
 
 def _rows(search: _Search, keys: Keys, *, model: int, width: int) -> Floats:
-    """The vectors of live memories, float32[n, width], NaN where there is none."""
+    """Return the vectors of live memories, float32[n, width]; NaN for a memory without one."""
     return search.snapshot.vector_shelves.vectors(
         search.snapshot, keys, model=model, dimension=width, spaces=search.spaces, shelves=search.shelves
     )
 
 
 def load_vectors(snapshot: SearchReader, scope: Scope, shelves: Sequence[str]) -> None:
-    """Read the vectors that a caller's first search takes into memory."""
+    """Load the vectors that a caller's first search needs into memory."""
     for model in snapshot.models.known():
         if model.state == "active":
             spaces = snapshot.visible(scope)
@@ -489,10 +489,10 @@ def load_vectors(snapshot: SearchReader, scope: Scope, shelves: Sequence[str]) -
 
 
 def load_turns(snapshot: SearchReader, scope: Scope, *, ahead: bool = False) -> bool:
-    """Read all turns of a caller into memory, their order and which words they hold; nothing if they are too many.
+    """Load all turns of a caller, their order, and which words they hold; nothing if they are too many.
 
     Args:
-        ahead: drop nobody else's turns for them. Returns False where there is no room.
+        ahead: evict no other caller's turns; return False if there is no room.
     """
     count, chars = snapshot.statistics.size(scope, ("k", "e", _CONSOLIDATED))
     if count > turns.KEPT_MOST or chars > turns.KEPT_CHARS:
@@ -504,11 +504,11 @@ def load_turns(snapshot: SearchReader, scope: Scope, *, ahead: bool = False) -> 
 
 
 def read_all_turns(snapshot: SearchReader, spaces: tuple[int, ...]) -> None:
-    """Read the live turns of some spaces into the table that is kept, with their order and who holds which word."""
+    """Load the live turns of some spaces into the cached table, with their order and the turns that hold each word."""
     keys = turns.live_turns(snapshot, spaces)
     if not len(keys):
         return
-    # In one go, and before the table is locked: each step would wait for the interpreter lock again.
+    # At once, and before the table is locked: each step would wait for the interpreter lock again.
     fetched = turns.fetch_close(snapshot, spaces, keys)
     with snapshot.turns(spaces) as table:
         if fetched is not None:
@@ -517,7 +517,7 @@ def read_all_turns(snapshot: SearchReader, spaces: tuple[int, ...]) -> None:
         words, position = table.words_of(keys), table.position
     if position[1] >= KEYS_BELOW:
         return
-    holders = Holders(words)  # this blocks no one either
+    holders = Holders(words)  # built without the lock as well
     with snapshot.turns(spaces) as table:
         if table.position == position:
             table.keep_holders(holders, spaces=spaces, through=position[1])

@@ -1,4 +1,4 @@
-"""SQLite connections: how Ricordo opens them, the functions its schema calls, transactions and errors."""
+"""SQLite connections: opening them, the functions that the schema calls, transactions and errors."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from ricordo.text.statement import statement_line
 APPLICATION_ID = 0x52434F52
 """`RCOR`: marks a SQLite file as a Ricordo store."""
 
-# SQLite's default of 2 MB thrashes on an index of a million nodes; this is a limit, not an allocation.
+# SQLite's default of 2 MB is far too small for an index of a million nodes; this is a limit, not an allocation.
 _CACHE_KIB = 16_384
-# Checkpoints are the costliest part of small commits: 65,000 writes a second with rare ones, 36,500 without.
+# Checkpoints are the costliest part of small commits: 65,000 writes a second with rare checkpoints, 36,500 otherwise.
 _CHECKPOINT_PAGES = 10_000
 
 
@@ -42,7 +42,7 @@ def connect(
 
     Args:
         patience_s: how long to wait for the lock of another process, in seconds.
-        key: opens an encrypted file, and makes a new file one.
+        key: opens an encrypted file, and encrypts a new one.
 
     Raises:
         DeniedError: the file is encrypted, and the key is missing or wrong.
@@ -59,7 +59,7 @@ def connect(
         add_functions(connection)
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute("PRAGMA temp_store = MEMORY")
-        connection.execute("PRAGMA secure_delete = OFF")  # `clean` sees to what was erased
+        connection.execute("PRAGMA secure_delete = OFF")  # `clean` removes what was erased
         if read_only:
             connection.execute("PRAGMA query_only = ON")
         else:
@@ -96,7 +96,7 @@ _terms_of_speaker = lru_cache(maxsize=4_096)(index_terms)
 
 
 def stored_terms(terms: Sequence[str], shelf: str) -> str:
-    """Return the text that the full-text index holds for a node: its terms, each ending in its space and shelf."""
+    """Return the text of a node in the full-text index: its terms, each with its space and shelf as an ending."""
     ending = f"·{shelf} "
     return ending.join(terms) + ending if terms else ""
 
@@ -116,16 +116,16 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "former_hash": (former_hash, 3),
     "row_sum": (row_sum, -1),
 }
-"""The functions that the schema calls, and how many arguments they take."""
+"""The functions that the schema calls, and their number of arguments."""
 
 
 @contextmanager
 def exclusive(path: Path, key: AnyKey | None = None) -> Iterator[apsw.Connection]:
-    """Open a store so that no other program can, with its write-ahead log merged into the file and removed.
+    """Open a store exclusively, with its write-ahead log merged into the file and removed.
 
     Raises:
-        UnavailableError: another program has it open.
-        StoreError: the file is damaged, or no database.
+        UnavailableError: another program has the store open.
+        StoreError: the file is damaged, or not a database.
     """
     with translated(f"cannot open {path}"):
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)

@@ -1,10 +1,10 @@
 """Vectors in the store, and the indexes over them that a process holds in memory.
 
-`embeddings` is what there is; segments are a cache of it that loads fast; the index in memory follows both by their
-ascending ids, across processes: removed vectors are taken out first, then new ones are added.
+The table `embeddings` holds the vectors; segments are copies in bulk that load fast. An index in memory follows both by
+their ascending ids, also across processes: removed vectors are deleted first, then new ones are added.
 
-Of a large partition only keys and signs are read at first, a sixth of the bytes. The vectors that an answer needs then
-come from `embeddings`, until a process that searches again has read the rest of the segments.
+Of a large partition, only keys and signs are read at first, a sixth of the bytes. Until a process that searches again
+has read the rest of the segments, the vectors that an answer needs are read from `embeddings`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ricordo.errors import InvalidError
 from ricordo.storage import faults
-from ricordo.storage.candidates import Turns, WordVectors
+from ricordo.storage.candidates import Turns, WordVectors, stretches
 from ricordo.storage.database.statements import Group, Statements
 from ricordo.storage.database.vector_index import SKETCH_FROM, Room, VectorIndex, check_scales
 from ricordo.storage.database.vector_math import (
@@ -34,15 +34,14 @@ from ricordo.storage.database.vector_math import (
     exact_centred_cosines,
     pack_segment,
     sketch_segment,
-    stretches,
 )
 from ricordo.storage.values import EmbeddingModel, ModelState, NewVectors, Unembedded
 
 PACK_ROWS = 16_384
 
-# The vectors a first answer takes are thousands and come one by one; reading so many all at once takes no longer.
+# A first answer needs thousands of vectors, read one by one; reading this many in bulk takes no longer.
 _READ_AT_ONCE = 150_000
-# Until all is read, a search takes 30 ms longer; so for this long at a time, not a segment after each search.
+# Until all segments are read, a search takes 30 ms longer. So read on for this long, not one segment per search.
 _READ_ON_S = 0.03
 
 Keys = NDArray[np.int64]
@@ -50,14 +49,14 @@ Scores = NDArray[np.float32]
 Place = tuple[int, int, str]
 """Model, space, partition."""
 Position = tuple[int, int, int]
-"""The last embedding, the last removal and the last erasure there is."""
+"""The latest ids of an embedding, a removal and an erasure."""
 
 
 @dataclass(slots=True)
 class _Shelf:
     """The index of one model, space and partition, and how far it has followed the store.
 
-    `unread` are the segments of which only keys and signs are in memory; while there are any, the index only sketches.
+    `unread` lists segments of which only keys and signs are in memory; until it is empty, the index can only sketch.
     """
 
     index: VectorIndex
@@ -68,7 +67,7 @@ class _Shelf:
 
 
 class VectorShelves:
-    """All vector indexes of a process. Loaded when first asked, then kept in step."""
+    """All vector indexes of a process. They are loaded at first use and then kept up to date."""
 
     def __init__(self) -> None:
         self._shelves: dict[tuple[int, int, str], _Shelf] = {}
@@ -86,13 +85,13 @@ class VectorShelves:
         limit: int,
         among: Keys | None,
     ) -> tuple[Keys, Scores]:
-        """The live nodes nearest to a vector, over several spaces and partitions, best first.
+        """Return the live nodes nearest to a vector over several spaces and partitions, best first.
 
         Args:
-            among: only these keys; None for all.
+            among: the keys to choose from; None for all.
 
         Returns:
-            int64[k] keys and float32[k] dot products, equal ones by ascending key.
+            int64[k] keys and float32[k] dot products, equal products by ascending key.
         """
         position = _position(snapshot)
         parts = []
@@ -106,7 +105,7 @@ class VectorShelves:
     def load(
         self, snapshot: Statements, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
     ) -> None:
-        """Bring the indexes of a caller into memory before they are asked."""
+        """Load the indexes of a caller before the first search."""
         position = _position(snapshot)
         for space in spaces:
             for shelf in shelves:
@@ -114,18 +113,18 @@ class VectorShelves:
 
     @property
     def has_unread(self) -> bool:
-        """Whether `read_on` has anything to do."""
+        """Whether `read_on` has anything left to read."""
         with self._lock:
             return any(held.unread for held in self._shelves.values())
 
     def read_on(self, snapshot: Statements, *, for_s: float = _READ_ON_S) -> bool:
-        """Read more vectors of large partitions for some seconds, at least a segment. Return whether any are left."""
+        """Read more vectors of large partitions for `for_s` seconds, at least a segment. Return whether any remain."""
         with self._lock:
             shelves = list(self._shelves.values())
         until = time.monotonic() + for_s
         for held in shelves:
             with held.lock:
-                while held.unread and _position(snapshot)[2] <= self._erasure:  # or the next search starts over
+                while held.unread and _position(snapshot)[2] <= self._erasure:  # after an erasure, a search reloads
                     _read_codes(snapshot, held)
                     if time.monotonic() >= until:
                         return True
@@ -141,7 +140,7 @@ class VectorShelves:
         spaces: Sequence[int],
         shelves: Sequence[str],
     ) -> NDArray[np.float32]:
-        """The vectors of live nodes, float32[n, dimension], NaN where there is none."""
+        """Return the vectors of live nodes, float32[n, dimension]; NaN for a node without one."""
         codes, scales = self.rows(snapshot, keys, model=model, dimension=dimension, spaces=spaces, shelves=shelves)
         return codes * scales[:, np.newaxis]
 
@@ -155,8 +154,8 @@ class VectorShelves:
         spaces: Sequence[int],
         shelves: Sequence[str],
     ) -> Scores:
-        """Cosines of live nodes with a vector after the mean of what a caller sees is taken from both, float32[n]; NaN
-        where a node has no vector.
+        """Return cosines of live nodes with a vector, after the mean of what the caller sees is subtracted from both,
+        float32[n]; NaN for a node without a vector.
         """
         width = len(vector)
         codes, scales = self.rows(snapshot, keys, model=model, dimension=width, spaces=spaces, shelves=shelves)
@@ -174,8 +173,8 @@ class VectorShelves:
         spaces: Sequence[int],
         shelves: Sequence[str],
     ) -> tuple[NDArray[np.int8], Scores]:
-        """The vectors of live nodes as they are kept: int8[n, dimension] and the scale of each, float32[n], NaN where
-        there is none. Multiplied they are the vectors; who asks for products alone has fewer numbers to multiply.
+        """Return the stored form of live nodes' vectors: int8[n, dimension] and scales float32[n], NaN without a
+        vector. A vector is the product of both; callers that need only dot products save the multiplication.
         """
         codes, scales = np.zeros((len(keys), dimension), np.int8), np.full(len(keys), np.nan, np.float32)
         position = _position(snapshot)
@@ -188,7 +187,7 @@ class VectorShelves:
 
     def _current(self, snapshot: Statements, place: Place, dimension: int, position: Position) -> _Shelf:
         with self._lock:
-            if position[2] > self._erasure:  # nothing of what was erased stays in memory either
+            if position[2] > self._erasure:  # nothing that was erased may stay in memory
                 self._shelves.clear()
                 self._erasure = position[2]
             held = self._shelves.get(place)
@@ -199,7 +198,7 @@ class VectorShelves:
         return held
 
     def keep_only(self, models: Collection[int]) -> None:
-        """Drop the indexes of all other models."""
+        """Drop the indexes of other models."""
         with self._lock:
             for place in [place for place in self._shelves if place[0] not in models]:
                 del self._shelves[place]
@@ -219,7 +218,7 @@ def _merged(parts: list[tuple[Keys, Scores]], limit: int) -> tuple[Keys, Scores]
 def _search(
     snapshot: Statements, held: _Shelf, vector: NDArray[np.float32], *, model: int, limit: int, among: Keys | None
 ) -> tuple[Keys, Scores]:
-    """Search a partition; while some of it is unread, the vectors to be scored come from the store."""
+    """Search a partition. While part of it is unread, read the vectors to score from the store."""
     if not held.unread:
         return held.index.search(vector, limit, among=among)
     keys = held.index.sketch(vector, limit) if among is None else held.index.present(among)
@@ -227,7 +226,7 @@ def _search(
 
 
 def _fetched(snapshot: Statements, model: int, index: VectorIndex, keys: Keys) -> VectorIndex:
-    """An index of a few rows, read one by one: 7 microseconds each, of a million."""
+    """Return an index of a few rows that are read one by one: 7 microseconds each, in a store of a million."""
     rows = snapshot.rows("embeddings_of", {"model": model, "nodes": json.dumps(keys.tolist())})
     few = VectorIndex(index.dimension, sketch_from=len(rows))
     few.extend(pack_segment([row[0] for row in rows], [row[1] for row in rows]))
@@ -240,7 +239,7 @@ def _position(snapshot: Statements) -> Position:
 
 
 def _missed(snapshot: Statements, held: _Shelf, position: Position) -> bool:
-    """Return whether removals were missed that are no longer recorded: the index must then be read again."""
+    """Return whether the index missed removals that are no longer recorded, so that it must be read again."""
     return (
         bool(held.embedding)
         and held.removal < position[1]
@@ -249,7 +248,7 @@ def _missed(snapshot: Statements, held: _Shelf, position: Position) -> bool:
 
 
 def _follow(snapshot: Statements, held: _Shelf, place: Place, position: Position) -> None:
-    """Bring an index to where the snapshot is; one that is ahead already is left alone."""
+    """Bring an index to the state of the snapshot; an index that is ahead of it stays as it is."""
     embedding, removal, _ = position
     if held.embedding >= embedding and held.removal >= removal:
         return
@@ -267,7 +266,7 @@ def _follow(snapshot: Statements, held: _Shelf, place: Place, position: Position
 
 
 def _load_packs(snapshot: Statements, held: _Shelf, values: dict[str, object], removed: list[tuple[int, int]]) -> int:
-    """Read all segments of a partition. Removals after a segment was made apply before the next one is added."""
+    """Read all segments of a partition. Removals later than a segment apply before the next segment is added."""
     through, index = 0, held.index
     packs = [(*row[:3], row[3] // (12 + index.dimension)) for row in snapshot.rows("packs_of", values)]
     count = sum(rows for *_, rows in packs)
@@ -282,21 +281,21 @@ def _load_packs(snapshot: Statements, held: _Shelf, values: dict[str, object], r
         gone = [node for id_, node in removed if id_ > removals]
         if gone:
             index.remove_all(gone)
-    with suppress(InvalidError):  # an unsound segment stays unread
+    with suppress(InvalidError):  # a corrupt segment stays unread
         while held.unread and count <= _READ_AT_ONCE:
             _read_codes(snapshot, held)
     return through
 
 
 def _read_pack(snapshot: Statements, index: VectorIndex, key: int, rows: int) -> None:
-    """Read a segment straight into the index: a quarter faster than through a value of a row."""
+    """Read a segment directly into the arrays of the index: a quarter faster than as a column value."""
     room = index.reserve(rows)
     _read_into(snapshot, "segment", key, (room.keys, room.scales, room.codes))
     index.commit(room)
 
 
 def _read_signs(snapshot: Statements, index: VectorIndex, key: int, rows: int) -> Room:
-    """Read keys and signs of a segment. Returns where its codes go."""
+    """Read keys and signs of a segment. Return the room for its codes."""
     room = index.reserve(rows)
     _read_into(snapshot, "sketch", key, (room.keys, *room.signs))
     index.commit(room, is_whole=False)
@@ -304,7 +303,7 @@ def _read_signs(snapshot: Statements, index: VectorIndex, key: int, rows: int) -
 
 
 def _read_codes(snapshot: Statements, held: _Shelf) -> None:
-    """Read the rest of a segment of which only keys and signs were read. One that is unsound stays unread for ever."""
+    """Read the codes of a segment of which only keys and signs were read. A corrupt segment stays unread forever."""
     key, room = held.unread[-1]
     _read_into(snapshot, "segment", key, (np.empty_like(room.keys), room.scales, room.codes))
     check_scales(room.scales)
@@ -314,7 +313,7 @@ def _read_codes(snapshot: Statements, held: _Shelf) -> None:
 
 
 def _read_into(snapshot: Statements, column: str, key: int, arrays: Sequence[NDArray[Any]]) -> None:
-    """Read a blob of a segment from its beginning into these arrays, one after the other."""
+    """Read a blob of a segment from its start into the arrays, one after the other."""
     with snapshot.connection.blob_open("main", "packs", column, key, False) as blob:
         for array in arrays:
             blob.read_into(array.data.cast("B"))
@@ -335,7 +334,7 @@ def word_vectors(snapshot: Statements, model: int, turns: Turns, *, width: int) 
 def _by_passage(
     turns: Turns, nodes: Keys, starts: NDArray[np.intp], ends: NDArray[np.intp], codes: NDArray[np.int8]
 ) -> WordVectors:
-    """Return the vectors of words by passage. A row of zeros stands between the passages of a memory."""
+    """Return word vectors by passage. In `codes`, a row of zeros separates the passages of a memory."""
     gaps = np.flatnonzero(~codes.any(axis=1))
     of_gap = np.arange(len(nodes)).repeat(ends - starts).take(gaps)
     whose = np.concatenate((np.arange(len(nodes)), of_gap))
@@ -369,14 +368,14 @@ def passage_cosines(
     spaces: Sequence[int],
     shelves: Sequence[str],
 ) -> Scores:
-    """Return the centred cosines of some passages of memories that have several, float32[n]; NaN without a vector."""
+    """Return the centred cosines of passages of memories with several, float32[n]; NaN for one without a vector."""
     width, of_place = len(vector), turns.keys.take(places)
     nodes = np.unique(of_place)
     rows = snapshot.rows("passage_vectors_of", {"model": model, "nodes": json.dumps(nodes.tolist())})
     codes, scales = columns_of(b"".join(encoded for _, encoded in rows), width)
     centre = _centre(snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves)
     cosines = exact_centred_cosines(codes, scales, vector, centre)
-    # The vectors of a memory stand one after the other, in the order of the rows.
+    # The vectors of a memory follow each other, in the order of the rows.
     here = nodes.searchsorted(np.array([node for node, _ in rows], np.int64))
     sizes = np.array([len(encoded) // (4 + width) for _, encoded in rows], np.intp)
     starts, counts = np.zeros(len(nodes), np.intp), np.zeros(len(nodes), np.intp)
@@ -391,7 +390,7 @@ def passage_cosines(
 def centre(
     snapshot: Statements, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
 ) -> NDArray[np.float32]:
-    """The mean of what a caller sees, float32[dimension]; zeros while there is little."""
+    """Return the mean vector of what a caller sees, float32[dimension]; zeros while there are few vectors."""
     return _centre(snapshot, model=model, dimension=dimension, spaces=spaces, shelves=shelves).mean
 
 
@@ -427,7 +426,7 @@ _DROPPED = "removals dropped below"
 
 
 class EmbeddingModels(Group):
-    """The embedding models of a store, and the change from one to another."""
+    """The embedding models of a store, and the switch from one to another."""
 
     def known(self) -> list[EmbeddingModel]:
         return self._sql.once(
@@ -452,7 +451,7 @@ class EmbeddingModels(Group):
             faults.reached("model: adopted")
             return EmbeddingModel(key=key, name=name, dimension=dimension, spec=spec, state=state)
         if mine.state != state:
-            self.note_progress(mine.key, 0, 0)  # some of its vectors may be dropped already
+            self.note_progress(mine.key, 0, 0)  # some of its vectors may already be dropped
             self._sql.rows("model_state", {"key": mine.key, "state": state})
         return EmbeddingModel(key=mine.key, name=name, dimension=dimension, spec=spec, state=state)
 
@@ -476,7 +475,7 @@ class EmbeddingModels(Group):
 
     def lost_since(self, removal: int) -> tuple[int, int | None]:
         newest, least = self._sql.rows_of_store("removals_since", {"after": removal})[0]
-        if removal + 1 < self.dropped_below():  # what was lost in between nobody can tell: all is looked at again
+        if removal + 1 < self.dropped_below():  # the notes in between were dropped: look at all nodes again
             least = 1
         return max(removal, newest or 0), least
 
@@ -509,7 +508,7 @@ class EmbeddingModels(Group):
 
 
 class Vectors(Group):
-    """Vectors of nodes: which are missing, and writing them. Methods that write run inside a write transaction."""
+    """Vectors of nodes: finding missing ones, and writing them. Methods that write run in a write transaction."""
 
     def lacking(self, model: int, *, after: int, most: int) -> list[Unembedded]:
         rows = self._sql.rows_of_store("lacking", {"model": model, "after": after, "most": most})
@@ -538,12 +537,12 @@ class Vectors(Group):
         return left
 
     def compact(self) -> bool:
-        """Write a segment of vectors for each partition that has enough loose ones; return whether any has."""
+        """Write a segment for each partition with enough vectors outside segments; return whether there was any."""
         is_any = False
         for model, space, shelf, after in self._sql.rows("shelves_to_pack", {"least": PACK_ROWS}):
             values = {"model": model, "space": space, "shelf": shelf}
             rows = self._sql.rows("embeddings_new", {**values, "after": after, "most": PACK_ROWS})
-            if not rows:  # all of them were closed before they were packed
+            if not rows:  # all these nodes were closed before
                 continue
             removals = self._sql.rows("embeddings_position")[0][1]
             segment = pack_segment([row[1] for row in rows], [row[2] for row in rows])
@@ -556,10 +555,10 @@ class Vectors(Group):
         return is_any
 
     def recentre(self, model: int, dimension: int) -> bool:
-        """Take the mean of each partition that has grown by a third since the last time, of its first 20,000 vectors.
+        """Compute the mean of the first 20,000 vectors of each partition that has grown by a third since the last time.
 
-        Taking the mean of the collection from both sides of the cosine lifted recall@10 by 1 to 8 points (MEASURED.md).
-        The mean of a few vectors is mostly those vectors themselves: below 50 there is none.
+        Subtracting the mean from both sides of the cosine improved recall@10 by 1 to 8 points (MEASURED.md). The mean
+        of a few vectors consists mostly of these vectors themselves, so partitions below 50 have none.
         """
         due = EmbeddingModels(self._sql).centres_due(model)
         for space, shelf in due:

@@ -40,7 +40,7 @@ from ricordo.text.names import (
 )
 from ricordo.text.statement import MAX_STATEMENT_CHARS
 
-# How many of an entity's latest memories a profile looks at. Those of others than it asks for are walked past.
+# How many of an entity's latest memories are examined for a profile; unsuitable ones count, too.
 _WALK = 2_000
 
 _ORDER: tuple[Likeness, ...] = ("same", "form", "sound")
@@ -51,7 +51,7 @@ class Entities(Group):
 
     def named(self, scope: Scope, name: str) -> Named:
         if (predicate := relation_named(name)) and (related := self.related_as(scope, predicate)):
-            return Named(entities=related, by="relation")  # before any name: who was "my wife" may be so no longer
+            return Named(entities=related, by="relation")  # before any name: "my wife" may now be another person
         by_likeness: dict[Likeness, set[int]] = {}
         values = self._sql.scoped(scope, keys=json.dumps(look_up_keys(name)), sounds=json.dumps(sound_keys(name)))
         for alias, key in self._sql.rows("names_like", values):
@@ -84,7 +84,7 @@ class Entities(Group):
         return tuple(map(entity_of, rows))
 
     def by_id(self, scope: Scope, entity_id: str) -> Entity | None:
-        if not entity_id.isprintable():  # SQLite cannot even be asked for some
+        if not entity_id.isprintable():  # SQLite cannot take some of these characters as a parameter
             return None
         return next(
             iter(self.by_key(scope, column(self._sql.rows("entity_key_by_id", self._sql.scoped(scope, id=entity_id))))),
@@ -128,7 +128,7 @@ class Entities(Group):
         return list(self.by_key(scope, {key for _, key in rows}))
 
     def has_longer_name(self, scope: Scope, word: str) -> bool:
-        # "!" comes right after a blank.
+        # "!" is the character after the space.
         return bool(self._sql.rows("names_longer", self._sql.scoped(scope, first=f"{word} ", after=f"{word}!")))
 
     key_of = asks("entity_place", "id", first)
@@ -137,13 +137,13 @@ class Entities(Group):
 
 
 REINFORCED_TOGETHER_MS = 60_000
-"""What is reinforced within so long of each other proved useful together."""
+"""Memories reinforced within this time of each other proved useful together."""
 
 _COMPANIONS = 8
 
 
 class Graph(Group):
-    """What is linked to memories: entities, causes and effects, memories that proved useful together."""
+    """Links of memories: to entities, to causes and effects, and to memories that proved useful together."""
 
     def kinds(self) -> Kinds:
         return self._sql.once(("kinds",), lambda: Kinds(*map(bool, self._sql.rows("kinds_of_links")[0])))
@@ -199,7 +199,7 @@ def _text(row: Row) -> LinkText:
 
 
 class Mentions(Group):
-    """Linking names in texts to entities: what is not linked yet, and writing links."""
+    """Linking names in texts to entities: finding nodes to link, and writing links."""
 
     spaces_with_names = asks("spaces_with_aliases", "", column)
     spaces_to_link = asks("to_link_spaces", "", column)

@@ -1,8 +1,8 @@
-"""Erasing rows: a few at a time, each step whole, so that another process can continue after a kill.
+"""Erase rows a few at a time, each step complete, so that another process can continue after a kill.
 
-What is to be erased is recorded first, as keys without content. The code knows no table by name except the few that no
-foreign key leads to: whatever refers to a row is erased before it, in truth and in history. Of a truth row the hash is
-kept, so that the digests of the commits that wrote or replaced it still verify for all that stays.
+What is to be erased is recorded first, as keys without content. The code is built from the schema and names only the
+few tables to which no foreign key leads. Whatever refers to a row is erased before the row, in truth and in history.
+The hash of a truth row is kept, so that digests of the commits that wrote or replaced it can still be verified.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from ricordo.storage.database.statements import Group, Statements, as_set, asks,
 from ricordo.storage.values import Derived, ErasureTargets, Image, OpenErasure
 
 STEP_ROWS = 500
-"""How many rows of a table go in one transaction, with all that refers to them."""
+"""How many rows of a table are erased in one transaction, with all rows that refer to them."""
 
 _REFERRING = frozenset(TABLES["referring"])
 
 _EXCHANGED = frozenset(TABLES["exchanged"])
 
 _LISTED = ("nodes", "relations", "entities", "sessions")
-"""The tables whose rows are listed one by one, in the order in which they go."""
+"""The tables whose rows are listed one by one, in the order of their erasure."""
 
 _UNNAMED = ("owner_words_erase", "owner_words_blank", "owner_actor_blank", "off_record_erase", "owner_unnamed")
-"""The statements that take an owner's name out of the store."""
+"""The statements that remove an owner's name from the store."""
 
 _GO_ALONG = {
     ("entities", "memory"): "erase_entities_needed",
@@ -39,15 +39,15 @@ _GO_ALONG = {
     ("sessions", "memory"): "erase_sessions_needed",
     ("sessions", "entity"): "erase_sessions_needed",
 }
-"""By (table, what is erased): which of the rows that nobody named something else refers to by now."""
+"""By (table, kind of erasure): finds rows, erased only because nothing referred to them, that are needed again."""
 
 
 class _Erasing:
-    """The part of an erasure in one transaction. Names come from the schema, so statements are put together."""
+    """The part of an erasure that is done in one transaction. SQL is built from names in the schema."""
 
     def __init__(self, snapshot: Statements, erasing: int, at: int, *, keeps_ids: bool = True) -> None:
         self._snapshot = snapshot
-        self._connection: Any = snapshot.connection  # what a column holds is the schema's to say
+        self._connection: Any = snapshot.connection  # the schema decides the types of columns
         self._truth = truth_of(snapshot.connection)
         self._erasing = erasing
         self._at = at
@@ -62,12 +62,12 @@ class _Erasing:
         self._snapshot.rows("to_erase_done", values)
 
     def needed_again(self, table: str, keys: Sequence[int], kind: str) -> set[int]:
-        """Return rows that were to go because nothing referred to them, but to which something refers since."""
+        """Return rows that were to be erased because nothing referred to them, but to which something refers now."""
         statement = _GO_ALONG.get((table, kind))
         return as_set(self._snapshot.rows(statement, {"keys": json.dumps(keys)})) if statement else set()
 
     def purge_some_of_space(self, space: int) -> int:
-        """Erase some rows of a space, memories first; return 0 if there are no more."""
+        """Erase some rows of a space, memories first; return how many, 0 if none are left."""
         references = [
             each for each in self._truth.references if each.target == "spaces" and each.table not in _REFERRING
         ]
@@ -123,7 +123,7 @@ class _Erasing:
             self._forget_stamps(name, [row[:-2] for row in rows])
 
     def _leave_hashes(self, written: Iterable[tuple[int, bytes]]) -> None:
-        """Keep the hashes of rows (commit, seal), and blank the words of their commits."""
+        """Keep the hashes of rows, given as (commit, seal), and blank the texts of their commits."""
         found = list(written)
         rows = [(made, "row", bare(seal_), None, self._erasing) for made, seal_ in found]
         self._snapshot.many("erased_put", rows)
@@ -132,21 +132,21 @@ class _Erasing:
         self._snapshot.rows("words_blank", values)
 
     def _forget_history(self, table: Table, gone: Mapping[str, bytes]) -> None:
-        """Erase all versions of rows removed just now, given with their seals, also the one just recorded."""
+        """Erase all versions of rows that were just removed (row to seal), including the version recorded just now."""
         values = {"table": table.name, "rows": json.dumps([*gone])}
         former = self._snapshot.rows("history_images", values)
         self._leave_images(table, [each for each in former if table.image(each[3], each[1])["seal"] != gone[each[1]]])
         self._snapshot.rows("history_erase_rows", values)
 
     def _forget_stamps(self, table: str, keys: Iterable[tuple[Any, ...]]) -> None:
-        """Leave only the trace of erased rows by which other devices erase them, too."""
+        """Keep of erased rows only the record that tells other devices to erase them as well."""
         named = [{"table": table, "row": json.dumps(key, ensure_ascii=False, separators=(",", ":"))} for key in keys]
         for statement in ("stamps_erased_first", "stamps_erase", "stamps_erased_last") if table in _EXCHANGED else ():
             for each in named:
                 self._snapshot.rows(statement, each)
 
     def _leave_images(self, table: Table, images: Sequence[tuple[int, str, int, str]]) -> None:
-        """Keep hashes of former versions (made, row, replaced, before) for the commits that wrote or replaced them."""
+        """Keep hashes of former versions (made, row, replaced, before), which digests of commits need."""
         self._leave_hashes((made, table.image(before, row)["seal"]) for made, row, _, before in images)
         rows = [
             (replaced, "former", former_hash(table.name, row, before), None, self._erasing)
@@ -160,14 +160,14 @@ class _Erasing:
         self._snapshot.rows("history_erase_image", {"table": table.name, "row": row, "seq": replaced})
 
     def forget_image(self, table: str, row: str | int, seq: int) -> None:
-        """Erase one former version of a row that stays."""
+        """Erase one former version of a row that itself stays."""
         known = self._truth.tables[table]
         for image in self._snapshot.rows("history_images", {"table": table, "rows": json.dumps([str(row)])}):
             if image[2] == seq:
                 self._forget_image(known, image)
 
     def _before_nodes(self, keys: Sequence[int]) -> None:
-        """Erase what refers to memories without a foreign key."""
+        """Erase what refers to memories other than by a foreign key."""
         rows = self._snapshot.rows("erase_ids", {"nodes": json.dumps(keys)})
         spaces = {"spaces": json.dumps(sorted({space for _, _, space in rows}))}
         self._snapshot.rows("packs_erase", spaces)
@@ -179,7 +179,7 @@ class _Erasing:
             self._take_out_evidence({node_id for _, node_id, _ in rows})
 
     def _take_out_evidence(self, ids: set[str]) -> None:
-        """Remove erased memories from the evidence of what also rests on others."""
+        """Remove erased memories from the evidence of rows that also have other evidence."""
         for table in self._truth.tables.values():
             if "evidence" not in table.columns:
                 continue
@@ -201,7 +201,7 @@ class _Erasing:
                 self._snapshot.many("erased_put", [(seq, "former", was, now, self._erasing)])
 
     def take_out(self, name: str, key: int, values: Mapping[str, Any]) -> None:
-        """Blank parts of a row that has a key, with its history: a part of it is erased."""
+        """Set columns of a row, and erase former versions with other values in them."""
         table = self._truth.tables[name]
         for row in table.images(self._connection, "key = ?", (key,)):
             self._rewrite(table, row, values)
@@ -227,7 +227,7 @@ class _Erasing:
         return fresh
 
     def sweep_history(self) -> None:
-        """Erase former versions of rows that were gone before and that spoke of what is erased now."""
+        """Erase former versions of rows that no longer exist, if they refer to something that is erased now."""
         for table in self._truth.tables.values():
             for reference in self._truth.parents(table.name):
                 if reference.target == table.name and reference.column == "merged_into":
@@ -245,14 +245,14 @@ class _Erasing:
 
 
 def _without(evidence: str, ids: set[str]) -> str:
-    """Remove some members of a JSON list; return it unchanged if none of them is in it."""
+    """Return a JSON list without some members, or the same text if it has none of them."""
     listed = json.loads(evidence)
     kept = [each for each in listed if each not in ids]
     return evidence if len(kept) == len(listed) else json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
 
 
 class Erasure(Group):
-    """Erases rows for good, in small transactions, so that another process can continue after a kill."""
+    """Erases rows for good, in small transactions, so that another process can continue if this one is killed."""
 
     def begin(self, targets: ErasureTargets, *, at: int) -> int:
         held = self._sql.rows("erase_ids", {"nodes": json.dumps(targets.nodes)})
@@ -290,7 +290,7 @@ class Erasure(Group):
             if keys:
                 needed = work.needed_again(table, keys, kind)
                 work.purge(table, [key for key in keys if key not in needed])
-                for key in needed:  # a summary may still speak of what went
+                for key in needed:  # its summary may still contain what was erased
                     work.take_out(table, key, {"summary": None})
                 work.done(table, keys)
                 return len(keys)

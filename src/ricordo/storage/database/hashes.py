@@ -15,7 +15,7 @@ _NO_SALT = b"\0" * _SALT_BYTES
 
 
 def seal(values: Sequence[Any], salt: bytes | None = None) -> bytes:
-    """Return salt and hash of a row's values. The salt keeps an erased short secret from being guessed."""
+    """Return the salt and the hash of a row's values. Because of the salt, an erased short secret cannot be guessed."""
     salt = os.urandom(_SALT_BYTES) if salt is None else salt
     # `ascii` is one call in C, and unlike `repr` it does not depend on the Unicode version of this Python.
     plain = ascii(tuple(values))
@@ -43,10 +43,10 @@ def is_bare(given: bytes) -> bool:
 
 
 def digest(hashes: Iterable[bytes]) -> bytes:
-    """Return one hash over all rows of a commit, in any order.
+    """Return one hash over all rows of a commit; their order makes no difference.
 
     Args:
-        hashes: the bare hashes of the rows' seals, and the hashes of the versions the commit replaced.
+        hashes: the bare hashes of the rows' seals, and the hashes of the former versions that the commit replaced.
     """
     return blake2b(b"".join(sorted(hashes)), digest_size=_HASH_BYTES).digest()
 
@@ -65,7 +65,7 @@ def chain(previous: bytes, commit: Sequence[Any]) -> bytes:
     """Return the hash of a commit.
 
     Args:
-        previous: the hash of the commit before.
+        previous: the hash of the previous commit.
         commit: seq, space, at, origin, run id, bare seal, digest.
     """
     plain = [previous.hex(), *(value.hex() if isinstance(value, bytes) else value for value in commit)]
@@ -73,6 +73,6 @@ def chain(previous: bytes, commit: Sequence[Any]) -> bytes:
 
 
 def row_sum(*values: Any) -> int:
-    """Return a number below 2^62 for a row without a seal. The schema keeps the sum of these for each such table."""
+    """Return a number below 2^62 for a row without a seal. The schema keeps the sum of these numbers for each table."""
     parts = (value if isinstance(value, bytes) else ascii(value).encode() for value in values)
     return int.from_bytes(blake2b(b"\0".join(parts), digest_size=_SUM_BYTES).digest(), "little") >> 2

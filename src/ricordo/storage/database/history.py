@@ -34,7 +34,7 @@ from ricordo.storage.values import _WRITTEN, ChangeEvent, Image
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A row being restored: as it is, and as it will be; `then` is None for a row that goes."""
+    """A row to restore: its present and its future values; `then` is None for a row to remove."""
 
     table: Table
     now: Image | None
@@ -48,7 +48,7 @@ class Restored:
 
 
 def restored_rows(snapshot: Statements, states: Sequence[RowState], *, commit: int) -> list[Restored]:
-    """Return the rows of an undo with their new commit and hash, without those that do not change."""
+    """Return the rows that an undo changes, with their new commit and hash."""
     if not states:
         return []
     truth = truth_of(snapshot.connection)
@@ -65,10 +65,10 @@ def restored_rows(snapshot: Statements, states: Sequence[RowState], *, commit: i
 
 
 def put_back(snapshot: Statements, restored: Sequence[Restored]) -> None:
-    """Write restored rows, and update what follows from them: indexes, counts, mentions."""
+    """Write restored rows, and update what depends on them: indexes, counts, mentions."""
     if not restored:
         return
-    # Rows refer to each other in both directions of time: what goes may be referred to by what is altered after it.
+    # Removed rows may be referred to by rows that are altered afterwards, so references are checked at the end.
     truth = truth_of(snapshot.connection)
     order = {name: place for place, name in enumerate(truth.tables)}
     parents_first = sorted(restored, key=lambda each: order[each.table.name])
@@ -117,7 +117,7 @@ def _opens(each: Restored) -> bool:
 
 
 def _open_again(snapshot: Statements, restored: Sequence[Restored]) -> None:
-    """Reopen nodes that come back. They were written as closed ones: triggers derive rows when a node is opened."""
+    """Reopen restored nodes. They were written as closed ones, since triggers derive rows when a node is opened."""
     back = [each.then for each in restored if each.table.name == "nodes" and each.now is None and each.then]
     if not back:
         return
@@ -130,7 +130,7 @@ def _open_again(snapshot: Statements, restored: Sequence[Restored]) -> None:
 
 
 class Ledger:
-    """The versions of rows. Reads each row once; lives inside one transaction."""
+    """The versions of rows. Each row is read once; valid inside one transaction."""
 
     def __init__(self, snapshot: Statements) -> None:
         self._snapshot = snapshot
@@ -206,35 +206,35 @@ class Ledger:
 
 
 TABLES: Final[Mapping[str, Any]] = tomllib.loads((files("ricordo.storage.database") / "tables.toml").read_text("utf-8"))
-"""What becomes of each table; the file says what the lists mean."""
+"""How each table is treated; the comments in the file explain the lists."""
 
 _OWN_KEY = "key"
 
 
 def named(columns: Iterable[str]) -> str:
-    """Return columns as SQL names them. The names come from the schema."""
+    """Return column names as SQL, separated by commas. The names come from the schema."""
     return ", ".join(f'"{name}"' for name in columns)
 
 
 def marks(columns: Collection[str]) -> str:
-    """Return a question mark for each column."""
+    """Return a question mark per column, separated by commas."""
     return ", ".join("?" * len(columns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A column that holds the key of another table's row."""
+    """A column that holds the key of a row of another table."""
 
     table: str
     column: str
     target: str
     outlasts: bool
-    """Whether the referring row stays when the other goes: SQLite sets the column to NULL."""
+    """Whether the referring row stays when the other is deleted: SQLite then sets the column to NULL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A truth table: its columns in order, its key, and its unique constraints. Statements are built of these names."""
+    """A truth table: its columns in order, its key and its unique constraints. SQL is built from these names."""
 
     name: str
     columns: tuple[str, ...]
@@ -243,7 +243,7 @@ class Table:
 
     @property
     def sealed(self) -> tuple[str, ...]:
-        """The columns covered by the row hash: all but the hash."""
+        """The columns covered by the row's seal: all but the seal itself."""
         return tuple(name for name in self.columns if name != "seal")
 
     @property
@@ -253,26 +253,26 @@ class Table:
 
     @property
     def insert(self) -> str:
-        """The statement that inserts a whole row."""
+        """The statement that inserts a complete row."""
         return f'INSERT INTO "{self.name}" ({named(self.columns)}) VALUES ({marks(self.columns)})'
 
     def images(
         self, connection: apsw.Connection, where: str = "TRUE", values: tuple[Any, ...] = ()
     ) -> list[dict[str, Any]]:
-        """Return the rows for which a condition holds, column to value."""
+        """Return the rows that meet a condition, as column to value."""
         rows = connection.execute(f'SELECT {named(self.columns)} FROM "{self.name}" WHERE {where}', values).fetchall()
         return [dict(zip(self.columns, row, strict=True)) for row in rows]
 
     def current(self, connection: apsw.Connection, key: tuple[Any, ...]) -> dict[str, Any] | None:
-        """Return a row as it is; None if there is none."""
+        """Return the present values of a row; None if it does not exist."""
         return next(iter(self.images(connection, self.where_key, key)), None)
 
     def row_id(self, image: Image) -> RowId:
-        """Return which row an image shows."""
+        """Return the id of the row that an image belongs to."""
         return RowId(table=self.name, key=tuple(image[name] for name in self.key))
 
     def image(self, before: str, row: str) -> Image:
-        """Return a row as `history` keeps it."""
+        """Decode a former version of a row from its form in `history`."""
         found: dict[str, Any] = json.loads(before)
         if self.key == (_OWN_KEY,):
             found[_OWN_KEY] = int(row)
@@ -291,19 +291,19 @@ class Truth:
         return [each for each in self.references if each.table == table and each.target in self.tables]
 
     def children(self, target: str, *, derived: bool = False) -> list[Reference]:
-        """Return what refers to rows of a table and goes with them: truth or, if `derived`, derived rows."""
+        """Return references to a table from rows deleted with its rows: of truth tables or, if `derived`, others."""
         found = [each for each in self.references if each.target == target and not each.outlasts]
         return [each for each in found if (each.table in self.tables) != derived]
 
 
 def truth_of(connection: apsw.Connection) -> Truth:
-    """Return what the schema says. A few lookups in memory; other backends read it once."""
+    """Return the truth tables as the schema describes them. Cheap in SQLite; other backends read them once."""
     known: Truth | None = getattr(connection, "truth", None)
     return read_truth(lambda name: connection.execute(sql(name))) if known is None else known
 
 
 def read_truth(ask: Callable[[str], Iterable[Row]]) -> Truth:
-    """Return what the schema says; `ask` gives the rows of a named statement about it."""
+    """Read the truth tables from the schema; `ask` returns the rows of a named statement."""
     columns: dict[str, list[tuple[str, int]]] = {}
     for table, name, place in ask("schema_columns"):
         columns.setdefault(table, []).append((name, place))
@@ -328,14 +328,14 @@ def read_truth(ask: Callable[[str], Iterable[Row]]) -> Truth:
 
 
 def _parents_first(tables: Mapping[str, Table], references: tuple[Reference, ...]) -> dict[str, Table]:
-    """Return the order in which rows can be written: triggers of a table look into those it refers to."""
+    """Return tables in the order in which rows can be written: triggers of a table read the tables it refers to."""
     needs = {name: {each.target for each in references if each.table == name} & tables.keys() for name in tables}
     order = TopologicalSorter({name: parents - {name} for name, parents in needs.items()})
     return {name: tables[name] for name in order.static_order()}
 
 
 def text_of_key(key: Iterable[Any]) -> str:
-    """Return the name by which `history` and the lines of a folder refer to a row."""
+    """Return the text by which `history` and the lines of a folder name a row."""
     return ">".join(map(str, key))
 
 
@@ -369,7 +369,7 @@ class History(Group):
         kinds: dict[int, set[str]] = {}
         for seq, table in self._sql.rows("history_kinds", span):
             kinds.setdefault(seq, set()).add(table)
-        for table in truth_of(self._sql.connection).tables:  # built from the schema: a new truth table is covered
+        for table in truth_of(self._sql.connection).tables:  # from the schema, so that a new truth table is included
             statement = f'SELECT DISTINCT commit_seq FROM "{table}" WHERE commit_seq BETWEEN :first AND :last'
             for (seq,) in self._sql.connection.execute(statement, span):
                 kinds.setdefault(seq, set()).add(table)

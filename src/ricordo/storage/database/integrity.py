@@ -1,4 +1,4 @@
-"""Protection against silent damage: commits with digests in a hash chain, sums of unsealed tables, fingerprints."""
+"""Detection of silent damage: commits with digests in a hash chain, sums of unsealed tables, and fingerprints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FINGERPRINT_KEY = "fingerprint_key"
 SUM_MASK: Final = (1 << 62) - 1
 
 WHICH: Final[Mapping[str, str]] = {"meta": f"WHERE name IN ('{FINGERPRINT_KEY}')"}
-"""The rows that are summed, of tables where not all are. Other rows of `meta` are marks of background work."""
+"""Which rows of a table are summed, if not all. The other rows of `meta` record the progress of background work."""
 
 
 def unsealed(connection: apsw.Connection) -> Mapping[str, tuple[str, ...]]:
@@ -36,17 +36,17 @@ def unsealed(connection: apsw.Connection) -> Mapping[str, tuple[str, ...]]:
 
 
 def hashes_of(connection: apsw.Connection, commit: int) -> list[bytes]:
-    """Return the hashes that a commit's digest covers: the bare hashes of all rows it wrote, also of those replaced
-    since, and the hashes of the former versions it replaced or removed. Nothing of the commit may be erased yet.
+    """Return the hashes that a commit's digest covers: the bare hashes of all rows it wrote, including rows replaced
+    since, and the hashes of the former versions it replaced or removed. Requires that nothing of the commit is erased.
     """
-    other = getattr(connection, "hashes_of", None)  # of another backend
+    other = getattr(connection, "hashes_of", None)  # another backend's own way
     if other is not None:
         return list(other(commit))
     return [row[0] for row in connection.execute(_one_commit(connection, migrations()[-1].version), (commit,))]
 
 
 def wrong_digests(connection: apsw.Connection) -> Iterator[int]:
-    """Yield the commits with a missing row, or with a row they did not write."""
+    """Yield the commits with a missing row, or with a row that they did not write."""
     expected = dict(connection.execute("SELECT seq, digest FROM commits"))
     for commit, found in _digests(connection):
         wanted = expected.pop(commit, None)
@@ -57,7 +57,7 @@ def wrong_digests(connection: apsw.Connection) -> Iterator[int]:
 
 
 def renew_chain(connection: apsw.Connection) -> None:
-    """Compute digests and chain again, for a copy that lacks some commits or rows of the original."""
+    """Compute all digests and the chain again, for a copy that lacks commits or rows of the original."""
     digests, head = dict[object, bytes](_digests(connection)), b""
     for seq, space, at, origin, run_id, words, *_ in connection.execute(sql("commits_all")).fetchall():
         values = (seq, space, at, origin, run_id, words, digests.get(seq, digest(())))
@@ -66,8 +66,8 @@ def renew_chain(connection: apsw.Connection) -> None:
 
 
 def _digests(connection: apsw.Connection) -> Iterator[tuple[int, bytes]]:
-    """Yield (commit, digest over the rows it wrote, erased ones included) of every commit that has rows left."""
-    other = getattr(connection, "all_hashes", None)  # of another backend
+    """Yield (commit, digest over its rows, including erased ones) for every commit with any row left."""
+    other = getattr(connection, "all_hashes", None)  # another backend's own way
     rows = connection.execute(_all_commits(connection)) if other is None else other()
     for commit, found in groupby(rows, key=lambda row: row[0]):
         hashes, replacing = [], set()
@@ -76,7 +76,7 @@ def _digests(connection: apsw.Connection) -> Iterator[tuple[int, bytes]]:
         yield commit, digest(each for each in hashes if each not in replacing)
 
 
-# The statements are built from the names of the schema: a new truth table is covered at once.
+# The statements are built from the names in the schema, so that a new truth table is covered at once.
 
 _FORMER = "unhex(substr(json_extract(before, '$.seal'), -32))"
 _REPLACED = "former_hash(tbl, row, before)"
@@ -84,7 +84,7 @@ _CACHED: dict[int, str] = {}
 
 
 def _one_commit(connection: apsw.Connection, version: int) -> str:
-    """Return the statement for one commit. It is the same for all stores of a schema version."""
+    """Return the statement for one commit, cached by schema version."""
     if version not in _CACHED:
         parts = [
             f'SELECT substr(seal, -16) FROM "{name}" WHERE commit_seq = ?1' for name in truth_of(connection).tables
@@ -106,7 +106,7 @@ def _all_commits(connection: apsw.Connection) -> str:
 
 
 def fingerprint_key(sql: Statements) -> bytes:
-    """Return the key of the store's fingerprints. It is random and created at first use: no two stores share one."""
+    """Return the key for the store's fingerprints: random, created at first use, and different in each store."""
     known = sql.meta(FINGERPRINT_KEY)
     if known is None:
         known = os.urandom(32).hex()
@@ -126,11 +126,11 @@ CommitValues = tuple[Any, ...]
 def put_commit(
     snapshot: Statements, head: bytes, seq: int, *, space: int, reason: Reason, at: datetime, hashes: Sequence[bytes]
 ) -> CommitValues:
-    """Write the row of a commit. Its rows refer to it, so it comes first.
+    """Write the row of a commit, before the rows that refer to it.
 
     Args:
-        head: the hash of the commit before.
-        hashes: the bare hashes of the seals of its rows, as far as they are known.
+        head: the hash of the previous commit.
+        hashes: the bare hashes of its rows' seals, as far as they are known.
     """
     words = seal((reason.actor, reason.reason))
     values = (seq, space, to_ms(at), reason.origin, reason.run_id, bare(words), digest(hashes))
@@ -140,7 +140,7 @@ def put_commit(
 
 
 def settle_digest(snapshot: Statements, head: bytes, values: CommitValues) -> None:
-    """Correct the digest of a commit by the rows in the database: a row may be written twice, or have existed."""
+    """Correct the digest of a commit from its rows in the database: a row may be written twice, or exist already."""
     settled = (*values[:-1], digest(hashes_of(snapshot.connection, values[0])))
     if settled != values:
         digests = {"seq": values[0], "digest": settled[-1], "hash": chain(head, settled)}

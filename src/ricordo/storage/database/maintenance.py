@@ -1,8 +1,8 @@
-"""Cleaning of the SQLite file: no byte of erased rows stays behind.
+"""Maintenance of a SQLite file: remove every byte of erased rows, check for damage, and recover readable rows.
 
 Deleted words remain in four places: in segments of a full-text index until they are merged, in free pages, in the
-unused part of other pages, and in the write-ahead log. SQLite's statistics also hold samples of names. Merging,
-rewriting the file and truncating the log clear all of them.
+unused part of other pages, and in the write-ahead log. SQLite's statistics also contain samples of names. Merging,
+rewriting the file and truncating the log remove all of them.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from ricordo.text.sentences import plural
 
 _INDEXES = ("nodes_fts", "archive_fts")
 _SAMPLES = ("sqlite_stat1", "sqlite_stat4")
-# A file up to this size is rewritten in memory; a larger one with SQLite's temporary files.
+# Up to this size, a file is rewritten in memory; a larger one with temporary files of SQLite.
 _IN_MEMORY_BYTES = 128 << 20
 _RETRY_S = 0.05
 
 Check = Callable[[], tuple[str, str]]
-"""Returns what it saw, and the remedy; without a remedy all is well."""
+"""Returns (what it found, remedy); the remedy is "" if all is well."""
 
 
 def clean(path: Path, *, patience_s: float, key: AnyKey | None = None) -> Cleaned:
-    """Rewrite the file so that no byte of deleted rows is left. Uses a connection of its own, outside transactions.
+    """Rewrite the file so that no byte of deleted rows is left. Uses its own connection, outside transactions.
 
     Args:
         patience_s: how long to wait for other processes, in seconds.
 
     Raises:
-        StoreError: the disk is full: the file is rewritten beside itself.
+        StoreError: the disk is full, since the file is rewritten beside itself.
         UnavailableError: another process kept writing.
     """
     with translated("cannot clean the store"):
@@ -89,7 +89,7 @@ def _merge_indexes(connection: apsw.Connection) -> None:
 
 
 def _truncate_log(connection: apsw.Connection, *, patience_s: float) -> bool:
-    """Return whether the log was emptied. That is not possible while a reader holds an older state of the store."""
+    """Return whether the log was emptied, which is impossible while a reader uses an older state of the store."""
     until = time.monotonic() + patience_s
     while True:
         busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]
@@ -100,14 +100,14 @@ def _truncate_log(connection: apsw.Connection, *, patience_s: float) -> bool:
         time.sleep(_RETRY_S)
 
 
-_RESTORE = "restore a backup, or `ricordo doctor --fix`: a new store of what can be read; the damaged one is kept"
+_RESTORE = "restore a backup, or run `ricordo doctor --fix`: it recovers what can be read, and keeps the damaged store"
 _COUNTS_OFF = {"shelves": "counts_off", "entities": "entity_counts_off"}
 _OLDEST_SAFE = 3_051_003
 """SQLite before 3.51.3 could lose commits in write-ahead-log mode."""
 
 
 def examine(snapshot: DatabaseSnapshot, path: Path, *, unawaited_failures: int) -> Report:
-    """Run every check, also after another has failed."""
+    """Run every check, even if another one has failed."""
     version = apsw.sqlite_lib_version()
     is_old = apsw.SQLITE_VERSION_NUMBER < _OLDEST_SAFE
     checks: dict[str, Check] = {
@@ -125,7 +125,7 @@ def examine(snapshot: DatabaseSnapshot, path: Path, *, unawaited_failures: int) 
 
 
 def truth_checks(snapshot: DatabaseSnapshot) -> dict[str, Check]:
-    """Return the checks of what any database holds: rows, former versions, commits, erasures and counts."""
+    """Return the checks that apply to any database: rows, former versions, commits, erasures and counts."""
     return {
         "row seals": lambda: _seals(snapshot),
         "history": lambda: _former(snapshot),
@@ -138,7 +138,7 @@ def truth_checks(snapshot: DatabaseSnapshot) -> dict[str, Check]:
 
 
 def report_of(checks: Mapping[str, Check], *, unawaited_failures: int) -> Report:
-    """Run every check, also after another has failed."""
+    """Run every check, even if another one has failed."""
     failed = unawaited_failures
     told = f"{failed} failed", "see the log for the reason" if failed else ""
     everything = {**checks, "background writes": lambda: told}
@@ -146,7 +146,7 @@ def report_of(checks: Mapping[str, Check], *, unawaited_failures: int) -> Report
 
 
 def _finding(name: str, check: Check) -> Finding:
-    """Run a check. It returns (what it saw, remedy); without a remedy all is well."""
+    """Run a check. An error counts as damage."""
     try:
         detail, remedy = check()
     except Exception as error:  # noqa: BLE001 - damaged rows may raise anything
@@ -155,13 +155,13 @@ def _finding(name: str, check: Check) -> Finding:
 
 
 def _pages(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    # `quick_check` takes as long, and does not compare indexes with their tables.
+    # `quick_check` takes as long, but does not compare indexes with their tables.
     said = [row[0] for row in snapshot.connection.execute("PRAGMA integrity_check(5)")]
     return ("whole", "") if said == ["ok"] else ("; ".join(said), _RESTORE)
 
 
 def _schema(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    """Compare the tables, not only the version: one library's migration left the right version and wrong tables."""
+    """Compare the tables and not only the version: a migration may leave the right version and wrong tables."""
     mine = apsw.Connection(":memory:")
     add_functions(mine)
     for step in migrations():
@@ -179,7 +179,7 @@ def _references(snapshot: DatabaseSnapshot) -> tuple[str, str]:
 
 
 def _seals(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    """Check every row of the truth. SQLite's own checks miss most flipped bits: a wrong letter is sound to them."""
+    """Check every truth row. SQLite's own checks miss most flipped bits, since a changed letter is valid to them."""
     rows, off = 0, []
     for table in truth_of(snapshot.connection).tables.values():
         for row in snapshot.connection.execute(f'SELECT {named(table.columns)} FROM "{table.name}"'):
@@ -205,7 +205,7 @@ def _sums(snapshot: DatabaseSnapshot) -> tuple[str, str]:
 
 
 def _former(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    """Check former versions by the seals they had. Columns that a table lacked then are not in them."""
+    """Check former versions by their own seals, which lack columns that the table got later."""
     tables = truth_of(snapshot.connection).tables
     count, off = 0, []
     for seq, name, row, before in snapshot.rows("history_sealed"):
@@ -237,20 +237,20 @@ def _chain(snapshot: DatabaseSnapshot) -> tuple[str, str]:
 
 
 def _are_its_words(snapshot: DatabaseSnapshot, seq: int, said: tuple[str, str], words: bytes) -> bool:
-    """Return whether actor and reason of a commit are as written, or were erased by a recorded erasure."""
+    """Return whether actor and reason of a commit are unchanged, or were erased by a recorded erasure."""
     if not is_bare(words):
         return is_sealed(said, words)
     return said[1] == "" and bool(snapshot.rows("commit_words_erased", {"seq": seq, "hash": words}))
 
 
 def _digests(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    """Compare each commit with the rows it wrote: none may be missing or added, unless it was erased."""
+    """Compare each commit with the rows it wrote: none may be missing or added, except for erased ones."""
     wrong = next(wrong_digests(snapshot.connection), None)
     return (f"rows of commit {wrong} are missing, or not its own", _RESTORE) if wrong else ("all there", "")
 
 
 def _erasures(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    """Check that no more was erased than the erasures state."""
+    """Check that exactly those rows were erased that the erasures state."""
     count, pending = 0, snapshot.value("erasing_count")
     for key, rows, stated in snapshot.rows("erasures_all"):
         left = [erased_hash(row) for row in snapshot.rows("erased_of", {"erasure": key})]
@@ -272,7 +272,7 @@ def _counts(snapshot: DatabaseSnapshot) -> tuple[str, str]:
 
 
 def _embeddings(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    """Count missing vectors. They are no damage: they are computed in the background."""
+    """Count missing vectors. They are not damage: they are computed in the background."""
     said = [
         f"{name}: {snapshot.value('lacking_count', {'model': key})} to come"
         for key, name, _, _, state in snapshot.rows("models_known")
@@ -291,7 +291,7 @@ _MISSES_MOST = 20_000
 
 
 def read_rows(path: Path, key: AnyKey | None = None) -> list[dict[str, Any]]:
-    """Return what can be read of the live memories in a damaged file, by key: their content and what goes with it."""
+    """Return what can be read of the live memories in a damaged file: their content and some other fields."""
     found: list[dict[str, Any]] = []
     with suppress(apsw.Error), closing(apsw.Connection(str(path))) as connection:
         unlock(connection, path, fitting(path, key))
@@ -319,7 +319,7 @@ def read_rows(path: Path, key: AnyKey | None = None) -> list[dict[str, Any]]:
 
 
 def _readable(connection: apsw.Connection, statement: str) -> dict[int, tuple[Any, ...]]:
-    """Return the rows of a small table by their first column, as far as they can be read."""
+    """Return the readable rows of a small table, by their first column."""
     found: dict[int, tuple[Any, ...]] = {}
     with suppress(apsw.Error):
         for key, *rest in connection.execute(sql(statement)):

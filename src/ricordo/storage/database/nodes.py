@@ -1,4 +1,4 @@
-"""Nodes by id, by key and by condition; how long they are kept; what an export takes of them."""
+"""Nodes by id, by key and by condition; data that decides how long they are kept; and what an export contains."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from ricordo.trust import trust_of
 
 Keys = NDArray[np.int64]
 
-# More ids than this in one statement are fetched in slices.
+# If one statement asks for more ids than this, they are fetched in slices.
 _SLICE = 5_000
-# How many statements on either side are read: those that share a frame with a statement stand next to it.
+# How many statements are read on either side of a line: statements with the same beginning are next to each other.
 _NEIGHBOURS = 3
 
 
 class LazyNodes(Mapping[int, Node]):
-    """Nodes by key, each made of its row when it is looked at: a search reads three times as many as it shows."""
+    """Nodes by key, each built from its row when first used: a search reads three times as many as it shows."""
 
     def __init__(self, rows: Mapping[int, Row]) -> None:
         self._rows = rows
@@ -53,7 +53,7 @@ class LazyNodes(Mapping[int, Node]):
         return key in self._rows
 
     def knowledge(self) -> list[int]:
-        """Return the keys of those that are not episodes."""
+        """Return the keys of the nodes that are not episodes."""
         return [key for key, row in self._rows.items() if row[2] != "episodic"]
 
 
@@ -61,7 +61,7 @@ class Nodes(Group):
     """Nodes by id, by key and by condition."""
 
     def get(self, scope: Scope, node_id: str) -> Node | None:
-        if not isinstance(node_id, str) or not node_id.isprintable():  # SQLite cannot even be asked for some
+        if not isinstance(node_id, str) or not node_id.isprintable():  # SQLite cannot take some characters
             return None
         rows = self._sql.rows("node_by_id", self._sql.scoped(scope, id=node_id))
         return node_of(rows[0]) if rows else None
@@ -86,7 +86,7 @@ class Nodes(Group):
         return [found[key] for key in keys if key in found]
 
     def lazily(self, scope: Scope, keys: Iterable[int]) -> LazyNodes:
-        """Like `by_key`, for when only some of the nodes are looked at."""
+        """Return nodes as `by_key` does, each built when first used."""
         return LazyNodes(self._rows_by_key(scope, keys))
 
     def _rows_by_key(self, scope: Scope, keys: Iterable[int]) -> dict[int, Row]:
@@ -107,7 +107,7 @@ class Nodes(Group):
 
     def page(self, scope: Scope, filter_: Filter, *, now: int, before_key: int | None, limit: int) -> list[Node]:
         clause, values = self._conditions(scope, filter_)
-        # The archive holds what has expired.
+        # The archive includes expired nodes.
         query = (
             f"SELECT n.key FROM nodes AS n WHERE {clause} AND n.key < :before_key AND (n.closed_at IS NOT NULL"
             " OR n.expires_at IS NULL OR n.expires_at > :now) ORDER BY n.key DESC LIMIT :limit"
@@ -168,7 +168,7 @@ class Nodes(Group):
             "line": line,
             "most": _NEIGHBOURS,
             "first": first,
-            "after": f"{first}!",  # "!" comes right after a blank
+            "after": f"{first}!",  # "!" is the character after the space
         }
         return [(key, content) for key, content in self._sql.rows("slots_near", values)]
 
@@ -210,7 +210,7 @@ class Nodes(Group):
         return None if at is None else from_ms(at)
 
 
-# What is held in quarantine is closed, and no part of the archive.
+# Quarantined nodes are closed, but not part of the archive.
 _ARCHIVED = "n.closed_at IS NOT NULL AND n.closed_reason != 'quarantined'"
 _FRAGMENTS: Mapping[str, str] = {
     "types": "n.type IN (SELECT value FROM json_each(:types))",
@@ -241,7 +241,7 @@ _FRAGMENTS: Mapping[str, str] = {
 
 
 def conditions(filter_: Filter, fragments: Mapping[str, str] = _FRAGMENTS) -> tuple[str, dict[str, object]]:
-    """The WHERE clause over `nodes AS n`, and its parameters except `:spaces`."""
+    """Return the WHERE clause over `nodes AS n`, and its parameters except `:spaces`."""
     values: dict[str, object] = {
         "types": json.dumps(filter_.types) if filter_.types else None,
         "categories": json.dumps(filter_.categories) if filter_.categories else None,
@@ -265,7 +265,7 @@ def conditions(filter_: Filter, fragments: Mapping[str, str] = _FRAGMENTS) -> tu
 
 
 class Export(Group):
-    """What an export holds: knowledge and entities of the spaces a caller sees."""
+    """What an export contains: knowledge and entities of the spaces a caller sees."""
 
     _facts = asks("facts_alive", "scope now", column)
     _memories = asks("memories_all", "scope", column)
@@ -287,12 +287,12 @@ class Export(Group):
         )
 
 
-# The property of the store under which upkeep notes, per space, when it last ran.
+# The property of the store that records, per space, when fading was last checked.
 _LAST_DECAY = "last decay at"
 
 
 class Lifecycle(Group):
-    """What decides how long memories are kept."""
+    """Data that decides how long memories are kept."""
 
     def vitals(self, scope: Scope, keys: Sequence[int], *, often: int) -> list[Vital]:
         values = self._sql.scoped(scope, keys=json.dumps(list(keys)), often=often, stated=STATED)

@@ -1,4 +1,4 @@
-"""Sessions, reviews, runs, the evidence they rest on, and the leases they hold."""
+"""Sessions, reviews, runs, leases, proposals and receipts, and the evidence of derived memories."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ _LATEST = 200
 
 
 INTERRUPTED = "interrupted, or still running"
-"""The reason of a run that asked a model and has no end."""
+"""The reason of a run that called a model and has no recorded end."""
 
 
 def _ended(run: Run, outcome: str, reason: str, failed: tuple[RunItem, ...]) -> Run:
-    """Return a run in the state that its last record says."""
+    """Return a run in the state of its last record."""
     if outcome not in get_args(RunState):
         return replace(run, state="failed", reason=INTERRUPTED, items=failed)
     return replace(run, state=outcome, reason=reason, items=failed)  # type: ignore[arg-type]  # just checked
 
 
 def _with_costs(run: Run, tokens_in: int, tokens_out: int, cost: float | None) -> Run:
-    """Return a run with all that was spent on it, also on sessions of it that failed."""
+    """Return a run with everything that was spent on it, including sessions of it that failed."""
     if tokens_in + tokens_out <= run.tokens_in + run.tokens_out:
         return run
     return replace(
@@ -105,7 +105,7 @@ class Runs(Group):
         return self._with_texts(scope, replace(found[0], items=(*found[0].items, *self._failed_in(run_id))))
 
     def _unlisted(self, scope: Scope, run_id: str | None, *, most: int) -> list[Run]:
-        """Return runs that asked a model and left nothing: failed, interrupted, dry, proposed or undone ones."""
+        """Return runs that called a model and left nothing: failed, interrupted, dry, proposed or undone ones."""
         rows = self._sql.rows("runs_unlisted", {**self._seen(scope), "id": run_id, "most": most})
         return [_ended(run_of(row[:14], {}), row[14], row[15], self._failed_in(row[1])) for row in rows]
 
@@ -123,7 +123,7 @@ class Runs(Group):
         return [_with_costs(run, *costs[run.id]) if run.id in costs else run for run in runs]
 
     def _with_texts(self, scope: Scope, found: Run) -> Run:
-        """Fill in what the memories of a run's items say; erased ones say nothing."""
+        """Add the texts of the memories in a run's items; "" for an erased memory."""
         texts: dict[str, str] = {}
         for item in found.items:
             if item.id is not None and item.id not in texts and not item.text:
@@ -201,7 +201,7 @@ _conversation = reading(Conversation, "id messages begun_at last_at ended_at con
 
 
 class Sessions(Group):
-    """Sessions of a caller, and those that are off the record."""
+    """Sessions of a caller, and which of them are off the record."""
 
     get = asks("session_row", "scope session", row_as(session_of))
     listed = asks("sessions_listed", "scope most session_id", rows_as(_conversation))
@@ -211,7 +211,7 @@ class Sessions(Group):
 
 
 class Reviews(Group):
-    """Questions that wait for a decision."""
+    """Questions that wait for a person's decision."""
 
     def listed(self, scope: Scope, *, most: int, kind: ReviewKind | None = None) -> list[Review]:
         rows = self._sql.rows("reviews_open", self._sql.scoped(scope, most=most, kind=kind))
@@ -233,7 +233,7 @@ class Reviews(Group):
 
 
 class Leases(Group):
-    """Who does a job that only one process is to do at a time. A lease runs out by itself; no truth rests on it."""
+    """Leases: which process does a job that only one may do at a time. A lease expires, and no truth depends on it."""
 
     def take(self, name: str, holder: str, *, now: int, until: int, is_gone: Callable[[str], bool]) -> bool:
         values = {"name": name, "holder": holder, "now": now, "until": until}
@@ -300,7 +300,7 @@ def _receipt(row: Row) -> Receipt:
 
 
 class Receipts(Group):
-    """What callers were given, by ids. The text of a memory is in no receipt but the answer to a standing question."""
+    """What callers were given, as ids: only the answer to a standing question contains text of a memory."""
 
     def put(self, receipt: Receipt) -> None:
         asked = {} if receipt.question is None else {"text": receipt.question, **receipt.asked}
@@ -376,8 +376,8 @@ class Receipts(Group):
                 self._sql.rows("receipt_rewrite", left)
 
     def _left(self, rows: Sequence[Row]) -> list[dict[str, str]]:
-        """Return what may stay of (id, verb, asked, setup, given, left out) of receipts: no ids that are gone, and
-        neither the questions that led to them nor the standing answers that rest on them.
+        """Return what may stay of receipts (id, verb, asked, setup, given, left out): no ids that are gone, no questions
+        that led to them, and no standing answers that depend on them.
         """
         parsed = [(*row[:4], json.loads(row[4]), json.loads(row[5])) for row in rows]
         named = {each[0] for row in parsed for listed in row[4:] for each in listed}
@@ -394,12 +394,12 @@ class Receipts(Group):
 
 
 def _home(owner: str, chat: str) -> tuple[str, str]:
-    """Return the owner and chat of the space that a caller's receipts are in."""
+    """Return the owner and chat of the space that holds a caller's receipts."""
     return (owner, "") if owner else ("", chat)
 
 
 class Evidence(Group):
-    """What derived memories rest on. A memory rests on a node if it has a `derived_from` edge to it."""
+    """Sources of derived memories. A memory rests on a node if it has a `derived_from` edge to the node."""
 
     learnt_from = asks(
         "learnt_already", "owner chat content evidence least", row_as(lambda row: LearntFact(row[0], bool(row[1])))

@@ -1,4 +1,4 @@
-"""The schema: creating a store, and migrating an older one."""
+"""The schema: create a store, or migrate an older one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FILE = re.compile(r"(\d{4})_(\w+)\.sql\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """One numbered step. `version` is that of the store after it."""
+    """One numbered step. `version` is the schema version after it."""
 
     version: int
     name: str
@@ -32,7 +32,7 @@ class Migration:
 
 @cache
 def migrations() -> tuple[Migration, ...]:
-    """Return all steps in order, from an empty file to the present schema."""
+    """Return all steps in order, from an empty file to the newest schema."""
     found = []
     for path in (files("ricordo.storage.database") / "migrations").iterdir():
         if match := _FILE.match(path.name):
@@ -49,14 +49,14 @@ def prepare(
     with translated(f"cannot open {path}"):
         with read_snapshot(connection):  # another process may be creating the store right now
             version = _checked_version(connection, path, newest=newest)
-        use_wal(connection)  # only now: a file of another program stays as it is
+        use_wal(connection)  # not earlier: another program's file must stay unchanged
         if version < newest:
             _migrate(connection, path, steps, key)
         analyze_again(connection)
 
 
 def _migrate(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...], key: AnyKey | None = None) -> None:
-    """Run all steps in one transaction. The backup is made inside it, so that nothing is written in between."""
+    """Run all steps in one transaction, which also makes the backup, so that nothing is written in between."""
     with transaction(connection):
         # Another process may have been first.
         version = _checked_version(connection, path, newest=steps[-1].version)
@@ -87,7 +87,7 @@ def _checked_version(connection: apsw.Connection, path: Path, *, newest: int) ->
 
 
 def _back_up(path: Path, version: int, key: AnyKey | None) -> None:
-    """Copy the store beside itself, by a connection of its own: the migrating one cannot copy what it will change."""
+    """Copy the store to a file beside it, on a second connection: the migrating one cannot copy what it will change."""
     faults.reached("schema: before backup")
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as source:
         unlock(source, path, key)
@@ -95,12 +95,12 @@ def _back_up(path: Path, version: int, key: AnyKey | None) -> None:
 
 
 def copy_database(source: apsw.Connection, target: Path, *, key: AnyKey | None = None) -> None:
-    """Copy a database consistently in one step, also under load. A plain file copy lost rows and passed every check.
+    """Copy a database consistently in one step, even under load. Copying the file lost rows and yet passed every check.
 
-    The target appears whole or not at all; one that was there is replaced.
+    The target appears complete or not at all; an existing one is replaced.
 
     Args:
-        key: that of the copy; an encrypted database has encrypted copies only, and an open one open copies.
+        key: that of the copy. An encrypted database can only have encrypted copies, and a plain one only plain copies.
     """
     partial = target.with_name(f"{target.name}.partial")
     try:
@@ -113,7 +113,7 @@ def copy_database(source: apsw.Connection, target: Path, *, key: AnyKey | None =
 
 
 def _copy(source: apsw.Connection, target: Path, key: AnyKey | None) -> None:
-    target.unlink(missing_ok=True)  # of an attempt that was killed
+    target.unlink(missing_ok=True)  # left by an interrupted attempt
     target.touch(mode=0o600)
     faults.reached("backup: before copy")
     with closing(apsw.Connection(str(target))) as copy:

@@ -1,4 +1,4 @@
-"""One snapshot of the database: what the port may ask at one moment."""
+"""One snapshot of the database, with all groups of the port."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ricordo.storage.protocol import Snapshot
 
 
 class DatabaseSnapshot(search.SearchReader):
-    """One moment of a store. Lives inside one transaction of one thread. `Snapshot` describes the methods."""
+    """A store at one moment, in one transaction of one thread. `Snapshot` describes the methods."""
 
     entities = cached_property(Entities)
     sessions = cached_property(Sessions)
@@ -47,7 +47,7 @@ class DatabaseSnapshot(search.SearchReader):
 
 
 def database_of(snapshot: Snapshot) -> DatabaseSnapshot:
-    """Narrow a snapshot to one of the database. Raises InvalidError."""
+    """Return a snapshot as one of a SQLite database. Raises InvalidError for other backends."""
     if not isinstance(snapshot, DatabaseSnapshot) or not isinstance(snapshot.connection, apsw.Connection):
         raise InvalidError(
             "this backend cannot write or read complete exports",

@@ -1,4 +1,4 @@
-"""Named statements on one connection, inside one transaction: what every reader group asks its questions with."""
+"""Named statements on one connection, in one transaction. All reader groups use them."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ T = TypeVar("T")
 _STEPS_BETWEEN_CHECKS = 50_000
 
 Unchanged = dict[tuple[Hashable, ...], Any]
-"""Answers about the whole store, or about all of a caller's memories, that hold until the next write."""
+"""Results that depend on the whole store, or on all memories of a caller, and stay valid until the next write."""
 _UNCHANGED_LIMIT = 1_000
 
-# Imports write most rows by these. Several rows in one statement take two thirds of the time of single ones.
+# Imports write most of their rows with these. Several rows per statement take two thirds of the time.
 _WIDE = frozenset(("node_insert", "node_traits"))
 _AT_ONCE = 25
 
 
 class Statements:
-    """One snapshot of the database, asked by named statements. Lives inside one transaction of one thread."""
+    """One snapshot of the database, queried by named statements, in one transaction of one thread."""
 
     def __init__(self, connection: apsw.Connection, *, unchanged: Unchanged | None = None) -> None:
-        """Begin with a cache of answers that still hold; None where the store may change during this transaction."""
+        """Start with a cache of results that are still valid; None if the store may change during this transaction."""
         self.connection = connection
         self._unchanged = unchanged
         self._spaces: dict[Scope, tuple[int, ...]] = {}
 
     is_past = False
     among = "IN (SELECT value FROM json_each(?))"
-    """The condition that a column holds one of the keys of a JSON list."""
+    """The condition that a column is one of the keys in a JSON list."""
     holds_evidence = (
         "evidence != '[]'"
         " AND EXISTS (SELECT 1 FROM json_each(evidence) WHERE value IN (SELECT value FROM json_each(?)))"
     )
-    """The condition that the evidence of a row names one of the ids of a JSON list."""
+    """The condition that a row's evidence contains one of the ids in a JSON list."""
     former_key = "json_extract(before, '$.{}')"
-    """The key in a column of a former version."""
+    """The value of a key column in a former version."""
 
     def until(self, moment: float, work: Callable[[], T]) -> T:
-        """Return the result of some work; raise TimeoutError at a moment of `time.monotonic`, in seconds."""
+        """Return the result of `work`; raise TimeoutError at `moment` on the clock of `time.monotonic`, in seconds."""
         if time.monotonic() >= moment:
             raise TimeoutError
         self.connection.set_progress_handler(lambda: time.monotonic() >= moment, _STEPS_BETWEEN_CHECKS)
@@ -68,43 +68,43 @@ class Statements:
             self.connection.set_progress_handler(None)
 
     def text(self, name: str) -> str:
-        """Return the statement of a name, as this backend words it."""
+        """Return the named statement in this backend's SQL."""
         return sql(name)
 
     def rows(self, name: str, values: Mapping[str, Any] | None = None) -> list[Row]:
-        """All rows of a named statement."""
+        """Return all rows of a named statement."""
         return self.connection.execute(self.text(name), values).fetchall()
 
     def many(self, name: str, rows: Sequence[Row]) -> None:
-        """Run a named statement once for each of some rows of parameters."""
+        """Run a named statement once for each row of parameters."""
         if name in _WIDE:
             insert_all(self.connection, self.text(name), rows)
         else:
             self.connection.executemany(self.text(name), rows)
 
     def reindex(self, nodes: Sequence[int]) -> None:
-        """Derive the words of altered nodes again, where triggers cannot. Only inside a write."""
+        """Index the words of altered nodes again, in backends whose triggers cannot. Only inside a write."""
 
     def index_restored(self, nodes: Sequence[int]) -> None:
-        """Derive the words of closed nodes that came back. Only inside a write."""
+        """Index the words of restored, closed nodes. Only inside a write."""
         keys = {"nodes": json.dumps(nodes)}
         self.rows("nodes_archive_again", keys)
         self.rows("nodes_traits_again", keys)
 
     @contextmanager
     def deferred_references(self) -> Iterator[None]:
-        """Check references between rows at the end of a block, not at each statement."""
+        """Check references between rows at the end of the block instead of at each statement."""
         self.connection.execute("PRAGMA defer_foreign_keys = ON")
         yield
         self.connection.execute("PRAGMA defer_foreign_keys = OFF")
 
     def rows_of_store(self, name: str, values: Mapping[str, Any] | None = None) -> list[Row]:
-        """Return `rows` about the store as a whole or all of a caller's, asked once for as long as nobody writes."""
+        """Return `rows` that depend on the whole store or on all memories of a caller, cached until the next write."""
         asked = (name, *values.values()) if values else (name,)
         return self.once(asked, lambda: self.rows(name, values))
 
     def once(self, asked: tuple[Hashable, ...], work: Callable[[], T]) -> T:
-        """Return what some work finds, done once for as long as nobody writes. Never None or altered by its users."""
+        """Return the result of `work`, cached until the next write. It must not be None, and must not be changed."""
         if self._unchanged is None:
             return work()
         found: T | None = self._unchanged.get(asked)
@@ -115,24 +115,24 @@ class Statements:
         return found
 
     def each(self, name: str, values: Mapping[str, Any]) -> Iterator[Row]:
-        """The rows of a named statement, one by one: there may be more of them than memory should hold."""
+        """Yield the rows of a named statement one by one, if there may be too many for memory."""
         return self.connection.execute(self.text(name), values)
 
     def value(self, name: str, values: Mapping[str, Any] | None = None) -> Any:
-        """The first column of the first row of a named statement, or None."""
+        """Return the first column of the first row of a named statement; None if there is no row."""
         return self.connection.execute(self.text(name), values).get
 
     def current(self, now: int) -> int:
-        """The instant that counts as now to this snapshot, in Unix milliseconds."""
+        """Return the instant that counts as now in this snapshot, in Unix milliseconds."""
         return now
 
     def space(self, owner: str, chat: str) -> int | None:
-        """The key of a space, if anything was ever written to it."""
+        """Return the key of a space; None if nothing was ever written to it."""
         rows = self.rows_of_store("space_by_owner", {"owner": owner, "chat": chat})
         return rows[0][0] if rows else None
 
     def visible(self, scope: Scope) -> tuple[int, ...]:
-        """The spaces a caller sees: their own, and the present chat's."""
+        """Return the spaces a caller sees: the caller's own, and that of the present chat."""
         if scope not in self._spaces:
             wanted = [(scope.owner, "")] if scope.owner else []
             wanted += [("", scope.chat)] if scope.chat else []
@@ -144,20 +144,20 @@ class Statements:
         return {"spaces": json.dumps(self.visible(scope)), **values}
 
     def raise_sequence(self, table: str, key: int) -> None:
-        """Note that a key was given to a row of a table, so that no later row gets it. SQLite does so by itself for new
-        rows of tables with AUTOINCREMENT, which `sessions` is not.
+        """Record that a row has a key, so that no later row gets it. SQLite does this for new rows of tables with
+        AUTOINCREMENT, which `sessions` is not.
         """
         values = {"table": table, "key": key}
         self.rows("sequence_begin", values)
         self.rows("sequence_raise", values)
 
     def meta(self, name: str) -> str | None:
-        """A property of the store."""
+        """Return a property of the store; None if it is not set."""
         rows = self.rows_of_store("meta_get", {"name": name})
         return str(rows[0][0]) if rows else None
 
     def bound(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters of a statement: a scope becomes the `spaces` it sees, an owner and a chat their
+        """Return the parameters of a statement. A scope becomes the `spaces` it sees, an owner and a chat become their
         `space`, a node or an entity its key, and a collection a JSON list.
         """
         values = {key: _parameter(value) for key, value in given.items() if not isinstance(value, Scope)}
@@ -176,7 +176,7 @@ def statements() -> dict[str, str]:
 
 @cache
 def sql(name: str) -> str:
-    """Return the statement of a name."""
+    """Return the named statement."""
     return statements()[name]
 
 
@@ -206,23 +206,23 @@ def _parameter(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float | bytes) else json.dumps(list(value))
 
 
-# the methods of the port that one statement answers
+# methods of the port that consist of one statement
 
 
 class Group:
-    """A group of the port (see `ricordo.storage.groups`), answered by the statements of one snapshot."""
+    """A group of the port (see `ricordo.storage.groups`), based on the statements of one snapshot."""
 
     def __init__(self, sql: Statements) -> None:
         self._sql = sql
 
 
 def asks(statement: str, names: str, shape: Callable[[list[Row]], T]) -> Callable[..., T]:
-    """Return a method of a group that asks one statement.
+    """Return a method of a group that runs one statement.
 
     Args:
-        names: of the arguments, in order; they are the parameters of the statement, as `Statements.bound` converts
-            them. One that is not given is NULL.
-        shape: makes the answer of the rows.
+        names: names of the arguments in order, which are also the parameters of the statement; `Statements.bound`
+            converts them. A missing argument is NULL.
+        shape: turns the rows into the result.
     """
     wanted = names.split()
 
@@ -239,7 +239,7 @@ def first(rows: list[Row]) -> Any:
 
 
 def flag(rows: list[Row]) -> bool:
-    """Return whether there is a row, and its first column is true."""
+    """Return whether there is a row whose first column is true."""
     return bool(rows and rows[0][0])
 
 
@@ -254,16 +254,16 @@ def as_set(rows: list[Row]) -> set[Any]:
 
 
 def nothing(_: list[Row]) -> None:
-    """Return nothing: the statement writes."""
+    """Return None, for a statement that writes."""
 
 
 def rows_as(make: Callable[[Row], T]) -> Callable[[list[Row]], list[T]]:
-    """Return a shape that makes a value of each row."""
+    """Return a shape that builds a value from each row."""
     return lambda rows: [make(row) for row in rows]
 
 
 def row_as(make: Callable[[Row], T]) -> Callable[[list[Row]], T | None]:
-    """Return a shape that makes a value of the first row; None if there is no row."""
+    """Return a shape that builds a value from the first row; None if there is no row."""
     return lambda rows: make(rows[0]) if rows else None
 
 
@@ -296,7 +296,7 @@ _INSTANTS = [
 _LISTS = ["about", "tags", "evidence", "aliases", "sessions", "reasons"]
 _DECODE: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(_INSTANTS, lambda ms: None if ms is None else from_ms(ms)),
-    # Most are empty, and a search reads hundreds.
+    # Most lists are empty, and a search reads hundreds.
     **dict.fromkeys(_LISTS, lambda text: () if text == "[]" else tuple(json.loads(text))),
     "attributes": lambda text: {} if text == "{}" else dict(json.loads(text)),
     "protected": bool,
@@ -312,7 +312,7 @@ _ENCODE: dict[str, Callable[[Any], Any]] = {
 
 
 def reading(cls: type[T], columns: str = "") -> Callable[[Row], T]:
-    """Return a function that makes a dataclass of a row with these columns; by default all its fields, in order."""
+    """Return a function that builds a dataclass from a row with these columns; by default all its fields, in order."""
     names = columns.split() or list(cls.__annotations__)
     decoders = [(name, _DECODE[name]) for name in names if name in _DECODE]
 
@@ -326,12 +326,12 @@ def reading(cls: type[T], columns: str = "") -> Callable[[Row], T]:
 
 
 def _writing(columns: str) -> Callable[..., Row]:
-    """Return a function that makes a sealed row of a dataclass; what a row has besides is given by name."""
+    """Return a function that makes a sealed row from a dataclass; columns that it lacks are passed by name."""
     names = columns.split()
 
     @cache
     def plan(given: tuple[str, ...]) -> tuple[Callable[[object], Row], list[tuple[int, Callable[[Any], Any]]], Any]:
-        """Return what reads the other columns, the encoders by place, and what puts all of them in order."""
+        """Return a reader of the dataclass's columns, the encoders by place, and a function that orders all columns."""
         read = [name for name in names if name not in given]
         encoders = [(place, _ENCODE[name]) for place, name in enumerate(read) if name in _ENCODE]
         return attrgetter(*read), encoders, itemgetter(*map([*read, *given].index, names))
@@ -351,13 +351,13 @@ _NODE = (
     " expires_at closed_at closed_reason confidence decay_rate score reinforced_at"
 )
 node_of: Callable[[Row], Node] = reading(Node, f"key {_NODE} owner chat session about")
-"""Make a node of the columns of the statements that begin `node_` (see nodes.sql)."""
+"""Build a node from the columns of the statements that begin with `node_` (see nodes.sql)."""
 
 node_row = _writing(
     "key id space shelf type category content origin role speaker session tags attributes event_time created_at"
     " valid_from valid_until expires_at closed_at closed_reason confidence decay_rate score reinforced_at commit"
 )
-"""Return the sealed columns of `nodes`, in the order of the table; so do the other functions `..._row`."""
+"""Return the sealed columns of `nodes`, in the order of the table. The other functions `..._row` do the same."""
 
 _IN_IMAGE = {"origin": "source_type", "role": "source_role"}
 
@@ -368,23 +368,23 @@ def shelf_of(node: Node) -> str:
 
 
 def former_node(node: Node, before: Mapping[str, Any]) -> Node:
-    """Return the node a before-image shows. Its owner, session and subjects are those of its present row."""
+    """Return the node in a former version. Its owner, session and subjects are those of the present row."""
     values = (before[_IN_IMAGE.get(name, name)] for name in _NODE.split())
     return node_of((node.key, *values, node.owner, node.chat, node.session, _encode(node.about)))
 
 
 commit_of: Callable[[Row], Commit] = reading(Commit, "seq at actor origin reason run_id hash")
-"""Make a commit of these columns."""
+"""Build a commit from these columns."""
 
 session_of: Callable[[Row], Session] = reading(
     Session, "key id first_seen_at ended_at consolidated_at summary owner chat"
 )
-"""Make a session of the columns of `session_row`."""
+"""Build a session from these columns."""
 
 session_row = _writing("key space id first_seen_at ended_at consolidated_at summary commit")
 
 asserted_edge: Callable[[Row], Edge] = reading(Edge, "type source target predicate weight confidence evidence")
-"""Make an edge of the columns of `edges_of_node`."""
+"""Build an edge from the columns of `edges_of_node`."""
 
 _edge_row = _writing(
     "source type target predicate weight confidence valid_from valid_until evidence created_at closed_at commit"
@@ -398,7 +398,7 @@ def edge_row(edge: Edge, *, source: int, target: int, at: int, commit: int) -> R
 
 
 def closed_edge_row(row: Row, *, at: int, commit: int) -> Row:
-    """Return what `edge_close` takes for an edge from the columns of `edge_of`."""
+    """Return the parameters of `edge_close` for an edge, given as the columns of `edge_of`."""
     return (*row[:3], at, commit, seal((*row, at, commit)))
 
 
@@ -407,7 +407,7 @@ review_row = _writing("key id space kind newer older created_at decided_at decis
 
 
 def review_of(row: Row, nodes: Mapping[int, Node]) -> Review:
-    """Make a review of the columns of `review_by_id` and its two nodes by key."""
+    """Build a review from the columns of `review_by_id` and its two nodes by key."""
     return _review((*row[:3], nodes[row[3]], nodes.get(row[4]), *row[5:]))
 
 
@@ -420,7 +420,7 @@ _run_row = _writing(
 
 
 def run_row(run: Run, *, key: int, space: int, commit: int, keys: Mapping[str, int], sessions: Sequence[int]) -> Row:
-    """Return the sealed columns of `runs`. Its items are stored as keys and reasons, without content and ids."""
+    """Return the sealed columns of `runs`. Its items are stored as keys and reasons, without texts and ids."""
     items = [
         [item.what, item.reason, keys.get(item.id or ""), keys.get(item.other or ""), [keys[e] for e in item.evidence]]
         for item in run.items
@@ -429,13 +429,13 @@ def run_row(run: Run, *, key: int, space: int, commit: int, keys: Mapping[str, i
 
 
 def keys_in_run(row: Row) -> set[int]:
-    """Return the keys of the nodes that the items of a run name."""
+    """Return the keys of the nodes in the items of a run."""
     items = json.loads(row[11])
     return {key for _, _, node, other, evidence in items for key in (node, other, *evidence) if key is not None}
 
 
 def run_of(row: Row, ids: Mapping[int, str]) -> Run:
-    """Make a run of the columns of the statements of runs.sql. Its items have ids of nodes that exist, and no texts."""
+    """Build a run from the columns of statements in runs.sql. Its items have ids of existing nodes, but no texts."""
     items = tuple(
         RunItem(
             what=what,
@@ -454,7 +454,7 @@ entity_of: Callable[[Row], Entity] = reading(
     "key id type name relation summary protected attributes first_seen last_updated closed_at merged_into owner chat"
     " aliases mention_count",
 )
-"""Make an entity of the columns of the statements that begin `entity_` (see entities.sql)."""
+"""Build an entity from the columns of the statements that begin with `entity_` (see entities.sql)."""
 
 entity_row = _writing(
     "key id space type name summary protected attributes first_seen last_updated closed_at merged_into commit"
@@ -470,7 +470,7 @@ relation_of: Callable[[Row], Relation] = reading(
     Relation,
     "key id predicate source source_name target target_name valid_from valid_until evidence created_at owner chat",
 )
-"""Make a relation of the columns of the statements that begin `relation_` (see entities.sql)."""
+"""Build a relation from the columns of the statements that begin with `relation_` (see entities.sql)."""
 
 relation_row = _writing(
     "key id space source predicate target valid_from valid_until evidence created_at closed_at commit"

@@ -1,4 +1,4 @@
-"""The store that both backends extend: one database with one writer and several readers."""
+"""The common part of all stores: one database with one writer and several readers."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ T = TypeVar("T")
 _TIDY_PATIENCE_S = 1.0
 
 Decide = Callable[[DatabaseSnapshot], tuple[Change, T]]
-"""Reads the store, decides without side effects, returns the change and what the caller gets."""
+"""Reads the store and decides without side effects; returns the change, and the result for the caller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a store is opened.
+    """Options for opening a store.
 
     Args:
         patience_s: how long a write waits for other processes, in seconds.
@@ -59,7 +59,7 @@ class Options:
 
 
 class DatabaseStore:
-    """What stores have in common: the writer and the readers of one SQLite file. `Store` describes the methods."""
+    """The common part of stores: the writer and the readers of one database. `Store` describes the methods."""
 
     def __init__(
         self,
@@ -70,11 +70,11 @@ class DatabaseStore:
         hook: CommitHook | None = None,
         release: Callable[[], None] = lambda: None,
     ) -> None:
-        """Start the writer with a connection of its own; `release` is called once the database is closed."""
+        """Start the writer on a connection that it owns; `release` is called after the database is closed."""
         self.path = path
         self.options = options
         self.copy_key = options.key
-        """The key of copies of this store; its own files may have one that was derived from it."""
+        """The key for copies of this store; its own files may use a key derived from it."""
         self._hook = hook or CommitHook()
         self._release = release
         self._read_only_at: Path | None = None
@@ -88,18 +88,18 @@ class DatabaseStore:
 
     @property
     def generation(self) -> int:
-        """The identity of the file. What was read from a file of another generation is out of date."""
+        """The identity of the file. Whatever was read from a file of another generation is out of date."""
         return self._hook.generation
 
     def connect_reader(self) -> apsw.Connection:
         """Open a read connection."""
         self._hook.check_readable()
         if not self._hook.is_readable:
-            self.writer.submit(lambda _: None).result()  # any write rebuilds it
+            self.writer.submit(lambda _: None).result()  # any write rebuilds the file
         return connect(self.path, read_only=True, patience_s=self.options.patience_s, key=self.options.key)
 
     def keep_read_only(self, original: Path, release: Callable[[], None]) -> None:
-        """Only answer from now on: this store is a copy of one on a disk that cannot be written.
+        """Allow only reads from now on: this store is a copy of one on a disk that cannot be written.
 
         Args:
             release: removes the copy; called after the store is closed.
@@ -113,7 +113,7 @@ class DatabaseStore:
         self._release = both
 
     def seen_by(self, scope: Scope) -> Self:
-        """Return this store: a file has no other reader than its user."""
+        """Return this store: a file needs no protection against its own user."""
         return self
 
     def check_writable(self) -> None:
@@ -124,7 +124,7 @@ class DatabaseStore:
             )
 
     def check_process(self) -> None:
-        """Refuse to work in a forked child: it shares the locks of the file but not the threads."""
+        """Raise UnavailableError in a forked child, which shares the locks of the file but not the threads."""
         if os.getpid() != self._process:
             raise UnavailableError("this memory was opened before a fork", hint="open it again in the child process")
 
@@ -173,7 +173,7 @@ class DatabaseStore:
     # maintenance
 
     async def doctor(self) -> Report:
-        """Look for damage with a fresh connection: FTS5 compares with the structure that a connection saw last."""
+        """Look for damage on a fresh connection: FTS5 compares with the structure that a connection saw last."""
         failed = self.writer.unawaited_failures
         return await self.read(lambda _: self._looked(lambda tx: examine(tx, self.path, unawaited_failures=failed)))
 
@@ -212,7 +212,7 @@ class DatabaseStore:
         self._release()
 
     def _tidy(self) -> None:
-        """Leave statistics and a short log behind if possible; if not, SQLite tidies up at the next opening."""
+        """Leave statistics and a short log behind if possible; otherwise SQLite does this at the next opening."""
         self.writer.connection.set_busy_handler(patient(_TIDY_PATIENCE_S))
         for statement in ("PRAGMA optimize", "PRAGMA wal_checkpoint(TRUNCATE)"):
             with contextlib.suppress(apsw.Error):
@@ -222,7 +222,7 @@ class DatabaseStore:
 def commit_work(
     decide: Decide[T], scope: Scope, reason: Reason, at: datetime, gate: Gate | None
 ) -> Callable[[DatabaseSnapshot], T]:
-    """Return the work that decides, screens and applies one change."""
+    """Return the function that decides on, screens and applies one change."""
 
     def work(snapshot: DatabaseSnapshot) -> T:
         change, result = decide(snapshot)
@@ -234,7 +234,7 @@ def commit_work(
     return work
 
 
-# Strong references: a store that was dropped without closing still has writes to finish when the interpreter ends.
+# Strong references: a store that was dropped without closing may still have writes to finish at interpreter exit.
 _open_databases: set[_Closing] = set()
 
 
@@ -248,12 +248,12 @@ def keep_open(store: _Closing) -> None:
 
 
 def let_go(store: _Closing) -> None:
-    """Take back `keep_open`."""
+    """Undo `keep_open`."""
     _open_databases.discard(store)
 
 
 @atexit.register
 def _close_all() -> None:
-    """Write at interpreter exit what was queued and never awaited."""
+    """At interpreter exit, write what was queued and never awaited."""
     for database in list(_open_databases):
         database.close()

@@ -1,8 +1,8 @@
-"""Suppressed sentences: what was forgotten or erased and must not be learnt again, kept as keyed hashes, never as
-words.
+"""Suppressed sentences: what was forgotten or erased and must not be learnt again, kept as keyed hashes only.
 
-A sentence is identified by the set of its content words, and by that set without each single word, so that one word
-more or less still matches. The key is random and belongs to the store: hashes of two stores cannot be compared.
+A sentence is identified by the set of its content words, and by that set without each single word, so that a sentence
+with one word more or less still matches. The key is random and differs in each store, so that hashes of two stores
+cannot be compared.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ricordo.storage.values import MIN_GLOBAL_WORDS, Match, Withhold, of_text, w
 from ricordo.text.sentences import Sentence, sentences
 
 _PRINT_BYTES = 8
-# Of a shorter sentence each word is needed: "brother lives in Rome" without one is another.
+# A shorter sentence matches only with all its words: "brother lives in Rome" without one says something else.
 _LEAST_TO_SPARE = 4
 _MOST_TO_SPARE = 40
 _WHOLE_MOST = 60

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.storage.candidates import Turns, codes_of
+from ricordo.storage.candidates import Turns, codes_of, stretches
 from ricordo.storage.database.statements import Row, Statements
-from ricordo.storage.database.vector_math import ascending, runs_of, stretches
+from ricordo.storage.database.vector_math import ascending, runs_of
 from ricordo.text.passages import HEADER
 
 Floats = NDArray[np.float32]

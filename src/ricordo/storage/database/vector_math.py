@@ -221,13 +221,6 @@ def runs_of(ordered: NDArray[Any]) -> NDArray[np.intp]:
     return places
 
 
-def stretches(begins: NDArray[np.integer[Any]], sizes: NDArray[np.integer[Any]]) -> NDArray[np.intp]:
-    """All places of some stretches, one after the other: of 5 and 9 with sizes 2 and 3 they are 5, 6, 9, 10, 11."""
-    places: NDArray[np.intp] = (begins - sizes.cumsum() + sizes).astype(np.intp).repeat(sizes)
-    places += np.arange(len(places))
-    return places
-
-
 def is_ascending(keys: NDArray[np.int64]) -> bool:
     """Whether each key is above the one before it."""
     return bool((keys[1:] > keys[:-1]).all())

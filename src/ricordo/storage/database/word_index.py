@@ -1,4 +1,4 @@
-"""The word index of the database: who holds a term, its upkeep, and its renewal for another analyzer."""
+"""The word index of the database: which nodes hold a term, its maintenance, and its rebuilding for a new analyzer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ricordo.storage.sql import transaction
 from ricordo.text.languages import analyzer_version
 
 _ANALYZER_KEY = "analyzer"
-"""The version of the analyzer that made a store's index terms, features and statement lines."""
+"""Names the version of the analyzer that made a store's index terms, features and statement lines."""
 
 _ANALYZE_AGAIN = (
     "text_live_clear",
@@ -25,11 +25,11 @@ _ANALYZE_AGAIN = (
     "turns_changed",
 )
 
-# Segments are merged when the largest holds less than this share: a word is then written about four times in all.
+# Segments are merged while the largest holds less than this share: each word is then written about four times.
 _LARGEST_SHARE = 0.75
-# Fewer pages are searched quickly anyway.
+# An index with fewer pages is fast enough without merging.
 _LEAST_PAGES = 64
-# Pages merged per step: some milliseconds, in which nothing else can be written.
+# Pages merged per step: it takes some milliseconds, in which nothing else can be written.
 _PAGES_PER_STEP = 64
 
 
@@ -39,7 +39,7 @@ def matching(terms: Iterable[str], spaces: Iterable[int], shelves: str = "kec") 
 
 
 def space_postings(sql: Statements, space: int, term: str, *, most: int) -> list[int]:
-    """Return the nodes of one space that hold an index term, closed ones too; at most `most` of either."""
+    """Return the nodes of one space that hold an index term: at most `most` live ones, and as many closed ones."""
     values = {"match": matching([term], [space]), "most": most}
     lists = (sql.value(name, values) for name in ("live_postings", "archive_postings"))
     return [int(key) for text in lists if text for key in text.split(",")]
@@ -48,7 +48,7 @@ def space_postings(sql: Statements, space: int, term: str, *, most: int) -> list
 def analyze_again(connection: apsw.Connection) -> None:
     """Rebuild the index terms, features and statement lines of a store if another analyzer made them.
 
-    Takes some seconds for 100,000 memories, in one transaction: other processes wait or see the former index.
+    It takes some seconds for 100,000 memories, in one transaction. Other processes wait or see the former index.
     """
     version = analyzer_version()
     if _stored_version(connection) == version:
@@ -67,17 +67,17 @@ def _stored_version(connection: apsw.Connection) -> str | None:
 
 
 class Upkeep(Group):
-    """Private upkeep of the backend's word index, in short steps, so that other writers wait only milliseconds."""
+    """Maintenance of the backend's word index, in short steps, so that other writers wait only milliseconds."""
 
     def is_due(self, *, least: int = _LEAST_PAGES) -> bool:
-        """Return whether merging the segments pays. Each write adds one, each search reads all; SQLite merges some of
-        equal size and stops at about a dozen. An index of fewer than `least` pages is left as it is.
+        """Return whether merging segments is worthwhile. Each write adds a segment, and each search reads all of them;
+        SQLite itself stops merging at about a dozen. An index of fewer than `least` pages is not merged.
         """
         pages = self._sql.rows_of_store("word_parts")[0]
         return bool(pages[1] >= least and pages[0] < _LARGEST_SHARE * pages[1])
 
     def step(self) -> bool:
-        """Merge the segments a little further. Return False when only one is left."""
+        """Merge the segments a little further. Return False once only one is left."""
         before = self._sql.connection.total_changes()
         self._sql.rows("word_parts_join", {"pages": -_PAGES_PER_STEP})
         return self._sql.connection.total_changes() - before > 1  # the command itself counts as one
