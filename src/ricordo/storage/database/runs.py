@@ -376,8 +376,8 @@ class Receipts(Group):
                 self._sql.rows("receipt_rewrite", left)
 
     def _left(self, rows: Sequence[Row]) -> list[dict[str, str]]:
-        """Return what may stay of receipts (id, verb, asked, setup, given, left out): no ids that are gone, no questions
-        that led to them, and no standing answers that depend on them.
+        """Return what may stay of receipts (id, verb, asked, setup, given, left out): no ids that are gone, no
+        questions that led to them, and no standing answers that depend on them.
         """
         parsed = [(*row[:4], json.loads(row[4]), json.loads(row[5])) for row in rows]
         named = {each[0] for row in parsed for listed in row[4:] for each in listed}
