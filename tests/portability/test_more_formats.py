@@ -309,7 +309,7 @@ async def test_a_folder_of_exports_is_imported_whole_and_what_cannot_be_read_is_
     assert report.added == 2 + 2 + 2 + 1
     assert {"Trip", "Anna"} <= sessions
     assert "result.json: incomplete" in report.refused[0]
-    for name in ("Jan.zip is an incomplete ZIP", "invoice.csv is not known"):
+    for name in ("Jan.zip is an incomplete ZIP", "invoice.csv is not recognized"):
         assert any(name in line for line in report.refused)
 
 

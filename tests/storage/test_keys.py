@@ -346,7 +346,7 @@ def test_stores_of_one_key_exchange_what_is_new(tmp_path, key):
 
 
 def test_a_database_on_a_server_has_no_key():
-    with pytest.raises(InvalidError, match="encrypted by their server"):
+    with pytest.raises(InvalidError, match="stores take no key"):
         open_store("postgresql://localhost/nothing", key=Key(ONE))
 
 
