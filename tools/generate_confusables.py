@@ -21,8 +21,8 @@ NAMED = (
 )
 SIGNS = "<>[]/-:"
 HEAD = """\
-# Characters that look like a small letter of ASCII, or like a sign that our markup uses. One line each: the character,
-# and its look-alikes. Those that NFKC and lower case already turn into the character are left out.
+# Characters that look like a lower-case ASCII letter, or like a symbol that our markup uses. One line each: the
+# character, and its look-alikes. Those that NFKC and lower-casing already convert are omitted.
 # Source: confusables.txt of Unicode (Unicode License V3) as packaged in confusable-homoglyphs 3.3.1 (MIT), and letters
 # that Unicode's names call small capitals, negative circled or squared, or regional indicators.
 # Written by tools/generate_confusables.py.

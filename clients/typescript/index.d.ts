@@ -1084,9 +1084,9 @@ export interface QuestionParameters {
 export type QuestionResult = StandingQuestion;
 
 export interface RenewQuestionsParameters {
-  /** only this one, whether it is stale or not; by default all that are stale. */
+  /** only this question, even if its answer is not stale; None: all with a stale answer. */
   id?: string | null;
-  /** also those that are not stale. */
+  /** also renew answers that are not stale. */
   fresh?: boolean;
 }
 

@@ -327,7 +327,7 @@ class Engine:
         )
 
     def answering(self, scope: Scope) -> Answering:
-        """Return what answering a caller needs."""
+        """Return the parts needed to answer a caller."""
         from ricordo.standing import Answering
 
         context = replace(self.consolidation_context(scope), scope=scope)

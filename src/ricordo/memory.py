@@ -1329,7 +1329,7 @@ class Memory:
         sentences of the language model are dropped. The answer is not stored.
 
         The best passages are returned verbatim if there is no model, if the model fails, and for callers with the trust
-        of a tool or a page. `keep_question` keeps a question with its answer.
+        of a tool or a page. `keep_question` stores a question with its answer.
 
         Args:
             limit: maximum number of memories to read.
@@ -1344,28 +1344,28 @@ class Memory:
         return await standing.answer(self._opened.answering(self._scope), request)
 
     async def keep_question(self, question: str, *, limit: int = 12) -> StandingQuestion:
-        """Keep a question, answer it as `ask` does, and keep the answer with it. `questions` says when that is stale;
-        `maintain` renews it then. Keeping the same question again returns the one that is kept.
+        """Store a question with its answer, as `ask` gives it. `questions` reports a stale answer, and `maintain`
+        renews it. Storing the same question again returns the existing one.
 
         Args:
             limit: maximum number of memories to read.
 
         Raises:
             InvalidError: an argument is invalid.
-            ConflictError: 100 questions are kept already.
+            ConflictError: 100 questions are already stored.
         """
         kept = await self._standing.keep(question, limit=limit)
         return self._told("keep_question", await self._standing.judged(kept), question=kept.id)
 
     async def questions(self) -> Sequence[StandingQuestion]:
-        """Return the standing questions of this caller, oldest first, with their answers and why those are stale. In a
-        chat, those that were kept there are among them.
+        """Return the standing questions of this caller, oldest first, with their answers, and why an answer is stale.
+        In a chat, they include those stored there.
         """
         kept = await self._standing.listed()
         return self._told("questions", [await self._standing.judged(each) for each in kept])
 
     async def question(self, id: str) -> StandingQuestion:
-        """Return one standing question of this caller, with its answer and why that is stale.
+        """Return one standing question of this caller, with its answer, and why the answer is stale.
 
         Args:
             id: as in `questions`, or the last 8 characters of it.
@@ -1377,11 +1377,11 @@ class Memory:
         return self._told("question", await self._standing.judged(kept), question=kept.id)
 
     async def renew_questions(self, id: str | None = None, *, fresh: bool = False) -> Sequence[StandingQuestion]:
-        """Answer standing questions again, and return them.
+        """Answer standing questions again, and return them with their new answers.
 
         Args:
-            id: only this one, whether it is stale or not; by default all that are stale.
-            fresh: also those that are not stale.
+            id: only this question, even if its answer is not stale; None: all with a stale answer.
+            fresh: also renew answers that are not stale.
 
         Raises:
             NotFoundError: this caller keeps no such question.
@@ -1390,7 +1390,7 @@ class Memory:
         return self._told("renew_questions", [await self._standing.judged(each) for each in renewed])
 
     async def drop_question(self, id: str) -> None:
-        """Delete a standing question of this caller, with its answer. The memories stay.
+        """Delete a standing question of this caller, with its answer. No memory is deleted.
 
         Args:
             id: as in `questions`, or the last 8 characters of it.

@@ -1259,12 +1259,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaleReason:
-    """Why the answer to a standing question may no longer hold.
+    """Why the answer to a standing question may be outdated.
 
     Attributes:
-        why: why the memory was closed since; or "changed"; "new" if a memory was added, corrected or restored that
-            answers, too; "hidden" if it may no longer be shown; or, of no single memory, "unanswered", "time" if the
-            period that the question names has moved on, and "model" if a language model can now answer.
+        why: why the memory was closed since; or "changed"; "new" for a further memory with an answer that was added,
+            corrected or restored; "hidden" if it may no longer be shown. Without a memory: "unanswered", "time" if the
+            period in the question now refers to other days, "model" if a language model can now answer.
         id: the memory.
         commit: the change that made the difference.
     """
@@ -1276,15 +1276,15 @@ class StaleReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingQuestion:
-    """A question that is kept, with its latest answer.
+    """A stored question, with its latest answer.
 
     Attributes:
-        chat: where it was kept; "" outside any chat.
-        limit: the most memories that the answer looks at.
-        answer: without `hits`; None if it was not answered yet, or something was erased since.
+        chat: where it was stored; "" outside any chat.
+        limit: maximum number of memories read for the answer.
+        answer: without `hits`; None if it is not yet answered, or something was erased since.
         answered_at: when the answer was made.
-        commit: the last commit that the answer saw.
-        rests_on: the ids of the memories that were looked at.
+        commit: the last commit visible to the answer.
+        rests_on: the ids of the memories that were read.
         stale: why the answer is stale; empty if it is fresh.
     """
 

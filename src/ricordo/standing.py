@@ -1,8 +1,8 @@
-"""Answers to questions, and standing questions: kept with their latest answer, which is stale once what it rests on has
-changed.
+"""Answers to questions, and standing questions, which are stored with their latest answer. An answer is stale once its
+memories have changed.
 
-A standing question is a receipt that is not deleted by age. Nothing is noted when memories change: whether an answer is
-stale is computed when it is read, from the versions of its memories since the commit that the answer saw.
+A standing question is a receipt that is not deleted by age. Nothing is recorded when memories change: staleness is
+computed when an answer is read, from the versions of its memories since the last commit visible to the answer.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from ricordo.text.dates import find_interval
 _KEPT_MOST = 100
 _MOST_CHARS = 2_000
 _NOT_SHOWN = frozenset(("forgotten", "retracted", "quarantined", "hidden"))
-"""Sentences that rest on a memory with one of these reasons are left out until the question is renewed."""
+"""Sentences based on a memory with one of these reasons are hidden until the question is renewed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answering:
-    """What answering a caller needs.
+    """The parts needed to answer a caller.
 
     Attributes:
         context: its model is None if the caller may not spend the owner's tokens.
@@ -62,7 +62,7 @@ class Answering:
         return self.asking.scope
 
     def clean(self, value: str) -> str:
-        """Return a text as it may be stored."""
+        """Return a text in the form in which it may be stored."""
         return value if self.screen is None else str(self.screen(value))
 
 
@@ -70,7 +70,7 @@ AnsweringOf = Callable[[Scope], Answering]
 
 
 async def answer(answering: Answering, request: Request) -> Answer:
-    """Answer a question from what is remembered alone.
+    """Answer a question from the memories alone.
 
     Raises:
         InvalidError: an argument of the request is invalid.
@@ -93,11 +93,11 @@ class StandingQuestions:
         return self.answering_of(self.scope).asking
 
     async def keep(self, question: str, *, limit: int) -> Receipt:
-        """Keep a question and answer it; if it is already kept, return it as it is.
+        """Store a question and answer it. If it is already stored, return it unchanged.
 
         Raises:
             InvalidError: an argument is invalid.
-            ConflictError: the caller keeps as many as possible.
+            ConflictError: the caller has the maximum number of standing questions.
         """
         answering = self.answering_of(self.scope)
         new = _unanswered(answering, question, limit=limit)
@@ -107,7 +107,7 @@ class StandingQuestions:
         return await self.named(kept.id)
 
     async def listed(self) -> list[Receipt]:
-        """Return the questions that the caller may read here, oldest first: those of another chat are left out."""
+        """Return the questions that the caller may read here, oldest first. Those of other chats are omitted."""
         found = await self._asking.store.read(lambda tx: tx.receipts.standing(self.scope))
         return [each for each in found if each.chat in ("", self.scope.chat)]
 
@@ -115,7 +115,7 @@ class StandingQuestions:
         """Return a question by its id, or the last 8 characters of it.
 
         Raises:
-            NotFoundError: the caller keeps no such question, or several end like this.
+            NotFoundError: the caller has no such question, or several ids end like this.
         """
         kept = await self.listed()
         found = [each for each in kept if each.id == id or (len(id) == 8 and each.id.endswith(id))]
@@ -124,11 +124,11 @@ class StandingQuestions:
         return found[0]
 
     async def judged(self, kept: Receipt) -> StandingQuestion:
-        """Return a question with its answer, and why that is stale for the caller who kept it."""
+        """Return a question with its answer, and why the answer is stale for the caller who stored the question."""
         return await judged(self.answering_of(_scope_of(kept)), kept)
 
     async def renew(self, id: str | None, *, fresh: bool) -> list[Receipt]:
-        """Answer one question again, or else all that are stale, or all if `fresh`. Raises NotFoundError."""
+        """Answer one question, or all with a stale answer, or all if `fresh`. Raises NotFoundError."""
         kept = await self.listed() if id is None else [await self.named(id)]
         chosen = [each for each in kept if id is not None or fresh or (await self.judged(each)).stale]
         for each in chosen:
@@ -141,7 +141,7 @@ class StandingQuestions:
         await self._asking.store.derive(lambda tx: tx.receipts.blank([found.id]))
 
     async def renew_stale(self, *, dry_run: bool) -> Concluded:
-        """Renew the stale answers of the caller in all chats; in a dry run, only count them."""
+        """Renew the stale answers of the caller in all chats. In a dry run, only count them."""
         kept = await self._asking.store.read(lambda tx: tx.receipts.standing(self.scope))
         stale = [each for each in kept if (await self.judged(each)).stale]
         if dry_run:
@@ -180,14 +180,14 @@ def _put(scope: Scope, new: Receipt, snapshot: Snapshot) -> Receipt:
 
 
 def _scope_of(kept: Receipt) -> Scope:
-    """Return the caller who kept a question: it is answered from what that caller sees."""
+    """Return the caller who stored a question. It is answered from the memories that this caller sees."""
     return Scope(owner=kept.owner, chat=kept.chat or None, trust=kept.trust)
 
 
 async def renew(answering: Answering, kept: Receipt) -> bool:
-    """Answer a standing question again and keep the answer; return whether it was kept.
+    """Answer a standing question again and store the answer; return whether it was stored.
 
-    It is not kept if the question was dropped or something was erased meanwhile: the answer might repeat what is gone.
+    It is not stored if the question was deleted or something was erased meanwhile, because it might repeat erased text.
     """
     store, scope = answering.asking.store, answering.scope
     seen = await store.read(lambda tx: tx.history.seen(scope))
@@ -212,7 +212,7 @@ def _put_answer(scope: Scope, fresh: Receipt, snapshot: Snapshot) -> bool:
 
 
 def _unnoticed(answering: Answering) -> Answering:
-    """Return the same without counting as use of the memories that are found."""
+    """Return the same, but do not count the memories that are found as used."""
     return replace(answering, asking=replace(answering.asking, shown=lambda keys: None, told=lambda hits: None))
 
 
@@ -221,14 +221,14 @@ def _request(kept: Receipt) -> Request:
     return Request(text=kept.question or "", type="any", only_relevant=True, limit=limit, receipt=False, verb="ask")
 
 
-# whether an answer is stale
+# ---- staleness
 
 
 async def judged(answering: Answering, kept: Receipt) -> StandingQuestion:
-    """Return a standing question with its answer, and the reasons why that is stale.
+    """Return a standing question with its answer, and the reasons why the answer is stale.
 
     Args:
-        answering: of the caller who kept it.
+        answering: the parts for the caller who stored the question.
     """
     given, asking = _answer_of(kept), answering.asking
     question = StandingQuestion(id=kept.id, question=kept.question or "", chat=kept.chat, limit=_request(kept).limit)
@@ -252,7 +252,7 @@ async def judged(answering: Answering, kept: Receipt) -> StandingQuestion:
 
 
 def _outdated(snapshot: Snapshot, asking: Asking, kept: Receipt) -> list[StaleReason]:
-    """Return which memories of an answer have changed since the commit that it saw."""
+    """Return the memories of an answer that changed since the last commit visible to the answer."""
     shown = kept.setup.get("shown", {})
     found = []
     for id in (each.id for each in kept.given):
@@ -269,7 +269,7 @@ def _outdated(snapshot: Snapshot, asking: Asking, kept: Receipt) -> list[StaleRe
 
 
 def _changed(snapshot: Snapshot, node: Node, *, since: int) -> StaleReason | None:
-    """Return how a memory differs from what it was right after a commit; None if it says the same."""
+    """Return how a memory differs from its state right after a commit; None if it states the same."""
     versions = [(0 if made is None else made.seq, each) for each, made in snapshot.history.versions(node)]
     before = [each for seq, each in versions if seq <= since]
     if not before:
@@ -285,12 +285,12 @@ def _said(node: Node) -> tuple[object, ...]:
 
 
 def _shown_chars(snapshot: Snapshot, node: Node | None) -> int:
-    """Return how many characters of a memory may be shown: forgotten sentences may not."""
+    """Return how many characters of a memory may be shown, without its forgotten sentences."""
     return 0 if node is None else sum(len(each.content) for each in as_shown(snapshot, [node]))
 
 
 def _is_over(node: Node, *, after: int, now: int) -> bool:
-    """Return whether a memory has ended or expired after one instant and by another."""
+    """Return whether the validity or the storage of a memory ended between two instants."""
     ends = (to_ms(each) for each in (node.valid_until, node.expires_at) if each is not None)
     return any(after < end <= now for end in ends)
 
@@ -310,7 +310,7 @@ async def _newer(answering: Answering, kept: Receipt) -> list[StaleReason]:
 
 
 def _has_moved(asking: Asking, kept: Receipt) -> bool:
-    """Return whether the period that a question names, such as "this week", has other days by now."""
+    """Return whether a period in the question, such as "this week", now refers to other days."""
 
     def days(now: int) -> Sequence[object]:
         found = find_interval(kept.question or "", now=now, zone=asking.zone)
@@ -320,7 +320,7 @@ def _has_moved(asking: Asking, kept: Receipt) -> bool:
     return days(to_ms(kept.at)) != days(asking.now)
 
 
-# the answer in a receipt
+# ---- the answer in a receipt
 
 
 def _as_json(answering: Answering, given: Answer) -> Json:
@@ -360,5 +360,5 @@ def _of(given: Answer, sentences: Iterator[AnswerSentence]) -> Answer:
 
 
 def _without(given: Answer, ids: set[str | None]) -> Answer:
-    """Return an answer without the sentences that rest on some memories."""
+    """Return an answer without the sentences that are based on some memories."""
     return _of(given, (each for each in given.sentences if ids.isdisjoint(each.ids)))

@@ -403,23 +403,23 @@ class Memory:
         """
 
     def keep_question(self, question: str, *, limit: int = 12) -> StandingQuestion:
-        """Keep a question, answer it as `ask` does, and keep the answer with it. `questions` says when that is
-        stale; `maintain` renews it then. Keeping the same question again returns the one that is kept.
+        """Store a question with its answer, as `ask` gives it. `questions` reports a stale answer, and `maintain`
+        renews it. Storing the same question again returns the existing one.
         """
 
     def questions(self) -> Sequence[StandingQuestion]:
-        """Return the standing questions of this caller, oldest first, with their answers and why those are stale. In
-        a chat, those that were kept there are among them.
+        """Return the standing questions of this caller, oldest first, with their answers, and why an answer is
+        stale. In a chat, they include those stored there.
         """
 
     def question(self, id: str) -> StandingQuestion:
-        """Return one standing question of this caller, with its answer and why that is stale."""
+        """Return one standing question of this caller, with its answer, and why the answer is stale."""
 
     def renew_questions(self, id: str | None = None, *, fresh: bool = False) -> Sequence[StandingQuestion]:
-        """Answer standing questions again, and return them."""
+        """Answer standing questions again, and return them with their new answers."""
 
     def drop_question(self, id: str) -> None:
-        """Delete a standing question of this caller, with its answer. The memories stay."""
+        """Delete a standing question of this caller, with its answer. No memory is deleted."""
 
     def receipts(self, limit: int = 50, *, before: str | None = None) -> Sequence[Receipt]:
         """Return this caller's receipts, latest first: the questions, and the ids of the memories given and left

@@ -146,7 +146,7 @@ def _withhold(snapshot: Snapshot, targets: ErasureTargets, scope: Scope, *, at: 
 
 
 def _forget_questions(snapshot: Snapshot, targets: ErasureTargets, scope: Scope) -> None:
-    """Remove the questions that reveal something about erased memories from receipts, and all standing answers."""
+    """Remove all standing answers, and the questions in receipts that reveal something about erased memories."""
     if targets.whole_space:
         return  # its receipts are erased with it
     nodes = snapshot.nodes.by_key(scope, targets.nodes)
