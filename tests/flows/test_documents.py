@@ -286,6 +286,18 @@ async def test_a_pdf_gives_pages_without_running_lines_and_survives_a_shift(plai
     assert moved.added <= 3 and moved.kept >= report.added - 3
 
 
+async def test_a_wrapped_heading_of_a_pdf_is_no_text_and_is_named_once(plain, tmp_path):
+    pytest.importorskip("pypdf")
+    title = "Refutability: Whether a Pattern Might Fail"
+    page = [*title.rsplit(" ", 2)[:1], "Might Fail", "Patterns come in two kinds, which differ in what they accept."]
+    path = tmp_path / "book.pdf"
+    path.write_bytes(pdf([page], outline=[(title.replace(" Might", "Might"), 1)]))
+    await plain.add_document(path=path)
+    assert [content for _, content in await passages(plain, "book.pdf")] == [
+        f"{title}\nPatterns come in two kinds, which differ in what they accept."
+    ]
+
+
 async def test_broken_scanned_encrypted_and_endless_pdfs_are_refused(plain, tmp_path):
     pytest.importorskip("pypdf")
     with pytest.raises(InvalidError, match="it is not a PDF"):
@@ -423,8 +435,31 @@ async def test_a_folder_that_is_not_there_any_more_removes_nothing(plain, folder
     await watching(plain, folder).step(settled_s=0)
     other = tmp_path / "elsewhere" / "notes"
     write(other / "birds.md", "Birds.\n")
+    folder.rename(tmp_path / "away")
     step = await watching(plain, other).step(settled_s=0)
     assert "." in step.refused and len(await plain.documents()) == 3
+
+
+async def test_two_folders_of_one_name_are_kept_apart(plain, folder, tmp_path):
+    other = tmp_path / "elsewhere" / "notes"
+    write(other / "dogs.md", "# Dogs\n\nThese dogs stay outside.\n")
+    one, two = watching(plain, folder), watching(plain, other)
+    for _ in range(3):
+        await one.step(settled_s=0)
+        await two.step(settled_s=0)
+    assert len(await plain.documents()) == 3
+    (other / "dogs.md").unlink()
+    assert (await two.step(settled_s=0)).removed == ["dogs.md"]
+    assert not await one.step(settled_s=0) and len(await plain.documents()) == 2
+
+
+async def test_a_folder_that_was_moved_keeps_its_documents(plain, folder, tmp_path):
+    await watching(plain, folder).step(settled_s=0)
+    before = len(await plain.log())
+    (tmp_path / "docs").mkdir()
+    folder.rename(tmp_path / "docs" / "notes")
+    assert not await watching(plain, tmp_path / "docs" / "notes").step(settled_s=0)
+    assert len(await plain.log()) == before
 
 
 async def test_exported_chats_in_a_folder_become_messages(plain, folder):

@@ -153,19 +153,50 @@ def test_a_full_disk_behind_standard_output_gives_a_one_line_error(cli: Cli) -> 
     assert b"Traceback" not in done.stderr
 
 
-def test_an_interrupted_import_can_be_resumed(cli: Cli) -> None:
-    path = cli.folder / "long.jsonl"
-    with path.open("w") as file:
-        for number in range(30_000):
-            file.write(json.dumps({"text": f"turn {number} " + "word " * 30, "session": f"s{number // 100}"}) + "\n")
-    process = subprocess.Popen(
-        [sys.executable, "-c", RUN, "import", str(path)],
+def started(cli: Cli, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**clean_environment(), "RICORDO_STORE": str(cli.store), "RICORDO_EMBEDDER": "hashing"},
         # A shell ignores SIGINT for background jobs, and children inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
+
+
+def test_a_watched_folder_is_followed_until_it_is_interrupted(cli: Cli) -> None:
+    notes = cli.folder / "notes"
+    notes.mkdir()
+    (notes / "dogs.md").write_text("Dogs may come on Fridays.\n")
+    process = started(cli, "watch", str(notes))
+    try:
+        assert wait_for_hit(cli, "dogs", "Fridays")
+        (notes / "dogs.md").write_text("Dogs may come on Mondays.\n")
+        assert wait_for_hit(cli, "dogs", "Mondays")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode in (0, 130)
+    assert b"changed" in err and b"Traceback" not in err
+    assert cli("doctor").status == 0
+
+
+def wait_for_hit(cli: Cli, question: str, text: str) -> bool:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if cli.store.exists() and text in cli("search", question, "--json").out:
+            return True
+        time.sleep(0.2)
+    return False
+
+
+def test_an_interrupted_import_can_be_resumed(cli: Cli) -> None:
+    path = cli.folder / "long.jsonl"
+    with path.open("w") as file:
+        for number in range(30_000):
+            file.write(json.dumps({"text": f"turn {number} " + "word " * 30, "session": f"s{number // 100}"}) + "\n")
+    process = started(cli, "import", str(path))
     log = cli.store.with_name("memory.db-wal")  # an empty store is half a megabyte
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (log.exists() and log.stat().st_size > 3_000_000):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache as cached
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,6 +35,8 @@ _SUFFIXES = FORMATS.keys() | _CHATS
 _MAX_ID_CHARS = 380
 _SOME = 2
 _ELSEWHERE = "nothing is removed; if this is another folder of that name, give it another with --name"
+_ROOT_ENDS = "/./"
+"""Stands in the source of a document between the watched folder and the path in it, as in rsync."""
 _SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__"))
 
 Ignores = Callable[[Path], bool]
@@ -97,14 +100,15 @@ class Watch:
             settled_s: a file that changed less than this many seconds ago may be half written, and waits.
         """
         files, skipped = await asyncio.to_thread(self._files)
-        known = await self._documents()
+        known, ids = await self._documents()
         waiting = [each for each in files.values() if not self._is_settled(each, settled_s)]
         fresh = [each for each in files.values() if self._done.get(each.relative) != each.seen and each not in waiting]
         gone = {source: each for source, each in known.items() if source not in files}
         done = _Changes(skipped=skipped, waiting=len(waiting))
+        look = _Look(known, gone, ids, done)
         is_elsewhere = len(known) >= _SOME and len(gone) == len(known)
         for each in fresh:
-            await self._take_in(each, known, gone, done)
+            await self._take_in(each, look)
         if is_elsewhere and len(gone) == len(known):
             done.refused["."] = f"none of the {len(known)} documents of {self.name!r} is here: {_ELSEWHERE}"
         elif not waiting:  # a file that is gone may be one that is still being written, under a new name
@@ -153,38 +157,47 @@ class Watch:
 
     # documents
 
-    async def _documents(self) -> dict[str, Document]:
-        """Return the documents that came from this folder by their path in it."""
+    async def _documents(self) -> tuple[dict[str, Document], frozenset[str]]:
+        """Return the documents of this folder by their path in it, and their ids with those of other folders of its
+        name.
+
+        A folder that is no longer on this machine was moved here, or is on another device: its documents are this
+        folder's.
+        """
         found: dict[str, Document] = {}
+        ids = set[str]()
+        is_there = cached(os.path.isdir)
         cursor: str | None = None
         while True:
             page = await self._memory.list(type="episodic", where=TITLE_PAGE, limit=1_000, cursor=cursor)
             for document in map(document_of, filter(is_title_page, page)):
-                name, _, path = (document.source or "").partition("/")
-                if name == self.name and document.chat == (self._memory.scope.chat or ""):
+                folder, mark, path = (document.source or "").partition(_ROOT_ENDS)
+                if not mark or not document.id.startswith(f"{self.name}/"):
+                    continue
+                if document.chat != (self._memory.scope.chat or ""):
+                    continue
+                ids.add(document.id)
+                if folder == str(self.folder) or (path not in found and not is_there(folder)):
                     found[path] = document
             cursor = page.cursor
             if cursor is None:
-                return found
+                return found, frozenset(ids)
 
-    async def _take_in(
-        self, file: _File, known: dict[str, Document], gone: dict[str, Document], done: _Changes
-    ) -> None:
+    async def _take_in(self, file: _File, look: _Look) -> None:
         try:
             content = await asyncio.to_thread(file.path.read_bytes)
         except OSError as error:
-            done.refused[file.relative] = str(error.strerror or error)
+            look.done.refused[file.relative] = str(error.strerror or error)
             return
         try:
-            await self._remember(file, content, known, gone, done)
+            await self._remember(file, content, look)
             self._done[file.relative] = file.seen
         except InvalidError as error:
             self._done[file.relative] = file.seen  # until it changes
-            done.refused[file.relative] = error.message
+            look.done.refused[file.relative] = error.message
 
-    async def _remember(
-        self, file: _File, content: bytes, known: dict[str, Document], gone: dict[str, Document], done: _Changes
-    ) -> None:
+    async def _remember(self, file: _File, content: bytes, look: _Look) -> None:
+        known, gone, ids, done = look
         digest, before = sha256(content).hexdigest(), known.get(file.relative)
         if before is not None and before.digest == digest:
             return
@@ -199,8 +212,8 @@ class Watch:
             return
         moved = next((path for path, each in gone.items() if before is None and each.digest == digest), None)
         document = gone.pop(moved) if moved is not None else before
-        id = self._new_id(file.relative, digest, known) if document is None else document.id
-        source = f"{self.name}/{file.relative}"
+        id = self._new_id(file.relative, digest, ids) if document is None else document.id
+        source = f"{self.folder}{_ROOT_ENDS}{file.relative}"
         await self._memory.add_document(path=file.path, id=id, title=file.relative, source=source)
         (done.moved if moved is not None else done.changed if before is not None else done.added).append(file.relative)
 
@@ -214,15 +227,16 @@ class Watch:
             return False
         return True
 
-    def _new_id(self, relative: str, digest: str, known: Mapping[str, Document]) -> str:
-        """Return the id of a new document: its path, unless a document that was moved away has it.
+    def _new_id(self, relative: str, digest: str, taken: Collection[str]) -> str:
+        """Return the id of a new document: its path, unless a document that was moved away has it, or one of another
+        folder of the same name.
 
         It depends on nothing but the folder, so that two watchers choose the same.
         """
         id = f"{self.name}/{relative}"
         if len(id) > _MAX_ID_CHARS:
             id = f"{id[:_MAX_ID_CHARS]}~{sha256(id.encode()).hexdigest()[:8]}"
-        return f"{id}~{digest[:8]}" if any(each.id == id for each in known.values()) else id
+        return f"{id}~{digest[:8]}" if id in taken else id
 
     async def _remove(self, document: Document, source: str, done: _Changes) -> None:
         try:
@@ -230,6 +244,22 @@ class Watch:
         except NotFoundError:  # another watcher was first
             return
         done.removed.append(source)
+
+
+class _Look(NamedTuple):
+    """What one look at the folder has to go by.
+
+    Attributes:
+        known: the documents of the folder by path.
+        gone: those of them whose files are no longer there.
+        ids: taken by documents of the folder and of others of its name.
+        done: what changed so far.
+    """
+
+    known: Mapping[str, Document]
+    gone: dict[str, Document]
+    ids: Collection[str]
+    done: _Changes
 
 
 @dataclass(slots=True)

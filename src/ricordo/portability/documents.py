@@ -14,6 +14,7 @@ import re
 import stat
 import time
 import tomllib
+import unicodedata
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -249,7 +250,11 @@ class _Headings:
 
     @property
     def titles(self) -> tuple[str, ...]:
-        return tuple(title for _, title in self._open)
+        """Outermost first. A section that only repeats the title above it, as first sections often do, is left out."""
+        titles = [title for _, title in self._open]
+        return tuple(
+            title for above, title in zip(["", *titles], titles, strict=False) if _letters(above) != _letters(title)
+        )
 
 
 def _paragraphs(
@@ -429,6 +434,10 @@ def _sent_at(letter: EmailMessage) -> datetime | None:
 
 # PDF
 
+_LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
+"""The characters "ff", "fi", "fl" and others of their kind, as two or three letters."""
+_HEADING_LINES = 3
+
 
 def _pdf(content: bytes, name: str) -> Content:
     reader = _opened_pdf(content, name)
@@ -436,7 +445,7 @@ def _pdf(content: bytes, name: str) -> Content:
     chars, unread = 0, list[int]()
     for number, page in enumerate(reader.pages, 1):
         try:
-            text = page.extract_text()
+            text = page.extract_text().translate(_LIGATURES)
         except Exception:  # noqa: BLE001 - a damaged page may raise anything; other pages can still be read
             text = ""
             unread.append(number)
@@ -498,6 +507,11 @@ def _edges(page: Sequence[str]) -> set[int]:
     return {*range(min(_EDGE_LINES, len(page))), *range(max(0, len(page) - _EDGE_LINES), len(page))}
 
 
+def _letters(text: str) -> str:
+    """Return a text for comparison: bookmarks of PDF files lack spaces where a heading is wrapped."""
+    return "".join(text.split()).casefold()
+
+
 def _numberless(line: str) -> str:
     return re.sub(r"\d+", "#", line)
 
@@ -533,16 +547,12 @@ def _flowed(pages: Sequence[Sequence[str]], outline: Mapping[int, list[tuple[int
         text, places = "", []
 
     for number, page in enumerate(pages, 1):
-        waiting = list(outline.get(number, ()))
-        lines = {" ".join(line.split()).casefold() for line in page}
-        for level, title in [each for each in waiting if each[1].casefold() not in lines]:
-            end()
-            path.enter(level, title)
-        titles = {title.casefold(): (level, title) for level, title in waiting}
-        for line in page:
-            if (entry := titles.pop(line.casefold(), None)) is not None:
+        headings, inside = _headings_on(page, outline.get(number, ()))
+        for place, line in enumerate(page or [""]):
+            for level, title in headings.get(place, ()):
                 end()
-                path.enter(*entry)
+                path.enter(level, title)
+            if place in inside or not line:
                 continue
             if not text or places[-1][1]["page"] != number:
                 places.append((len(text), {"page": number}))
@@ -551,6 +561,31 @@ def _flowed(pages: Sequence[Sequence[str]], outline: Mapping[int, list[tuple[int
                 end()
     end()
     return blocks
+
+
+def _headings_on(
+    page: Sequence[str], bookmarks: Iterable[tuple[int, str]]
+) -> tuple[dict[int, list[tuple[int, str]]], set[int]]:
+    """Return the (level, title) of the headings that begin at a line of a page, and the lines that belong to headings.
+
+    A heading may be wrapped. One that is not in the text, as of a scanned cover, begins where the one before it does.
+    """
+    found, inside, last = dict[int, list[tuple[int, str]]](), set[int](), 0
+    for level, title in bookmarks:
+        span = next(
+            (
+                (start, end)
+                for start in range(len(page))
+                for end in range(start + 1, min(start + _HEADING_LINES, len(page)) + 1)
+                if start not in inside and _letters("".join(page[start:end])) == _letters(title)
+            ),
+            None,
+        )
+        if span is not None:
+            last, title = span[0], " ".join(page[slice(*span)])
+            inside.update(range(*span))
+        found.setdefault(last, []).append((level, title))
+    return found, inside
 
 
 def _is_cut(text: str, line: str) -> bool:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ricordo.model import Fusion, Share
 from ricordo.retrieval.signals import Pool
 from ricordo.storage.values import Weights
+from ricordo.text.passages import TOOL
 from ricordo.trust import UNAPPROVED
 
 if TYPE_CHECKING:
@@ -186,10 +187,12 @@ def rank_by_seeds(seeds: Mapping[str, Mapping[int, float]], *, most: int) -> tup
 
 def _spread(pool: Pool, totals: NDArray[np.float64], order: NDArray[np.intp], alike: Floats) -> dict[int, float]:
     """Return the penalties of the best turns, for better ones of the same session and for the most similar better one,
-    chosen greedily.
+    chosen greedily. The passages of a document share a session, but each says something else.
     """
     deviation = float(np.std(totals))
-    sessions, left = pool.turns.sessions[order], totals[order].copy()
+    is_tool = pool.turns.flags[order] & TOOL != 0
+    sessions = np.where(is_tool, -pool.turns.keys[order], pool.turns.sessions[order])
+    left = totals[order].copy()
     penalties = np.zeros(len(order))
     nearest = np.zeros(len(order))
     lost: dict[int, float] = {}

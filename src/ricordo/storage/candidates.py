@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ricordo.model import Node, Scope
 from ricordo.storage.values import Filter, Weights
-from ricordo.text.passages import ASKS_ONLY, ASSISTANT, MARK_LENGTH, MARKS_BELOW, TERM_CODES
+from ricordo.text.passages import ASKS_ONLY, ASSISTANT, MARK_LENGTH, MARKS_BELOW, TERM_CODES, TOOL
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
@@ -196,7 +196,7 @@ def in_passages(turns: Turns, size: int) -> tuple[Turns, int]:
     goes_on = several & (number < counts.take(turn) - 1)
     ends[goes_on] = starts[goes_on.nonzero()[0] + 1] - 1
     of_passage, lengths[several] = np.divmod(turns.codes.take(marks), MARK_LENGTH)
-    flags[several] = of_passage | (flags[several] & (ASSISTANT | ASKS_ONLY))
+    flags[several] = of_passage | (flags[several] & (ASSISTANT | ASKS_ONLY | TOOL))
     kept = ((turn < size) | (number < REACH) | (number >= counts.take(turn) - REACH)).nonzero()[0]
     found = turn.take(kept)
     is_candidate = found < size

@@ -84,6 +84,8 @@ ASSISTANT = 64
 """The text was written by an assistant. Set for a complete message only."""
 ASKS_ONLY = 128
 """The text consists mostly of questions. Set for a complete message only."""
+TOOL = 256
+"""The text came from a tool or a document. Set for a complete message only."""
 
 _MOSTLY = 0.65
 """Minimum share of characters inside questions for the flag `ASKS_ONLY`."""
@@ -112,7 +114,7 @@ def traits_of(
     besides: Sequence[str],
     words: Sequence[str] | None = None,
     *,
-    is_assistant: bool = False,
+    role: str | None = None,
 ) -> bytes:
     """Return a text's flags, its length in characters and the code of each of its index terms, as little-endian uint32.
 
@@ -122,10 +124,11 @@ def traits_of(
         terms: index terms of the text in order, repeats included.
         besides: further index terms, from tags and the speaker; they are added to each passage.
         words: `raw_words(content)`, if already computed.
-        is_assistant: whether an assistant wrote the text.
+        role: who wrote the text.
     """
     languages = languages_of(content)
-    flags = _flags(content, raw_words(content) if words is None else words, languages) | ASSISTANT * is_assistant
+    flags = _flags(content, raw_words(content) if words is None else words, languages)
+    flags |= ASSISTANT * (role == "assistant") | TOOL * (role == "tool")
     flags |= ASKS_ONLY * (bool(flags & ASKS) and _asks_only(content))
     head, spans = _HEAD.pack(flags, len(content)), passages_of(content)
     if len(spans) == 1:

@@ -223,8 +223,7 @@ class Search:
 
 
 def _traits(row: Row) -> bytes:
-    is_assistant = row["source_role"] == "assistant"
-    return traits_of(row["content"], index_terms(row["content"]), besides(row), is_assistant=is_assistant)
+    return traits_of(row["content"], index_terms(row["content"]), besides(row), role=row["source_role"])
 
 
 def shortlist(snapshot: Any, scope: Scope, keys: Any, *, archived: bool, now: int) -> Shortlist:

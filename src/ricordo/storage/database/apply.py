@@ -62,7 +62,7 @@ class Rows:
         terms, besides = index_terms(content, words), besides_terms(tags, speaker)
         statement = "node_index" if is_live else "node_index_closed"
         self.by_statement[statement].append((key, stored_terms(terms + besides, f"{space}{shelf}")))
-        traits = traits_of(content, terms, besides, words, is_assistant=role == "assistant")
+        traits = traits_of(content, terms, besides, words, role=role)
         self.by_statement["node_traits"].append((key, space, session or 0, event_time, speaker, traits))
         if is_live and shelf == "k" and (line := statement_line(content)):
             self.by_statement["node_slot"].append((key, space, line))

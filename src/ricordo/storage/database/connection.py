@@ -103,7 +103,7 @@ def stored_terms(terms: Sequence[str], shelf: str) -> str:
 
 def _traits_of(content: str, tags: str, speaker: str | None, role: str | None) -> bytes:
     besides = besides_terms(tags, speaker)
-    return traits_of(content, index_terms(content), besides, is_assistant=role == "assistant")
+    return traits_of(content, index_terms(content), besides, role=role)
 
 
 _FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {

@@ -26,7 +26,7 @@ def reindex(snapshot: Statements, nodes: Sequence[int]) -> None:
             terms, besides = index_terms(content, raw), besides_terms(tags, speaker)
             line = statement_line(content) if shelf == "k" else ""
             words.append((key, space, shelf, is_live, line, stored_terms(terms + besides, f"{space}{shelf}")))
-            features = traits_of(content, terms, besides, raw, is_assistant=role == "assistant")
+            features = traits_of(content, terms, besides, raw, role=role)
             traits.append((key, space, session or 0, event_time, speaker, features))
             if is_live and line:
                 slots.append((key, space, line))
@@ -59,7 +59,7 @@ def words_off(snapshot: Statements) -> int:
             raw = raw_words(content)
             terms, besides = index_terms(content, raw), besides_terms(tags, speaker)
             line = statement_line(content) if shelf == "k" else ""
-            features = traits_of(content, terms, besides, raw, is_assistant=role == "assistant")
+            features = traits_of(content, terms, besides, raw, role=role)
             wanted = (
                 space,
                 shelf,

@@ -211,7 +211,7 @@ def analyzer_version() -> str:
     return "+".join([_ANALYZER, *codes])
 
 
-_ANALYZER = "5"
+_ANALYZER = "6"
 """Increase this number with every change of the text analysis that alters stored data."""
 
 
