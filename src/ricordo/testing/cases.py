@@ -11,7 +11,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from ricordo.errors import InvalidError, NotFoundError, UnavailableError
 from ricordo.model import Role, Trust
 
-SUFFIXES = (".recall.yaml", ".recall.yml")
 _HINT = "docs/how-to/test-recall.md describes the format"
 
 

@@ -126,19 +126,15 @@ def revealed(text: str) -> str:
         return _BLANKS.sub(" ", text.lower())
     hidden = hidden_text(text)
     plain = _JOINERS.sub("", INVISIBLE.sub("", text))
-    folded = _without_marks(unicodedata.normalize("NFKC", plain).lower())
+    folded = _LOOSE_MARKS.sub("", unicodedata.normalize("NFKC", plain).lower())
     for letters in _lookalikes():
         if _LATIN.search(folded) and letters.letters.search(folded):
             folded = letters.mixed.sub(letters.in_one_script, folded)
     return _BLANKS.sub(" ", f"{folded}\n{hidden.lower()}" if hidden else folded)
 
 
-_MARKS = re.compile("(?<=[a-z\u0430-\u045f\u00df-\u00ff])[\u0300-\u036f\u20d0-\u20ff]+")
-
-
-def _without_marks(folded: str) -> str:
-    """Return composed text without combining marks that do not belong to a letter."""
-    return _MARKS.sub("", folded)
+# Combining marks after a letter that do not compose with it.
+_LOOSE_MARKS = re.compile("(?<=[a-z\u0430-\u045f\u00df-\u00ff])[\u0300-\u036f\u20d0-\u20ff]+")
 
 
 def hidden_text(text: str) -> str:
@@ -199,7 +195,6 @@ _MARKUP = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?:;…。！？：；])[ \t]*\n")
 _SPACED = re.compile(r"(?<!\w)(?:[^\W_] ){3,}[^\W_](?!\w)")
-_WIDE_BLANK = re.compile(r"[^\S\n]{2,}")
 _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2}[^%\s]{0,40}){2}")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[a-zA-Z]{2,8});")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|([nrt\"/]))")

@@ -47,18 +47,6 @@ class _Look:
 
 
 _GLUE = frozenset(table()["words"]["glue"].split())
-_NETWORKS = re.compile(table()["values"]["card_networks"])
-
-
-def _is_card(value: str) -> bool:
-    digits = re.sub(r"[ -]", "", value)
-    return _NETWORKS.fullmatch(digits) is not None and _passes_luhn(digits) and len(set(digits)) > 1
-
-
-def _passes_luhn(digits: str) -> bool:
-    """Check the check digit of payment cards (ISO/IEC 7812-1, annex B). `digits` holds ASCII digits only."""
-    doubled = (sum(divmod(2 * int(d), 10)) for d in digits[-2::-2])
-    return (sum(doubled) + sum(map(int, digits[::-2]))) % 10 == 0
 
 
 def _is_vendor_token(value: str) -> bool:
@@ -101,7 +89,7 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "bearer": lambda value: is_real(value) and is_random(value, shortest=20),
     "strong": lambda value: is_real(value) and is_strong(value) and not (value.isdigit() and len(value) < 6),
     "word_list": lambda value: _GLUE.isdisjoint(re.findall(r"[a-z]+", value.lower())),
-    "card": _is_card,
+    "card": personal.is_card,
 }
 
 

@@ -74,7 +74,8 @@ def _weighted(digits: list[int], weights: tuple[int, ...]) -> int:
     return sum(digit * weight for digit, weight in zip(digits, weights, strict=False))
 
 
-def _is_card(value: str) -> bool:
+def is_card(value: str) -> bool:
+    """Return whether the digits of a value are a payment card number."""
     digits = _NOT_DIGIT.sub("", value)
     networks = table()["values"]["card_networks"]
     return re.fullmatch(networks, digits) is not None and _luhn(digits) and len(set(digits)) > 1
@@ -198,7 +199,7 @@ _EUROPE = r"0\d{1,5}[ )/.-]{1,2}\d{2,9}(?:[ .-]\d{2,6}){0,4}"
 _NINO = r"(?!BG|GB|NK|KN|TN|NT|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]"
 
 _FORMS: tuple[tuple[PersonalData, str, Callable[[str], bool]], ...] = (
-    ("card", rf"{_START}(?P<value>\d{{4}}(?:[ -]?\d{{2,6}}){{2,4}}){_END}", _is_card),
+    ("card", rf"{_START}(?P<value>\d{{4}}(?:[ -]?\d{{2,6}}){{2,4}}){_END}", is_card),
     ("id_number", rf"{_START}(?P<value>\d{{3}}-\d\d-\d{{4}}){_END}", _is_ssn),
     ("id_number", rf"{_START}(?P<value>\d{{3}}\.\d{{3}}\.\d{{3}}-\d\d){_END}", _is_cpf),
     ("id_number", rf"{_START}(?P<value>\d{{3}}-\d{{3}}-\d{{3}}[ -]\d\d){_END}", _is_snils),
