@@ -329,8 +329,7 @@ class Memory:
         origin: Origin = "conversation",
         attributes: Json | None = None,
     ) -> str:
-        """Record one message without waiting. The id is returned at once; the message is durable soon, at the latest
-        after `close`.
+        """Record one message without waiting; return its id. The message is durable soon, at the latest after `close`.
 
         Raises:
             InvalidError: a field is invalid.
@@ -745,8 +744,7 @@ class Memory:
 
     async def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
         """Return the open reviews, latest first within each kind: first conversations that could not be consolidated,
-        then facts that may conflict, quarantined items, facts that are probably both true, and replacements made by
-        rules.
+        then facts that may conflict, quarantined items, facts that are probably both true, and replacements by rules.
 
         Args:
             kind: only reviews of this kind, for example "quarantine".
@@ -1020,8 +1018,8 @@ class Memory:
         return tell
 
     async def restore(self, id: str) -> Node:
-        """Restore a forgotten or archived memory. If upkeep had closed it, its age counts from now. A past expiry is
-        removed.
+        """Restore a forgotten or archived memory without a past expiry. If upkeep had closed it, its age counts from
+        now.
 
         Raises:
             NotFoundError: there is no memory with this id.
@@ -1232,8 +1230,7 @@ class Memory:
         rerank: bool | None = None,
         receipt: bool | None = None,
     ) -> Results:
-        """Return the memories that answer a question, best first: knowledge, and episodes that are not yet
-        consolidated.
+        """Return the memories that answer a question, best first: knowledge, and episodes not yet consolidated.
 
         Args:
             type: "episodic" for all episodes, "semantic", "procedural" or "opinion" for that kind of knowledge, "any"
@@ -1781,8 +1778,7 @@ class Memory:
         return self._told("log", found)
 
     async def changes(self, *, after: int | None = None) -> AsyncIterator[Commit]:
-        """Yield each change of this memory once, in order, including changes by other processes; then wait for further
-        ones, without end.
+        """Yield each change of this memory once, in order, also of other processes; then wait for more, without end.
 
         Args:
             after: the number of the last change already processed, 0 for all; None: only changes from now on.
@@ -1830,8 +1826,7 @@ class Memory:
         return self._told("timeline", await inspection.timeline(self._asking, request), entity=entity)
 
     async def explain(self, id: str, *, as_of: datetime | str | int | None = None) -> Explanation:
-        """Explain a memory: its commit and run, its sources, its predecessors and successors, its versions and links,
-        and when it fades.
+        """Explain a memory: its commit, run, sources, predecessors, successors, versions and links, and when it fades.
 
         Raises:
             NotFoundError: there is no memory with this id, or there was none at `as_of`.
@@ -1882,9 +1877,7 @@ class Memory:
         return replace(await self._read(lambda tx: tx.history.made(number)), words=words)
 
     async def stats(self) -> Stats:
-        """Return figures of this memory. The size is that of the complete store for its opener, otherwise that of the
-        caller's texts.
-        """
+        """Return figures of this memory. The size is that of the store for its opener, else of the caller's texts."""
         is_whole = allows("stats.store_size", self._holder)
         return self._told(
             "stats", await self._read(lambda tx: tx.statistics.summary(self._scope, whole_store=is_whole))
@@ -1918,8 +1911,7 @@ class Memory:
     async def gc(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> ArchiveReport:
-        """Archive memories that are expired, faded (see `decay_closes`), or beyond `max_entries`. Running it again
-        changes nothing.
+        """Archive memories that are expired, faded (see `decay_closes`), or beyond `max_entries`. Idempotent.
 
         Args:
             dry_run: report what would be archived, and archive nothing.
@@ -1972,8 +1964,7 @@ class Memory:
         return report
 
     async def rebuild_index(self, *, progress: Progress | None = None) -> int:
-        """Rebuild the index of a folder from its files, without calling the embedding model. Return the number of lines
-        read.
+        """Rebuild the index of a folder from its files, without the embedding model. Return the number of lines read.
 
         Args:
             progress: called with (lines so far, lines in total).
@@ -1985,7 +1976,7 @@ class Memory:
 
     async def migrate(self, path: str | Path) -> None:
         """Copy the complete store, with its history, to a store of another kind: an empty PostgreSQL database
-        ("postgresql://..."), a folder of plain files if the path ends in a slash, else a single file. This store is not
+        ("postgresql://..."), a folder of plain files if the path ends in a slash, else a file. This store is not
         changed.
 
         Raises:

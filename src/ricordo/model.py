@@ -508,8 +508,7 @@ class RunItem:
 
     Attributes:
         what: "left": another process is consolidating the conversation. "kept": the replay did not find the memory
-            again, but it was changed since. "looked": how far a run has come, or memories that need not be shown to the
-            model again.
+            again, but it was changed since. "looked": how far a run has come, or memories that the model has seen.
         id: the memory that was added or changed.
         other: the memory that replaced it, or that it conflicts with.
         text: the text of the memory; empty once it is gone.
@@ -725,8 +724,7 @@ class Share:
 
     Attributes:
         strategy: the signal's name.
-        rank: the hit's rank among all candidates by this signal alone, 1 for the best; None if the signal does not
-            apply.
+        rank: the hit's rank among all candidates by this signal alone, 1 for the best; None if it does not apply.
         raw: the measurement of the signal, or the factor.
         share: its contribution to the score; the shares of a hit add up to its score.
     """
@@ -920,7 +918,7 @@ class Stats:
 
     Attributes:
         orphans: memories without links: no session, no entity, no other memory.
-        next_embedder, next_embedded: while the embedder is being changed, the new one and the number of memories it has
+        next_embedder, next_embedded: while the embedder changes, the new one and the number of memories it has
             embedded.
     """
 
@@ -1019,9 +1017,7 @@ class Rekeyed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
-    """The rows of one kind that an erasure removes: a type of memory, "entity", "relation" or "session". At most 1,000
-    ids are listed.
-    """
+    """The rows that an erasure removes: a type of memory, "entity", "relation" or "session", with at most 1,000 ids."""
 
     kind: str
     count: int
@@ -1214,8 +1210,7 @@ class AnswerSentence:
 
     Attributes:
         ids: ids of the memories that support it.
-        support: `stated` if a memory says exactly that; `drawn` if it is worded differently, so that a reader must
-            compare.
+        support: `stated` if a memory says exactly that; `drawn` if it is worded differently and must be compared.
     """
 
     text: str
@@ -1370,8 +1365,8 @@ class Receipt:
         asked: the other arguments, if they differ from the defaults.
         owner, chat, trust: the caller.
         commit: the last commit visible to the caller; 0 before the first.
-        setup: what ranking depended on besides the memories: version, embedder, reranker, settings; and parts that
-            could not contribute.
+        setup: what ranking depended on besides the memories: version, embedder, reranker, settings; and what could not
+            contribute.
         given: the contents, best first.
         left_out: the best omitted memories, at most 10.
     """
@@ -1438,8 +1433,7 @@ class AnswerDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptReplay:
-    """The question of a receipt, answered again as of its commit and today. Both answers use the receipt's time as the
-    present.
+    """The question of a receipt, answered again as of its commit and today, both with the receipt's time as now.
 
     Attributes:
         then: the answer as of the receipt's commit; equal to the receipt if nothing outside the commits has changed.

@@ -1,5 +1,4 @@
-"""Answers to questions, and standing questions, which are stored with their latest answer. An answer is stale once its
-memories have changed.
+"""Answers to questions, and standing questions: stored with an answer, which is stale once its memories have changed.
 
 A standing question is a receipt that is not deleted by age. Nothing is recorded when memories change: staleness is
 computed when an answer is read, from the versions of its memories since the last commit visible to the answer.

@@ -120,8 +120,8 @@ class Memory:
         origin: Origin = "conversation",
         attributes: Json | None = None,
     ) -> str:
-        """Record one message without waiting. The id is returned at once; the message is durable soon, at the latest
-        after `close`.
+        """Record one message without waiting; return its id. The message is durable soon, at the latest after
+        `close`.
         """
 
     def add_many(self, messages: Sequence[Message]) -> list[str]:
@@ -220,7 +220,7 @@ class Memory:
     def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
         """Return the open reviews, latest first within each kind: first conversations that could not be
         consolidated, then facts that may conflict, quarantined items, facts that are probably both true, and
-        replacements made by rules.
+        replacements by rules.
         """
 
     def resolve(self, item: Review | str, *, decision: Decision, content: str | None = None) -> Review:
@@ -283,8 +283,8 @@ class Memory:
         """
 
     def restore(self, id: str) -> Node:
-        """Restore a forgotten or archived memory. If upkeep had closed it, its age counts from now. A past expiry is
-        removed.
+        """Restore a forgotten or archived memory without a past expiry. If upkeep had closed it, its age counts from
+        now.
         """
 
     def erase(
@@ -366,9 +366,7 @@ class Memory:
         rerank: bool | None = None,
         receipt: bool | None = None,
     ) -> Results:
-        """Return the memories that answer a question, best first: knowledge, and episodes that are not yet
-        consolidated.
-        """
+        """Return the memories that answer a question, best first: knowledge, and episodes not yet consolidated."""
 
     def query(self, keywords: str, *, limit: int = 5, receipt: bool | None = None) -> Results:
         """Search by keywords chosen by an agent, in full text only. `receipt` and errors are as in `search`."""
@@ -551,9 +549,7 @@ class Memory:
         """Return the latest commits, newest first. With `before`, a commit number, return only older ones."""
 
     def changes(self, *, after: int | None = None) -> Iterator[Commit]:
-        """Yield each change of this memory once, in order, including changes by other processes; then wait for
-        further ones, without end.
-        """
+        """Yield each change of this memory once, in order, also of other processes; then wait for more, without end."""
 
     def timeline(
         self,
@@ -567,8 +563,8 @@ class Memory:
         """Return events in order of event time: messages and knowledge, the latest `limit` of the period."""
 
     def explain(self, id: str, *, as_of: datetime | str | int | None = None) -> Explanation:
-        """Explain a memory: its commit and run, its sources, its predecessors and successors, its versions and
-        links, and when it fades.
+        """Explain a memory: its commit, run, sources, predecessors, successors, versions and links, and when it
+        fades.
         """
 
     def undo(self, commit_or_run: int | str, *, with_later: bool = False, dry_run: bool = False) -> Commit:
@@ -577,9 +573,7 @@ class Memory:
         """
 
     def stats(self) -> Stats:
-        """Return figures of this memory. The size is that of the complete store for its opener, otherwise that of
-        the caller's texts.
-        """
+        """Return figures of this memory. The size is that of the store for its opener, else of the caller's texts."""
 
     def weak(self, limit: int = 20) -> Sequence[Weak]:
         """Return memories that are uncertain, fading, or about to expire: first those that upkeep will close,
@@ -592,9 +586,7 @@ class Memory:
         """
 
     def gc(self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None) -> ArchiveReport:
-        """Archive memories that are expired, faded (see `decay_closes`), or beyond `max_entries`. Running it again
-        changes nothing.
-        """
+        """Archive memories that are expired, faded (see `decay_closes`), or beyond `max_entries`. Idempotent."""
 
     def prune(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
@@ -617,14 +609,14 @@ class Memory:
         """
 
     def rebuild_index(self, *, progress: Progress | None = None) -> int:
-        """Rebuild the index of a folder from its files, without calling the embedding model. Return the number of
-        lines read.
+        """Rebuild the index of a folder from its files, without the embedding model. Return the number of lines
+        read.
         """
 
     def migrate(self, path: str | Path) -> None:
         """Copy the complete store, with its history, to a store of another kind: an empty PostgreSQL database
-        ("postgresql://..."), a folder of plain files if the path ends in a slash, else a single file. This store
-        is not changed.
+        ("postgresql://..."), a folder of plain files if the path ends in a slash, else a file. This store is not
+        changed.
         """
 
     def backup(self, path: str | Path) -> Backup:

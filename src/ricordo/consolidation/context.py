@@ -262,9 +262,7 @@ def failure_reason(error: RicordoError) -> str:
 
 
 def as_shown(snapshot: Snapshot, nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """Return messages and memories as shown to models: without forgotten sentences, and without nodes that contain only
-    such sentences.
-    """
+    """Return messages and memories as shown to models: without forgotten sentences, and without empty nodes."""
     cut = snapshot.suppression.shown({node.key: node for node in nodes})
     kept = (replace(node, content=cut[node.key]) if node.key in cut else node for node in nodes)
     return tuple(node for node in kept if node.content)

@@ -37,8 +37,7 @@ def resolve(
     timeout_s: float = 2.0,
     language: LanguageModel | None = None,
 ) -> Reranker | None:
-    """Return the reranker that a name stands for. A reranker object is returned unchanged; None, "" and "none" give
-    None.
+    """Return the reranker that a name stands for. An object is returned unchanged; None, "" and "none" give None.
 
     Args:
         spec: "cohere:MODEL", "jina:MODEL", "http(s)://HOST/v1#MODEL", "http(s)://HOST", "cross-encoder:MODEL" or "llm".

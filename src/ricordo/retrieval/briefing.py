@@ -1,7 +1,6 @@
 """The briefing for the beginning of a session: people, current work, valid decisions, recent changes, open questions.
 
-There is no question, so nothing is ranked by words: each section takes the most confirmed and latest memories of its
-kind.
+There is no question to rank by, so each section takes the most confirmed and latest memories of its kind.
 """
 
 from __future__ import annotations

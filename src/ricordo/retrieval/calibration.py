@@ -1,13 +1,12 @@
-"""Measurements made once per store and embedder: the chance level, and the similarity of questions with the same
-intent.
+"""Measurements made once per store and embedder: the chance level, and how similar questions of one intent are.
 
 A hundred prompts that concern no memory are searched once, in about a second. The result, nine numbers, is stored, so
 that every process uses the same floor. It is measured again when the store has grown or shrunk by a third: in the
 background at first, but before the next answer once the store has doubled.
 
 The exemplars, questions of known intent, are compared with each other. This gives the cosine from which the nearest
-exemplars show the intent of a question, and whether the embedder can distinguish intents at all. If it cannot, only
-words are used.
+exemplars show the intent of a question, and whether the embedder can distinguish intents at all. If not, words are
+used.
 """
 
 from __future__ import annotations

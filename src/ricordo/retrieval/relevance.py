@@ -59,12 +59,10 @@ class Tuning:
         least_spread: float64[measures], the minimum unit of each measure.
         within: bounds of each measure in units.
         near, near_weight: a cosine more than `near` units above chance gets a bonus, for synonyms.
-        anchor: reduction of the floor for a hit that is about, or by, a person the question names, or has a tag it
-            names.
+        anchor: reduction of the floor for a hit that is about or by a person in the question, or has a tag in it.
         slack: if one hit clears the floor, hits at most this far below it may stay.
         behind: hits this far below the best are dropped, unless they match a word that no better hit matches.
-        met, unmet, worth: for such a word, the minimum match, the maximum match of better hits, and the minimum share
-            of the question.
+        met, unmet, worth: for such a word, its minimum match, the maximum match of better hits, and its minimum share.
         named_in_context: the minimum match of a capitalised word around a hit for it to count as named there.
         leading, leading_share: in a context, this many top turns stay if they score at least this share of the best.
         leading_facts, leading_facts_share: the same for facts, which say less about each other.

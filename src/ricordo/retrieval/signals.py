@@ -168,8 +168,7 @@ def _spoke(turns: Turns, persons: Sequence[str]) -> Floats:
 def _named(rows: CandidateRows, namings: Sequence[Naming], words: Sequence[str], strengths: Floats) -> Floats:
     """Return 1 for candidates that are about an entity named in the question or mention it, float32[size].
 
-    In `strengths`, these candidates match the words that name the entity: a fact about Sarah then answers a question
-    about "my wife".
+    In `strengths`, they match the words that name the entity: a fact about Sarah answers a question about "my wife".
     """
     named = np.zeros(rows.size, np.float32)
     for naming, is_about in zip(namings, rows.about, strict=True):

@@ -459,8 +459,7 @@ def _of_subjects(before: Topics, after: Topics) -> dict[str, float]:
 def _of_cues(
     before: Topics, after: Topics, new: str, shared: Sequence[TopicWord], *, are_apart: bool
 ) -> dict[str, float]:
-    """Return the features of change in the newer statement. A different number does not count if it is about another
-    thing.
+    """Return the features of change in the newer statement. A number about another thing does not count.
 
     Signs against a change count only in a sentence about the shared topic: "We moved to Bern. I still miss it."
     """
@@ -620,8 +619,7 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
 
 
 def asks_for(question: str, new: str, old: str) -> bool:
-    """Return whether a question asks for a newer statement that stands aside: by its words, or by the kind of
-    statement.
+    """Return whether a question asks for a newer statement that stands aside, by its words or its kind.
 
     >>> asks_for("What did I dream?", "I dreamt that I was a pilot", "I am a nurse")
     True

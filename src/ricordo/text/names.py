@@ -142,7 +142,7 @@ def sound_keys(written: str) -> tuple[str, ...]:
 
 @cached(maxsize=16_384)
 def same_name_key(name: str) -> str:
-    """Return the approximate sound of a name in Latin letters, equal for its spellings in several scripts and
+    """Return the approximate sound of a name in Latin letters, equal for its spellings in all scripts and
     romanisations.
 
     Use it to look up a name that has no exact match, never to decide that two known people are one. Empty for a name

@@ -77,8 +77,7 @@ def parse_instant(
 
 
 def find_interval(text: str, *, now: int, zone: str | ZoneInfo) -> Interval | None:
-    """Return the span that a question asks about ("what did I do last week"), or None if there is none or it is
-    unclear.
+    """Return the span that a question asks about ("what did I do last week"), or None if none is clear.
 
     Reads every supported language, and ISO dates in any text. An open span begins in the year 1 ("before 2022") or ends
     with `now` ("since Monday"), or in the year 9999 if it starts after `now`. Only the first 2,000 characters are read.
@@ -412,8 +411,7 @@ def parse_expiry(value: str | date | datetime, *, now: int, zone: ZoneInfo, fiel
 
 
 def stated_expiry(text: str, *, now: int, zone: ZoneInfo) -> int | None:
-    """Return the expiry that a text itself requests ("Remember for 2 weeks: ..."), or None if there is none or it is
-    unclear.
+    """Return the expiry that a text requests ("Remember for 2 weeks: ..."), or None if none is clear.
 
     The text must speak of remembering or forgetting: a visa that is valid until March is worth keeping after March.
     """
