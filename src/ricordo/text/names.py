@@ -142,8 +142,7 @@ def sound_keys(written: str) -> tuple[str, ...]:
 
 @cached(maxsize=16_384)
 def same_name_key(name: str) -> str:
-    """Return the approximate sound of a name in Latin letters, equal for its spellings in all scripts and
-    romanisations.
+    """Return the approximate sound of a name in Latin letters, equal for its spellings in all scripts.
 
     Use it to look up a name that has no exact match, never to decide that two known people are one. Empty for a name
     without letters. In scripts that omit vowels (Hebrew, Arabic), a name matches only itself.
