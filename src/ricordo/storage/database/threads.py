@@ -1,9 +1,9 @@
 """The threads of a store: one writes to the database, a few read from it.
 
-Whatever waits in the queue is committed together, each work in its own savepoint, so that one failure does not affect
-the others. A work that waits alone needs none: it fails with its transaction. After an error of SQLite itself the whole
-batch is abandoned and repeated work by work: on a full disk SQLite may roll back everything by itself, and the next
-statement would then commit alone.
+Jobs that wait in the queue are committed together, each in its own savepoint, so that one failure does not affect the
+others. A job that waits alone needs no savepoint: it fails with its transaction. After an error of SQLite itself, the
+whole batch is rolled back and repeated job by job: on a full disk SQLite may roll back everything by itself, and the
+next statement would then be committed alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger("ricordo.storage")
 
-# The most works of one commit. More only delay the first of them.
+# The maximum number of jobs in one commit. More would only delay the first ones.
 _BATCH = 256
 
 
@@ -40,55 +40,55 @@ class CommitHook:
     """What a backend does around each batch. This one does nothing: the SQLite file is all there is to write."""
 
     is_written = False
-    """Whether the current batch counts as done, whatever becomes of the database."""
+    """Whether the current batch counts as done, even if the database fails afterwards."""
 
     def locked(self) -> AbstractContextManager[None]:
-        """Keep other writers out for the length of a batch."""
+        """Keep other writers out for the duration of a batch."""
         return nullcontext()
 
     def current(self, connection: apsw.Connection) -> apsw.Connection:
-        """Return the connection to write with: a new one if the database was replaced."""
+        """Return the connection for writing: a new one if the database was replaced."""
         return connection
 
     def begin(self, connection: apsw.Connection) -> None:
-        """Called when the transaction has begun."""
+        """Called after the transaction has begun."""
 
     def work_done(self, connection: apsw.Connection) -> None:
-        """Called after each work, while its changes can still be told from those of the next."""
+        """Called after each job, while its changes can still be told from those of the next one."""
 
     def write(self, connection: apsw.Connection) -> None:
-        """Called right before the COMMIT. After it the batch counts as done; on apsw.Error, nothing remains."""
+        """Called right before the COMMIT. Then the batch counts as done; if it raises apsw.Error, nothing is kept."""
 
     def committed(self, connection: apsw.Connection) -> None:
-        """Called right after the COMMIT, before any caller has an answer. Raises RicordoError if nothing is kept."""
+        """Called right after the COMMIT, before any caller gets a result. Raises RicordoError if nothing was kept."""
 
     def check_readable(self) -> None:
-        """Called before a reader opens the database. Raises StoreError if the file is not the one that was opened."""
+        """Called before a reader opens the database. Raises StoreError if the file is another one than at first."""
 
     @property
     def generation(self) -> int:
-        """The identity of the database file. Another number means that the file was replaced."""
+        """The identity of the database file. It changes when the file is replaced."""
         return 0
 
     @property
     def is_readable(self) -> bool:
-        """Whether the database file is there. A missing one is rebuilt by the next write."""
+        """Whether the database file exists. If it is missing, the next write rebuilds it."""
         return True
 
 
 class Work(NamedTuple):
-    """One work for the writer. Its outcome goes to a future; without one, failures are only logged and counted."""
+    """A job for the writer. Its result goes to the future; without one, failures are only logged and counted."""
 
     run: Callable[[DatabaseSnapshot], Any]
     future: Future[Any] | None
 
 
 Outcome: TypeAlias = tuple[Work, Any, BaseException | None]
-"""A work, what it returned, and the error it failed with, if it did."""
+"""A job, its result, and the error it failed with, if any."""
 
 
 class _Refused(Exception):
-    """The only work of a transaction failed. Raised to roll the transaction back."""
+    """The only job of a transaction failed. Raised to roll the transaction back."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
@@ -96,19 +96,19 @@ class _Refused(Exception):
 
 
 class Writer:
-    """Owns the write connection and the thread that uses it. What is said of SQLite's errors holds for `errors`."""
+    """Owns the write connection and its thread. Subclasses for other databases replace `errors`."""
 
     errors: tuple[type[Exception], type[Exception], tuple[type[Exception], ...]] = (
         apsw.Error,
         apsw.BusyError,
         (apsw.ConstraintError,),
     )
-    """Any error of the database, another process holds it, and those for a row that it refuses."""
+    """Any error of the database; the error that another process holds it; and the errors of a row that it refuses."""
     translated = staticmethod(translated)
     snapshot: Callable[[Any], DatabaseSnapshot] = DatabaseSnapshot
 
     def __init__(self, connection: apsw.Connection, *, limit: int, hook: CommitHook) -> None:
-        """Start the thread. More than `limit` waiting works are refused."""
+        """Start the thread. Further jobs are refused while `limit` of them wait."""
         self._connection = connection
         self._hook = hook
         self._queue: queue.Queue[Work | None] = queue.Queue()
@@ -121,28 +121,28 @@ class Writer:
 
     @property
     def connection(self) -> apsw.Connection:
-        """The write connection. Only the writer may use it until it is closed."""
+        """The write connection. Only the writer may use it before it is closed."""
         return self._connection
 
     @property
     def is_alive(self) -> bool:
-        """Whether the thread runs."""
+        """Whether the thread is running."""
         return self._thread.is_alive()
 
     def submit(self, run: Callable[[DatabaseSnapshot], T]) -> Future[T]:
-        """Queue a work. Its future cannot be cancelled. Raises UnavailableError."""
+        """Queue a job. Its future cannot be cancelled. Raises UnavailableError."""
         future: Future[T] = Future()
-        # A caller who stops waiting must not stop the work: from here on `cancel` has no effect.
+        # A caller who stops waiting must not stop the job: from here on, `cancel` has no effect.
         future.set_running_or_notify_cancel()
         self._put(Work(run, future))
         return future
 
     def submit_unawaited(self, run: Callable[[DatabaseSnapshot], T]) -> None:
-        """Queue a work whose outcome is not awaited. A failure is logged and counted. Raises as `submit` does."""
+        """Queue a job without awaiting its result. A failure is logged and counted. Raises like `submit`."""
         self._put(Work(run, None))
 
     def _put(self, work: Work) -> None:
-        with self._lock:  # once `close` has looked, nothing may be queued
+        with self._lock:  # nothing may be queued after `close` has begun
             if self._closing.is_set():
                 raise UnavailableError("the store is closed", hint="open it again")
             if self._queue.qsize() >= self._limit:
@@ -150,7 +150,7 @@ class Writer:
             self._queue.put(work)
 
     def close(self) -> None:
-        """Write what is queued, then end the thread. Closing twice is fine."""
+        """Write what is queued, then end the thread. It may be called twice."""
         with self._lock:
             if not self._closing.is_set():
                 self._closing.set()
@@ -162,7 +162,7 @@ class Writer:
             try:
                 outcomes = self._commit_together(batch)
             except self.errors[1] as error:
-                # Repeated one by one, each of them would wait as long again.
+                # If they were repeated one by one, each would wait as long again.
                 busy = UnavailableError("cannot write: another process holds the store", hint="try again")
                 busy.__cause__ = error
                 outcomes = [(work, None, busy) for work in batch]
@@ -183,7 +183,7 @@ class Writer:
                 faults.reached("writer: between answers")
 
     def _next_batch(self) -> list[Work] | None:
-        """Wait for at least one work and return all that wait; None when the store closes and all is written."""
+        """Wait for at least one job and return all that wait; None once the store closes and everything is written."""
         first = self._queue.get()
         if first is None:
             return None
@@ -198,7 +198,7 @@ class Writer:
         return batch
 
     def _commit_together(self, batch: list[Work]) -> list[Outcome]:
-        """Commit a batch. If this raises, all of it was rolled back and no caller has an answer yet."""
+        """Commit a batch. If this raises, all of it was rolled back, and no caller has a result yet."""
         outcomes: list[Outcome] = []
         faults.reached("writer: before begin")
         try:
@@ -214,8 +214,8 @@ class Writer:
 
     @contextlib.contextmanager
     def _batch(self) -> Iterator[None]:
-        """Run a block in a transaction with its hook. Once the hook has written, the batch is done, even if SQLite
-        fails afterwards.
+        """Run a block in a transaction with its hook. Once the hook has written, the batch counts as done, even if
+        SQLite fails afterwards.
         """
         with self._hook.locked():
             self._connection = self._hook.current(self._connection)
@@ -229,12 +229,12 @@ class Writer:
             except apsw.Error as error:
                 if not self._hook.is_written:
                     raise
-                _log.warning("written, but the index is behind and will catch up: %s", error)
-                with contextlib.suppress(apsw.Error, RicordoError):  # else the next write catches up
+                _log.warning("the change is saved, but the index is behind and will be updated later: %s", error)
+                with contextlib.suppress(apsw.Error, RicordoError):  # otherwise the next write updates the index
                     self._connection = self._hook.current(self._connection)
 
     def _run(self, work: Work) -> tuple[Any, BaseException | None]:
-        """Run one of several works in its savepoint. Errors of the work end here; errors of SQLite end the batch."""
+        """Run one of several jobs in its savepoint. Errors of the job are returned; errors of SQLite end the batch."""
         self._connection.execute("SAVEPOINT work")
         result, error = self._ask(work)
         if error is not None:
@@ -245,8 +245,8 @@ class Writer:
         return result, error
 
     def _run_only(self, work: Work) -> tuple[Any, None]:
-        """Run the only work of a transaction, without a savepoint: within one, SQLite keeps a copy of every page that
-        changes, and each statement takes the longer the more there are. Raises _Refused if the work fails.
+        """Run the only job of a transaction without a savepoint. Within a savepoint, SQLite keeps a copy of every
+        changed page, and statements get slower with their number. Raises _Refused if the job fails.
         """
         result, error = self._ask(work)
         if error is not None:
@@ -255,14 +255,14 @@ class Writer:
         return result, None
 
     def _ask(self, work: Work) -> tuple[Any, BaseException | None]:
-        """Return what a work returns, or its error. Raises errors of the database itself."""
+        """Return the result of a job, or its error. Raises errors of the database itself."""
         try:
             return work.run(self.snapshot(self._connection)), None
         except self.errors[2] as error:
             return None, StoreError(f"the store refused the change: {error}", hint="please report this")
         except self.errors[0]:
             raise
-        except BaseException as error:  # noqa: BLE001 - it belongs to the caller, not to this thread
+        except BaseException as error:  # noqa: BLE001 - the error belongs to the caller, not to this thread
             return None, error
 
     def _commit_alone(self, work: Work) -> None:
@@ -276,7 +276,7 @@ class Writer:
             self._resolve(work, result, refusal)
 
     def _committed(self, work: Work) -> tuple[Any, BaseException | None]:
-        """Commit one work; return its result, or the error that is its own."""
+        """Commit one job; return its result, or its own error."""
         with self._batch():
             return self._run(work)
 
@@ -291,9 +291,9 @@ class Writer:
 
 
 async def outcome(future: Future[T]) -> T:
-    """Await a future from a coroutine. A cancelled caller stops waiting; the work goes on.
+    """Await a future from a coroutine. A cancelled caller stops waiting; the job continues.
 
-    `asyncio.wrap_future` would pass the cancellation on, and setting a result would then raise in the writer's thread.
+    `asyncio.wrap_future` would cancel the future as well, and the writer's thread would fail to set its result.
     """
     loop = asyncio.get_running_loop()
     waiter: asyncio.Future[None] = loop.create_future()
@@ -303,7 +303,7 @@ async def outcome(future: Future[T]) -> T:
             waiter.set_result(None)
 
     def wake(_: Future[T]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop was closed; nothing waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so nothing waits any more
             loop.call_soon_threadsafe(end_waiting)
 
     future.add_done_callback(wake)
@@ -313,7 +313,7 @@ async def outcome(future: Future[T]) -> T:
 
 @dataclass(slots=True)
 class _ReadConnection:
-    """A read connection, and what it has read of the store as a whole since the last write."""
+    """A read connection, and its cached results about the whole store since the last write."""
 
     generation: int
     connection: apsw.Connection
@@ -321,9 +321,9 @@ class _ReadConnection:
     found: Unchanged = field(default_factory=dict)
 
     def unchanged(self) -> Unchanged:
-        """Return what still holds in the snapshot that has begun: nothing after a write.
+        """Return the cached results that are valid in the snapshot just begun: none after a write.
 
-        Asking for the version also fixes the snapshot: everything read after it is of the same state.
+        Reading the version also fixes the snapshot: everything read afterwards is of the same state.
         """
         version = self.connection.execute(sql("data_version")).get
         if version != self.version:
@@ -332,10 +332,10 @@ class _ReadConnection:
 
 
 class Readers:
-    """A few threads that answer questions, each question from one snapshot."""
+    """A few threads that run queries, each on one snapshot."""
 
     def __init__(self, connect: Callable[[], apsw.Connection], *, threads: int, generation: Callable[[], int]) -> None:
-        """Start with no connection: each thread opens its own, and again when the `generation` of the file changes."""
+        """Start without connections: each thread opens its own, and a new one when the file's `generation` changes."""
         self._connect = connect
         self._generation = generation
         self._seen = generation()
@@ -346,7 +346,7 @@ class Readers:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ricordo-reader")
 
     def submit(self, ask: Callable[[DatabaseSnapshot], T]) -> Future[T]:
-        """Ask in a reader's thread. Raises UnavailableError."""
+        """Run a query in a reader thread. Raises UnavailableError."""
         try:
             return self._pool.submit(self._answer, ask)
         except RuntimeError as error:
@@ -370,7 +370,7 @@ class Readers:
         return generation, self._cache
 
     def close(self) -> None:
-        """Let running questions end, then close. An open reader would keep the log from being truncated."""
+        """Let running queries finish, then close. An open reader would keep the log from being truncated."""
         self._pool.shutdown(wait=True)
         for connection in self._connections:
             connection.close()

@@ -1,8 +1,8 @@
-"""Turns and their order as a process has read them, kept from search to search.
+"""Turns and their order, cached by a process from one search to the next.
 
-A search looks at the turns around its candidates, and the next search at many of the same. What was read stays valid
-while only new turns arrive: those change the order of their own session and nothing else. Anything that alters or
-removes a row moves a counter in the store, and then everything kept is dropped.
+A search looks at the turns around its candidates, and the next search at many of the same turns. A cached turn stays
+valid while only new turns arrive: they change the order of their own session and nothing else. Anything that alters or
+removes a row increases a counter in the store, and then the whole cache is dropped.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ Codes = NDArray[np.uint32]
 
 
 KEPT_MOST = 200_000
-"""The number of turns that a process caches, about 60 MB; at the limit those of the caller who searched longest ago are
-dropped. The turns of a caller with at most that many are prefetched in the background.
+"""The number of turns that a process caches, about 60 MB. At the limit, those of the caller who searched longest ago
+are dropped. The turns of a caller with at most this many are prefetched in the background.
 """
 
 _CALLERS_MOST = 64
-"""The number of callers whose turns are cached: an empty table takes some 200 kB."""
+"""The number of callers whose turns are cached: an empty table takes about 200 kB."""
 
 KEPT_CHARS = 40_000_000
-"""Nor more characters than this, twice as many as there are in so many turns of talk: documents are longer."""
+"""The maximum number of characters to prefetch: twice what 200,000 turns of talk have. Documents are longer."""
 
-# Turns among so many keys each are read from the first to the last; others one by one.
+# If at least one key in this many is wanted, all turns from the first to the last are read; otherwise one by one.
 _CLOSE = 4
 
-# So many may have come after the words of all were put in order; when there are more, full text tells.
+# At most this many turns may arrive after the index of words was built; with more, the full-text index is used.
 _LATER_MOST = 5_000
 
-# Row 0 stands for no turn: the end of a session, or an unknown neighbour.
+# Row 0 stands for no turn: beyond the end of a session, or an unknown neighbour.
 _NOBODY = 0
-# More steps than any search asks for.
+# More steps than any search needs.
 _ALL_AROUND = np.iinfo(np.int8).max
 
 _ROW = np.dtype(
@@ -64,13 +64,13 @@ _ROW = np.dtype(
 
 
 def live_turns(snapshot: Statements, spaces: Sequence[int]) -> Keys:
-    """The keys of all live turns of some spaces, ascending."""
+    """Return the keys of all live turns of some spaces, ascending."""
     there, closed = (_numbers(text or "") for text in snapshot.rows("turns_live", {"spaces": json.dumps(spaces)})[0])
     return np.sort(there[~np.isin(there, closed)] if len(closed) else there)
 
 
 class Fetched(NamedTuple):
-    """Turns as they came from the store, by column; the codes of one after another, each behind its header."""
+    """Turns as read from the store, by column; the codes of all turns are concatenated, each after its header."""
 
     keys: Keys
     spaces: Keys
@@ -82,7 +82,7 @@ class Fetched(NamedTuple):
 
 
 def fetch_close(snapshot: Statements, spaces: Sequence[int], keys: Keys) -> Fetched | None:
-    """Turns of some spaces by ascending key; where they lie close together, all of these spaces from first to last."""
+    """Return turns of some spaces by ascending key; if the keys are close together, all turns from first to last."""
     if keys[-1] - keys[0] >= _CLOSE * len(keys):
         return _fetch(snapshot, keys)
     span = {"first": int(keys[0]), "last": int(keys[-1]), "spaces": json.dumps(spaces)}
@@ -90,12 +90,12 @@ def fetch_close(snapshot: Statements, spaces: Sequence[int], keys: Keys) -> Fetc
 
 
 def _fetch(snapshot: Statements, keys: Keys) -> Fetched | None:
-    """Turns by key, in no order; None where there are none."""
+    """Return turns by key, in no order; None if there are none."""
     return _fetched(snapshot.rows("traits_of", {"keys": json.dumps(ascending(keys).tolist())})[0])
 
 
 def _fetched(row: Row) -> Fetched | None:
-    """Turns from the columns of the statements that begin `traits_`."""
+    """Build turns from the columns of the statements that begin with `traits_`."""
     *columns, speakers, codes = row
     if not codes:
         return None
@@ -105,7 +105,7 @@ def _fetched(row: Row) -> Fetched | None:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """Which turns of some spaces hold which word, of all that there were up to a key."""
+    """Which of the turns of some spaces, up to a key, hold which word."""
 
     spaces: tuple[int, ...]
     through: int
@@ -113,10 +113,10 @@ class _Held:
 
 
 class TurnTable:
-    """The turns of one caller that were read. Shared by the readers of a process: hold `lock` from `follow` on.
+    """The cached turns of one caller. The readers of a process share it: hold `lock` from `follow` on.
 
-    A row is a turn, in the order they were read; `previous` and `following` are rows, and right as far as `known` steps
-    around it. What searches look up most stands in columns of its own: of the rest a whole row is copied at once.
+    A row is a turn, in the order of reading. `previous` and `following` are rows; they are valid up to `known` steps
+    around the row. Columns that searches use most are arrays of their own; the others are copied by whole rows.
     """
 
     _changes: int
@@ -141,7 +141,7 @@ class TurnTable:
         """
         Args:
             most: the number of cached turns. The cache is emptied at this limit, or when more new turns have arrived.
-            closed: whether the turns that are asked about are closed: live ones stand around them, they around none.
+            closed: whether the table is for closed turns. Live turns can be around a closed one, but not the reverse.
         """
         self.lock = threading.Lock()
         self._most = most
@@ -150,7 +150,7 @@ class TurnTable:
 
     @property
     def count(self) -> int:
-        """How many turns are kept."""
+        """The number of cached turns."""
         return self._count - 1
 
     def drop(self, *, changes: int, last: int) -> None:
@@ -163,8 +163,8 @@ class TurnTable:
         self._known[_NOBODY] = _ALL_AROUND
         self._places = np.full(1_024, -1, np.int32)
         self._codes, self._codes_count = np.empty(16_384, np.uint32), 0
-        # By key, the last of them always nobody: four bytes for each memory there ever was, of which the system gives
-        # those that are written to. Sorted keys would be rewritten for every few new ones.
+        # Row by key, with the placeholder for the last one: four bytes for each key ever used, of which the system
+        # provides only the pages written to. Sorted keys would be rewritten for every few new ones.
         self._row_of = np.zeros(last + 2, np.int32)
         self._spaces = set()
         self._names, self._known_names = [None], {None: 0}
@@ -172,7 +172,7 @@ class TurnTable:
         self._held_later: _Held | None = None
 
     def follow(self, snapshot: Statements) -> bool:
-        """Bring the table to the state of a snapshot. Return False if the table is ahead of it."""
+        """Bring the table to the state of a snapshot. Return False if the table is already ahead of it."""
         changes, last = snapshot.rows_of_store("turns_position")[0]
         if changes < self._changes or (changes == self._changes and last < self._last):
             return False
@@ -189,10 +189,10 @@ class TurnTable:
         return True
 
     def keep(self, fetched: Fetched, *, among: Keys | None = None) -> None:
-        """Add turns that were fetched from the followed snapshot and are not in the table yet.
+        """Add fetched turns that are not in the table yet.
 
         Args:
-            among: only these; None for all.
+            among: the keys to add; None for all.
         """
         keys, _, sessions, event_times, speakers, sizes, codes = fetched
         heads = sizes.cumsum() - sizes
@@ -219,10 +219,10 @@ class TurnTable:
         self._count = end
 
     def read_all(self, snapshot: Statements, keys: Keys) -> None:
-        """Read all live turns of some spaces, as far as they are not here, and their order.
+        """Read all live turns of some spaces that are not in the table yet, and their order.
 
         Args:
-            keys: what `live_turns` gives.
+            keys: the result of `live_turns`.
         """
         at, rows = self._read(snapshot, keys), self._rows
         at = at[np.lexsort((self._keys[at], rows["event_time"][at], rows["session"][at]))]
@@ -233,27 +233,27 @@ class TurnTable:
         self._known[at] = _ALL_AROUND
 
     def words_of(self, keys: Keys) -> Words:
-        """The words of those of some turns that are here."""
+        """Return the words of those of the turns that are in the table."""
         at = self._found(keys)
         at = at[at != _NOBODY]
         rows = self._rows.take(at)
         return Words(self._keys.take(at), self._codes, rows["start"], rows["size"])
 
     def keep_holders(self, holders: Holders, *, spaces: tuple[int, ...], through: int) -> None:
-        """Take in which turns hold which word, of all live ones of some spaces up to a key.
+        """Store which turns hold which word, for all live turns of some spaces up to a key.
 
         Args:
-            through: the last key when they were read.
+            through: the last key at the time of reading.
         """
         self._held, self._held_later = _Held(spaces, through, holders), None
 
     @property
     def position(self) -> tuple[int, int]:
-        """What tells whether anything has changed: how often turns were altered, and the last key."""
+        """How often turns were altered, and the last key: equal if nothing has changed."""
         return self._changes, self._last
 
     def holding(self, snapshot: Statements, terms: Sequence[str], spaces: tuple[int, ...]) -> list[Keys] | None:
-        """For each term the live turns of some spaces that hold it, ascending; None where that is not in memory."""
+        """Return for each term the live turns of some spaces that hold it, ascending; None if that is not in memory."""
         held = self._holders(snapshot, spaces)
         if not held:
             return None
@@ -262,7 +262,7 @@ class TurnTable:
         return found[0] if len(found) == 1 else [np.concatenate(each) for each in zip(*found, strict=True)]
 
     def _holders(self, snapshot: Statements, spaces: tuple[int, ...]) -> list[Holders]:
-        """Who holds which word of all live turns of some spaces; none where that is not in memory."""
+        """Return which live turns of some spaces hold which word, in one or two parts; [] if that is not in memory."""
         held = self._held
         if held is None or held.spaces != spaces:
             return []
@@ -275,7 +275,7 @@ class TurnTable:
         return [held.holders, later]
 
     def _later(self, snapshot: Statements, held: _Held) -> Holders | None:
-        """The same of what came since; None where that is too much."""
+        """Return which later turns hold which word; None if there are too many later turns."""
         known = self._held_later
         if known is not None and known.through == self._last:
             return known.holders
@@ -300,18 +300,19 @@ class TurnTable:
         spaces: Sequence[int],
         shelves: Sequence[str] | None = None,
     ) -> tuple[Turns, int]:
-        """The candidates of a search, then the turns within `reach` steps of these; and how many candidates there are.
+        """Return the candidates of a search and then the turns within `reach` steps of them; and the number of
+        candidates.
 
         Args:
             chosen: keys of candidates.
-            best: those of them near which, within `reach` steps, others are candidates, too.
-            allowed: ascending keys that these others must be among; None for all.
-            spaces: whose turns may be given.
-            shelves: of which partitions these others must be; None for any.
+            best: those of them whose neighbours, within `reach` steps, are candidates as well.
+            allowed: ascending keys to which these neighbours are limited; None for all.
+            spaces: the spaces whose turns may be returned.
+            shelves: the partitions to which these neighbours are limited; None for any.
         """
         at = self._read(snapshot, chosen)
         found = self._found(best)
-        # Of what is near the best, the order is then known as far as of the others.
+        # For neighbours of the best, the order is then known as far as for the other candidates.
         self._read_order(snapshot, found, 2 * reach, at, reach)
         near = self._near(found, reach)
         if allowed is not None:
@@ -327,12 +328,12 @@ class TurnTable:
         return [key for (key,) in snapshot.rows("keys_on_shelves", {"keys": keys, "shelves": json.dumps(shelves)})]
 
     def _taken(self, candidates: Places, beside: Places, spaces: Sequence[int]) -> Turns:
-        """The candidates, then those beside them that are none themselves, then nobody.
+        """Return the candidates, then the turns beside them that are not candidates, then the placeholder.
 
         Args:
-            beside: what `_near` gave for the candidates.
+            beside: the result of `_near` for the candidates.
         """
-        # The place of each row that is taken; of all others -1, the last place of all, which is nobody's.
+        # The new place of each row taken; -1 for all others, which indexes the last place, the placeholder.
         places, size = self._places, len(candidates)
         places[candidates] = np.arange(size)
         others = self._distinct(beside[places.take(beside) < 0], spaces)
@@ -358,7 +359,7 @@ class TurnTable:
         )
 
     def _near(self, at: Places, within: int) -> Places:
-        """The turns one to so many steps before given ones, then those after, repeats and nobody included."""
+        """Return the rows 1 to `within` steps before given ones, then those after, with repeats and placeholders."""
         found = []
         for links in (self._previous, self._following):
             step: NDArray[np.integer] = at
@@ -368,7 +369,7 @@ class TurnTable:
         return np.concatenate(found, dtype=np.intp)
 
     def _distinct(self, at: Places, spaces: Sequence[int]) -> Places:
-        """Rows of some spaces, each once, ascending by key; nobody left out."""
+        """Return the rows in some spaces, each once, ascending by key, without the placeholder."""
         keys = np.sort(self._keys.take(at))
         found = self._found(keys[runs_of(keys)])
         if len(found) and found[0] == _NOBODY:
@@ -379,11 +380,11 @@ class TurnTable:
         return found[np.logical_or.reduce([whose == space for space in (0, *spaces)])]
 
     def _found(self, keys: Keys) -> Places:
-        """Rows of keys; nobody for a key that is not here."""
+        """Return the rows of keys; the placeholder for a key that is not in the table."""
         return self._row_of.take(keys, mode="clip").astype(np.intp)
 
     def _read(self, snapshot: Statements, keys: Keys) -> Places:
-        """Make sure of some turns; their rows."""
+        """Read those of the turns that are not in the table; return the rows of all."""
         at = self._found(keys)
         if at.all():
             return at
@@ -395,7 +396,7 @@ class TurnTable:
         return self._found(keys)
 
     def _make_room(self, rows: int) -> None:
-        """For so many rows in all."""
+        """Make room for this many rows in all."""
         have = len(self._rows)
         if rows > have:
             self._rows, self._keys = _longer(self._rows, rows), _longer(self._keys, rows)
@@ -411,7 +412,7 @@ class TurnTable:
         self._codes_count = end
 
     def _named(self, speakers: Sequence[str | None]) -> NDArray[np.int32]:
-        """The place of each in `names`; those not met before come in at its end."""
+        """Return the index of each speaker in `names`; new names are added at its end."""
         known = self._known_names
         for speaker in dict.fromkeys(speakers):
             if speaker not in known:
@@ -420,7 +421,7 @@ class TurnTable:
         return np.fromiter(map(known.__getitem__, speakers), np.int32, len(speakers))
 
     def _read_order(self, snapshot: Statements, best: Places, far: int, others: Places, near: int) -> None:
-        """Make sure of what stands around some turns: `far` steps either way of the best, `near` of the others."""
+        """Read the order around turns that is not known yet: `far` steps around the best, `near` around others."""
         known = self._known
         of_best, of_others = best[known.take(best) < far], others[known.take(others) < near]
         if not len(of_best) and not len(of_others):
@@ -441,7 +442,7 @@ class TurnTable:
             self._knows(at, reach)
 
     def _walks(self, snapshot: Statements, asked: Sequence[tuple[Places, int]]) -> tuple[Keys, Keys]:
-        """The keys met on the way from some turns back, and on: so many steps, then a zero before the next walk."""
+        """Return the keys of walks back from some turns, and of walks on, each with a zero before the next walk."""
         back, on = list[str](), list[str]()
         for at, steps in asked:
             inside = at[self._rows["session"][at] > 0]
@@ -453,7 +454,7 @@ class TurnTable:
         return _numbers(",0,".join(back)), _numbers(",0,".join(on))
 
     def _knows(self, at: Places, reach: int) -> None:
-        """Note how far around some turns, and around those near them, the order is known now."""
+        """Record how far the order is now known around some turns and around their neighbours."""
         known = self._known
         known[at] = np.maximum(known[at], reach)
         for links in (self._previous, self._following):
@@ -464,7 +465,7 @@ class TurnTable:
 
 
 class TurnTables:
-    """A table for each caller: a search does not depend on the turns of others. Shared by the readers of a process."""
+    """One table per caller, so that a search does not depend on other callers' turns. Shared by a process's readers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -472,12 +473,12 @@ class TurnTables:
 
     @property
     def count(self) -> int:
-        """How many turns are kept."""
+        """The number of cached turns."""
         with self._lock:
             return sum(table.count for table in self._tables.values())
 
     def of(self, spaces: tuple[int, ...]) -> TurnTable:
-        """Return the table of a caller by the spaces it sees. Those used longest ago make room."""
+        """Return the table of a caller by the spaces it sees. The tables used longest ago make room."""
         with self._lock:
             table = self._tables.pop(spaces, None) or TurnTable()
             count = sum(each.count for each in self._tables.values()) + table.count
@@ -488,7 +489,7 @@ class TurnTables:
 
 
 def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
-    """A copy with room for twice the length, zeros at its end."""
+    """Return a copy with room for twice the length, filled with zeros."""
     grown = np.zeros(2 * length, array.dtype)
     grown[: len(array)] = array
     return grown
@@ -509,13 +510,13 @@ KEYS_BELOW = 1 << 32
 
 
 class Words(NamedTuple):
-    """The words of some turns, which stay as they are whatever is read after them.
+    """The words of some turns. They stay valid whatever is read later.
 
     Attributes:
         keys: int64[n], below `KEYS_BELOW`.
-        codes: uint32[m], those of their words among many others.
+        codes: uint32[m], which also contains words of other turns.
         starts: int64[n], where the words of each turn begin in `codes`.
-        sizes: int32[n], how many they are, repeats included.
+        sizes: int32[n], the number of words of each turn, repeats included.
     """
 
     keys: Keys
@@ -525,9 +526,9 @@ class Words(NamedTuple):
 
 
 class Holders:
-    """Keys of turns by the code of each word they hold. Never altered once it is made.
+    """Keys of turns by the code of each word they hold. Immutable.
 
-    Code and key are one number of 64 bits: those are sorted in a tenth of the time that an order of codes takes.
+    Code and key are combined into one number of 64 bits, which sorts in a tenth of the time of an argsort of codes.
     """
 
     def __init__(self, words: Words) -> None:
@@ -538,11 +539,11 @@ class Holders:
         self._both = both.take(runs_of(both))
 
     def of(self, asked: Codes) -> list[Keys]:
-        """For each of some codes the turns that hold it, ascending."""
+        """Return for each code the turns that hold it, ascending."""
         spans = zip(*(each.tolist() for each in self._spans(asked)), strict=True)
         return [(self._both[begin:end] & _KEY).astype(np.int64) for begin, end in spans]
 
     def _spans(self, asked: Codes) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Where the turns of each code begin and end."""
+        """Return where the turns of each code begin and end."""
         first = asked.astype(np.uint64) << _KEY_BITS
         return self._both.searchsorted(first), self._both.searchsorted(first | _KEY, "right")

@@ -1,7 +1,8 @@
-"""Up to 65,536 rows of an index in a few arrays.
+"""Vectors of many rows in memory, and the search for the nearest ones.
 
-What a reader sees of a block never changes. Rows are written beyond `count`, where no reader looks, and
-become visible with another `Block` over the same arrays; the dead are marked in a copy.
+A block holds up to 65,536 rows in a few arrays. What a reader sees of a block never changes: rows are written beyond
+`count`, where no reader looks, and become visible with another `Block` over the same arrays. Dead rows are marked in a
+copy.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ from ricordo.storage.database.vector_math import (
 
 Rows = NDArray[np.intp]
 
-# Above this share of a block, scoring all of it costs less than first gathering the rows that were asked for.
+# Above this share of a block, scoring all rows costs less than first gathering the wanted ones.
 GATHER_AT_MOST = 0.5
-# From this many keys a table of rows is worth making, if keys are dense enough for it to stay small.
+# From this many keys on, a lookup table of rows is worthwhile, if the keys are dense enough for it to stay small.
 TABLE_PAYS_FROM = 64
 TABLE_ENTRIES_PER_ROW = 4
 
@@ -46,7 +47,7 @@ TABLE_ENTRIES_PER_ROW = 4
 class Block:
     """Rows `0..count` of `keys` int64, `scales` float32 and `codes` int8[.., dim]; `dead` bool, if any.
 
-    `signs` uint64[words, ..] by column; no words while the index has none.
+    `signs` uint64[words, ..] by column; without words while the index keeps no signs.
     """
 
     keys: NDArray[np.int64]
@@ -62,7 +63,7 @@ class Block:
 
     @classmethod
     def with_room(cls, rows: int, dimension: int, words: int) -> Block:
-        """An empty block; the system hands out its memory page by page as rows are written."""
+        """Return an empty block; the system provides its memory page by page as rows are written."""
         return cls(
             keys=np.empty(rows, np.int64),
             scales=np.empty(rows, np.float32),
@@ -76,11 +77,11 @@ class Block:
 
     @property
     def is_sparse(self) -> bool:
-        """Over a quarter dead: time to copy the living elsewhere."""
+        """Whether over a quarter of the rows are dead, so that the living should be copied elsewhere."""
         return self.dead_count * 4 > self.count
 
     def enlarged(self, rows: int) -> Block:
-        """The same rows in arrays with room for `rows`."""
+        """Return the same rows in arrays with room for `rows`."""
         copy = Block.with_room(rows, self.codes.shape[1], len(self.signs))
         for old, new in ((self.keys, copy.keys), (self.scales, copy.scales), (self.codes, copy.codes)):
             new[: self.count] = old[: self.count]
@@ -89,13 +90,13 @@ class Block:
         return replace(self, keys=copy.keys, scales=copy.scales, codes=copy.codes, signs=copy.signs, dead=dead)
 
     def signed(self) -> Block:
-        """With signs, made from the codes."""
+        """Return the block with signs made from the codes."""
         signs = np.empty((words_of(self.codes.shape[1]), len(self.keys)), np.uint64)
         signs[:, : self.count] = signs_of(self.codes[: self.count])
         return replace(self, signs=signs)
 
     def appended(self, rows: int) -> Block:
-        """With the next `rows` rows, already written, in sight; of a key that comes twice the later lives."""
+        """Return the block with the next `rows` rows, already written, now visible; of equal keys the last lives."""
         count = self.count + rows
         new = self.keys[self.count : count]
         lowest, highest = int(new.min()), int(new.max())
@@ -110,7 +111,7 @@ class Block:
         return grown if grown.is_ascending else grown.buried(self.count + overtaken(new))
 
     def buried(self, rows: Rows) -> Block:
-        """With `rows`, all alive, marked dead."""
+        """Return the block with `rows`, all of them alive, marked dead."""
         if not len(rows):
             return self
         dead = np.zeros(len(self.keys), bool) if self.dead is None else self.dead.copy()
@@ -121,11 +122,11 @@ class Block:
         return self.alive(np.arange(self.count))
 
     def alive(self, rows: Rows) -> Rows:
-        """Those of the rows that are not dead."""
+        """Return those of the rows that are not dead."""
         return rows if self.dead is None else rows[~self.dead[rows]]
 
     def find(self, wanted: NDArray[np.int64]) -> tuple[Rows, Rows]:
-        """Which of the ascending keys `wanted` live here, as places in `wanted`, and their rows."""
+        """Return which of the ascending keys `wanted` live here, as places in `wanted`, and their rows."""
         first, last = wanted.searchsorted(self.lowest), wanted.searchsorted(self.highest, side="right")
         if first == last:
             return np.empty(0, np.intp), np.empty(0, np.intp)
@@ -135,7 +136,7 @@ class Block:
         return first + hit.nonzero()[0], rows[hit]
 
     def rows_of(self, keys: NDArray[np.int64]) -> Rows | None:
-        """The rows of keys in any order; None where not all of them live here."""
+        """Return the rows of keys in any order; None if not all of them live here."""
         if not len(keys) or not self.count or keys.min() < self.lowest or keys.max() > self.highest:
             return None
         rows = self._newest_rows(keys)
@@ -146,7 +147,7 @@ class Block:
         return hit if self.dead is None else hit & ~self.dead.take(rows)
 
     def _newest_rows(self, keys: NDArray[np.int64]) -> Rows:
-        """For each key its newest row, the only one that can be alive; some other row if the key has none.
+        """Return for each key its newest row, the only one that can be alive, or any row if the key has none.
 
         Args:
             keys: within `lowest` to `highest`.
@@ -154,7 +155,7 @@ class Block:
         span = self.highest - self.lowest + 1
         if len(keys) >= TABLE_PAYS_FROM and span <= TABLE_ENTRIES_PER_ROW * self.count:
             return self._table[keys - self.lowest].astype(np.intp)
-        if len(keys) == 1 and not self.is_ascending:  # a writer's question: sorting takes ten times as long
+        if len(keys) == 1 and not self.is_ascending:  # a writer looks up one key: sorting would take ten times as long
             return np.append(0, (self.keys[: self.count] == keys).nonzero()[0])[-1:]
         places = self.keys[: self.count].searchsorted(keys, side="right", sorter=self._order) - 1
         return places if self._order is None else self._order[places]
@@ -162,10 +163,10 @@ class Block:
     def scores(
         self, kernel: Kernel, query: NDArray[np.int8], scale: np.float32, rows: Rows | None = None
     ) -> NDArray[np.float32]:
-        """float32 scores of `rows`, or of all rows with -inf for the dead.
+        """Return float32 scores of `rows`, or of all rows with -inf for dead ones.
 
-        A score is (the whole number from the kernel * the row's scale) * the query's, in this order and in
-        float32, whichever way the rows were reached.
+        A score is (the kernel's whole number * the row's scale) * the query's scale, in this order and in float32,
+        however the rows were selected.
         """
         if rows is not None and len(rows) <= GATHER_AT_MOST * self.count:
             return _gathered_dots(self.codes, rows, kernel, query) * self.scales[rows] * scale
@@ -179,7 +180,7 @@ class Block:
         return scores
 
     def distances(self, asked: Signs) -> Distances:
-        """Return the distance of the signs of all rows from those asked for; of dead rows the largest."""
+        """Return the distance of each row's signs from those asked for; for dead rows the largest number."""
         found = distances(self.signs[:, : self.count], asked)
         if self.dead is not None:
             found[self.dead[: self.count]] = np.iinfo(found.dtype).max
@@ -187,21 +188,21 @@ class Block:
 
     @cached_property
     def _order(self) -> Rows | None:
-        """Rows by key, equal keys by age; None when they are so already."""
+        """Rows by key, equal keys by age; None if they are in this order already."""
         return None if self.is_ascending else np.argsort(self.keys[: self.count], kind="stable")
 
     @cached_property
     def _table(self) -> NDArray[np.uint32]:
-        """The newest row by key - `lowest`; bisection, which mispredicts each branch, takes far longer."""
+        """The newest row by key - `lowest`. Bisection is far slower, because the processor mispredicts each branch."""
         table = np.zeros(self.highest - self.lowest + 1, np.uint32)
-        table[self.keys[: self.count] - self.lowest] = np.arange(self.count)  # of equal keys the last stays
+        table[self.keys[: self.count] - self.lowest] = np.arange(self.count)  # of equal keys the last one counts
         return table
 
 
 def _gathered_dots(codes: NDArray[np.int8], rows: Rows, kernel: Kernel, query: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Dot products of some rows, copied side by side a cacheful at a time: the kernel wants them contiguous.
+    """Return dot products of some rows, copied to a small buffer part by part: the kernel needs contiguous rows.
 
-    One small buffer and not a copy of all: fresh memory from the system cost four times the copying.
+    The buffer is small, since fresh memory from the system cost four times as much as copying.
     """
     dots = np.empty(len(rows), np.float32)
     height = max(1, min(len(rows), SCRATCH_VALUES // len(query)))
@@ -215,7 +216,7 @@ def _gathered_dots(codes: NDArray[np.int8], rows: Rows, kernel: Kernel, query: N
 
 
 def packed(blocks: Sequence[Block]) -> Block:
-    """The live rows of some blocks in one block without spare room, ascending by key."""
+    """Return the live rows of some blocks in one block without spare room, ascending by key."""
     living = [block.living() for block in blocks]
     keys = np.concatenate([block.keys[rows] for block, rows in zip(blocks, living, strict=True)])
     scales = np.concatenate([block.scales[rows] for block, rows in zip(blocks, living, strict=True)])
@@ -234,15 +235,15 @@ FIRST_ROWS = 256
 LARGEST_DIMENSION = 65_536
 
 SKETCH_FROM = 50_000
-"""Above so many live rows a search without conditions looks at signs first."""
-# The nearest by signs that are then scored exactly, for each row that is asked for, and at least. See decision 0003.
+"""With more live rows than this, a search without conditions looks at signs first."""
+# For each result wanted, this many rows with the nearest signs are scored exactly, and at least so many. Decision 0003.
 SKETCH_DEPTH = 60
 SKETCH_LEAST = 4_800
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """Writable arrays for rows to come: fill all, then `commit`; signs only where they come before the codes."""
+    """Writable arrays for new rows: fill all, then `commit`. Signs only if they are read before the codes."""
 
     keys: Keys
     scales: Floats
@@ -255,26 +256,25 @@ class Room:
 class VectorIndex:
     """Keys (row ids) and their vectors, quantised to int8.
 
-    The score of a row is the dot product of the int8 query and the int8 row, times both scales. It is the
-    same number, and ties go to the smaller key, whatever way it is reached: everything or a few keys, after
-    any adds and removals, with any kernel. Up to `sketch_from` rows, and among given keys, a search looks at
-    every row it may return. Above that it looks at those whose signs are nearest: which these are depends on
-    nothing but the rows there are.
+    The score of a row is the dot product of the int8 query and the int8 row, times both scales. The score is always the
+    same, and ties go to the smaller key, whether all rows or a few keys are searched, after any additions and removals,
+    and with any kernel. Up to `sketch_from` rows, and among given keys, a search scores every row it may return. Above
+    that, it scores the rows whose signs are nearest; which ones depends only on the rows in the index.
 
-    One thread may write (`add`, `extend`, `remove`, `reserve`, `commit`) while others read. A reader works on
-    the rows that were there when its call began: a write is seen whole or not at all.
+    One thread may write (`add`, `extend`, `remove`, `reserve`, `commit`) while others read. A reader works on the rows
+    that existed when its call began: it sees all of a write or nothing.
     """
 
     def __init__(
         self, dimension: int, *, kernel: Kernel = fastest, block_rows: int = BLOCK_ROWS, sketch_from: int = SKETCH_FROM
     ) -> None:
-        """An empty index.
+        """Create an empty index.
 
         Args:
             dimension: of every vector, 1 to 65,536 (the sum of so many products still fits an int32).
-            kernel: how dot products are computed; all give the same answer.
-            block_rows: how many rows share an array, the unit of growth and of compaction.
-            sketch_from: above so many live rows signs are kept and looked at first.
+            kernel: computes dot products; all kernels give the same result.
+            block_rows: how many rows share an array, the unit of growth and compaction.
+            sketch_from: with more live rows than this, signs are kept and looked at first.
         """
         if not 1 <= dimension <= LARGEST_DIMENSION:
             raise InvalidError(f"dimension: expected 1 to {LARGEST_DIMENSION}, got {dimension}")
@@ -294,13 +294,13 @@ class VectorIndex:
         return any(len(block.find(wanted)[0]) for block in self._blocks)
 
     def add(self, key: int, encoded: bytes) -> None:
-        """One row, in place of the one of the same key, if any.
+        """Add one row, replacing the row with the same key, if any.
 
         Args:
-            encoded: what `encode` made of a vector.
+            encoded: a result of `encode`.
 
         Raises:
-            InvalidError: `encoded` is not of this dimension, or its scale is not a finite number from 0.
+            InvalidError: `encoded` has another dimension, or its scale is negative or not finite.
         """
         if len(encoded) != 4 + self.dimension:
             raise InvalidError(f"encoded: expected {4 + self.dimension} bytes, got {len(encoded)}")
@@ -311,13 +311,14 @@ class VectorIndex:
         self.commit(room)
 
     def extend(self, segment: bytes | memoryview) -> None:
-        """Many rows, packed by `pack_segment`, in place of those of the same keys; of a key the last counts.
+        """Add many rows packed by `pack_segment`, replacing those with the same keys; of equal keys the last one
+        counts.
 
-        Each byte is copied once. Fastest when keys ascend and are above all keys so far. A segment that does
-        not fit the last block becomes visible in two steps.
+        Each byte is copied once. It is fastest if keys ascend and are above all keys so far. A segment that does not
+        fit the last block becomes visible in two steps.
 
         Raises:
-            InvalidError: the length is not a whole number of rows, or a scale is not a finite number from 0.
+            InvalidError: the length is not a whole number of rows, or a scale is negative or not finite.
         """
         keys, scales, codes = unpack_segment(segment, self.dimension)
         check_scales(scales)
@@ -330,9 +331,9 @@ class VectorIndex:
             done = rows.stop
 
     def reserve(self, rows: int) -> Room:
-        """Room for 1 to `block_rows` rows, to be written in place, for instance by a blob's `readinto`.
+        """Return room for 1 to `block_rows` rows, to be written in place, for instance by a blob's `readinto`.
 
-        Nothing is visible before `commit`; any other write makes the room void.
+        Nothing is visible before `commit`; any other write invalidates the room.
         """
         if not 1 <= rows <= self._block_rows:
             raise InvalidError(f"rows: expected 1 to {self._block_rows}, got {rows}")
@@ -348,14 +349,14 @@ class VectorIndex:
         )
 
     def commit(self, room: Room, *, is_whole: bool = True) -> None:
-        """Makes the rows of a room visible, in place of those of the same keys.
+        """Make the rows of a room visible, replacing those with the same keys.
 
         Args:
-            is_whole: False if only keys and signs are there yet. Until the rest is written and `complete` called, the
-                index knows what it holds and answers `sketch`, no other question.
+            is_whole: False if only keys and signs are written so far. Until the rest is written and `complete` called,
+                the index can answer `present` and `sketch` only.
 
         Raises:
-            InvalidError: the index was written to since `reserve`, or a scale is not a finite number from 0.
+            InvalidError: the index was changed since `reserve`, or a scale is negative or not finite.
         """
         if room.blocks is not self._blocks:
             raise InvalidError("room: the index has changed since it was reserved")
@@ -372,22 +373,22 @@ class VectorIndex:
         self._publish(blocks)
 
     def keep_signs(self) -> None:
-        """Begin to keep signs, as an index that has grown large does by itself."""
+        """Start to keep signs, as an index does by itself once it is large."""
         if not self._words:
             self._words = words_of(self.dimension)
             self._publish([block.signed() for block in self._blocks])
 
     def complete(self) -> None:
-        """All rows that were committed without codes and scales have them now."""
+        """Declare that all rows committed without codes and scales have them now."""
         self._is_whole = True
         self._publish(list(self._blocks))
 
     def remove(self, key: int) -> bool:
-        """Takes a row out. False if there was none."""
+        """Remove a row. Return False if there was none."""
         return self.remove_all([key]) > 0
 
     def remove_all(self, keys: ArrayLike) -> int:
-        """Takes the rows of the int64 keys out, in one step for readers. How many there were."""
+        """Remove the rows of the int64 keys, in one step for readers. Return how many there were."""
         before = len(self)
         unwanted = ascending(keys)
         if len(unwanted):
@@ -395,12 +396,12 @@ class VectorIndex:
         return before - len(self)
 
     def search(self, query: ArrayLike, limit: int, *, among: ArrayLike | None = None) -> Part:
-        """The nearest rows.
+        """Return the nearest rows.
 
         Args:
             query: float[dimension], of any norm.
-            limit: at most this many, from 1.
-            among: int64 keys to choose from, in any order, also ones that are not here; None for all.
+            limit: upper bound of the results, from 1.
+            among: int64 keys to choose from, in any order; unknown keys are ignored. None for all.
 
         Returns:
             Keys int64[k] and scores float32[k], best first, equal scores by ascending key.
@@ -422,7 +423,8 @@ class VectorIndex:
         return best([self._likely_scores(blocks, codes, scale, limit)], limit)
 
     def sketch(self, query: ArrayLike, limit: int) -> Keys:
-        """The keys a search without conditions would score: the nearest by their signs, or all of few. Ascending.
+        """Return the keys that a search without conditions would score: those with the nearest signs, or all.
+        Ascending.
 
         Raises:
             InvalidError: `query` has the wrong shape or a number that is not finite.
@@ -434,7 +436,7 @@ class VectorIndex:
         return np.sort(np.concatenate([np.empty(0, np.int64), *keys]))
 
     def present(self, keys: ArrayLike) -> Keys:
-        """Those of the keys that are here, ascending."""
+        """Return those of the keys that are in the index, ascending."""
         wanted = ascending(keys)
         here = np.zeros(len(wanted), np.bool_)
         for block in self._blocks:
@@ -442,24 +444,24 @@ class VectorIndex:
         return wanted[here]
 
     def vectors(self, keys: ArrayLike) -> Floats:
-        """The vectors of given keys, float32[n, dimension] in their order; NaN for a key that is not here."""
+        """Return the vectors of keys in their order, float32[n, dimension]; NaN for a key that is not in the index."""
         asked = np.asarray(keys, np.int64)
         codes, scales = np.zeros((len(asked), self.dimension), np.int8), np.full(len(asked), np.nan, np.float32)
         self.write_rows(asked, codes, scales)
         return codes * scales[:, np.newaxis]
 
     def write_rows(self, keys: Keys, codes: NDArray[np.int8], scales: Floats) -> None:
-        """Write the rows of given keys, in their order, into int8[n, dimension] and float32[n]: those that are here."""
+        """Write the rows of keys into int8[n, dimension] and float32[n], at their places; unknown keys are skipped."""
         blocks = self._blocks
         if not blocks:
             return
         all_rows = blocks[0].rows_of(keys) if len(blocks) == 1 else None
-        if all_rows is not None:  # the usual case: all in one block, written straight to where they belong
+        if all_rows is not None:  # the usual case: all are in one block, so they are written directly to their places
             # "clip" lets numpy write there directly; no row is out of range.
             np.take(blocks[0].codes, all_rows, axis=0, out=codes, mode="clip")
             np.take(blocks[0].scales, all_rows, out=scales, mode="clip")
             return
-        order = None if is_ascending(keys) else np.argsort(keys, kind="stable")  # mostly two runs, merged
+        order = None if is_ascending(keys) else np.argsort(keys, kind="stable")  # mostly a merge of two runs
         ordered = keys if order is None else keys.take(order)
         for block in blocks:
             places, rows = block.find(ordered)
@@ -468,17 +470,17 @@ class VectorIndex:
                 codes[places], scales[places] = block.codes.take(rows, axis=0), block.scales.take(rows)
 
     def _is_sketched(self, blocks: Sequence[Block]) -> bool:
-        """Whether so many rows are searched by their signs. Of an index that has only signs so far, `sketch` tells."""
+        """Return whether a search looks at signs first, because there are so many rows."""
         return len(blocks) > 0 and len(blocks[0].signs) > 0 and sum(block.live for block in blocks) > self.sketch_from
 
     def _likely_scores(self, blocks: Sequence[Block], codes: NDArray[np.int8], scale: np.float32, limit: int) -> Part:
-        """The rows with the nearest signs and their scores."""
+        """Return the keys of the rows with the nearest signs, and their scores."""
         chosen = list(zip(blocks, _nearest_rows(blocks, codes, limit), strict=True))
         scores = [block.scores(self._kernel, codes, scale, rows) for block, rows in chosen if len(rows)]
         return np.concatenate([block.keys[rows] for block, rows in chosen]), np.concatenate(scores)
 
     def _scores_of(self, query: NDArray[np.int8], scale: np.float32, wanted: Keys) -> tuple[NDArray[np.intp], Floats]:
-        """Places in the ascending keys `wanted` of those that are here, and their scores."""
+        """Return the places, in the ascending keys `wanted`, of keys that are in the index, and their scores."""
         places, scores = [np.empty(0, np.intp)], [np.empty(0, np.float32)]
         for block in self._blocks:
             found, rows = block.find(wanted)
@@ -488,12 +490,12 @@ class VectorIndex:
         return np.concatenate(places), np.concatenate(scores)
 
     def _rows_at_once(self, rows: int) -> int:
-        """As many as fill up the last block; all of a new one when it is full."""
+        """Return how many rows can be added at once: what fits in the last block or, if it is full, in a new one."""
         free = self._block_rows - self._blocks[-1].count if self._blocks else 0
         return min(rows, free or self._block_rows)
 
     def _open_block(self, rows: int) -> Block:
-        """The last block if it has room or may grow, else a new one."""
+        """Return the last block if it has room or may grow, else a new one."""
         last = self._blocks[-1] if self._blocks else None
         needed = rows + (last.count if last else 0)
         if last is None or needed > self._block_rows:
@@ -503,16 +505,16 @@ class VectorIndex:
         return last.enlarged(min(self._block_rows, max(needed, 2 * len(last.keys))))
 
     def _new_block_rows(self, rows: int) -> int:
-        """A first block starts small, for an owner with few memories; any further one at full size.
+        """Return the size of a new block: small for the first one, since many owners have few memories, then full size.
 
-        So does the first where signs are kept: rows whose codes are still to be read must stay where they are.
+        If signs are kept, the first block has full size, too: rows whose codes are still to be read must not move.
         """
         if self._blocks or self._words:
             return self._block_rows
         return min(self._block_rows, max(rows, FIRST_ROWS))
 
     def _publish(self, blocks: list[Block]) -> None:
-        """One assignment: readers see all of a write or nothing."""
+        """Replace the blocks in one assignment, so that readers see all of a write or nothing."""
         if self._is_whole and any(block.is_sparse for block in blocks):
             blocks = self._compacted(blocks)
         if not self._words and sum(block.live for block in blocks) > self.sketch_from:
@@ -521,7 +523,7 @@ class VectorIndex:
         self._blocks = tuple(blocks)
 
     def _compacted(self, blocks: list[Block]) -> list[Block]:
-        """The living of a sparse block move into the block before it if they fit, else into a new one."""
+        """Move the living rows of sparse blocks into the block before, if they fit, or else into a new one."""
         result: list[Block] = []
         for block in blocks:
             if not block.is_sparse:
@@ -534,21 +536,21 @@ class VectorIndex:
 
 
 def _nearest_rows(blocks: Sequence[Block], codes: NDArray[np.int8], limit: int) -> list[NDArray[np.intp]]:
-    """The rows of each block that a search for `limit` scores exactly."""
+    """Return the rows of each block that a search for `limit` results scores exactly."""
     asked = signs_of(codes[np.newaxis])
     rows = nearest([block.distances(asked) for block in blocks], max(SKETCH_LEAST, SKETCH_DEPTH * limit))
     return [block.alive(near) for block, near in zip(blocks, rows, strict=True)]
 
 
 def _bury(blocks: list[Block], keys: Keys) -> list[Block]:
-    """The blocks with the rows of `keys` marked dead."""
+    """Return the blocks with the rows of `keys` marked dead."""
     if not blocks or keys.min() > max(block.highest for block in blocks):
-        return blocks  # appending in order, the usual case, looks nothing up
+        return blocks  # the usual case: keys are appended in order, so there is nothing to look up
     wanted = ascending(keys)
     return [block.buried(block.find(wanted)[1]) for block in blocks]
 
 
 def check_scales(scales: Floats) -> None:
-    """Raises InvalidError: a scale is not a finite number from 0."""
+    """Raise InvalidError if a scale is negative or not finite."""
     if not (np.isfinite(scales) & (scales >= 0)).all():
         raise InvalidError("scales: every scale must be a finite number from 0")

@@ -1,6 +1,6 @@
-"""The int8 form of a vector, 4 bytes of scale and one byte per dimension, and its binary form, one bit per dimension.
+"""Vectors as int8, with a scale of 4 bytes and one byte per dimension, and as signs, one bit per dimension.
 
-Both are the same on every machine.
+Both forms are the same on every machine.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from numpy.typing import ArrayLike, NDArray
 from ricordo.errors import InvalidError
 
 LARGEST = 127
-# Between these the product of two scales can neither overflow float32 nor vanish, so a score is always finite
-# and two machines cannot differ on how they round a subnormal number.
+# Within these limits the product of two scales neither overflows float32 nor becomes subnormal. So scores are finite,
+# and machines cannot differ in how they round subnormal numbers.
 SMALLEST_PEAK = 1e-12
 LARGEST_PEAK = 1e12
 
 
 def quantise(vector: ArrayLike, dimension: int, *, field: str) -> tuple[NDArray[np.int8], np.float32]:
-    """The nearest multiple of the scale in each dimension; the scale is the largest magnitude / 127.
+    """Round each dimension to a multiple of the scale, which is the largest magnitude / 127.
 
     Args:
-        vector: float[dimension], of any norm. A largest magnitude under 1e-12 counts as the zero vector.
-        field: what an error calls the vector.
+        vector: float[dimension], of any norm. With a largest magnitude under 1e-12, it is the zero vector.
+        field: the name of the vector in an error.
 
     Returns:
         int8[dimension] within -127..127, and the scale (0 for the zero vector).
@@ -39,17 +39,17 @@ def quantise(vector: ArrayLike, dimension: int, *, field: str) -> tuple[NDArray[
     if values.shape != (dimension,):
         raise InvalidError(f"{field}: expected {dimension} numbers, got shape {values.shape}")
     peak = np.abs(values).max()
-    if not peak <= LARGEST_PEAK:  # written so that NaN is refused, too
+    if not peak <= LARGEST_PEAK:  # in this form it is also true for NaN
         raise InvalidError(f"{field}: every number must be finite and within ±{LARGEST_PEAK:g}")
     if peak < SMALLEST_PEAK:
         return np.zeros(dimension, np.int8), np.float32(0)
     scale = np.float32(peak / np.float32(LARGEST))
-    # Division can land a hair beyond 127 when the scale was rounded down.
+    # If the scale was rounded down, division can yield slightly more than 127.
     return np.rint(values / scale).clip(-LARGEST, LARGEST).astype(np.int8), scale
 
 
 def encode(vector: ArrayLike, dimension: int) -> bytes:
-    """A vector as it is stored: float32 scale, little-endian, then int8[dimension].
+    """Encode a vector for storage: float32 scale, little-endian, then int8[dimension].
 
     Args:
         vector: float[dimension], of any norm.
@@ -62,10 +62,10 @@ def encode(vector: ArrayLike, dimension: int) -> bytes:
 
 
 def decode(encoded: bytes) -> NDArray[np.float32]:
-    """The vector that `encoded` stands for, float32[dimension]: within half a scale of what was encoded.
+    """Decode a vector, float32[dimension]: each number is within half a scale of the encoded one.
 
     Raises:
-        InvalidError: too short to hold a scale and one dimension.
+        InvalidError: the bytes are too few for a scale and one dimension.
     """
     if len(encoded) < 5:
         raise InvalidError(f"encoded: {len(encoded)} bytes cannot hold a vector")
@@ -74,29 +74,29 @@ def decode(encoded: bytes) -> NDArray[np.float32]:
 
 
 def columns_of(encoded: bytes, dimension: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """The vectors that were encoded one after the other, as int8[n, dimension] and their scales, float32[n]."""
+    """Return concatenated encoded vectors as int8[n, dimension] and their scales, float32[n]."""
     rows = np.frombuffer(encoded, np.uint8).reshape(-1, 4 + dimension)
     scales = np.ascontiguousarray(rows[:, :4]).view("<f4")[:, 0]
     return np.ascontiguousarray(rows[:, 4:]).view(np.int8), scales.astype(np.float32, copy=False)
 
 
 def decode_rows(encoded: bytes, dimension: int) -> NDArray[np.float32]:
-    """The vectors that were encoded one after the other, float32[n, dimension]."""
+    """Return concatenated encoded vectors, float32[n, dimension]."""
     codes, scales = columns_of(encoded, dimension)
     return codes * scales[:, np.newaxis]
 
 
 def pack_segment(keys: Iterable[int], rows: Iterable[bytes]) -> bytes:
-    """Many encoded rows as one blob, by column: int64 keys, float32 scales, int8 codes; little-endian.
+    """Pack encoded rows into one blob, by column: int64 keys, float32 scales, int8 codes; little-endian.
 
-    The blob holds no count: it is the length / (12 + dimension). See `unpack_segment`.
+    The blob contains no count: it is the length / (12 + dimension). See `unpack_segment`.
 
     Args:
         keys: the row ids; ascending loads fastest.
-        rows: as many results of `encode`, all of one dimension.
+        rows: one result of `encode` for each key, all of one dimension.
 
     Raises:
-        InvalidError: not one row of the same length for each key.
+        InvalidError: the numbers of keys and rows differ, or rows differ in length.
     """
     ids, encoded = np.fromiter(keys, "<i8"), list(rows)
     if len(ids) != len(encoded) or len({len(row) for row in encoded}) > 1:
@@ -108,7 +108,7 @@ def pack_segment(keys: Iterable[int], rows: Iterable[bytes]) -> bytes:
 def unpack_segment(
     segment: bytes | memoryview, dimension: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]:
-    """The columns of a segment without copying: keys int64[n], scales float32[n], codes int8[n, dimension].
+    """Return the columns of a segment without copying: keys int64[n], scales float32[n], codes int8[n, dimension].
 
     Raises:
         InvalidError: the length is not a whole number of rows.
@@ -123,7 +123,7 @@ def unpack_segment(
 
 
 def sketch_segment(segment: bytes, dimension: int) -> bytes:
-    """What is read first of many segments, by column: int64 keys[n], uint64 signs[words, n]; little-endian."""
+    """Return the part of a large segment that is read first: int64 keys[n], uint64 signs[words, n]; little-endian."""
     keys, _, codes = unpack_segment(segment, dimension)
     return keys.tobytes() + signs_of(codes).astype("<u8", copy=False).tobytes()
 
@@ -131,38 +131,38 @@ def sketch_segment(segment: bytes, dimension: int) -> bytes:
 Signs = NDArray[np.uint64]
 Distances = NDArray[np.uint8] | NDArray[np.uint16]
 
-# More bits tell little more and cost as much again; longer vectors are folded.
+# More bits improve results little and cost proportionally; longer vectors are folded.
 MOST_BITS = 512
-# So many rows are turned at a time: they stay in the second-level cache.
+# So many rows are transformed at a time: they fit in the second-level cache.
 _ROWS_AT_ONCE = 1_024
-# And so many are compared: 65,536 took half as long again.
+# So many rows are compared at a time: 65,536 took half as long again.
 _COMPARED_AT_ONCE = 16_384
 
 
 def bits_of(dimension: int) -> int:
-    """How many signs stand for a vector: a power of two from 64 to 512."""
+    """Return the number of signs per vector: a power of two from 64 to 512."""
     return min(MOST_BITS, max(64, 1 << (dimension - 1).bit_length()))
 
 
 def words_of(dimension: int) -> int:
-    """How many uint64 hold the signs of a vector."""
+    """Return the number of uint64 that hold the signs of a vector."""
     return bits_of(dimension) // 64
 
 
 def signs_of(codes: NDArray[np.int8]) -> Signs:
-    """The signs of int8[n, dimension], by column: uint64[words, n]. Their scales make no difference."""
+    """Return the signs of int8[n, dimension] by column, uint64[words, n]. Scales make no difference."""
     signs = np.empty((words_of(codes.shape[1]), len(codes)), np.uint64)
     for top in range(0, len(codes), _ROWS_AT_ONCE):
         part = codes[top : top + _ROWS_AT_ONCE]
         bits = _turned(part) > 0
-        bits[-1] = False  # so that of 256 bits 255 differ at most, and a distance fits a byte
+        bits[-1] = False  # so that at most 255 of 256 bits differ, and a distance fits in a byte
         columns = np.packbits(bits, axis=0).reshape(len(signs), 8, len(part))
         signs[:, top : top + len(part)] = columns.transpose(0, 2, 1).copy().view("<u8")[:, :, 0]
     return signs
 
 
 def distances(signs: Signs, asked: Signs) -> Distances:
-    """How many of the signs of each row differ from those `asked`, uint64[words, 1]."""
+    """Return how many signs of each row differ from those `asked`, uint64[words, 1]."""
     words, count = signs.shape
     total: Distances = np.zeros(count, np.uint8) if words <= 4 else np.zeros(count, np.uint16)
     differing, counts = np.empty(_COMPARED_AT_ONCE, np.uint64), np.empty(_COMPARED_AT_ONCE, np.uint8)
@@ -176,9 +176,9 @@ def distances(signs: Signs, asked: Signs) -> Distances:
 
 
 def _turned(codes: NDArray[np.int8]) -> NDArray[np.int16]:
-    """Each row times fixed signs, folded, then transformed: int16[bits, n].
+    """Multiply each row by fixed signs, fold it, and apply a Hadamard transform: int16[bits, n].
 
-    Signs that are as good as random keep the sums small; one that did not fit would wrap, and be the same everywhere.
+    Pseudorandom signs keep the sums small. A sum that does not fit wraps, in the same way on every machine.
     """
     count, dimension = codes.shape
     bits = bits_of(dimension)
@@ -198,13 +198,13 @@ def _turned(codes: NDArray[np.int8]) -> NDArray[np.int16]:
 
 @lru_cache(maxsize=8)
 def _flips(dimension: int) -> NDArray[np.int8]:
-    """+1 and -1, as by chance but always the same."""
+    """Return pseudorandom but constant factors, +1 and -1."""
     drawn = hashlib.shake_128(b"ricordo signs").digest(-(-dimension // 8))
     return np.where(np.unpackbits(np.frombuffer(drawn, np.uint8))[:dimension], 1, -1).astype(np.int8)
 
 
 def ascending(keys: ArrayLike) -> NDArray[np.int64]:
-    """The keys in order, each once. `np.unique` would hash them first: 2 ms for 10,000 that are in order."""
+    """Return the keys in order, each once. `np.unique` would hash them first: 2 ms for 10,000 sorted keys."""
     values: NDArray[np.int64] = np.asarray(keys, np.int64)
     if not is_ascending(values):
         values = np.sort(values)
@@ -222,12 +222,12 @@ def runs_of(ordered: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def is_ascending(keys: NDArray[np.int64]) -> bool:
-    """Whether each key is above the one before it."""
+    """Return whether each key is above the previous one."""
     return bool((keys[1:] > keys[:-1]).all())
 
 
 def overtaken(keys: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Places of the keys that come again later."""
+    """Return the places of the keys that occur again later."""
     order: NDArray[np.intp] = np.argsort(keys, kind="stable")
     ordered = keys[order]
     places: NDArray[np.intp] = order[:-1][ordered[1:] == ordered[:-1]]

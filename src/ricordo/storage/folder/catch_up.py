@@ -1,8 +1,8 @@
-"""Catching up: an index follows files that have changed since it last looked, without a rebuild.
+"""Catching up: update the index with files that have changed since it last read them, without a rebuild.
 
-Files that have grown are read from where they ended: commits of another process, or of one that died before its index
-could follow, are applied to the index; lines without a commit are cut off. Files that were altered are compared row by
-row with the index: the differences were made by hand.
+Files that have grown are read from their former end: commits of another process, or of one that died before it updated
+the index, are applied to the index, and lines without a commit are cut off. Files that were changed elsewhere are
+compared row by row with the index: the differences were made by hand.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from ricordo.storage.key import LineCipher
 
 
 class NeedsRebuildError(Exception):
-    """The index cannot follow the files step by step: they went back, or changed in a way it does not understand."""
+    """The index cannot be updated step by step: the files went back to an older state, or changed in an unknown way."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class _Batch:
 
 
 class CatchUp:
-    """One catch-up, inside one transaction, under the lock."""
+    """One catch-up, inside one transaction and under the lock of the folder."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class CatchUp:
         now: int,
         cipher: LineCipher | None,
     ) -> None:
-        """Begin with the state in which the index saw the files last. `now` is in Unix milliseconds."""
+        """Start with the state of the files when the index last read them. `now` is in Unix milliseconds."""
         self._connection = connection
         self._snapshot = DatabaseSnapshot(connection)
         self._shapes = shapes
@@ -85,14 +85,14 @@ class CatchUp:
         self._reader = LineReader(folder, shapes, self._found, cipher)
         self._batches: dict[int, _Batch] = {}
         self.altered: list[str] = []
-        """Files that were changed elsewhere than at their end."""
+        """Files that were changed other than at their end."""
         self.put_back = False
         """Whether lines are missing whose rows must stay, so that the files must be rewritten."""
         self._settled: list[tuple[Shape, Line]] = []
         self._last = int(connection.execute(sql("commit_last_seq")).get or 0)
 
     def run(self, names: list[str]) -> Findings:
-        """Follow these files. Raises NeedsRebuildError."""
+        """Update the index with these files. Raises NeedsRebuildError."""
         seen = ((name, self._state[name]) for name in names)
         altered = [name for name, was in seen if prefix_sum(self._folder / name, was.stamp.size) != was.total]
         self.altered = altered
@@ -151,7 +151,7 @@ class CatchUp:
                 if shape.table.name in SETTLED:
                     self._settled.append((shape, line))
             except (LineError, apsw.Error) as error:
-                # It may refer to rows of a commit: a rebuild reads in another order.
+                # The line may refer to rows of a commit, which a rebuild reads first.
                 raise NeedsRebuildError(f"{STORE} at byte {offset}: {error}") from None
 
     def _read_rows(self, name: str) -> None:
@@ -166,7 +166,7 @@ class CatchUp:
                 self._found.cut(name, offset)
 
     def _note_copy(self, name: str, offset: int, line: Line, shape: Shape) -> None:
-        """Note a line of an old commit at the end of a file: it repeats the current row, or was put there by hand."""
+        """Check a line of an old commit at the end of a file: it repeats the present row, or was added by hand."""
         try:
             image = shape.whole_image(line, self._keys)
         except LineError as error:
@@ -189,7 +189,7 @@ class CatchUp:
                 self._reader.unused(HISTORY, offset, "a before-image of an older commit")
 
     def _replay(self, batch: _Batch) -> None:
-        """Apply a commit to the index, so that its rows are the same to the byte."""
+        """Apply a commit to the index, with exactly the same rows."""
         self._connection.execute(sql("commit_insert"), batch.row)
         gone, come = [], {}
         for name, offset, line, shape in batch.rows:
@@ -284,7 +284,7 @@ class CatchUp:
         return all(said[name] == image[name] for name in shape.table.sealed)
 
     def _missing(self, table: Table, row: RowId, image: Mapping[str, Any]) -> None:
-        """Close a row whose line was taken out as forgotten; remove a link; put a row that others refer to back."""
+        """Handle a deleted line: close its row as forgotten, remove a link, or keep a row that others refer to."""
         values: dict[str, Any] | None
         if "closed_at" in table.columns:
             if image["closed_at"] is not None:

@@ -1,7 +1,7 @@
-"""The files of a folder on disk: appended to, cut, replaced and copied, so that a crash leaves the old or the new.
+"""The files of a folder on disk: appending, cutting, replacing and copying. A crash leaves the old or the new content.
 
-A writer holds the folder's lock: `flock` on a file of its own, since on a database file it would drop SQLite's locks.
-Files are split at the newline byte; other separators of lines are text.
+A writer holds the folder's lock: `flock` on a separate file, since on a database file it would drop SQLite's locks.
+Files are split at the newline byte; other line separators are text.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _SUM_MODULUS = 1 << (8 * _SUM_BYTES)
 
 
 class Disk:
-    """The operations on files. A test replaces it by a disk that loses what was not synced."""
+    """The file operations. A test replaces it by a disk that loses what was not synced."""
 
     def __init__(self, *, syncs: bool) -> None:
-        """`syncs`: what is written must survive a power loss."""
+        """`syncs`: whether written data must survive a power loss."""
         self.syncs = syncs
 
     def append(self, path: Path, data: bytes) -> None:
-        """Write at the end of a file, creating it if needed, and sync it."""
+        """Append data to a file, creating it if needed, and sync it."""
         is_new = not path.exists()
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -65,7 +65,7 @@ class Disk:
             self.sync(path)
 
     def replace(self, path: Path, parts: Iterator[bytes]) -> None:
-        """Replace the content of a file, whole or not at all."""
+        """Replace the content of a file, completely or not at all."""
         partial = path.with_name(f".{path.name}{PARTIAL}")
         partial.unlink(missing_ok=True)
         file = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -82,12 +82,12 @@ class Disk:
             partial.unlink(missing_ok=True)
 
     def sync(self, path: Path) -> None:
-        """Flush a file, or the names in a folder, to the disk."""
+        """Flush a file, or the entries of a folder, to the disk."""
         if self.syncs:
             sync(path)
 
     def set_aside(self, folder: Path, name: str, data: bytes) -> Path:
-        """Keep lines of a file that cannot be used in a file beside it. Return its path."""
+        """Store unusable lines of a file in another file beside it. Return the path of that file."""
         day = datetime.now(UTC).strftime("%Y%m%d")
         path = folder / f"{ASIDE}{name.removesuffix('.jsonl')}-{day}.txt"
         self.append(path, data if data.endswith(b"\n") else data + b"\n")
@@ -95,7 +95,7 @@ class Disk:
 
 
 class Stamp(NamedTuple):
-    """Size in bytes, time of change in nanoseconds and inode: equal if a file has not changed; all 0 without a file."""
+    """Size in bytes, time of change in nanoseconds, and inode: equal for an unchanged file; all 0 without a file."""
 
     size: int = 0
     changed: int = 0
@@ -113,35 +113,35 @@ def stamp_of(path: Path) -> Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A file as the index saw it last, and the sum over its lines."""
+    """A file as the index last read it, and the sum over its lines."""
 
     stamp: Stamp = Stamp()
     total: int = 0
 
     def grown(self, path: Path, data: bytes) -> Followed:
-        """Return the file as it is after lines were appended."""
+        """Return the new state of the file after lines were appended."""
         return Followed(stamp_of(path), added(self.total, line_sum(data)))
 
 
 def followed(path: Path) -> Followed:
-    """Read a file and return it as it is now."""
+    """Read a file and return its present state."""
     stamp = stamp_of(path)
     return Followed(stamp, prefix_sum(path, stamp.size) or 0)
 
 
 def line_sum(data: bytes) -> int:
-    """Return the sum of the hashes of whole lines. Sums of consecutive parts add up."""
+    """Return the sum of the hashes of complete lines. Sums of consecutive parts can be added."""
     hashes = (blake2b(line, digest_size=_SUM_BYTES).digest() for line in data.split(b"\n")[:-1])
     return sum(int.from_bytes(each, "little") for each in hashes) % _SUM_MODULUS
 
 
 def added(one: int, other: int) -> int:
-    """Return the sum over both."""
+    """Return the sum over two parts."""
     return (one + other) % _SUM_MODULUS
 
 
 def prefix_sum(path: Path, size: int) -> int | None:
-    """Return the sum over the lines in the first bytes of a file; None if they end in a line, or there are fewer."""
+    """Return the sum over the lines in the first `size` bytes; None if they end within a line or are missing."""
     if size == 0:
         return 0
     if not path.exists() or path.stat().st_size < size:
@@ -159,7 +159,7 @@ def prefix_sum(path: Path, size: int) -> int | None:
 
 
 def copy_start(file: BinaryIO, seen: Followed, target: Path) -> BackupFile:
-    """Copy as much of a file as the index has seen, and sync the copy. Raises UnavailableError if it was edited."""
+    """Copy the part of a file that the index has read, and sync the copy. Raises UnavailableError if it was edited."""
     total, lines, rest, left = Checksum(), 0, b"", seen.stamp.size
     target.touch(mode=0o600, exist_ok=False)
     with target.open("wb") as out:
@@ -177,21 +177,21 @@ def copy_start(file: BinaryIO, seen: Followed, target: Path) -> BackupFile:
 
 
 class FolderLock:
-    """Lets one writer at a time into a folder, over all processes. Held for the length of a batch."""
+    """Admits one writer at a time to a folder, across processes. Held for the duration of a batch."""
 
     def __init__(self, folder: Path, *, patience_s: float) -> None:
         if fcntl is None:
             raise StoreError("folder stores need file locks, which this system does not have", hint="use a single file")
         self._path = folder / _LOCK
         self._patience_s = patience_s
-        self._in_process = threading.Lock()  # `flock` separates processes, not threads of one
+        self._in_process = threading.Lock()  # `flock` separates processes, but not threads of one process
         self._file = self._opened()
-        self._folder = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)  # while it is open, no other folder gets its inode
+        self._folder = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)  # while open, no other folder gets its inode
         _locks.add(self)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Wait for the lock, hold it, release it. Raises UnavailableError, and StoreError if the folder is gone."""
+        """Wait for the lock, then hold it. Raises UnavailableError, and StoreError if the folder no longer exists."""
         if not self._in_process.acquire(timeout=self._patience_s):
             raise UnavailableError("another thread holds the folder", hint="try again")
         try:
@@ -211,7 +211,7 @@ class FolderLock:
             time.sleep(random.uniform(0.0005, 0.005))
 
     def _is_taken(self) -> bool:
-        """Try to lock the file. `git clean` may have removed it; then the new one is opened for the next try."""
+        """Try to lock the file. If `git clean` has removed it, open the new file for the next try."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -233,7 +233,7 @@ class FolderLock:
             ) from error
 
     def _check_folder(self) -> None:
-        """Raise StoreError if there is another folder now in the place of the one that was opened."""
+        """Raise StoreError if another folder is now at the path of the one that was opened."""
         inode = stamp_of(self._path.parent).inode
         if inode and inode != os.fstat(self._folder).st_ino:
             raise StoreError(
@@ -251,7 +251,7 @@ _locks: weakref.WeakSet[FolderLock] = weakref.WeakSet()
 
 
 def _let_go_in_child() -> None:
-    """Close the locks that a forked child has inherited: they would outlive the parent."""
+    """Close the locks that a forked child has inherited: otherwise they would outlive the parent."""
     for each in list(_locks):
         each.close()
 

@@ -1,4 +1,4 @@
-"""Lines written or altered by hand become rows of a commit: whole rows, parts of rows, lines of the seed's files."""
+"""Turn lines written or changed by hand into rows of a commit: complete rows, parts of rows, and seed lines."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _ORIGINS = frozenset(get_args(Origin))
 _REASONS = {"ephemeral_decay": "expired"}
 _ORIGIN = "import"
 _OWNER = "me"
-"""The owner where a line names none: the same as of a memory opened without one."""
+"""The default owner of a line, the same as for a memory opened without an owner."""
 _DEEPEST = 5
 _SEALING = {"commit", "seal", "row", "kind", "owner_user_id", "chat_id"}
-"""The fields of a line beside those of its row."""
+"""Fields of a line other than those of its row."""
 _IMPOSSIBLE = (apsw.ConstraintError, apsw.MismatchError, RicordoError)
 
 
 def adopt(connection: apsw.Connection, journal: FolderJournal, found: Findings, *, now: int) -> list[HandLine]:
     """Apply changes made by hand as one commit; if that fails, row by row, so that a wrong line does not block others.
 
-    Return the lines that commits have taken over: their rows have lines of their own now.
+    Return the adopted lines: their rows now also have lines written by commits.
 
     Args:
-        found: the lines and rows; lines that cannot become rows are added to its unused ones.
+        found: the lines and rows; unusable lines are added to its unused ones.
         now: Unix milliseconds.
     """
     adoption = _Adoption(connection, journal.shapes, found.unused, now=now)
@@ -58,7 +58,7 @@ def adopt(connection: apsw.Connection, journal: FolderJournal, found: Findings, 
 
 
 def _by_owner(connection: apsw.Connection, shapes: Shapes, rows: Sequence[RowState]) -> dict[Scope, list[RowState]]:
-    """Group rows by the owner and chat they belong to: a change is in the log of that owner alone."""
+    """Group rows by owner and chat, since a commit is listed in the log of one owner only."""
     given = {each.row: each.values for each in rows}
 
     def space(row: RowId, depth: int = 0) -> int | None:
@@ -90,7 +90,7 @@ def _adopt_one_by_one(
     scope: Scope,
     now: int,
 ) -> None:
-    """Commit row by row. A line counts as adopted with the last of its rows, if all of them fit."""
+    """Commit row by row. A line is adopted with the last of its rows, if all of them were accepted."""
     last, unchanged = {id(given): row for row, given in adoption.lines.items()}, adoption.unchanged
     for row in rows:
         given = adoption.lines.get(row.row)
@@ -137,10 +137,10 @@ def _commit(
 
 
 class _Adoption:
-    """Works out the rows that lines written by hand ask for. Lives inside one transaction, under the lock."""
+    """Determines the rows for lines written by hand. Valid inside one transaction, under the lock."""
 
     def __init__(self, connection: apsw.Connection, shapes: Shapes, unused: UnusedLines, *, now: int) -> None:
-        """Begin with lines that cannot become rows; `now` (Unix milliseconds) stands for times that a line omits."""
+        """Start with the lines that are unusable; `now` (Unix milliseconds) replaces times that a line omits."""
         self._connection = connection
         self._shapes = shapes
         self._now = now
@@ -148,13 +148,13 @@ class _Adoption:
         self._next: dict[str, int] = {}
         self._rows: dict[RowId, RowState] = {}
         self.lines: dict[RowId, HandLine] = {}
-        """The line of each row."""
+        """The line from which each row was made."""
         self.unchanged: list[HandLine] = []
-        """Lines that repeat what the rows hold already."""
+        """Lines that repeat the present content of their rows."""
         self.unused = unused
 
     def states(self, lines: Sequence[HandLine]) -> tuple[RowState, ...]:
-        """Return the rows as they should be, from all usable lines. People first, since memories refer to them."""
+        """Return the new state of the rows, from all usable lines. People come first: memories refer to them."""
         for given in sorted(lines, key=lambda each: each.table != "entities"):
             known = len(self._rows)
             try:
@@ -168,7 +168,7 @@ class _Adoption:
         return tuple(self._rows.values())
 
     def taken_over(self, lines: Sequence[HandLine]) -> list[HandLine]:
-        """Return those of some lines that became rows and say nothing that a row cannot hold."""
+        """Return those of the lines that became rows and have no fields that a row cannot hold."""
 
         def is_held(given: HandLine) -> bool:
             known = {each.field for each in self._shapes.rows[given.table].columns}
@@ -190,7 +190,7 @@ class _Adoption:
             self._put(shape, self._key(shape, given.line), image)
 
     def _key(self, shape: Shape, line: Line) -> int | None:
-        """Return the key of the row that a line stands for; None where its other columns are its key."""
+        """Return the key of the row of a line; None if the key consists of other columns."""
         if not shape.has_own_key:
             return None
         if "seal" in line:  # a commit wrote it
@@ -199,14 +199,14 @@ class _Adoption:
         return self._fresh(shape.table.name) if known is None else known
 
     def _put(self, shape: Shape, key: int | None, image: Mapping[str, Any]) -> None:
-        """Note a row as it should be."""
+        """Record the new state of a row."""
         own = {} if key is None else {"key": key}
         whole = {**image, **own, "commit_seq": 0, "seal": b""}
         row = shape.table.row_id(whole)
         self._rows[row] = RowState(row=row, values=whole)
 
     def _fresh(self, table: str) -> int:
-        """Return a key that was never used."""
+        """Return an unused key, one that no row ever had."""
         if table not in self._next:
             last = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).get
             most = self._connection.execute(f'SELECT max(key) FROM "{table}"').get
@@ -215,7 +215,7 @@ class _Adoption:
         return self._next[table]
 
     def _memory(self, shape: Shape, given: HandLine) -> None:
-        """Take over a memory, whole or in part, of any version of the files."""
+        """Adopt a complete or partial memory, in any version of the file format."""
         line = dict(given.line)
         if not isinstance(line.get("content"), str) or not line["content"].strip():
             raise LineError("the memory has no content")
@@ -246,7 +246,7 @@ class _Adoption:
             self._add("subjects", None, node=key, entity=entity)
 
     def _known(self, shape: Shape, line: Line) -> tuple[int, Image | None]:
-        """Return the key of the row of a line with an id, and the row if there is one."""
+        """Return the key for a line with an id, and the present row, if any."""
         known = self._keys.key(shape.table.name, line["id"], space=None)
         key = self._fresh(shape.table.name) if known is None else known
         return key, shape.table.current(self._connection, (key,))
@@ -258,7 +258,7 @@ class _Adoption:
         return {name: value for name, value in image.items() if name in spoken}
 
     def _defaults(self, given: HandLine, line: Line) -> dict[str, Any]:
-        """Return the values of a memory that its line does not state."""
+        """Return default values for a memory whose line omits some."""
         is_episode = given.file == EPISODES
         created = self._milliseconds(line, "created_at") or self._now
         since = self._milliseconds(line, "observed_at") or created
@@ -279,11 +279,11 @@ class _Adoption:
         }
 
     def _unsaid(self, table: str) -> dict[str, Any]:
-        """Return the defaults of the schema for the content of a row."""
+        """Return the defaults of the schema for the columns of a row's content."""
         return {each.name: each.default for each in self._shapes.rows[table].columns if each.kind != "own"}
 
     def _closing(self, given: HandLine, line: Line) -> None:
-        """Read when and why a memory was closed. The seed has two fields for it, replaced and archived."""
+        """Normalize when and why a memory was closed. The seed has two fields for the time: replaced and archived."""
         at = line.get("archived_at") or line.get("superseded_at")
         if at is None and given.file == ARCHIVE:
             at = line.get("created_at")
@@ -295,7 +295,7 @@ class _Adoption:
         return None if line.get(name) is None else milliseconds(line[name])
 
     def _session(self, space: int, name: str, line: Line) -> None:
-        """Create the session that a memory names, at its first memory."""
+        """Create the session of a memory, unless it exists."""
         if self._keys.key("sessions", name, space=space) is not None:
             return
         key = self._fresh("sessions")
@@ -304,11 +304,11 @@ class _Adoption:
         self._keys.note("sessions", (space, name), key)
 
     def _add(self, table: str, key: int | None, **said: Any) -> None:
-        """Note a new row, with the defaults of the schema for what is not said."""
+        """Record a new row, with the schema's defaults for columns that are not given."""
         self._put(self._shapes.rows[table], key, {**self._unsaid(table), **said})
 
     def _person(self, shape: Shape, given: HandLine) -> None:
-        """Take over a person of the seed, or an entity, with its names."""
+        """Adopt an entity, or a person in the seed's format, with its names."""
         line = dict(given.line)
         if not isinstance(line.get("name"), str) or not line["name"].strip():
             raise LineError("the entity has no name")

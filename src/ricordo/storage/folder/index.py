@@ -1,4 +1,4 @@
-"""The index of a folder: a database that follows the plain files, and can be rebuilt from them at any time."""
+"""The index of a folder: a database that is kept up to date with the plain files, and can be rebuilt from them."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ _log = logging.getLogger("ricordo.storage")
 
 T = TypeVar("T")
 
-# The files are rewritten when at least one line in so many is outdated.
+# The files are rewritten if at least one line in this many is outdated.
 _WORTH_REWRITING = 100
 _ASIDE_REMEDY = "correct the line, or `ricordo doctor --fix` moves such lines to a file beside"
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 Cut = Mapping[str, Sequence[tuple[int, int]]]
-"""Lines (offset, bytes) that were taken out, by file."""
+"""Removed lines by file, as (offset, bytes)."""
 
 
 class FolderIndex:
-    """The index of one folder, in step with its files."""
+    """The index of one folder, kept in step with its files."""
 
     def __init__(
         self,
@@ -68,11 +68,11 @@ class FolderIndex:
         disk: Disk | None = None,
         fresh: Path | None = None,
     ) -> None:
-        """Begin with a folder that exists.
+        """Start with an existing folder.
 
         Args:
-            progress: gets (lines so far, lines in all) while the index is rebuilt.
-            fresh: the folder whose files `take_over` moves here; the key is that of these.
+            progress: called with (lines so far, lines in all) while the index is rebuilt.
+            fresh: the folder whose files `take_over` moves here; the key must open those files.
         """
         self.folder, self.path = folder, folder / INDEX
         self.found = Findings()  # what the last catch-up or rebuild found in the files
@@ -94,18 +94,18 @@ class FolderIndex:
         return None if self.cipher is None else self.cipher.index_key
 
     def open(self) -> apsw.Connection:
-        """Bring the index up to date with the files. Return the connection to write with."""
+        """Bring the index up to date with the files. Return the connection for writing."""
         with self._locked("open"):
             finish(self.folder, self.disk)
             sweep(self.folder)
-            self.make_private()  # an editor or git may have made them readable to others
+            self.make_private()  # an editor or git may have made files readable to others
             return self.journal.current(self._reopen())
 
     def rebuild(self, progress: Progress | None = None) -> Findings:
-        """Rebuild the index from the files, in any case."""
+        """Rebuild the index from the files, even if it seems intact."""
         self._progress = progress or self._progress
         with self._locked("rebuild the index of"):
-            if self._is_usable():  # it may know of files that were cut since
+            if self._is_usable():  # its last catch-up may recognize files that were cut
                 with contextlib.closing(self.journal.connected()) as connection:
                     self.journal.current(connection)
             built = self._rebuild("on request")
@@ -113,7 +113,7 @@ class FolderIndex:
             return built
 
     def fill(self, source: apsw.Connection) -> None:
-        """Fill an empty folder with the content of a single file, to the byte of every row. The file stays as it is."""
+        """Fill an empty folder with exactly the rows of a single file. The file stays unchanged."""
         with self._locked("fill"):
             copy_database(source, self.path, key=self.key)
             with contextlib.closing(self.journal.connected()) as connection:
@@ -126,7 +126,7 @@ class FolderIndex:
             self.journal.forget_index()
 
     def take_over(self, fresh: Path, *, aside: Path | None = None) -> Findings:
-        """Move the files of another folder here, all or none; keep the present ones in `aside`, a new folder."""
+        """Move the files of another folder here, all or none; keep the old files in the new folder `aside`."""
         with self._locked("fill"):
             finish(self.folder, self.disk)
             if aside is not None:
@@ -137,19 +137,19 @@ class FolderIndex:
             return built
 
     def rekey(self, key: Key | None) -> None:
-        """Write all files again, encrypted with another key or with none; then the index. All files or none."""
+        """Write all files again, encrypted with another key or with none, then the index. All files change, or none."""
         with self._locked("change the key of"):
             with contextlib.closing(self.journal.current(self._reopen())) as connection, transaction(connection):
                 self.journal.begin(connection)
                 cipher, content = (None, b"") if key is None else new_folder_key(key)
                 self.journal.rewrite(connection, cipher, key_file=content)
             self.cipher = cipher
-            _remove(self.path)  # it can be read with the old key
+            _remove(self.path)  # the old key could still open it
             self._rebuild("the key was changed")
             self.journal.forget_index()
 
     def copy_files(self, target: Path, look: Callable[[DatabaseSnapshot], T]) -> tuple[T, dict[str, BackupFile]]:
-        """Copy the files as they are at one moment. Return what `look` found then, and the copies by name."""
+        """Copy the files as of one moment. Return what `look` returned at that moment, and the copies by name."""
         with contextlib.ExitStack() as opened:
             with self._locked("copy"):
                 try:
@@ -157,7 +157,7 @@ class FolderIndex:
                         found, state = look(DatabaseSnapshot(connection)), read_state(connection)
                 finally:
                     self.journal.forget_index()
-                # Later writes go to their ends, or to other files of the same names.
+                # Later writes append to these files, or create other files with the same names.
                 files = {
                     name: opened.enter_context((self.folder / name).open("rb"))
                     for name, seen in state.items()
@@ -169,7 +169,7 @@ class FolderIndex:
             return found, copies
 
     def compact(self, snapshot: DatabaseSnapshot) -> int:
-        """Have this batch rewrite the files if enough lines are outdated. Return how many go. This is no commit."""
+        """Let this batch rewrite the files if enough lines are outdated. Return how many go. Makes no commit."""
         lines = sum(count_lines(self.folder / name) for name in ROW_FILES)
         known = sum(
             snapshot.connection.execute(f'SELECT count(*) FROM "{table}"').get for table in self.journal.shapes.rows
@@ -181,13 +181,13 @@ class FolderIndex:
         return int(outdated)
 
     def make_private(self) -> None:
-        """Make the files of the memory readable for their owner only."""
+        """Restrict the files of the memory to their owner."""
         for path in self.folder.iterdir():
             if (_is_ours(path) or path.name.startswith(ASIDE)) and _is_open(path):
                 path.chmod(0o600)
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return what `doctor` has to say about the files."""
+        """Return what `doctor` reports about the files."""
         with self.journal.locked():
             with contextlib.closing(self._connect()) as connection:
                 state, unused = read_state(connection), read_unused(connection)
@@ -222,7 +222,7 @@ class FolderIndex:
         )
 
     def _in_lines(self, place: tuple[str, int]) -> str:
-        """Return the place of a line that cannot be used as an editor counts: by its number."""
+        """Return the place of an unusable line with its line number, as editors show it."""
         file, offset = place
         if offset < 0:
             return file
@@ -230,7 +230,7 @@ class FolderIndex:
             return f"{file} line {opened.read(offset).count(bytes([10])) + 1}"
 
     def set_unused_aside(self, snapshot: DatabaseSnapshot) -> None:
-        """Have this batch rewrite the files without lines that cannot be used, which are kept beside them."""
+        """Let this batch rewrite the files without unusable lines, which are kept in files beside them."""
         self.journal.rewrites = True
 
     def close(self) -> None:
@@ -243,11 +243,11 @@ class FolderIndex:
             yield
 
     def _connect(self) -> apsw.Connection:
-        # The files are synced and the index follows them, so it need not be synced itself.
+        # The files are synced, and the index can be rebuilt from them, so it need not be synced.
         return connect(self.path, durability="process", patience_s=self._options.patience_s, key=self.key)
 
     def _reopen(self) -> apsw.Connection:
-        """Return a connection to write with, to an index that may have been deleted, damaged or replaced."""
+        """Return a connection for writing to the index, which may have been deleted, damaged or replaced."""
         if self.journal.is_distrusted and self.path.exists():
             self._rename_damaged()
         if not self._is_usable():
@@ -255,14 +255,14 @@ class FolderIndex:
         return self.journal.connected()
 
     def _is_usable(self) -> bool:
-        """Return whether there is an index that can catch up; an unreadable one is renamed."""
+        """Return whether there is an index that can catch up; rename an unreadable one."""
         if not self.path.exists():
             return False
         try:
             with contextlib.closing(self._connect()) as connection:
                 prepare(connection, self.path, self._options.steps, key=self.key)
                 is_usable = is_state_readable(connection)
-        except (DeniedError, InvalidError):  # it is of the key before, or of none
+        except (DeniedError, InvalidError):  # it has another key, or none
             _remove(self.path)
             return False
         except StoreError as error:
@@ -283,7 +283,7 @@ class FolderIndex:
         _log.warning("%s is damaged and was renamed to %s", self.path, kept.name)
 
     def _follow(self, connection: apsw.Connection, names: list[str]) -> apsw.Connection:
-        """Bring the index up to date with changed files, by a rebuild if there is no other way."""
+        """Bring the index up to date with changed files; rebuild it if necessary."""
         try:
             self._catch_up(connection, names)
         except NeedsRebuildError as error:
@@ -296,10 +296,10 @@ class FolderIndex:
         return connection
 
     def _torn(self, connection: apsw.Connection, names: list[str]) -> list[str]:
-        """Return the files that another program has cut while the other files go on: they hold less than the index.
+        """Return files that another program has cut while other files go on: they contain less than the index.
 
-        An older state of all files, as from git, is not torn. Nor is what an older index sees after a rewrite, which
-        replaces the file of the commits, so that its inode differs.
+        If all files are in an older state, as after a git checkout, none is returned. Nor is any if an older index sees
+        a rewrite, which replaces the file of commits, so that its inode differs.
         """
         state = read_state(connection)
         has_same_commits = stamp_of(self.folder / COMMITS).inode == state[COMMITS].stamp.inode
@@ -312,14 +312,14 @@ class FolderIndex:
         return shorter if any(last < seq <= known for seq in later) else []
 
     def _commits_in(self, name: str, member: str) -> Iterator[int]:
-        """Yield the commits that the lines of a file name."""
+        """Yield the commit numbers in the lines of a file."""
         for _, raw in lines_of(self.folder / name):
             with contextlib.suppress(ValueError, AttributeError):
                 if isinstance(found := json.loads(opened(self.cipher, name, raw)).get(member), int):
                     yield found
 
     def _write_again(self, connection: apsw.Connection, torn: list[str]) -> None:
-        """Write all files from the index, and keep what is left of the cut ones beside."""
+        """Write all files from the index again, and keep the rest of the cut files in files beside them."""
         for name in torn:
             if data := b"".join(raw + b"\n" for _, raw in lines_of(self.folder / name)):
                 self.disk.set_aside(self.folder, name, data)
@@ -363,7 +363,7 @@ class FolderIndex:
 
     def _rebuild(self, why: str) -> Findings:
         _log.info("the index of %s is rebuilt: %s", self.folder, why)
-        finish(self.folder, self.disk)  # half of a rewrite would look like damage
+        finish(self.folder, self.disk)  # an incomplete rewrite would look like damage
         building = self.folder / BUILDING
         _remove(building)
         building.touch(mode=0o600)
@@ -382,8 +382,8 @@ class FolderIndex:
         return built
 
     def _complete(self, building: Path, built: Findings, cut: Cut) -> None:
-        """Note in a new index the files it was built from, and commit what was written by hand, before it takes its
-        place: later, those lines would not be looked at again.
+        """Record in a new index the files it was built from, and commit lines written by hand. This must happen before
+        it replaces the old index: afterwards those lines would not be read again.
         """
         with contextlib.closing(connect(building, durability="process", patience_s=1, key=self.key)) as connection:
             with transaction(connection):
@@ -395,7 +395,7 @@ class FolderIndex:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _cut_uncommitted(self, uncommitted: Mapping[str, Iterable[int]]) -> Cut:
-        """Take lines without a commit out of the files and keep them beside; add the newline that a last line lacks."""
+        """Move lines without a commit to files beside; add the newline that a last line lacks."""
         cut = {name: self._cut(name, offsets) for name, offsets in uncommitted.items()}
         for name in FILES:
             path = self.folder / name
@@ -421,7 +421,7 @@ class FolderIndex:
 
 
 def _places(lines: Sequence[HandLine], cut: Cut) -> dict[str, set[int]]:
-    """Return the offsets of lines by file, after others were cut."""
+    """Return the offsets of lines by file after other lines were cut."""
     places: dict[str, set[int]] = {}
     for file, offset in UnusedLines({(each.file, each.offset): "" for each in lines}).after(cut):
         places.setdefault(file, set()).add(offset)

@@ -1,7 +1,7 @@
-"""The write protocol of a folder: lines first, the line of the commit last, the index after it.
+"""The write protocol of a folder: first the lines of rows, then the line of the commit, then the index.
 
-Until the line of a commit is on disk, any failure cuts the files back to where they were, and the batch may be tried
-again. After it, the batch counts as done: only the index may be stale, and catches up at the next write or opening.
+Until the line of a commit is on disk, any failure cuts the files back to their former ends, and the batch may be tried
+again. After it, the batch counts as done: only the index may be outdated, and catches up at the next write or opening.
 """
 
 from __future__ import annotations
@@ -31,26 +31,25 @@ from ricordo.storage.sql import IS_FOLDER, MENDING
 _log = logging.getLogger("ricordo.storage")
 
 State = Mapping[str, Followed]
-"""How far an index has followed the files of its folder. It is kept in the index, and so as old or as new as the index.
-"""
+"""How far an index has read the files of its folder. It is stored in the index, so it always matches the index."""
 
 _STATE = "folder"
 _UNUSED = "lines not used"
 
 Connect = Callable[[], apsw.Connection]
 Follow = Callable[[apsw.Connection, list[str]], apsw.Connection]
-"""Brings the index up to date with changed files; returns the connection to write with from then on."""
+"""Brings the index up to date with changed files; returns the connection for further writes."""
 
 
 def read_state(connection: apsw.Connection) -> State:
-    """Return the files as the index saw them last; a new index has seen none."""
+    """Return the files as the index last read them; a new index has read none."""
     text = connection.execute(sql("meta_get"), {"name": _STATE}).get
     found = {name: Followed(Stamp(*stamp), total) for name, (*stamp, total) in json.loads(text or "{}").items()}
     return {name: found.get(name, Followed()) for name in (*FILES, PEOPLE)}
 
 
 def write_state(connection: apsw.Connection, state: State) -> None:
-    """Store how far the index has followed its files, in the running transaction."""
+    """Store how far the index has read its files, in the running transaction."""
     plain = {name: [*each.stamp, each.total] for name, each in state.items() if each.stamp != Stamp()}
     connection.execute(sql("meta_put"), {"name": _STATE, "value": json.dumps(plain, separators=(",", ":"))})
 
@@ -68,7 +67,7 @@ def write_unused(connection: apsw.Connection, unused: UnusedLines) -> None:
 
 
 def is_state_readable(connection: apsw.Connection) -> bool:
-    """Return whether the notes of the index on its files can be read. They may be damaged."""
+    """Return whether the index's records about its files are readable. They may be damaged."""
     try:
         read_state(connection), read_unused(connection)
     except (ValueError, TypeError, LookupError, AttributeError):
@@ -77,7 +76,7 @@ def is_state_readable(connection: apsw.Connection) -> bool:
 
 
 class FolderJournal(CommitHook):
-    """Writes what a batch changed to the files of a folder, in step with the transaction of the index."""
+    """Writes the changes of a batch to the files of a folder, together with the transaction of the index."""
 
     def __init__(
         self,
@@ -90,12 +89,12 @@ class FolderJournal(CommitHook):
         reopen: Connect,
         cipher: LineCipher | None,
     ) -> None:
-        """`connect` opens the index that exists now; `reopen` also rebuilds it where it is missing or damaged."""
+        """`connect` opens the present index; `reopen` also rebuilds it if it is missing or damaged."""
         self.folder, self.lock, self.disk, self.cipher = folder, lock, disk, cipher
         self.is_written = False
         self.is_distrusted = False  # whether a reader found the index damaged
         self.rewrites = False  # whether this batch rewrites the files without outdated lines
-        self.taken_over: dict[str, set[int]] = {}  # offsets of lines by hand that this batch has made rows
+        self.taken_over: dict[str, set[int]] = {}  # offsets of lines by hand that this batch turned into rows
         self._follow, self._connect, self._reopen = follow, connect, reopen
         self._key_stamp: Stamp | None = None
         self._inode = 0
@@ -107,15 +106,15 @@ class FolderJournal(CommitHook):
         self._seq_before = 0
 
     def connected(self) -> apsw.Connection:
-        """Open a connection to write with, and note which index it belongs to."""
-        # Looked at before opening: if the index is replaced in between, the next batch notices.
+        """Open a connection for writing, and record which index it belongs to."""
+        # The inode is read before opening: if the index is replaced in between, the next batch notices.
         self._inode = stamp_of(self.folder / INDEX).inode
         connection = self._connect()
         self._inode = self._inode or stamp_of(self.folder / INDEX).inode
         return connection
 
     def forget_index(self) -> None:
-        """Note that the index was replaced: the next batch opens a new connection."""
+        """Record that the index was replaced, so that the next batch opens a new connection."""
         self._inode = 0
 
     @property
@@ -129,12 +128,12 @@ class FolderJournal(CommitHook):
         return (self.folder / INDEX).exists()
 
     def distrust(self) -> None:
-        """Note that the index cannot be read: the next batch rebuilds it."""
+        """Record that the index cannot be read, so that the next batch rebuilds it."""
         self.is_distrusted = True
 
     @property
     def shapes(self) -> Shapes:
-        """How rows are written."""
+        """How rows are written as lines."""
         assert self._shapes is not None, "no batch has begun"
         return self._shapes
 
@@ -151,7 +150,7 @@ class FolderJournal(CommitHook):
             yield
 
     def current(self, connection: apsw.Connection) -> apsw.Connection:
-        """Bring the index up to date with its files; return the connection to write with."""
+        """Bring the index up to date with its files; return the connection for writing."""
         self._check_key()
         with os_errors_as_sqlite():
             stamp = stamp_of(self.folder / INDEX)
@@ -171,7 +170,7 @@ class FolderJournal(CommitHook):
         return connection
 
     def _check_key(self) -> None:
-        """Raise DeniedError if another process has changed the key: what it wrote cannot be read with this one."""
+        """Raise DeniedError if another process has changed the key: this key cannot read what it wrote."""
         stamp = stamp_of(self.folder / KEY_FILE)
         if self._key_stamp is None:
             self._key_stamp = stamp
@@ -185,7 +184,7 @@ class FolderJournal(CommitHook):
             self._prepared = connection
 
     def begin(self, connection: apsw.Connection) -> None:
-        """Begin a batch: nothing is to be written yet."""
+        """Begin a batch, with nothing to write yet."""
         self._prepare(connection)
         self.is_written = False
         self._pending = {}
@@ -196,25 +195,25 @@ class FolderJournal(CommitHook):
         connection.execute(sql("touched_forget"))
 
     def note_followed(self, connection: apsw.Connection, state: State) -> None:
-        """Note that the files, now as given, contain what this batch has done so far."""
+        """Record that the files, in the given state, contain what this batch has done so far."""
         self._state |= state
         self._seq = int(connection.execute(sql("commit_last_seq")).get or 0)
         connection.execute(sql("touched_forget"))
         write_state(connection, self._state)
 
     def work_done(self, connection: apsw.Connection) -> None:
-        """Collect the lines of the commits that one work has made."""
+        """Collect the lines of the commits that one job has made."""
         self.collect(connection, {})
 
     def collect(self, connection: apsw.Connection, extra: Line) -> None:
-        """Collect the lines of new commits, with extra fields in the lines of the commits themselves."""
+        """Collect the lines of new commits; `extra` fields are added to the lines of the commits themselves."""
         for seq in commits_after(connection, self._seq):
             self._seq = seq
             for name, line in lines_of_commit(connection, self.shapes, seq, extra):
                 self._pending.setdefault(name, []).append(line)
 
     def write(self, connection: apsw.Connection) -> None:
-        """Append the lines of the batch; after an erasure, rewrite the files."""
+        """Append the lines of the batch or, after an erasure, rewrite the files."""
         if self.rewrites or connection.execute(sql("erasures_since"), {"seq": self._seq_before}).get:
             self.rewrite(connection, self.cipher)
             return
@@ -232,7 +231,7 @@ class FolderJournal(CommitHook):
         """Rewrite the files from the index, encrypted by `cipher`.
 
         Args:
-            key_file: the new content of the key file, b"" for none; None leaves it as it is.
+            key_file: the new content of the key file; b"" deletes the file, None leaves it unchanged.
         """
         with os_errors_as_sqlite():
             unused = read_unused(connection)
@@ -256,9 +255,9 @@ class FolderJournal(CommitHook):
         write_unused(connection, UnusedLines())  # they were set aside
 
     def _leave_out_taken_over(self, connection: apsw.Connection) -> None:
-        """Remove lines by hand whose rows have lines of a commit now, so that each memory stands in its file once.
+        """Remove adopted lines, since their rows now have lines of a commit and each memory should be in its file once.
 
-        After a crash they stay: the commit names them, so they do not count again. A file edited meanwhile stays, too.
+        After a crash they remain, but do not count again, since the commit names them. An edited file is not changed.
         """
         cut: dict[str, list[tuple[int, int]]] = {}
         for name, gone in self.taken_over.items():
@@ -281,7 +280,7 @@ class FolderJournal(CommitHook):
                 faults.reached("folder: before commit line" if name == COMMITS else "folder: between files")
                 self.disk.append(self.folder / name, data)
         except BaseException:
-            for name in written:  # if this fails, too, the next to look finds lines without a commit
+            for name in written:  # if this fails as well, the next reader finds lines without a commit
                 with contextlib.suppress(OSError):
                     self.disk.cut(self.folder / name, self._state[name].stamp.size)
             raise
@@ -292,7 +291,7 @@ class FolderJournal(CommitHook):
 
 @contextlib.contextmanager
 def os_errors_as_sqlite() -> Iterator[None]:
-    """Raise errors of files as errors of SQLite: the writer treats a batch that fails on either alike."""
+    """Raise file errors as SQLite errors, so that the writer treats both alike."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
-"""The rewrite of a folder's files from its index: without outdated lines, and without what was erased.
+"""Rewrite a folder's files from its index, without outdated lines and without erased data.
 
-All files or none: the new ones are complete beside the old ones before a marker makes them count. A process that
-finds the marker puts them in place; one that finds new files without it deletes them.
+All files are replaced or none. The new files are completed beside the old ones; then a marker makes them valid. A
+process that finds the marker moves them into place; a process that finds new files without a marker deletes them.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ def rewrite(
     cipher: LineCipher | None,
     key_file: bytes | None = None,
 ) -> dict[str, int]:
-    """Write new files from the index beside the old ones, and the marker; `finish` puts them in place. Return the sums
-    over their lines. If this raises, the old files stay.
+    """Write new files from the index beside the old ones, and then the marker; `finish` moves them into place. Return
+    the sums over their lines. If this raises, the old files stay.
 
     Args:
-        connection: inside the transaction whose outcome the files must show.
-        state: the files as they were seen last; where they were changed since, apsw.BusyError is raised.
+        connection: in the transaction whose result the files must contain.
+        state: the files as they were last read; if they have changed since, apsw.BusyError is raised.
         unused: lines that the index could not use; they are set aside.
         cipher: encrypts the lines.
-        key_file: the new content of the key file, b"" for none; None leaves it as it is.
+        key_file: the new content of the key file; b"" deletes the file, None leaves it unchanged.
     """
     sweep(folder, used=connection.filename)
     _keep_unused(unused, folder, disk)
     sums = {}
     names = [*FILES, PEOPLE] if key_file is None else [*FILES, PEOPLE, KEY_FILE]
     try:
-        for name in (*FILES, PEOPLE):  # each line of people was adopted, or is among the unused ones
+        for name in (*FILES, PEOPLE):  # lines of people were adopted, or are among the unused ones
             lines = iter(()) if name == PEOPLE else lines_of_file(connection, shapes, name)
             sums[name] = _write(folder / f"{name}{_NEW}", sealed(cipher, name, lines), disk)
         if key_file is not None:
@@ -74,15 +74,15 @@ def rewrite(
 
 
 def finish(folder: Path, disk: Disk) -> None:
-    """Complete an interrupted rewrite: put the new files in place if they count, else delete them."""
+    """Complete an interrupted rewrite: move the new files into place if they are valid, or else delete them."""
     marker = folder / _MARKER
     if not marker.exists():
         _delete_new_files(folder)
         return
     try:
         names = json.loads(marker.read_bytes())
-    except ValueError:  # it was not synced before a power loss: the new files do not count
-        _log.warning("%s: an unfinished rewrite is dropped", folder)
+    except ValueError:  # the marker was not synced before a power loss, so the new files are not valid
+        _log.warning("%s: an incomplete rewrite is discarded", folder)
         _delete_new_files(folder)
         marker.unlink()
         return
@@ -107,7 +107,7 @@ def is_unfinished(folder: Path) -> bool:
 
 
 def replace_files(folder: Path, fresh: Path, disk: Disk) -> None:
-    """Move the files of another folder here, all or none. Files that the other folder lacks are deleted."""
+    """Replace the files here by those of another folder, all or none. Files that the other folder lacks are deleted."""
     names = [*FILES, PEOPLE, KEY_FILE]
     for name in names:
         new = folder / f"{name}{_NEW}"
@@ -121,7 +121,7 @@ def replace_files(folder: Path, fresh: Path, disk: Disk) -> None:
 
 
 def link_files(folder: Path, aside: Path) -> None:
-    """Keep the files of a folder in a new one as well, by hard links: replacing them here does not touch those."""
+    """Keep the present files in a new folder as well, as hard links: replacing the files here does not change those."""
     aside.mkdir(mode=0o700)
     for path in sorted(folder.iterdir()):
         if path.name in {*FILES, PEOPLE, KEY_FILE} or path.name.startswith((INDEX, ASIDE)):
@@ -129,7 +129,7 @@ def link_files(folder: Path, aside: Path) -> None:
 
 
 def sweep(folder: Path, *, used: str = "") -> None:
-    """Delete what interrupted processes left, but the index that is `used`: it may hold what has been erased since."""
+    """Delete what interrupted processes left, except the index `used`: it may lack data that was erased since."""
     for pattern in (f".*{PARTIAL}", f"{BUILDING}*"):
         for path in folder.glob(pattern):
             if path.is_file() and not (used and path.name.startswith(Path(used).name)):

@@ -1,4 +1,4 @@
-"""A store in a folder: plain text files are the truth, a database is the index over them."""
+"""A store in a folder: plain text files are the truth, and a database is their index."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ _DAMAGED = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError)
 _REBUILT = frozenset(
     ("file", "references", "row seals", "history", "commit chain", "commit rows", "settings and vectors", "erasures")
 ) | {"full text", "slots", "counts"}
-"""The checks of `doctor` whose damage a rebuilt index repairs, if the files are sound."""
+"""The checks of `doctor` whose damage a rebuilt index repairs, if the files are undamaged."""
 
 
 class FolderStore(DatabaseStore):
-    """The store whose truth is the plain files of a folder."""
+    """A store whose truth is the plain files of a folder."""
 
     has_plain_files = True
-    erases_in_one_commit = True  # each commit that erases rewrites the files
+    erases_in_one_commit = True  # each erasing commit rewrites the files
 
     index: FolderIndex
 
     @classmethod
     def open(cls, folder: Path, options: Options, *, progress: Progress | None = None) -> FolderStore:
-        """Open the store in a folder that exists, bringing its index up to date.
+        """Open the store in an existing folder, and bring its index up to date.
 
         Args:
             progress: called with (lines so far, lines in all) while the index is rebuilt.
 
         Raises:
-            InvalidError: the folder holds something else, or a file of the memory is a link.
-            OSError, StoreError: files cannot be read or written.
+            InvalidError: the folder contains other files, or a file of the memory is a link.
+            OSError, StoreError: the files cannot be read or written.
         """
         _check_is_ours(folder)
         index = FolderIndex(folder, options, progress=progress)
@@ -60,7 +60,7 @@ class FolderStore(DatabaseStore):
         return store
 
     async def read(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
-        """Ask the index; if another program has damaged it, rebuild it from the files and ask again."""
+        """Query the index. If another program has damaged it, rebuild it from the files and query again."""
         try:
             return await super().read(ask)
         except StoreError as error:
@@ -77,7 +77,7 @@ class FolderStore(DatabaseStore):
         return Report(findings=(*report.findings, *files))
 
     async def mend(self, report: Report) -> None:
-        """Make files private again if others can read them, and rebuild a damaged index."""
+        """Restrict files to their owner if others can read them, and rebuild a damaged index."""
         failed = {finding.check for finding in report.findings if not finding.ok}
         if {"permissions", "who can read"} & failed:
             self.path.chmod(0o600)
@@ -94,7 +94,7 @@ class FolderStore(DatabaseStore):
         return built.lines
 
     async def compact(self) -> int:
-        """Rewrite files in which many lines are outdated. Return how many lines went."""
+        """Rewrite files with many outdated lines. Return how many lines were dropped."""
         return await self.derive(self.index.compact)
 
     def copy_files(self, target: Path, look: Callable[[DatabaseSnapshot], T]) -> tuple[T, dict[str, BackupFile]]:
@@ -113,7 +113,7 @@ notes/.aside-*
 
 
 def _write_gitignore(folder: Path) -> None:
-    """Keep the index and the lock out of git, unless the user has rules of their own."""
+    """Exclude the index and the lock from git, unless the folder already has a .gitignore."""
     with suppress(OSError):
         path = folder / ".gitignore"
         if not path.exists():
@@ -122,14 +122,14 @@ def _write_gitignore(folder: Path) -> None:
 
 
 def _is_set_aside(name: str) -> bool:
-    """Return whether a file is hidden, or was damaged and moved out of the way."""
+    """Return whether a file is hidden, or was set aside because it was damaged."""
     return name.startswith((".", "damaged-", ASIDE)) or ".damaged-" in name
 
 
 def _check_is_ours(folder: Path) -> None:
-    """Raise InvalidError if the folder contains only files of other programs, or one of its files is a link."""
+    """Raise InvalidError if the folder contains only files of other programs, or a file of the memory is a link."""
     linked = sorted(path for path in folder.iterdir() if path.name in {*FILES, PEOPLE} and path.is_symlink())
-    if linked:  # a rewrite would replace the link, and leave erased text in the file it leads to
+    if linked:  # a rewrite would replace the link, and leave erased text in its target
         raise InvalidError(f"location: {linked[0]} is a link", hint="link the whole folder, not single files of it")
     names = {path.name for path in folder.iterdir() if not _is_set_aside(path.name)}
     if names and not names & {*FILES, PEOPLE, INDEX, NOTES, KEY_FILE}:

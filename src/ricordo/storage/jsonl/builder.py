@@ -1,7 +1,7 @@
-"""A database is built from files of lines: the same rows, keys, seals and history; derived rows are computed again.
+"""Build a database from files of lines: the same rows, keys, seals and history. Derived rows are computed again.
 
-No embedding model is asked: vectors are in the files. Files of rows are read twice, to hold little in memory: first
-to find the newest line of each row, then to write those lines.
+No embedding model is called: vectors are in the files. To save memory, files of rows are read twice: first to find the
+newest line of each row, then to write these lines.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ from ricordo.storage.sql import transaction
 
 T = TypeVar("T")
 
-# From this many lines on, importing the quick reader pays.
+# From this many lines on, importing the faster reader is worthwhile.
 _MANY_LINES = 2_000
 
-# Sessions first: triggers of other rows look into them, whatever file those stand in.
+# Sessions first, since triggers of other rows read them.
 _IN_ORDER = (SESSIONS, *(name for name in ROW_FILES if name != SESSIONS))
 
-# The words of a lot go to disk together: smaller lots leave FTS5 more to merge. Five thousand rows are a few MB.
+# The words of a batch go to disk together: smaller batches leave FTS5 more to merge. 5,000 rows are a few MB.
 _LOT = 5_000
 _PROGRESS_EVERY = 1_000
 _LARGEST_KEY = 1 << 62
@@ -75,7 +75,7 @@ _LARGEST_KEY = 1 << 62
 
 @dataclass(slots=True)
 class _Lot:
-    """Rows of one table that wait to be written, and the places of their lines."""
+    """A batch of rows of one table to be written, with the places of their lines."""
 
     shape: Shape
     rows: list[Row] = field(default_factory=list)
@@ -90,11 +90,11 @@ def build(
     progress: Progress | None = None,
     cipher: LineCipher | None = None,
 ) -> Findings:
-    """Build a database at a free path from the files of a folder; `cipher` opens its lines. Raises StoreError."""
+    """Build a database at an unused path from the files of a folder; `cipher` decrypts them. Raises StoreError."""
     key = None if cipher is None else cipher.index_key
     with closing(connect(target, durability="process", patience_s=1, key=key)) as connection:
         prepare(connection, target, steps, key=key)
-        # An interrupted build starts over: the file is not used until it is complete.
+        # An interrupted build starts again: the file is not used until it is complete.
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         with transaction(connection):
@@ -159,7 +159,7 @@ class _Builder:
         return self._found
 
     def _counted(self, lines: Iterator[T]) -> Iterator[T]:
-        """Report progress while lines are read."""
+        """Yield lines, and report progress."""
         for each in lines:
             self._passed += 1
             if self._passed % _PROGRESS_EVERY == 0:
@@ -167,7 +167,7 @@ class _Builder:
             yield each
 
     def _kept(self, *, before_rows: bool) -> None:
-        """Write what is in no commit. Rows that refer to memories are written after them."""
+        """Write what belongs to no commit. Rows that refer to memories are written after these."""
         for offset, line in self._counted(self._reader.lines(STORE)):
             if before_rows and line.get("kind") == SEQUENCE:
                 self._raise_stated_sequence(offset, line)
@@ -213,7 +213,7 @@ class _Builder:
                 newest[row] = commit, name, None if line.get("removed") else offset
 
     def _write_file(self, name: str, wanted: set[int]) -> None:
-        """Write the newest line of each row in a file, in the order of the file."""
+        """Write the rows of the newest lines in a file, in the order of the file."""
         if not wanted:
             return
         lots: dict[str, _Lot] = {}
@@ -235,7 +235,7 @@ class _Builder:
                 self._write(lots[each])
 
     def _take(self, lot: _Lot, name: str, offset: int, line: Line) -> None:
-        """Add the row of a line to a lot. A line altered since it was sealed is adopted afterwards as well."""
+        """Add the row of a line to a batch. A line changed after it was sealed is also adopted later."""
         try:
             row = lot.shape.whole(line, self._keys)
         except LineError as error:
@@ -258,7 +258,7 @@ class _Builder:
         lot.places.clear()
 
     def _index(self, nodes: list[Row]) -> None:
-        """Write what is derived from new nodes."""
+        """Write the rows derived from new nodes."""
         columns = self._shapes.rows["nodes"].table.columns
         key, id_, content, speaker, closed_at = map(columns.index, ("key", "id", "content", "speaker", "closed_at"))
         rows = Rows()
@@ -272,14 +272,14 @@ class _Builder:
         for table, newest in self._newest.items():
             if self._shapes.rows[table].has_own_key:
                 last = max((int(row) for row in newest), default=0)
-                if table == "sessions":  # runs may name sessions that are no longer there
+                if table == "sessions":  # runs may refer to sessions that no longer exist
                     last = max(last, int(self._connection.execute(sql("session_last_key")).get))
                 self._raise_sequence(table, last)
-                if table == "erasures":  # an erasure takes the key of its row in `erasing`
+                if table == "erasures":  # an erasure has the same key as its row in `erasing`
                     self._raise_sequence("erasing", last)
 
     def _raise_sequence(self, table: str, key: int) -> None:
-        """Never reuse the keys of removed rows: the history refers to them."""
+        """Make sure that keys of removed rows are not reused, since the history refers to them."""
         values = {"table": table, "key": key}
         self._connection.execute(sql("sequence_begin"), values)
         self._connection.execute(sql("sequence_raise"), values)
@@ -300,7 +300,7 @@ class _Builder:
                 self._raise_sequence(table, key)
 
     def _drop_dangling(self) -> None:
-        """Delete rows that refer to missing rows, because lines were taken out. The lines of the rows stay."""
+        """Delete rows that refer to missing rows, whose lines were deleted. The lines of the deleted rows stay."""
         while tables := {row[0] for row in self._connection.execute("PRAGMA foreign_key_check")}:
             for table in tables:
                 for row, target in drop_dangling(self._connection, self._shapes, table):
@@ -315,7 +315,7 @@ class _Builder:
             pass
 
     def _finish(self) -> None:
-        """Note the progress of background work. All memories are searched for names again."""
+        """Record the progress of background work. All memories are searched for names again."""
         self._connection.execute(sql("relations_to_link_forget"))
         last = str(max(self._commits, default=0))
         self._connection.execute(sql("meta_put"), {"name": "aliases linked through commit", "value": last})

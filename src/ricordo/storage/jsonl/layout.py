@@ -1,7 +1,7 @@
-"""The files of a folder: which table is written to which file, and under which names.
+"""The files of a folder: which table is written to which file, and under which field names.
 
-Where the seed's files have a name for a field (`memory_type`, `owner_user_id`, `observed_at`, ...), it is used here, so
-that its files can be opened as they are.
+If the seed's files have a name for a field (`memory_type`, `owner_user_id`, `observed_at`, ...), it is used here, so
+that the seed's files can be opened unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VECTORS: Final = "vectors.jsonl"
 STORE: Final = "store.jsonl"
 COMMITS: Final = "commits.jsonl"
 PEOPLE: Final = "people.jsonl"
-"""A file of the seed: read, never written."""
+"""A file of the seed: it is read but never written."""
 
 MEMORY_FILES: Final[tuple[str, ...]] = (MEMORIES, EPISODES, ARCHIVE)
 """The files of memories: live knowledge, live episodes, closed memories."""
@@ -35,24 +35,24 @@ ROW_FILES: Final[tuple[str, ...]] = (*MEMORY_FILES, ENTITIES, EDGES, SESSIONS, R
 """The files that hold rows of the truth."""
 
 FILES: Final[tuple[str, ...]] = (*ROW_FILES, HISTORY, VECTORS, STORE, COMMITS)
-"""In the order of writing: the line of a commit comes last and makes the others count."""
+"""In the order of writing: the line of a commit is written last and makes the other lines valid."""
 
 RESERVED: Final = frozenset(("kind", "row", "commit", "seal", "sum", "removed", "owner_user_id", "chat_id"))
-"""Fields that describe a line itself. A column of that name is written with an underscore appended."""
+"""Fields that describe a line itself. A column with such a name gets an underscore appended."""
 
 INDEX: Final = "index.db"
 
 NOTES: Final = "notes"
-"""A folder of Markdown notes beside the files. A memory keeps it in step; the store leaves it alone."""
+"""A folder of Markdown notes beside the files. A memory keeps it in sync; the store does not touch it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """How rows of a table become lines.
+    """How rows of a table are written as lines.
 
     Args:
-        kind: the `kind` of the lines; empty for the table that a file is named after.
-        names: the fields that are not named like their column.
+        kind: the `kind` of the lines; "" for the table that the file is named after.
+        names: the fields whose name differs from their column.
     """
 
     file: str
@@ -61,17 +61,17 @@ class Form:
 
 
 FORMS: Final[Mapping[str, Form]] = {name: Form(**each) for name, each in TABLES["truth"].items()}
-"""The truth tables. Rows of one that is missing here go to `others.jsonl`; a test reports it."""
+"""The truth tables. Rows of a table that is missing here go to `others.jsonl`, and a test fails."""
 
 KEPT: Final[Mapping[str, Form]] = {name: Form(file=STORE, **each) for name, each in TABLES["kept"].items()}
 """Tables outside the truth, without history, that cannot be computed again."""
 
 SETTINGS: Final = ("fingerprint_key",)
-"""The rows of `meta` that are kept. The others note the progress of background work."""
+"""The rows of `meta` that are kept. The others record the progress of background work."""
 
 SEQUENCE: Final = "sequence"
-"""A line of `store.jsonl` with the last key used in a table. Keys of erased rows are not used again: suppressions and
-runs refer to them.
+"""A line of `store.jsonl` with the last key used in a table. Keys of erased rows are not reused, since suppressions
+and runs refer to them.
 """
 
 AFTER_ROWS: Final = frozenset(TABLES["after_rows"])
@@ -79,12 +79,12 @@ SETTLED: Final = frozenset(TABLES["settled"])
 
 
 def form_of(table: str) -> Form:
-    """Return how rows of a truth table are written."""
+    """Return how rows of a truth table are written as lines."""
     return FORMS.get(table) or Form(file=OTHERS, kind=table)
 
 
 def file_of(table: str, image: Mapping[str, Any] | None = None) -> str:
-    """Return the file a row is written to. The file of a memory depends on its state; a removal has no image."""
+    """Return the file for a row. For a memory it depends on the state of the row; a removal has no image."""
     if table != "nodes" or image is None:
         return form_of(table).file
     if image["closed_at"] is not None:

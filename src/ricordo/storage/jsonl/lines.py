@@ -1,8 +1,8 @@
-"""Lines of JSON: how they are read, checked and written, and how their values are converted.
+"""Lines of JSON: reading, checking and writing them, and converting their values.
 
-A line holds the public ids of what it refers to. Beside its content it carries `row` (the row's own key), `commit` (the
-commit that wrote it) and `seal` (which shows changes made since). A line outside the truth carries a `sum` instead of a
-seal. Values that are absent or the default are left out.
+A line refers to other rows by public ids. Besides its content, it contains `row` (the row's own key), `commit` (the
+commit that wrote it) and `seal` (which reveals later changes). A line outside the truth has a `sum` instead of a seal.
+Absent values and defaults are left out.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _FIELD_TYPES: Mapping[str, tuple[type, ...]] = {
     "chat_id": (str,),
     "session_id": (str,),
 }
-"""The fields that describe a line itself, and the types of their values."""
+"""The fields that describe a line itself, with the types of their values."""
 _NAMED_MOST = 20
 
 _valid_types: set[tuple[type, ...]] = set()
-"""The combinations of field types found valid so far. There are few, and a million lines."""
+"""The combinations of field types found valid so far. They are few, while there may be a million lines."""
 
 encode: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -68,10 +68,10 @@ class HandLine:
 
 
 class UnusedLines(dict[tuple[str, int], str]):
-    """Lines that did not become rows, with the reason, by file and offset in bytes (below 0 if that is not known)."""
+    """Lines that did not become rows, with the reason, by file and byte offset (negative if unknown)."""
 
     def after(self, cut: Mapping[str, Sequence[tuple[int, int]]]) -> UnusedLines:
-        """Return the same lines at the offsets they have after others, (offset, bytes) by file, were cut."""
+        """Return the same lines at their new offsets after others, given as (offset, bytes) by file, were cut."""
         return UnusedLines(
             {
                 (file, offset - sum(size for at, size in cut.get(file, ()) if at < offset)): why
@@ -81,20 +81,20 @@ class UnusedLines(dict[tuple[str, int], str]):
 
     @property
     def places(self) -> list[str]:
-        """Descriptions of the first ones."""
+        """Descriptions of the first lines."""
         named = islice(self.items(), _NAMED_MOST)
         return [f"{file}{'' if offset < 0 else f' at byte {offset}'}: {why}" for (file, offset), why in named]
 
 
 @dataclass(slots=True)
 class Findings:
-    """What was found in files.
+    """What was found in the files.
 
     Args:
-        commits: the number of commits that were new.
-        by_hand: lines written or altered by hand.
-        states: rows whose lines were taken out by hand, as they should be.
-        uncommitted: offsets of lines that no commit covers, by file.
+        commits: the number of new commits.
+        by_hand: lines written or changed by hand.
+        states: the new state of rows whose lines were deleted by hand.
+        uncommitted: offsets of lines that belong to no commit, by file.
         unused: lines that cannot become rows.
     """
 
@@ -111,7 +111,7 @@ class Findings:
         return len(self.by_hand) + len(self.states)
 
     def cut(self, file: str, offset: int) -> None:
-        """Note a line that no commit covers."""
+        """Record a line that belongs to no commit."""
         self.uncommitted.setdefault(file, []).append(offset)
 
 
@@ -119,7 +119,7 @@ class Findings:
 
 
 def lines_of(path: Path, *, start: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Yield (offset, line without its newline) of a file; also the last one if its newline is missing."""
+    """Yield (offset, line without its newline) for each line of a file, including a last line without a newline."""
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -131,7 +131,7 @@ def lines_of(path: Path, *, start: int = 0) -> Iterator[tuple[int, bytes]]:
 
 
 def count_lines(path: Path) -> int:
-    """Return how many newlines a file has."""
+    """Return the number of newlines in a file."""
     if not path.exists():
         return 0
     with path.open("rb") as file:
@@ -142,7 +142,7 @@ def count_lines(path: Path) -> int:
 
 
 def opened(cipher: LineCipher | None, name: str, raw: bytes) -> bytes:
-    """Return a line of the file of that name as it was before it was encrypted. Raises LineError."""
+    """Return a line of the file `name` decrypted. Raises LineError."""
     try:
         return raw if cipher is None else cipher.open(name, raw)
     except ValueError as error:
@@ -150,7 +150,7 @@ def opened(cipher: LineCipher | None, name: str, raw: bytes) -> bytes:
 
 
 def quick_reader() -> Callable[[bytes], Any]:
-    """Return a JSON reader in less than half the time of `json`. Its import costs as much as a thousand lines."""
+    """Return a JSON reader that is twice as fast as `json`, but takes as long to import as a thousand lines."""
     from pydantic_core import from_json
 
     return partial(from_json, cache_strings="keys")
@@ -159,7 +159,7 @@ def quick_reader() -> Callable[[bytes], Any]:
 def parsed(raw: bytes, read: Callable[[bytes], Any] = json.loads) -> Line:
     """Parse and check a line. Raises LineError."""
     found = decoded(raw, read)
-    # A line edited by hand is expected to have no sum.
+    # A line edited by hand may have no sum.
     if raw[_SUM_AT : _SUM_AT + len(_SUM)] == _SUM and raw[_SUM_AT + len(_SUM) :] != _sum_of(raw[:_SUM_AT]) + _SUM_END:
         raise LineError("altered since it was written")
     _check_fields(raw, found)
@@ -167,11 +167,11 @@ def parsed(raw: bytes, read: Callable[[bytes], Any] = json.loads) -> Line:
 
 
 def decoded(raw: bytes, read: Callable[[bytes], Any] = json.loads) -> Line:
-    """Parse a line that `parsed` has accepted before. Raises LineError where it is not a JSON object."""
+    """Parse a line that `parsed` has accepted before. Raises LineError if it is not a JSON object."""
     try:
         found = read(raw)
     except (ValueError, RecursionError):
-        # A strict reader refuses some of what is JSON to others, such as half of a surrogate pair.
+        # The strict reader rejects some JSON that others accept, such as an unpaired surrogate.
         if read is json.loads:
             raise LineError("not JSON") from None
         return decoded(raw)
@@ -193,14 +193,14 @@ def _check_fields(raw: bytes, line: Line) -> None:
         try:
             encode(line).encode()
         except UnicodeEncodeError:
-            raise LineError("half of a surrogate pair, which is not text") from None
+            raise LineError("it has an unpaired surrogate, which is not text") from None
 
 
 # reading values
 
 
 def text_in(line: Line, name: str) -> str:
-    """Return a text field, "" if it is absent. Raises LineError."""
+    """Return a text field; "" if it is absent. Raises LineError."""
     value = line.get(name)
     if value is not None and not isinstance(value, str):
         raise LineError(f"{name} is not text")
@@ -208,21 +208,21 @@ def text_in(line: Line, name: str) -> str:
 
 
 def milliseconds(text: Any) -> int:
-    """Return Unix milliseconds of ISO 8601 text, which is UTC without a zone. Raises LineError."""
+    """Return the Unix milliseconds of ISO 8601 text, which is UTC if it has no zone. Raises LineError."""
     try:
         return _milliseconds(text)
     except (TypeError, ValueError, OverflowError):
         raise LineError(f"{text!r} is not a time") from None
 
 
-@lru_cache(maxsize=4_096)  # a time often repeats within a line and in the lines beside it
+@lru_cache(maxsize=4_096)  # a time is often repeated within a line and in the lines next to it
 def _milliseconds(text: str) -> int:
     at = datetime.fromisoformat(text)
     return to_ms(at if at.tzinfo is not None else at.replace(tzinfo=UTC))
 
 
 def whole_number(value: Any) -> int:
-    """Return a whole number that SQLite can hold. Raises LineError."""
+    """Return an integer that SQLite can store. Raises LineError."""
     if not isinstance(value, int) or not -LARGEST_NUMBER <= value < LARGEST_NUMBER:
         raise LineError(f"{value!r:.40} is not a number that fits")
     return int(value)
@@ -241,7 +241,7 @@ def real_number(value: Any) -> float:
 
 
 def json_text(value: Any) -> str:
-    """Return a JSON value as text; text is returned as it is."""
+    """Return a JSON value as text; a text is returned unchanged."""
     return value if isinstance(value, str) else encode(value)
 
 
@@ -267,13 +267,13 @@ def data(line: Mapping[str, Any]) -> bytes:
 
 
 def summed(line: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a line without a seal: with a sum over it, which shows damage."""
+    """Return the bytes of a line without a seal, with a sum that reveals damage."""
     plain = encode(line).encode()[:-1]
     return b"".join((plain, _SUM, _sum_of(plain), _SUM_END, b"\n"))
 
 
 def sealed(cipher: LineCipher | None, name: str, lines: Iterable[bytes]) -> Iterable[bytes]:
-    """Return lines as they are stored in the file of that name."""
+    """Return lines as they are stored in the file `name`, encrypted if there is a cipher."""
     return lines if cipher is None else (cipher.seal(name, line) for line in lines)
 
 
@@ -282,7 +282,7 @@ def _sum_of(plain: bytes) -> bytes:
 
 
 def content_hash(content: str, speaker: str | None) -> str:
-    """Return the hash of the text that vectors were computed from, passage by passage."""
+    """Return a hash of the text from which vectors were computed, and of its division into passages."""
     passages = len(passages_of(content))
     return _hash(f"{speaker or ''}\0{content}" if passages == 1 else f"{passages}\0{speaker or ''}\0{content}")
 
@@ -292,5 +292,5 @@ def _hash(text: str) -> str:
 
 
 def line_mark(line: Line) -> str:
-    """Return the mark by which a commit names a line it has adopted."""
+    """Return the mark by which a commit names an adopted line."""
     return _hash("\0" + json.dumps(line, sort_keys=True, ensure_ascii=True))

@@ -1,4 +1,4 @@
-"""Lines become rows of a database: how files are read, and how single lines are written."""
+"""Turn lines into rows of a database: read the files, and write single lines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COMMIT_COLUMNS = ("seq", "space", "at", "actor", "origin", "reason", "run_id", "
 
 
 class KnownKeys:
-    """Keys of rows by their public names: from the lines read so far, else from the database."""
+    """Keys of rows by their public names, from the lines read so far or from the database."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -44,7 +44,7 @@ class KnownKeys:
         self._spaces: dict[tuple[str, str], int] = {}
 
     def learn(self, shape: Shape, line: Line, row: str) -> None:
-        """Note the key of the row that a line holds."""
+        """Record the key of the row in a line."""
         table = shape.table.name
         if not shape.has_own_key or not row.isdigit() or line.get("removed"):
             return
@@ -55,11 +55,11 @@ class KnownKeys:
             self.note(table, line["id"], int(row))
 
     def note(self, table: str, name: Any, key: int) -> None:
-        """Note the key of a row that will be written."""
+        """Record the key of a row that will be written."""
         self._known.setdefault(table, {})[name] = key
 
     def space(self, owner: str, chat: str) -> int:
-        """Return the key of a space, creating it at its first use."""
+        """Return the key of a space, creating the space at its first use."""
         if (owner, chat) not in self._spaces:
             values = {"owner": owner, "chat": chat}
             key = self._connection.execute(sql("space_by_owner"), values).get
@@ -69,7 +69,7 @@ class KnownKeys:
         return self._spaces[owner, chat]
 
     def key(self, target: str, name: Any, *, space: int | None) -> int | None:
-        """Return the key of a row by its id, that of a session by its name in its space; None if there is none."""
+        """Return the key of a row by its id, or of a session by its name in its space; None if there is none."""
         known = self._known.setdefault(target, {})
         if target != "sessions":
             public, statement, values = name, f'SELECT key FROM "{target}" WHERE id = :id', {"id": name}
@@ -81,16 +81,16 @@ class KnownKeys:
 
 
 class LineReader:
-    """Reads the lines of a folder's files and notes those that cannot be used."""
+    """Reads the lines of a folder's files, and records those that are unusable."""
 
     def __init__(self, folder: Path, shapes: Shapes, found: Findings, cipher: LineCipher | None = None) -> None:
         self.folder, self.shapes, self.cipher = folder, shapes, cipher
-        self.found = found  # receives the lines that are not returned
+        self.found = found  # collects the lines that are not returned
         self.adopted: set[str] = set()  # the marks of lines that commits have adopted
         self.parse: Callable[[bytes], Any] = json.loads
 
     def lines(self, name: str, *, start: int = 0) -> Iterator[tuple[int, Line]]:
-        """Yield (offset, line) of a file. A torn last line counts as not committed."""
+        """Yield (offset, line) of a file. An incomplete last line counts as not committed."""
         path = self.folder / name
         size = path.stat().st_size if path.exists() else 0
         for offset, raw in lines_of(path, start=start):
@@ -105,11 +105,11 @@ class LineReader:
                     self.unused(name, offset, error)
 
     def opened(self, name: str, raw: bytes) -> bytes:
-        """Return a line of a file as it was before it was encrypted. Raises LineError."""
+        """Return a line of a file decrypted. Raises LineError."""
         return opened(self.cipher, name, raw)
 
     def made(self, name: str, make: Callable[[Line], T], *, start: int = 0) -> Iterator[tuple[int, T]]:
-        """Yield (offset, what is made of the line) of a file. `make` may raise LineError."""
+        """Yield (offset, result of `make`) for the lines of a file. `make` may raise LineError."""
         for offset, line in self.lines(name, start=start):
             try:
                 found = make(line)
@@ -119,7 +119,7 @@ class LineReader:
                 yield offset, found
 
     def committed(self, name: str, *, start: int = 0) -> Iterator[tuple[int, Line, Shape]]:
-        """Yield (offset, line, shape) of the lines that name a row and a commit. Others are written by hand."""
+        """Yield (offset, line, shape) for lines that name a row and a commit. Other lines were written by hand."""
         for offset, line in self.lines(name, start=start):
             shape = self.shapes.of_line(name, line)
             if shape is None:
@@ -130,19 +130,19 @@ class LineReader:
                 yield offset, line, shape
 
     def by_hand(self, name: str, offset: int, line: Line, table: str) -> None:
-        """Note a line written by hand, unless a commit has adopted it."""
+        """Record a line written by hand, unless a commit has adopted it."""
         if line_mark(line) not in self.adopted:
             self.found.by_hand.append(HandLine(name, offset, line, table))
 
     def unused(self, name: str, offset: int, why: object) -> None:
-        """Note a line that cannot be used."""
+        """Record an unusable line."""
         self.found.unused.setdefault((name, offset), str(why))
 
 
 def insert_rows(
     connection: apsw.Connection, table: str, columns: Sequence[str], rows: Sequence[Row]
 ) -> list[str | None]:
-    """Insert all rows that fit. Return for each None, or why it does not fit. Built from names of the schema."""
+    """Insert all valid rows. Return, for each row, None or why it is invalid. SQL is built from names in the schema."""
     statement = f'INSERT INTO "{table}" ({named(columns)}) VALUES ({marks(columns)})'
     connection.execute("SAVEPOINT inserting")
     try:
@@ -166,7 +166,7 @@ def _why_not(connection: apsw.Connection, statement: str, row: Row) -> str | Non
 def drop_dangling(connection: apsw.Connection, shapes: Shapes, table: str) -> Iterator[tuple[str, str]]:
     """Delete the rows of a table that refer to missing rows. Yield (row, table of the missing row) for each."""
     shape = shapes.rows.get(table) or shapes.kept.get(table)
-    key = shape.table.key if shape else ("NULL",)  # derived rows are computed again anyway
+    key = shape.table.key if shape else ("NULL",)  # a derived row: it is computed again anyway
     for reference in shapes.truth.references:
         if reference.table == table:
             gone = connection.execute(
@@ -178,13 +178,13 @@ def drop_dangling(connection: apsw.Connection, shapes: Shapes, table: str) -> It
 
 
 def names_row(row: Any, shape: Shape) -> TypeGuard[str]:
-    """Return whether a value can be the name of a row of a table."""
+    """Return whether a value is possible as the name of a row of a table."""
     is_key = isinstance(row, str) and row.isascii() and row.isdigit() and len(row) <= _KEY_DIGITS
     return is_key if shape.has_own_key else isinstance(row, str)
 
 
 def commit_row(line: Line, keys: KnownKeys) -> Row:
-    """Return `COMMIT_COLUMNS` of the line of a commit. Raises LineError."""
+    """Return the values of `COMMIT_COLUMNS` from the line of a commit. Raises LineError."""
     if any(type(line.get(name)) is not str for name in ("actor", "origin", "reason")):
         raise LineError("not a commit: actor, origin or reason is missing")
     if not isinstance(line.get("run_id", ""), str):
@@ -207,13 +207,13 @@ def commit_row(line: Line, keys: KnownKeys) -> Row:
 
 
 def adopted_marks(line: Line) -> list[str]:
-    """Return the marks of the lines that a commit has adopted, from the line of the commit."""
+    """Return the marks of the lines that a commit has adopted, from the commit's line."""
     found = line.get("adopted")
     return [mark for mark in found if isinstance(mark, str)] if isinstance(found, list) else []
 
 
 def history_row(shapes: Shapes, line: Line) -> tuple[int, str, str, str]:
-    """Return (commit, table, row, before) of the line of a before-image. Raises LineError."""
+    """Return (commit, table, row, before) from the line of a former version. Raises LineError."""
     seq, table, row, before = (line.get(name) for name in ("commit", "table", "row", "before"))
     shape = shapes.rows.get(table) if isinstance(table, str) else None
     if not isinstance(seq, int) or not isinstance(before, dict) or shape is None or not names_row(row, shape):
@@ -222,7 +222,7 @@ def history_row(shapes: Shapes, line: Line) -> tuple[int, str, str, str]:
 
 
 def put_kept(connection: apsw.Connection, shape: Shape, line: Line, keys: KnownKeys) -> None:
-    """Write a row outside the truth as its line says, or delete it. Built from the schema. Raises LineError."""
+    """Write or delete a row outside the truth, as its line says. SQL is built from the schema. Raises LineError."""
     table = shape.table
     if line.get("removed"):
         try:
@@ -248,12 +248,12 @@ def put_vector(
     models: Mapping[tuple[Any, Any], int],
     sources: Mapping[str, tuple[int, str]],
 ) -> None:
-    """Write the vector of a line, or delete it if the line says so; one of an older text or an unknown model is left
-    out. Raises LineError.
+    """Write the vector of a line, or delete it if the line says so. A vector of an older text or an unknown model is
+    skipped. Raises LineError.
 
     Args:
         models: keys of the models by name and dimension.
-        sources: the key of each memory by its id, and the hash of its text.
+        sources: by id of a memory, its key and the hash of its text.
     """
     name, dimension = line.get("model"), line.get("dimension")
     if not isinstance(name, str) or not isinstance(dimension, int):
@@ -268,7 +268,7 @@ def put_vector(
     words = None if pieces is None else base64_bytes(line.get("words"))
     passages = base64_bytes(line.get("passages", ""))
     if len(vector) != dimension + 4 or len(passages) % (dimension + 4):
-        raise LineError("a vector of another length")
+        raise LineError("the vector has the wrong length")
     count = len(pieces.split(" ")) if isinstance(pieces, str) and pieces else 0
     if words is not None and (count == 0 or len(words) < count or len(words) % count):
         raise LineError("the number of word vectors is wrong")

@@ -1,4 +1,4 @@
-"""How rows of each table become lines and lines become rows, derived from the schema and the names of `layout`."""
+"""How rows of each table are converted to lines and back, derived from the schema and the names in `layout`."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ _FORMS: Mapping[Kind, tuple[Callable[[Any], Any], Callable[[Any], Any] | None]] 
     "real": (real_number, None),
     "whole": (whole_number, None),
 }
-"""How values of a kind are read from a line and, if not as they are, written to it."""
+"""Per kind: how a value is read from a line and, unless it is written unchanged, how it is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column, the field it is written as, and the kind of its values.
+    """A column, the name of its field in a line, and the kind of its values.
 
     Args:
-        target: the table that a reference leads to.
-        default: the value where a line does not mention the column.
+        target: the table that a reference refers to.
+        default: the value if a line does not contain the field.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Column:
 
 
 class Keys(Protocol):
-    """Finds the keys of rows by their public names."""
+    """Finds the keys of rows by public names."""
 
     def space(self, owner: str, chat: str) -> int: ...
 
@@ -78,12 +78,12 @@ class Keys(Protocol):
 
 
 class Shape:
-    """A table as lines: what is selected of a row, how it is written, and how it is read.
+    """A table as lines: how its rows are selected, written and read.
 
     Attributes:
-        select: a SELECT of everything in a row, references by public name, for use with a WHERE that calls it `t`. It
-            is built from the names of the schema.
-        where_key: the condition that finds a row by its key, in which bytes are hexadecimal digits.
+        select: a SELECT of all columns of a row, with public names for references, for use with a WHERE that calls the
+            table `t`. It is built from names in the schema.
+        where_key: the condition that finds a row by its key; bytes are given as hexadecimal digits.
     """
 
     def __init__(self, table: Table, form: Form, columns: tuple[Column, ...]) -> None:
@@ -103,7 +103,7 @@ class Shape:
         self._readers = tuple((place, _FORMS[each.kind][0]) for place, each in numbered if each.kind in _FORMS)
         self._defaults = tuple((place, each.default) for place, each in numbered if each.default is not None)
         self._sealed = tuple(place for place, each in numbered if each.name != "seal")
-        self._valid_types: set[tuple[type, ...]] = set()  # the combinations of value types found valid so far
+        self._valid_types: set[tuple[type, ...]] = set()  # combinations of value types found valid so far
 
     def key_of(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the key of a row of `select`."""
@@ -145,11 +145,11 @@ class Shape:
         return dict(zip(self.table.columns, self.whole(line, keys), strict=True))
 
     def holds(self, values: tuple[Any, ...]) -> bool:
-        """Return whether a whole row is as its commit wrote it."""
+        """Return whether a complete row is unchanged since its commit wrote it."""
         return is_sealed([values[place] for place in self._sealed], values[self._places["seal"]])
 
     def _values(self, line: Line, keys: Keys) -> list[Any]:
-        """Return what a line says of each column, in steps for all columns at once: a million lines pass here."""
+        """Return the value of each column from a line. Each step handles all columns: there may be a million lines."""
         values: list[Any] = list(map(line.get, self._fields))
         for place, read in self._readers:
             if values[place] is not None:
@@ -182,7 +182,7 @@ def _expression(column: Column) -> str:
 
 
 def _checked(column: Column, value: Any) -> Any:
-    """Return a value of the column's own type. SQLite would convert another one, and the seal would be wrong."""
+    """Return a value of the column's type. SQLite would convert other types, and the seal would then be wrong."""
     if value is None or column.kind == "own":
         return value
     if isinstance(value, bool):
@@ -211,11 +211,11 @@ class Shapes:
 
     @cached_property
     def by_kind(self) -> Mapping[tuple[str, str], Shape]:
-        """Shapes by file and kind of line. Memories are in three files."""
+        """Shapes by file and kind of line. Memories are in three files, so they are missing here."""
         return {(each.form.file, each.form.kind): each for each in (*self.rows.values(), *self.kept.values())}
 
     def of_line(self, file: str, line: Line) -> Shape | None:
-        """Return the shape of a line of a file; None if there is none."""
+        """Return the shape for a line in a file; None if the line's kind is unknown."""
         kind = str(line.get("kind", ""))
         if not kind and file in MEMORY_FILES:
             return self.rows["nodes"]
@@ -223,7 +223,7 @@ class Shapes:
 
 
 def shapes_of(connection: apsw.Connection) -> Shapes:
-    """Return the shapes that the schema of a database yields."""
+    """Return the shapes that follow from the schema of a database."""
     truth = truth_of(connection)
     kinds: dict[str, list[tuple[str, str, str]]] = {}
     for name, *column in connection.execute(sql("schema_column_kinds")):
@@ -232,7 +232,7 @@ def shapes_of(connection: apsw.Connection) -> Shapes:
     for name, column_name, place in connection.execute(sql("schema_columns")):
         if place:
             keys.setdefault(name, []).append((place, column_name))
-    # A row without a public name is referred to by its key, which is written as it is.
+    # A row without a public name is referred to by its key.
     named = {table for table, columns in kinds.items() if "id" in {name for name, *_ in columns}}
     named |= {"spaces", "sessions"}
     targets = {(each.table, each.column): each.target for each in truth.references if each.target in named}

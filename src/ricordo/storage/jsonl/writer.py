@@ -1,4 +1,4 @@
-"""Rows become lines: those of one commit, those changed in a transaction, those of a whole store or of one caller."""
+"""Turn rows into lines: of one commit, of one transaction, of a whole store, or of one caller."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ricordo.storage.jsonl.shapes import Shape, Shapes, shapes_of
 from ricordo.storage.values import Image
 
 FileLine = tuple[str, bytes]
-"""The name of a file, and a line for it."""
+"""The name of a file and a line for it."""
 
 _VECTORS = "embeddings"
 _SETTINGS = ", ".join(f"'{name}'" for name in SETTINGS)
@@ -42,15 +42,15 @@ _IN_FILE = {
     EPISODES: "t.closed_at IS NULL AND t.type = 'episodic'",
     ARCHIVE: "t.closed_at IS NOT NULL",
 }
-"""The condition for the memories of each file."""
+"""The condition that selects the memories of each file."""
 
 
 def watch(connection: apsw.Connection, shapes: Shapes) -> None:
-    """Note in a temporary table which rows outside the truth a connection changes. Built from names of the schema."""
+    """Record in a temporary table which rows outside the truth a connection changes. SQL is built from the schema."""
     connection.execute(sql("touched_table"))
     for shape in shapes.kept.values():
         for event, side in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD")):
-            # The list of rows to erase stays in the files until all of them have gone from there, too.
+            # The list of rows to erase stays in the files until these rows are gone from the files as well.
             if (shape.table.name, event) != ("to_erase", "DELETE"):
                 _watch(connection, shape.table.name, shape.table.key, event, side)
     for event, side in (("INSERT", "NEW"), ("DELETE", "OLD")):
@@ -74,7 +74,7 @@ def commits_after(connection: apsw.Connection, seq: int) -> list[int]:
 
 
 def lines_of_commit(connection: apsw.Connection, shapes: Shapes, seq: int, extra: Line) -> Iterator[FileLine]:
-    """Yield the lines of all that the newest commit wrote and removed; its own, with `extra` fields, is last."""
+    """Yield the lines of everything that the newest commit wrote or removed, and last its own, with `extra` fields."""
     for shape in shapes.rows.values():
         for row in connection.execute(f"{shape.select} WHERE t.commit_seq = ?", (seq,)):
             yield row_line(shape, row)
@@ -87,7 +87,7 @@ def lines_of_commit(connection: apsw.Connection, shapes: Shapes, seq: int, extra
 
 
 def touched_lines(connection: apsw.Connection, shapes: Shapes) -> list[FileLine]:
-    """Return the lines of all that was changed outside the truth in this transaction, and forget the notes of it."""
+    """Return the lines of everything that this transaction changed outside the truth, and clear the record of it."""
     found = []
     for table, text in DatabaseSnapshot(connection).rows("touched_rows"):
         key = json.loads(text)
@@ -104,7 +104,7 @@ def touched_lines(connection: apsw.Connection, shapes: Shapes) -> list[FileLine]
 
 
 def lines_of_file(connection: apsw.Connection, shapes: Shapes, name: str) -> Iterator[bytes]:
-    """Yield all lines of a file, in the order in which they happened."""
+    """Yield all lines of a file in chronological order."""
     sources: dict[str, Callable[[], Iterator[bytes]]] = {
         HISTORY: lambda: (history_line(*row) for row in DatabaseSnapshot(connection).each("history_whole", {})),
         COMMITS: lambda: (commit_line(connection, seq, {}) for seq in commits_after(connection, 0)),
@@ -139,25 +139,25 @@ def _kept_lines(connection: apsw.Connection, shapes: Shapes) -> Iterator[bytes]:
 
 
 def row_line(shape: Shape, row: tuple[Any, ...]) -> FileLine:
-    """Return the line of a row of the truth, as the shape's `select` yields it."""
+    """Return the line of a truth row, given as the result of the shape's `select`."""
     values = dict(zip((each.name for each in shape.columns), row, strict=False))
     extra = {"row": text_of_key(shape.key_of(row)), "commit": values["commit_seq"], "seal": values["seal"].hex()}
     return file_of(shape.table.name, values), data(shape.line(row, extra))
 
 
 def kept_row_line(shape: Shape, row: tuple[Any, ...]) -> FileLine:
-    """Return the line of a row outside the truth, as the shape's `select` yields it."""
+    """Return the line of a row outside the truth, given as the result of the shape's `select`."""
     extra = {"row": text_of_key(shape.key_of(row))} if shape.has_own_key else {}
     return shape.form.file, summed(shape.line(row, extra))
 
 
 def history_line(seq: int, table: str, row: str, before: str) -> bytes:
-    """Return the line of a before-image."""
+    """Return the line of a former version."""
     return data({"commit": seq, "table": table, "row": row, "before": json.loads(before)})
 
 
 def commit_line(connection: apsw.Connection, seq: int, extra: Line) -> bytes:
-    """Return the line that makes the other lines of a commit count."""
+    """Return the line of a commit, which makes its other lines valid."""
     row = connection.execute(sql("commit_line"), {"seq": seq}).fetchone()
     assert row is not None
     _, owner, chat, at, actor, origin, reason, run_id, *hashes = row
@@ -169,7 +169,7 @@ def commit_line(connection: apsw.Connection, seq: int, extra: Line) -> bytes:
 
 
 def vector_lines(connection: apsw.Connection, node: int, model: int) -> list[FileLine]:
-    """Return the line of a vector, or of its removal; no line if the memory is gone, too."""
+    """Return the line of a vector or of its removal; [] if the memory no longer exists either."""
     row = connection.execute(sql("vector_lines"), (node, model)).fetchone()
     if row is None:
         gone = connection.execute(sql("vector_gone"), (node, model))
@@ -188,7 +188,7 @@ def vector_lines(connection: apsw.Connection, node: int, model: int) -> list[Fil
 
 
 def sequence_lines(connection: apsw.Connection, shapes: Shapes) -> list[FileLine]:
-    """Return the lines that say which keys of a table are used up, for the tables that have lines."""
+    """Return lines with the last key used, for the tables that have lines."""
     return [
         (STORE, summed({"kind": SEQUENCE, "table": table, "last": last}))
         for table, last in connection.execute(sql("sequences"))
@@ -200,12 +200,11 @@ def sequence_lines(connection: apsw.Connection, shapes: Shapes) -> list[FileLine
 
 _SPACE = "space"
 _PARTS = {"erased": ("erasures", "erasure"), "to_erase": ("erasing", "erasing")}
-"""Kept tables whose rows belong to the owner of a row in another table: that table, and the column that names the row.
-"""
+"""Kept tables whose rows belong to the owner of a row in another table: that table, and the column with its key."""
 
 
 class ScopedLines:
-    """The lines of everything that one caller may see. Lives inside one snapshot."""
+    """The lines of everything that one caller may see. Valid inside one snapshot."""
 
     def __init__(self, snapshot: DatabaseSnapshot, scope: Scope) -> None:
         self._snapshot = snapshot
@@ -228,7 +227,7 @@ class ScopedLines:
         return int(self._snapshot.value("whole_size", self._spaces) or 0)
 
     def lines(self) -> Iterator[FileLine]:
-        """Yield the lines: first what is outside the truth, last the commits."""
+        """Yield the lines: first those outside the truth, last those of commits."""
         if self.is_all:
             yield from sequence_lines(self._connection, self._shapes)
         yield from self._kept(before_rows=True)
@@ -241,7 +240,7 @@ class ScopedLines:
         yield from self._commit_lines()
 
     def _rows(self, shape: Shape) -> Iterator[FileLine]:
-        """Yield the rows whose space, or everything they refer to, the caller may see. Built from the schema."""
+        """Yield rows in a space that the caller sees, or that refer to such rows only. SQL is built from the schema."""
         order = ", ".join(f't."{name}"' for name in shape.table.key)
         statement = f"{shape.select} WHERE {self._condition(shape)} ORDER BY {order}"
         place = shape.table.columns.index("commit_seq")
@@ -258,7 +257,7 @@ class ScopedLines:
             f' WHERE o.key = t."{column.name}" AND o."{_SPACE}" {seen}))'
             for column in shape.references
         ]
-        return " AND ".join(ends) or "0"  # rows of no owner are shown to no caller
+        return " AND ".join(ends) or "0"  # a row without an owner is not visible to any caller
 
     def _history(self) -> Iterator[FileLine]:
         for seq, table, row, before in self._connection.execute(sql("whole_history")):
@@ -268,7 +267,7 @@ class ScopedLines:
                 yield HISTORY, history_line(seq, table, row, before)
 
     def _is_visible(self, table: str, image: Image) -> bool:
-        """Apply `_condition` to a former version of a row."""
+        """Return whether the caller may see a former version of a row, as `_condition` decides for present rows."""
         if _SPACE in image:
             return image[_SPACE] in self._visible
         return self._are_ends_visible(self._shapes.rows[table], image)
@@ -278,14 +277,14 @@ class ScopedLines:
         return bool(ends) and all(self._space_of(each.target, image[each.name]) in self._visible for each in ends)
 
     def _read_space(self, table: str, key: int) -> int | None:
-        """Return the space that a row is in, or was in before it was removed."""
+        """Return the space of a row, or its last space if it was removed."""
         found = self._connection.execute(f'SELECT "{_SPACE}" FROM main."{table}" WHERE key = ?', (key,)).get
         if found is None:
             found = self._snapshot.value("space_of_gone", {"table": table, "row": str(key)})
         return None if found is None else int(found)
 
     def _kept(self, *, before_rows: bool) -> Iterator[FileLine]:
-        """Yield rows outside the truth. Those that refer to memories come after them."""
+        """Yield rows outside the truth, in two parts: those that refer to memories come after the memories."""
         for name, shape in self._shapes.kept.items():
             if (name in AFTER_ROWS) == before_rows:
                 continue
@@ -311,7 +310,7 @@ class ScopedLines:
         return self._are_ends_visible(shape, image)
 
     def _commit_lines(self) -> Iterator[FileLine]:
-        """Yield the commits in order. One whose first row is in another space is moved to the caller's own."""
+        """Yield the commits in order. A commit listed under another space is moved to the caller's own."""
         spaces = {key: (owner, chat) for key, owner, chat in self._snapshot.rows("spaces_named")}
         for seq, space in self._connection.execute(sql("whole_commits")):
             if space in self._visible or seq in self._commits:

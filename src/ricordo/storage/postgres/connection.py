@@ -1,6 +1,6 @@
-"""Connections to PostgreSQL, with the face that the statements of the store use: SQLite's placeholders, plain tuples.
+"""Connections to PostgreSQL with the interface that the shared statements need: SQLite's placeholders, plain tuples.
 
-PostgreSQL holds no NUL in a text. It is stored as U+F8F0 and "0", and U+F8F0 itself as U+F8F0 and "1".
+PostgreSQL cannot store NUL in a text. It is stored as U+F8F0 and "0", and U+F8F0 itself as U+F8F0 and "1".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WRITES = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM|MERGE|TRUNCATE|ALTER)
 _UNNOTED = re.compile(r"^(?:INSERT INTO|UPDATE|DELETE FROM) (?:usage|leases)\b", re.MULTILINE)
 _NUMBERED = re.compile(r"\?(\d+)")
 _APPLICATION = 0x52434F52
-"""The first half of the key of every advisory lock: `RCOR`."""
+"""The first half of the keys of advisory locks: `RCOR`."""
 _EVERYTHING = "everything"
 
 
@@ -54,7 +54,7 @@ class _TextLoader(Loader):
 
 
 class _JsonLoader(Loader):
-    """JSON stays text, in which a NUL is an escape."""
+    """Keeps JSON as text, in which NUL is an escape sequence."""
 
     def load(self, data: Buffer) -> str:
         text = bytes(data).decode()
@@ -62,7 +62,7 @@ class _JsonLoader(Loader):
 
 
 class _NumericLoader(Loader):
-    """Sums of integers come as NUMERIC."""
+    """Converts NUMERIC, which PostgreSQL returns for sums of integers."""
 
     def load(self, data: Buffer) -> int | float:
         text = bytes(data).decode()
@@ -70,7 +70,7 @@ class _NumericLoader(Loader):
 
 
 def escaped(text: str) -> str:
-    """Return a text as PostgreSQL holds it."""
+    """Return a text in the form in which PostgreSQL can store it."""
     if "\0" in text or _ESCAPE in text:
         return text.replace(_ESCAPE, f"{_ESCAPE}1").replace("\0", f"{_ESCAPE}0")
     return text
@@ -88,7 +88,7 @@ def connect(location: Location, *, timeout_s: float = 10.0) -> psycopg.Connectio
 
 
 def configure(raw: psycopg.Connection[Row]) -> None:
-    """Let a connection speak of values as the statements of the store do."""
+    """Make a connection convert values as the statements of the store expect."""
     raw.adapters.register_dumper(str, _StrDumper)
     raw.adapters.register_dumper(int, Int8Dumper)
     for name, loader in (
@@ -118,40 +118,40 @@ class Result(list[Row]):
 
 
 class PostgresConnection:
-    """One connection with one store, asked by statements in the words of the shared code."""
+    """One connection with one store, which runs the statements of the shared code."""
 
     def __init__(
         self, raw: psycopg.Connection[Row], location: Location, truth: Truth | None = None, *, upkeep: str | None = None
     ) -> None:
         """
         Args:
-            upkeep: the role that sees all owners, where the role of the connection does not; None where it does.
+            upkeep: the role that sees all owners; None if the connection's own role does.
         """
         self.raw = raw
         self.location = location
         self.upkeep = upkeep
         self._seen_by: Scope | str | None = None
         self.deadline: float | None = None
-        """A moment of `time.monotonic` after which no statement begins."""
+        """The time on the clock of `time.monotonic` after which no statement starts."""
         self._cursor = raw.cursor()
         self._changed = 0
         self.has_written = False
-        """Whether this transaction has written what readers keep."""
+        """Whether this transaction has written anything that readers cache."""
         if truth is not None:
             self.truth = truth
 
     @cached_property
     def truth(self) -> Truth:
-        """What the schema says of the truth tables."""
+        """The truth tables as the schema describes them."""
         return read_truth(lambda name: self.execute(self.text(name)))
 
     def text(self, name: str) -> str:
-        """Return a named statement, for this store and who reads it."""
+        """Return a named statement with this store's schema names, in the variant for the current caller."""
         guarded = f"{name}_guarded"
         return _worded(self.location, guarded if isinstance(self._seen_by, Scope) and guarded in statements() else name)
 
     def see(self, scope: Scope | None) -> None:
-        """See what a caller may see, or everything without one, for the rest of the transaction or savepoint."""
+        """Show what a caller may see, or everything if None, until the transaction or savepoint ends."""
         wanted: Scope | str = _EVERYTHING if scope is None else scope
         if self.upkeep is not None and wanted != self._seen_by:
             self._cursor.execute(self._seeing(scope))
@@ -159,17 +159,17 @@ class PostgresConnection:
 
     @contextmanager
     def seeing_everything(self) -> Iterator[None]:
-        """See what all owners have for the length of a block."""
+        """Show the rows of all owners during a block."""
         before = self._seen_by
         self.see(None)
         try:
             yield
         finally:
-            with suppress(psycopg.Error):  # it ends the savepoint, and what this one has set
+            with suppress(psycopg.Error):  # a rollback in the block may have undone the setting
                 self.see(before if isinstance(before, Scope) else None)
 
     def _seeing(self, scope: Scope | None) -> str:
-        """Return the statements that let a transaction see what a caller may see; none if its role sees everything."""
+        """Return statements that show what a caller may see in a transaction; "" if the role sees everything anyway."""
         if self.upkeep is None:
             return ""
         if scope is None:
@@ -183,7 +183,7 @@ class PostgresConnection:
             raise TimeoutError
         text, bound = _translated(statement, values)
         self._cursor.execute(text, bound)
-        if statement.startswith("ROLLBACK TO"):  # with it went what the savepoint had set
+        if statement.startswith("ROLLBACK TO"):  # it also undoes what was set in the savepoint
             self._seen_by = None
         self._changed = self._cursor.rowcount
         self.has_written = self.has_written or _is_noted(statement)
@@ -210,10 +210,10 @@ class PostgresConnection:
         return self._changed
 
     def begin_reading(self, *, past: int | None = None, scope: Scope | None = None) -> int:
-        """Begin one snapshot, of the past if a commit is given, of what a caller may see if there is one.
+        """Begin one snapshot: of the past if a commit is given, and of what `scope` may see if it is given.
 
         Returns:
-            How many batches were written before it.
+            The number of batches written before the snapshot.
         """
         path = f'"{self.location.schema}"' if past is None else f'"{self.location.past}", "{self.location.schema}"'
         mode = "READ ONLY" if past is None else "READ WRITE"
@@ -226,7 +226,7 @@ class PostgresConnection:
         return int(self._last()[0][0])
 
     def begin_writing(self, *, patience_s: float, is_durable: bool) -> int:
-        """Begin a transaction once no other process writes to this store. Return its number.
+        """Begin a transaction as soon as no other process writes to this store. Return its number.
 
         Raises:
             psycopg.errors.LockNotAvailable: another process wrote for longer than the patience.
@@ -243,7 +243,7 @@ class PostgresConnection:
         return int(self._last()[0][0])
 
     def commit(self) -> None:
-        """End a transaction of writes. Raise the number of batches if readers must ask again what they know."""
+        """Commit a transaction of writes. Increase the number of batches if readers' caches are no longer valid."""
         raised = f"UPDATE \"{self.location.schema}\".counters SET last = last + 1 WHERE tbl = 'writes'; "
         self.end(f"{raised if self.has_written else ''}COMMIT")
 
@@ -253,12 +253,12 @@ class PostgresConnection:
         self._cursor.execute(statement)
 
     def _last(self) -> list[Row]:
-        """Return the rows of the last of several statements."""
+        """Return the rows of the last one of several statements."""
         while self._cursor.nextset():
             pass
         return list(self._cursor.fetchall())
 
-    # what SQLite computes in statements of its own
+    # what other code computes with SQLite statements of its own
 
     def hashes_of(self, commit: int) -> list[bytes]:
         """Return the hashes that a commit's digest covers (see `integrity.hashes_of`)."""
@@ -270,7 +270,7 @@ class PostgresConnection:
         return written + [former_hash(*row) for row in self._cursor.fetchall()]
 
     def all_hashes(self) -> Iterator[tuple[int, bytes, bool]]:
-        """Yield (commit, hash, whether it stands in for another) of every commit, in order (see `integrity`)."""
+        """Yield (commit, hash, whether it replaces another hash) for all commits, in order (see `integrity`)."""
         parts = [f'SELECT commit_seq, bare(seal), FALSE FROM "{name}"' for name in self.truth.tables]
         parts.append("SELECT made, bare(decode(before ->> 'seal', 'hex')), FALSE FROM history")
         parts.append("SELECT made, hash, FALSE FROM erased WHERE what != 'words'")
@@ -283,8 +283,8 @@ class PostgresConnection:
 
 @cache
 def statements() -> dict[str, str]:
-    """Return every statement by name: those of the `.sql` files in `queries`, and those of SQLite that `shared.txt`
-    names, which mean the same to both.
+    """Return every statement by name: those of the `.sql` files in `queries`, and those of SQLite listed in
+    `shared.txt`, which work in both databases.
     """
     shared = (files("ricordo.storage.postgres") / "queries" / "shared.txt").read_text(encoding="utf-8").split()
     of_sqlite = database_statements()
@@ -298,13 +298,13 @@ def _worded(location: Location, name: str) -> str:
 
 @cache
 def _is_noted(statement: str) -> bool:
-    """Return whether a statement changes what a search reads: leases and counts of what was shown are not."""
+    """Return whether a statement changes what readers cache: anything but leases and usage counts."""
     return _WRITES.search(statement) is not None and _UNNOTED.search(statement) is None
 
 
 @cache
 def _placeholders(statement: str) -> tuple[str, str]:
-    """Return a statement with the placeholders of psycopg, and how its parameters are given."""
+    """Return a statement with the placeholders of psycopg, and how its parameters are passed."""
     escaped = statement.replace("%", "%%")
     if _NUMBERED.search(escaped):
         return _NUMBERED.sub(r"%(p\1)s", escaped), "numbered"
@@ -322,7 +322,7 @@ def _translated(statement: str, values: Mapping[str, Any] | Sequence[Any] | None
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
-    """Turn errors of PostgreSQL into errors of Ricordo, with a remedy.
+    """Translate errors of PostgreSQL into errors of Ricordo, with a remedy.
 
     Args:
         doing: what failed, such as "cannot write".
@@ -349,7 +349,7 @@ def _said(error: BaseException) -> str:
 
 
 def reconnected(location: Location, *, patience_s: float) -> psycopg.Connection[Row]:
-    """Open a connection, trying again for a while: a server that restarts is back in seconds. Raises psycopg.Error."""
+    """Open a connection, retrying for a while: a restarting server is back in seconds. Raises psycopg.Error."""
     until = time.monotonic() + patience_s
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What `doctor` checks of a PostgreSQL store, and how erased rows leave the server's files."""
+"""The checks of `doctor` for a PostgreSQL store, and the removal of erased rows from the server's files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RESTORE = "restore the database from a backup"
 
 
 def examine(snapshot: PostgresSnapshot, *, unawaited_failures: int) -> Report:
-    """Run every check, also after another has failed."""
+    """Run every check, even if another one has failed."""
     checks: dict[str, Check] = {
         "server": lambda: (str(snapshot.connection.execute("SHOW server_version").get), ""),
         "schema": lambda: _schema(snapshot),
@@ -38,7 +38,7 @@ def _schema(snapshot: PostgresSnapshot) -> tuple[str, str]:
 
 
 def _owners(snapshot: PostgresSnapshot) -> tuple[str, str]:
-    """Say whether policies hold. A role that owns the tables, or may do everything, is not subject to them."""
+    """Report whether policies apply. They do not for a role that owns the tables or is a superuser."""
     connection: Any = snapshot.connection
     if connection.upkeep is not None:
         return f"kept apart by the server, upkeep as {connection.upkeep}", ""

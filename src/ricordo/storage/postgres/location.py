@@ -1,4 +1,4 @@
-"""Where a PostgreSQL store is: a connection string, and the schema of the database that holds it."""
+"""The location of a PostgreSQL store: a connection string, and the database schema that holds the store."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Location:
     """A store in a database.
 
     Attributes:
-        conninfo: what the client library connects to; it may hold a password.
-        schema: the schema of the store; "<schema>_past" holds its views of the past.
+        conninfo: the connection string for the client library; it may contain a password.
+        schema: the schema of the store; the schema "<schema>_past" holds its views of the past.
     """
 
     conninfo: str
@@ -27,10 +27,10 @@ class Location:
 
     @classmethod
     def of(cls, text: str) -> Location:
-        """Read "postgresql://user@host:port/database?schema=name"; other parameters go to the client library.
+        """Parse "postgresql://user@host:port/database?schema=name"; other parameters go to the client library.
 
         Raises:
-            InvalidError: it is no such address.
+            InvalidError: it is not such an address.
         """
         try:
             parts = urlsplit(text)
@@ -53,11 +53,11 @@ class Location:
 
     @property
     def path(self) -> Path:
-        """A name for messages that speak of a file. Nothing lies there."""
+        """A name for messages that mention a file. There is no such file."""
         return Path("/postgresql") / (urlsplit(self.conninfo).path.strip("/") or "postgres") / self.schema
 
     def worded(self, statement: str) -> str:
-        """Return a statement with the names of the two schemas in place of `main.` and `past.`."""
+        """Return a statement with the store's schema names in place of `main.` and `past.`."""
         return re.sub(
             r"\b(main|past)\.", lambda found: f'"{self.schema if found[1] == "main" else self.past}".', statement
         )

@@ -1,4 +1,4 @@
-"""The schema of a PostgreSQL store: creating it, and migrating an older one."""
+"""The schema of a PostgreSQL store: create it, or migrate an older one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOCK = 0x52434F53
 
 @cache
 def migrations() -> tuple[tuple[int, str], ...]:
-    """Return (version after it, statements) of all steps in order, from nothing to the present schema."""
+    """Return all steps in order as (schema version after the step, statements)."""
     found = (
         (int(match[1]), path.read_text(encoding="utf-8"))
         for path in (files("ricordo.storage.postgres") / "migrations").iterdir()
@@ -30,7 +30,7 @@ def migrations() -> tuple[tuple[int, str], ...]:
 
 
 def prepare(connection: PostgresConnection) -> None:
-    """Create the schema of a store, or migrate it. Of several processes, one does.
+    """Create the schema of a store, or migrate it. Of several processes, only one does.
 
     Raises:
         StoreError: the schema is newer, or the role may not create it.
@@ -70,7 +70,7 @@ def _run(connection: PostgresConnection, location: Location, version: int) -> No
 
 
 def version_of(connection: PostgresConnection) -> int:
-    """Return the version of the store's schema, 0 where there is none."""
+    """Return the version of the store's schema; 0 if it does not exist."""
     schema = connection.location.schema
     if connection.execute(f"SELECT to_regclass('\"{schema}\".migrations')").get is None:
         return 0
@@ -78,10 +78,10 @@ def version_of(connection: PostgresConnection) -> int:
 
 
 def role_of_upkeep(connection: PostgresConnection) -> str | None:
-    """Return the role that a connection takes to see all owners; None where policies do not apply to its own role.
+    """Return the role that a connection assumes to see all owners; None if policies do not apply to its own role.
 
     Raises:
-        StoreError: policies apply to its role, and no role that it may take sees everything.
+        StoreError: policies apply to its role, and it may assume no role that sees everything.
     """
     found = connection.execute(connection.text("roles_seeing"))
     if any(is_own for _, is_own, _ in found):
@@ -90,6 +90,6 @@ def role_of_upkeep(connection: PostgresConnection) -> str | None:
         if is_allowed:
             return str(name)
     raise StoreError(
-        "the role of this connection sees no memory, and may take none that does",
-        hint="make the roles of docs/how-to/use-postgresql.md, and grant the one of upkeep to this one",
+        "the role of this connection cannot read any memory, and may not assume a role that can",
+        hint="create the roles in docs/how-to/use-postgresql.md, and grant the maintenance role to this role",
     )

@@ -1,4 +1,4 @@
-"""One snapshot of a PostgreSQL store: the shared readers, with what PostgreSQL answers in another way."""
+"""One snapshot of a PostgreSQL store: the shared readers, and what PostgreSQL needs to do differently."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Nodes(shared.Nodes):
     _matching = "SELECT string_agg(key::text, ',') FROM (SELECT n.key FROM nodes AS n WHERE {})"
 
     def _conditions(self, scope: Scope, filter_: Filter) -> tuple[str, dict[str, object]]:
-        """Tags are compared without case and attributes by type: Python does both, on each list that occurs."""
+        """Compare tags without case and attributes by type. Python does this, on each list that occurs."""
         clause, values = shared.conditions(filter_, _FRAGMENTS)
         if filter_.tags:
             wanted = {tag.casefold() for tag in filter_.tags}
@@ -71,7 +71,7 @@ class Nodes(shared.Nodes):
 
 
 class Evidence(runs.Evidence):
-    """What derived memories rest on."""
+    """Sources of derived memories."""
 
     def learnt_from(
         self, owner: str, chat: str, content: str, *, evidence: Sequence[str], least: int
@@ -103,15 +103,15 @@ def _said(content: str) -> dict[str, str]:
 
 
 class Receipts(runs.Receipts):
-    """What callers were given, by ids."""
+    """What callers were given, as ids."""
 
     def sweep(self) -> None:
-        """Take out ids that are gone, also of receipts of others, who were given a memory of a chat."""
+        """Remove ids that are gone, including those in receipts of other callers who were given a memory of a chat."""
         with self._seeing_everything():
             super().sweep()
 
     def unanswer(self, space: int) -> None:
-        """Take out answers, also those of others in a chat."""
+        """Remove answers, including those to other callers in a chat."""
         with self._seeing_everything():
             super().unanswer(space)
 
@@ -122,7 +122,7 @@ class Receipts(runs.Receipts):
 
 
 class Upkeep(word_index.Upkeep):
-    """The server keeps its indexes itself."""
+    """No maintenance: the server maintains its indexes itself."""
 
     def is_due(self, *, least: int = 0) -> bool:
         return False
@@ -132,7 +132,7 @@ class Upkeep(word_index.Upkeep):
 
 
 class _Worded(Statements):
-    """What PostgreSQL words in another way than SQLite."""
+    """The parts of statements that PostgreSQL writes differently from SQLite."""
 
     among = "= ANY (ints(?))"
     holds_evidence = "evidence != '[]' AND EXISTS (SELECT 1 FROM unnest(texts(evidence)) e WHERE e = ANY (texts(?)))"
@@ -149,7 +149,7 @@ class _Worded(Statements):
         reindex(self, nodes)
 
     def index_restored(self, nodes: Sequence[int]) -> None:
-        """Nothing: `reindex` follows once they are as they were."""
+        """Do nothing: `reindex` is called once the nodes are restored."""
 
     @contextmanager
     def deferred_references(self) -> Iterator[None]:
@@ -169,8 +169,8 @@ class _Worded(Statements):
 
 
 class _Elevated:
-    """The group that erases. What rests on a memory may belong to another owner, so it sees everything where it follows
-    references; what it looks up for the caller, it sees as the caller does.
+    """The group that erases. What was derived from a memory may belong to another owner, so methods that follow
+    references see everything; methods that look something up for the caller see what the caller may see.
     """
 
     _AS_CALLER = frozenset(("sessions", "texts", "summaries", "former_texts"))
@@ -193,21 +193,21 @@ class _Elevated:
 
 
 Asked = tuple[str, tuple[tuple[str, Any], ...]]
-"""A named statement with its parameters."""
+"""The name of a statement and its parameters."""
 
 
 class PostgresSnapshot(_Worded, DatabaseSnapshot):
-    """One moment of a store. Lives inside one transaction of one thread."""
+    """A store at one moment, in one transaction of one thread."""
 
     _asked: dict[Asked, None] | None = None
     _ahead: Mapping[Asked, list[Row]] = {}
     _is_kept = False
 
     def ask_ahead(self, asked: dict[Asked, None]) -> None:
-        """Ask in one round trip what the caller's earlier snapshots kept until the next write, unless one has since.
+        """Run in one round trip what the caller's earlier snapshots cached until the next write, if there was a write.
 
         Args:
-            asked: what they kept; what this one keeps is added.
+            asked: the queries they cached; those that this snapshot caches are added.
         """
         connection: Any = self.connection
         self._asked = asked
@@ -239,7 +239,7 @@ class PostgresSnapshot(_Worded, DatabaseSnapshot):
 
 
 class PostgresPastSnapshot(_Worded, DatabasePastSnapshot):
-    """The store as it was after a commit: its tables are the views of the past."""
+    """The store as it was after a commit; its tables are the views of the past."""
 
     nodes = cached_property(Nodes)
     evidence = cached_property(Evidence)
@@ -249,7 +249,7 @@ class PostgresPastSnapshot(_Worded, DatabasePastSnapshot):
 def past_snapshot(
     connection: Any, today: PostgresSnapshot, *, commit: int, at: int, links: Links
 ) -> PostgresPastSnapshot:
-    """Return the store as it was, on a connection that began to read the past."""
+    """Return a past state of the store, on a connection that has begun to read it."""
     snapshot = PostgresPastSnapshot(connection, today=today, commit=commit, at=at)
     shadow_links(snapshot, links)
     return snapshot

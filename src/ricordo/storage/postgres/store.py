@@ -38,7 +38,7 @@ _NO_FILES = "this store is a PostgreSQL database: it has no plain files"
 
 
 class PostgresStore:
-    """The store in one schema of a database. `Store` describes the methods."""
+    """A store in one schema of a PostgreSQL database. `Store` describes the methods."""
 
     erases_in_one_commit = False
     has_plain_files = False
@@ -69,12 +69,12 @@ class PostgresStore:
         self.writer.submit(analyze_again).result()
 
     def check_process(self) -> None:
-        """Refuse to work in a forked child: it shares the connections but not the threads."""
+        """Raise UnavailableError in a forked child, which shares the connections but not the threads."""
         if os.getpid() != self._process:
             raise UnavailableError("this memory was opened before a fork", hint="open it again in the child process")
 
     def seen_by(self, scope: Scope) -> Self:
-        """Return this store as a caller sees it: the server hides the rows of others where its roles are set up so."""
+        """Return this store restricted to a caller: if the roles are set up, the server hides rows of other owners."""
         seen = copy(self)
         seen._scope = scope
         return seen
@@ -82,10 +82,10 @@ class PostgresStore:
     # writing
 
     def check_writable(self) -> None:
-        """Do nothing: it can be written."""
+        """Do nothing: the store is writable."""
 
     def _seen(self, work: Callable[[Any], T]) -> Callable[[Any], T]:
-        """Return a work that is done as the caller."""
+        """Return `work` so that it runs with the rights of the caller."""
         scope = self._scope
 
         def seen(snapshot: PostgresSnapshot) -> T:
@@ -138,15 +138,15 @@ class PostgresStore:
         return await self.look(lambda tx: examine(tx, unawaited_failures=failed))
 
     async def mend(self, report: Report) -> None:
-        """Do nothing: damage in a server needs a backup."""
+        """Do nothing: damage in a database server needs a backup."""
 
     async def rebuild(self, progress: Progress | None = None) -> int:
-        """Refuse: there are no files to rebuild from. Raises InvalidError."""
+        """Raise InvalidError: there are no plain files to rebuild from."""
         self.check_process()
         raise InvalidError(f"{_NO_FILES} to rebuild it from", hint="restore the database from a backup")
 
     async def compact(self) -> int:
-        """Do nothing: there are no plain files. Return 0."""
+        """Return 0: there are no plain files."""
         return 0
 
     async def clean(self, *, patience_s: float | None = None) -> Cleaned:
@@ -168,12 +168,12 @@ class PostgresStore:
             raise StoreError(f"cannot write {target}: {error.strerror}", hint=hint) from error
 
     def fill_from(self, path: Path) -> None:
-        """Take in all rows of a single file. Raises InvalidError if this store is not empty."""
+        """Insert all rows of a single-file store. Raises InvalidError if this store is not empty."""
         self.check_process()
         self.writer.submit(lambda tx: fill_database(tx, path)).result()  # type: ignore[arg-type]
 
     def copy_files(self, target: Path, look: Callable[[PostgresSnapshot], T]) -> tuple[T, dict[str, BackupFile]]:
-        """Refuse: there are no plain files. Raises InvalidError."""
+        """Raise InvalidError: there are no plain files."""
         raise InvalidError(_NO_FILES, hint="back it up with pg_dump")
 
     def close(self) -> None:
@@ -189,7 +189,7 @@ class PostgresStore:
 
 
 def _prepared(raw: psycopg.Connection[Any], location: Location, *, patience_s: float) -> PostgresConnection:
-    """Return a connection that knows the schema, which is created or migrated; another one if the first breaks."""
+    """Return a connection to a store with the newest schema; if it breaks meanwhile, another one."""
     connection = PostgresConnection(raw, location)
     try:
         prepare(connection)
@@ -211,7 +211,7 @@ def open_postgres(location: str, options: Options) -> PostgresStore:
     """Open the store at "postgresql://user@host/database?schema=name".
 
     Raises:
-        InvalidError: it is no such address.
-        StoreError, UnavailableError: it cannot be opened.
+        InvalidError: it is not such an address.
+        StoreError, UnavailableError: the store cannot be opened.
     """
     return PostgresStore(Location.of(location), options)

@@ -1,6 +1,6 @@
-"""The threads of a PostgreSQL store: one writes, a few read, each with connections of its own.
+"""The threads of a PostgreSQL store: one writes, a few read, each on its own connections.
 
-Other processes write, too: each batch begins by taking the store's advisory lock, so that commits have one order.
+Other processes may write as well: each batch first takes the store's advisory lock, so that commits have one order.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WAITED = (errors.LockNotAvailable, errors.QueryCanceled)
 
 
 class PostgresWriter(Writer):
-    """Owns the connection that writes and the thread that uses it."""
+    """Owns the write connection and its thread."""
 
     errors = (psycopg.Error, errors.LockNotAvailable, (psycopg.IntegrityError, errors.InsufficientPrivilege))
     translated = staticmethod(translated)
@@ -47,7 +47,7 @@ class PostgresWriter(Writer):
 
     @contextlib.contextmanager
     def _batch(self) -> Iterator[None]:
-        """Run a block in one transaction. If the connection breaks at its COMMIT, ask the server what became of it."""
+        """Run a block in one transaction. If the connection breaks during COMMIT, ask the server for the outcome."""
         connection = self._living()
         patience, durable = self._options.patience_s, self._options.durability == "disk"
         try:
@@ -77,7 +77,7 @@ class PostgresWriter(Writer):
         return found
 
     def _committed(self, work: Work) -> tuple[Any, BaseException | None]:
-        """Commit one work, again where the connection breaks: what may be committed is asked for before."""
+        """Commit one job, again if the connection breaks: `_batch` first makes sure that the job was not committed."""
         until = time.monotonic() + self._options.patience_s
         while True:
             try:
@@ -87,12 +87,12 @@ class PostgresWriter(Writer):
                     raise
 
     def _is_committed(self, number: int) -> bool:
-        """Return whether a transaction was committed, though the answer to its COMMIT was lost.
+        """Return whether a transaction was committed whose COMMIT got no answer.
 
-        The server may still be at it, and the connection may break once more.
+        The server may still be committing, and the connection may break again.
 
         Raises:
-            UnavailableError: the server cannot be asked. To write again might write twice.
+            UnavailableError: the server cannot be reached. Writing again could write twice.
         """
         asked, until = "SELECT pg_xact_status(CAST(:number AS text)::xid8)", time.monotonic() + self._options.patience_s
         while True:
@@ -103,13 +103,13 @@ class PostgresWriter(Writer):
             except psycopg.OperationalError:
                 pass
             if time.monotonic() >= until:
-                hint = "look whether it was written, then try again"
+                hint = "check whether it was written, then try again"
                 raise UnavailableError("the connection broke while the server committed", hint=hint)
             time.sleep(0.05)
 
 
 class PostgresReaders:
-    """A few threads that answer questions, each question from one snapshot."""
+    """A few threads that run queries, each on one snapshot."""
 
     def __init__(
         self, location: Location, *, threads: int, truth: Truth, patience_s: float, upkeep: str | None
@@ -135,7 +135,7 @@ class PostgresReaders:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="ricordo-reader")
 
     def submit(self, ask: Callable[[PostgresSnapshot], T], *, scope: Scope | None = None) -> Future[T]:
-        """Ask in a reader's thread, for a caller if there is one. Raises UnavailableError."""
+        """Run a query in a reader thread, with the rights of `scope` if it is given. Raises UnavailableError."""
         try:
             future: Future[T] = Future()
             future.set_running_or_notify_cancel()
@@ -145,7 +145,7 @@ class PostgresReaders:
         return future
 
     def _answer_to(self, future: Future[T], ask: Callable[[PostgresSnapshot], T], scope: Scope | None) -> None:
-        """Give the answer to a future, or the error. The caller does not wait for the end of the transaction."""
+        """Set the result or the error of a future. The caller does not wait for the end of the transaction."""
         try:
             self.answer(ask, future.set_result, scope=scope)
         except BaseException as error:  # noqa: BLE001 - it belongs to the caller
@@ -153,7 +153,7 @@ class PostgresReaders:
                 future.set_exception(error)
 
     def answer(self, ask: Callable[[PostgresSnapshot], T], give: Callable[[T], object], *, scope: Scope | None) -> None:
-        """Give the answer to a question; ask again if the connection breaks, within the patience of the store."""
+        """Pass the result of a query to `give`; repeat it if the connection breaks, within the store's patience."""
         until = time.monotonic() + self._patience_s
         with translated("cannot read"):
             while True:
@@ -162,7 +162,7 @@ class PostgresReaders:
                 except (psycopg.OperationalError, psycopg.InterfaceError):
                     if time.monotonic() >= until:
                         raise
-                    self._connections.check()  # replaces those that broke with it
+                    self._connections.check()  # replaces other broken connections
 
     def _answer(self, ask: Callable[[PostgresSnapshot], T], give: Callable[[T], object], scope: Scope | None) -> None:
         with self.connected() as connection, reading(connection, scope=scope) as version:
@@ -173,17 +173,17 @@ class PostgresReaders:
             give(ask(snapshot))
 
     def _asked_by(self, scope: Scope) -> dict[Asked, None]:
-        """Return what a caller's snapshots ask once after each write."""
+        """Return the queries that a caller's snapshots run once after each write."""
         with self._lock:
             asked = self._asked.pop(scope, {})
-            self._asked[scope] = asked  # the latest stands last
+            self._asked[scope] = asked  # the latest one is last
             if len(self._asked) > _CALLERS_MOST:
                 del self._asked[next(iter(self._asked))]
             return asked
 
     @contextlib.contextmanager
     def connected(self) -> Iterator[PostgresConnection]:
-        """Provide a connection of the pool."""
+        """Provide a connection from the pool."""
         try:
             with self._connections.connection() as raw:
                 yield PostgresConnection(raw, self._location, self._truth, upkeep=self._upkeep)
@@ -193,21 +193,21 @@ class PostgresReaders:
             ) from error
 
     def _found(self, version: int, scope: Scope | None) -> Unchanged:
-        """Return what a caller has read of the store as it was after so many batches of writes."""
+        """Return what a caller has cached about the store as it was after this many batches."""
         with self._lock:
             if self._unchanged[0] != version:
                 self._unchanged = (version, {})
             return self._unchanged[1].setdefault(scope, {})
 
     def close(self) -> None:
-        """Let running questions end, then close."""
+        """Let running queries finish, then close."""
         self._threads.shutdown(wait=True)
         self._connections.close()
 
 
 @contextlib.contextmanager
 def reading(connection: PostgresConnection, *, past: int | None = None, scope: Scope | None = None) -> Iterator[int]:
-    """Run a block in one snapshot; yield how many batches were written before it."""
+    """Run a block in one snapshot; yield the number of batches written before it."""
     try:
         yield connection.begin_reading(past=past, scope=scope)
     finally:

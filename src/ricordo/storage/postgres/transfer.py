@@ -1,7 +1,7 @@
-"""Moving a whole store between a PostgreSQL database and a single file: all rows, with history, hashes and vectors.
+"""Copy a complete store between a PostgreSQL database and a single file: all rows, with history, hashes and vectors.
 
-Both sides have the same tables. What the analyzer derives is derived again; the rest is copied and then compared: the
-sums of the hashes of all rows must be equal, table by table. The target appears whole or not at all.
+Both sides have the same tables. What the analyzer derives is derived again; the rest is copied and then verified: for
+each table, the sums of the hashes of all rows must be equal. The target appears completely or not at all.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ _ELSEWHERE = frozenset(
         "proposals",
     )
 )
-"""Tables that are not copied: marks of one backend, rows derived again, and work in progress."""
+"""Tables that are not copied: records specific to one backend, rows derived again, and work in progress."""
 _BY_TRIGGERS = ("entity_counts", "relations_to_link", "to_link")
-"""Tables that triggers of other tables fill: they are emptied and copied last."""
+"""Tables that triggers of other tables fill: they are emptied and then copied last."""
 _AT_ONCE = 2_000
 
 Rows = Iterator[tuple[Any, ...]]
 
 
 def copy_to_file(connection: PostgresConnection, target: Path) -> None:
-    """Write the store that a connection reads to a new file. Raises StoreError."""
+    """Write the store that a connection reads into a new file. Raises StoreError."""
     partial_file = target.with_name(f"{target.name}.partial")
     partial_file.unlink(missing_ok=True)
     partial_file.touch(mode=0o600)
@@ -97,7 +97,7 @@ def _copy_shelves(file: apsw.Connection, source: PostgresConnection) -> None:
 
 
 def fill_database(snapshot: PostgresSnapshot, path: Path) -> None:
-    """Write the rows of a file to an empty store, inside a write. Raises InvalidError, StoreError."""
+    """Insert the rows of a file into an empty store, inside a write. Raises InvalidError, StoreError."""
     connection: Any = snapshot.connection
     if connection.execute("SELECT EXISTS (SELECT 1 FROM spaces)").get:
         raise InvalidError(
@@ -126,7 +126,7 @@ def fill_database(snapshot: PostgresSnapshot, path: Path) -> None:
 
 
 def _columns(file: apsw.Connection, server: PostgresConnection) -> dict[str, tuple[str, ...]]:
-    """Return the columns of the tables to copy, in the order in which references allow to write them."""
+    """Return the tables to copy with their columns, in an order that references between tables allow."""
     known: dict[str, list[str]] = {}
     for table, column, _ in file.execute(sql("schema_columns")):
         known.setdefault(table, []).append(column)
@@ -140,7 +140,7 @@ def _columns(file: apsw.Connection, server: PostgresConnection) -> dict[str, tup
 
 
 def _rows_of_server(server: PostgresConnection, table: str, columns: Sequence[str]) -> Rows:
-    """Yield the rows of a table, some at a time."""
+    """Yield the rows of a table, fetched in batches."""
     with server.raw.cursor(name=f"rows_of_{table}") as cursor:
         cursor.itersize = _AT_ONCE
         cursor.execute(f'SELECT {named(columns)} FROM "{table}"')
@@ -152,7 +152,7 @@ def _rows_of_file(file: apsw.Connection, table: str, columns: Sequence[str]) -> 
 
 
 def _copy_in(server: PostgresConnection, table: str, columns: Sequence[str], rows: Rows) -> None:
-    """Write rows to a table. A former version becomes JSON, and the commit that wrote it a column."""
+    """Insert rows into a table. A former version is converted to JSON, and its commit stored in a column."""
     names = (*columns, "made") if table == "history" else columns
     server.has_written = True
     with server.raw.cursor() as cursor, cursor.copy(f'COPY "{table}" ({named(names)}) FROM STDIN') as copy:
@@ -173,7 +173,7 @@ def _copy_in(server: PostgresConnection, table: str, columns: Sequence[str], row
 
 
 def _raise_keys(server: PostgresConnection, file: apsw.Connection) -> None:
-    """Let new rows get keys above those that were ever given."""
+    """Make sure that new rows get keys above all that were ever used."""
     given = dict(file.execute("SELECT name, seq FROM sqlite_sequence"))
     for table, last in given.items():
         server.execute(
@@ -206,7 +206,7 @@ def _compare(columns: Mapping[str, Sequence[str]], of_source: Any, of_target: An
 
 
 def _summed(table: str, rows: Rows, columns: Sequence[str]) -> tuple[int, int]:
-    """Return how many rows there are, and the sum of their hashes."""
+    """Return the number of rows, and the sum of their hashes."""
     count = total = 0
     before = columns.index("before") if table == "history" else None
     for row in rows:

@@ -1,4 +1,4 @@
-"""What is derived from the text of a node with Ricordo's own analyzer: index terms, features and statement lines."""
+"""What Ricordo's own analyzer derives from the text of a node: index terms, features and statement lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AT_ONCE = 500
 
 
 def reindex(snapshot: Statements, nodes: Sequence[int]) -> None:
-    """Derive everything again for some nodes. Only inside a write."""
+    """Derive everything for some nodes again. Only inside a write."""
     for start in range(0, len(nodes), _AT_ONCE):
         rows = snapshot.rows("words_sources", {"keys": json.dumps(list(nodes[start : start + _AT_ONCE]))})
         words, traits, slots = [], [], []
@@ -37,7 +37,7 @@ def reindex(snapshot: Statements, nodes: Sequence[int]) -> None:
 
 
 def analyze_again(snapshot: Statements) -> None:
-    """Derive everything again if another version of the analyzer did it. Only inside a write."""
+    """Derive everything again if another version of the analyzer derived it. Only inside a write."""
     version = analyzer_version()
     if snapshot.meta(_ANALYZER_KEY) == version:
         return
@@ -47,7 +47,7 @@ def analyze_again(snapshot: Statements) -> None:
 
 
 def words_off(snapshot: Statements) -> int:
-    """Return how many nodes have other words than their text says. For `doctor`: reads the whole store."""
+    """Return how many nodes have index words that differ from their text. For `doctor`: reads the whole store."""
     keys = [key for (key,) in snapshot.rows("nodes_all")]
     off = int(snapshot.rows("words_stray")[0][0])
     for start in range(0, len(keys), _AT_ONCE):
