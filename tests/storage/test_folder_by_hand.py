@@ -425,7 +425,7 @@ async def test_writes_are_found_at_once_even_if_the_index_failed(folder):
 
 NEVER_A_ROW = {
     "a session named by a list": ("sessions.jsonl", '{"row":"9","commit":1,"seal":"00","session_id":[{}]}'),
-    "half of a surrogate pair": ("memories.jsonl", r'{"content":"\ud800"}'),
+    "unpaired surrogate": ("memories.jsonl", r'{"content":"\ud800"}'),
     "a number for a text": ("entities.jsonl", '{"name":"Dora","type":0}'),
     "a number for an id": ("memories.jsonl", '{"id":7,"content":"x"}'),
     "a row of no number": ("memories.jsonl", '{"row":"1>2","commit":1,"seal":"00","content":"x"}'),

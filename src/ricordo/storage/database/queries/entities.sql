@@ -90,7 +90,7 @@ WHERE r.closed_at IS NULL AND t.closed_at IS NULL AND x.key IS NOT t.key AND r.k
 ORDER BY r.key DESC
 
 -- name: relations_in_space
--- Relations to the owner of a tenant, to link "my wife". The last one said comes last.
+-- Relations to the owner of a tenant, for resolving "my wife"; the latest statement comes last.
 SELECT r.predicate, o.key, coalesce(o.merged_into, o.key), r.valid_from, r.valid_until
 FROM relations r JOIN entities o ON o.key = r.target
 WHERE r.space = :space AND r.source IS NULL AND r.closed_at IS NULL

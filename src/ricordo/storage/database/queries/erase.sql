@@ -39,7 +39,7 @@ SELECT max(at) FROM erased_ids WHERE id = :id AND space IN (SELECT value FROM js
 INSERT INTO erasures VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: commits_erasing
--- Those of these commits that are erasures.
+-- The given commits that are erasures.
 SELECT commit_seq FROM erasures WHERE commit_seq IN (SELECT value FROM json_each(:seqs))
 
 -- name: words_erase
@@ -219,7 +219,7 @@ SELECT 'entities', e.key FROM entities e WHERE e.summary IS NOT NULL
     UNION SELECT entity FROM found_mentions WHERE node IN (SELECT value FROM json_each(:nodes)))
 
 -- name: erase_rows_listed
--- What the report may show of the rows: (kind, id) of memories, entities, relations and sessions.
+-- The rows as the report may show them: (kind, id) of memories, entities, relations and sessions.
 SELECT * FROM (
   SELECT type, id FROM nodes WHERE key IN (SELECT value FROM json_each(:nodes)) ORDER BY key)
 UNION ALL SELECT 'entity', id FROM entities WHERE key IN (SELECT value FROM json_each(:entities))

@@ -2,15 +2,15 @@
 INSERT INTO exchanged VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
 
 -- name: exchanged_device
--- The device that a store is in a space, the latest if it took a new name.
+-- The name of this store's device in a space; the latest one if it was renamed.
 SELECT device FROM exchanged WHERE space = :space AND number = 0 ORDER BY seq DESC LIMIT 1
 
 -- name: exchanged_vector
--- How far the commits of each device are known.
+-- The last known commit of each device.
 SELECT device, max(number) FROM exchanged WHERE space = :space GROUP BY device
 
 -- name: exchanged_last
--- The last commit of the store that was looked at, and the latest time on the common clock.
+-- The last own commit that was numbered, and the latest time on the shared logical clock.
 SELECT coalesce(max(seq), 0), coalesce(max(number), 0) FROM exchanged WHERE space = :space AND number > 0
 
 -- name: exchanged_names
@@ -36,7 +36,7 @@ SELECT DISTINCT record, tbl, row FROM stamps WHERE space = :space AND row != ''
 SELECT record, tbl, row, fields FROM stamps WHERE space = :space AND device = :device AND number = :number
 
 -- name: stamps_move
--- The rows of a record have another key here now.
+-- The row of a record has another key now.
 UPDATE stamps SET row = :row WHERE space = :space AND record = :record
 
 -- name: stamps_erased
@@ -53,7 +53,7 @@ WHERE tbl = :table AND row = :row AND tbl IN ('nodes', 'entities', 'relations')
 ON CONFLICT DO NOTHING
 
 -- name: stamps_erase
--- A session may go on: when its fields were decided stays known.
+-- A session may continue, so the stamps of its fields are kept.
 DELETE FROM stamps WHERE tbl = :table AND row = :row AND fields != '["x"]' AND tbl != 'sessions'
 
 -- name: stamps_erased_last
@@ -76,7 +76,7 @@ DELETE FROM unplaced WHERE space = :space AND record = :record
 SELECT record, tbl, line FROM unplaced WHERE space = :space ORDER BY record
 
 -- name: unplaced_erase
--- They may speak of what is erased.
+-- They may contain erased text.
 DELETE FROM unplaced WHERE space = :space
 
 -- name: erasures_last

@@ -16,7 +16,7 @@ SELECT n.key, n.shelf, n.confidence, n.score FROM (
 WHERE n.space IN (SELECT value FROM json_each(:spaces))
 
 -- name: linked_to
--- Those of some nodes that are about, or name, one of some entities.
+-- The given nodes that are about, or name, one of the given entities.
 SELECT node FROM subjects
   WHERE node IN (SELECT value FROM json_each(:nodes)) AND entity IN (SELECT value FROM json_each(:entities))
 UNION
@@ -38,7 +38,7 @@ SELECT walked.node, n.shelf, walked.origin, walked.weight FROM (
 WHERE n.space IN (SELECT value FROM json_each(:spaces))
 
 -- name: associates_of
--- The strongest associates of each of some nodes.
+-- The strongest associates of each given node.
 SELECT a.other, n.shelf, a.node, a.weight FROM json_each(:nodes) AS walked
   CROSS JOIN associates a ON a.node = walked.value AND a.other IN (
     SELECT b.other FROM associates b WHERE b.node = walked.value ORDER BY b.weight DESC LIMIT :each)

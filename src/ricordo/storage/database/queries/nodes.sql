@@ -23,7 +23,7 @@ WHERE n.key IN (SELECT value FROM json_each(:keys)) AND n.space IN (SELECT value
 SELECT key, space, shelf, session FROM nodes WHERE id = :id
 
 -- name: node_ids_known
--- Those of these ids that exist, of any owner: ids are unique in the whole store.
+-- The given ids that exist, whoever owns them: ids are unique in the whole store.
 SELECT id, space, content FROM nodes WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: node_insert
@@ -68,7 +68,7 @@ SELECT key FROM sessions WHERE space = :space AND session_id = :session
 INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: session_last_key
--- The highest key ever given to a session, live or not: runs keep the keys of their sessions. Ricordo 0.1.0 did not note it;
+-- The highest key ever given to a session, live or not: runs keep the keys of their sessions. Version 0.1.0 did not record it;
 -- in its stores it is the highest that a session, a run or the history holds.
 SELECT CASE WHEN noted >= used THEN noted ELSE max(
   used,

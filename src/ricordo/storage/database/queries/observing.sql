@@ -48,6 +48,6 @@ SELECT count(*) FROM live_nodes n WHERE n.space IN (SELECT value FROM json_each(
 SELECT max(consolidated_at) FROM sessions WHERE space IN (SELECT value FROM json_each(:spaces))
 
 -- name: sources_of_node
--- The memories that a memory rests on, latest first.
+-- The memories that a memory was derived from, latest first.
 SELECT e.target FROM edges e WHERE e.source = :key AND e.relation_type = 'derived_from' AND e.closed_at IS NULL
 ORDER BY e.target DESC LIMIT :most

@@ -139,7 +139,7 @@ CREATE TEMP VIEW IF NOT EXISTS found_mentions AS
   UNION ALL SELECT node, entity FROM temp.past_links
 
 -- name: past_closed_since
--- Those of these nodes that are closed today, and so are not in the index of live nodes.
+-- The given nodes that are closed today, and so are not in the index of live nodes.
 SELECT key FROM main.nodes WHERE key IN (SELECT value FROM json_each(:keys)) AND closed_at IS NOT NULL
 
 -- name: past_counts_view

@@ -35,7 +35,7 @@ WHERE ss.space IN (SELECT value FROM json_each(:spaces)) AND (ss.session_id = :s
 GROUP BY ss.key ORDER BY max(n.event_time) DESC, ss.key DESC LIMIT :most
 
 -- name: sessions_waiting
--- Sessions with unconsolidated messages, oldest first; NULL for messages without a session. Documents wait for nothing.
+-- Sessions with unconsolidated messages, oldest first; NULL for messages without a session. Documents never wait.
 SELECT sp.owner, sp.chat, ss.session_id, count(*), max(n.event_time), max(n.created_at), ss.ended_at
 FROM live_nodes n JOIN spaces sp ON sp.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
 WHERE n.space IN (SELECT value FROM json_each(:spaces)) AND n.shelf = 'e'
@@ -60,7 +60,7 @@ SELECT n.key FROM live_nodes n JOIN sessions ss ON ss.key = n.session
 WHERE n.space = :space AND n.type = 'episodic' AND ss.session_id = :session ORDER BY n.event_time, n.key
 
 -- name: model_use_before
--- What models used on days before calls were recorded one by one; of all owners together.
+-- Model usage on days before calls were recorded one by one; of all owners together.
 SELECT day, '', '', model, calls, tokens_in, tokens_out FROM model_use WHERE day >= :since ORDER BY day DESC, model
 
 -- name: model_call_begin
@@ -79,14 +79,14 @@ INSERT INTO model_calls (space, session, run, kind, model, prompt, day, at, call
 VALUES (:space, :session, :run, :kind, :model, :prompt, :day, :at, 0, 0, 0, :outcome, :reason)
 
 -- name: model_calls_of
--- What models used by day, owner and model, latest first.
+-- Model usage by day, owner and model, latest first.
 SELECT m.day, s.owner, s.chat, m.model, sum(m.calls), sum(m.tokens_in), sum(m.tokens_out), sum(m.cost), count(DISTINCT m.run)
 FROM model_calls m JOIN spaces s ON s.key = m.space
 WHERE m.day >= :since AND (:all OR m.space IN (SELECT value FROM json_each(:spaces))) AND m.calls > 0
 GROUP BY m.day, m.space, m.model ORDER BY m.day DESC, s.owner, s.chat, m.model
 
 -- name: runs_unlisted
--- Runs that asked a model and kept nothing that is still there: failed, interrupted, dry, proposed or undone ones.
+-- Runs that called a model and left nothing: failed, interrupted, dry, proposed or undone ones.
 SELECT 0, m.run, m.kind, m.model, max(m.prompt),
   (SELECT json_group_array(session_id) FROM (SELECT ss.session_id FROM model_calls c JOIN sessions ss ON ss.key = c.session
     WHERE c.run = m.run GROUP BY c.session ORDER BY min(c.key))),
@@ -99,7 +99,7 @@ WHERE m.space IN (SELECT value FROM json_each(:spaces)) AND (:id IS NULL OR m.ru
 GROUP BY m.run ORDER BY min(m.key) DESC LIMIT :most
 
 -- name: run_costs
--- All that was spent on runs, also on sessions of them that failed.
+-- All that was spent on runs, including sessions of them that failed.
 SELECT run, sum(tokens_in), sum(tokens_out), sum(cost) FROM model_calls
 WHERE run IN (SELECT value FROM json_each(:runs)) GROUP BY run
 
@@ -134,8 +134,8 @@ DELETE FROM proposals WHERE id IN (SELECT value FROM json_each(:ids))
 DELETE FROM proposals WHERE at < :before
 
 -- name: forgotten_like
--- Facts of a type that were forgotten or refused, and that say the same or rest on the same messages. What accepting a
--- replay closed may be learnt again.
+-- Facts of a type that were forgotten or refused, and that say the same or rest on the same messages. A fact
+-- closed by accepting a replay may be learnt again.
 SELECT n.content, n.closed_at, n.content IS :content OR statement_line(n.content) = statement_line(:content)
 FROM nodes n
 WHERE n.space = :space AND n.type = :type AND n.closed_reason IN ('forgotten', 'retracted')
@@ -158,7 +158,7 @@ ORDER BY e.source, n.event_time, n.key
 
 -- name: learnt_already
 -- The memory, possibly closed, with the same statement and a given number of these messages as evidence; live ones first.
--- What accepting a replay closed may be learnt again.
+-- A fact closed by accepting a replay may be learnt again.
 SELECT n.id, n.closed_at IS NULL FROM nodes m JOIN edges e ON e.target = m.key AND e.relation_type = 'derived_from'
   JOIN nodes n ON n.key = e.source
 WHERE m.space = :space AND m.id IN (SELECT value FROM json_each(:evidence))
@@ -205,7 +205,7 @@ SELECT 1 FROM edges WHERE relation_type = 'causal' AND closed_at IS NULL
 
 -- name: entities_to_enrich
 -- Entities that are named often enough and have no summary, or a generated one whose evidence is outdated; most often named
--- first. A summary that the user corrected or forgot is left alone.
+-- first. A summary that the user corrected or forgot is not replaced.
 SELECT e.key FROM live_entities e LEFT JOIN nodes n ON n.id = e.attributes ->> '$.summary_memory'
 WHERE e.space = :space AND (SELECT coalesce(sum(nodes), 0) FROM entity_counts
     WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key)) >= :least
@@ -249,7 +249,7 @@ SELECT id FROM runs WHERE space = :space AND kind = 'extraction' AND model = :mo
 ORDER BY key DESC LIMIT 1
 
 -- name: messages_read
--- Those of some messages of a session that the model has already seen during extraction.
+-- The given messages of a session that the model has already seen during extraction.
 SELECT DISTINCT e.value FROM runs r, json_each(r.items) i, json_each(i.value, '$[4]') e
 WHERE r.space = :space AND r.kind = 'extraction' AND r.model = :model
   AND json_extract(r.sessions, '$[0]') IS :session AND i.value ->> 0 = 'looked'

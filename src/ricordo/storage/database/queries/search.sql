@@ -72,7 +72,7 @@ FROM nodes
 WHERE key IN (SELECT value FROM json_each(:keys)) AND space IN (SELECT value FROM json_each(:spaces))
 
 -- name: keys_on_shelves
--- Those of some memories that are in some partitions.
+-- The given memories that are in one of the given partitions.
 SELECT key FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))
   AND shelf IN (SELECT value FROM json_each(:shelves))
 

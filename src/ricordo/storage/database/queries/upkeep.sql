@@ -21,7 +21,7 @@ WHERE space IN (SELECT value FROM json_each(:spaces)) AND type = 'episodic' AND 
 SELECT count(*) FROM live_entities WHERE space IN (SELECT value FROM json_each(:spaces))
 
 -- name: count_sessions
--- Without documents and those of which nothing is known but what is quarantined.
+-- Without documents, and without sessions that have quarantined messages only.
 SELECT count(*), coalesce(sum(consolidated_at IS NULL), 0) FROM sessions s
 WHERE space IN (SELECT value FROM json_each(:spaces)) AND substr(session_id, 1, 9) != 'document:'
   AND (EXISTS (SELECT 1 FROM nodes n WHERE n.session = s.key AND n.closed_reason IS NOT 'quarantined')
@@ -31,7 +31,7 @@ WHERE space IN (SELECT value FROM json_each(:spaces)) AND substr(session_id, 1, 
 SELECT count(*) FROM commits WHERE space IN (SELECT value FROM json_each(:spaces))
 
 -- name: count_embedded
--- By the space of the embeddings: walking those of all owners would tell in time how many others have.
+-- By the space of the embeddings: the duration of a walk over all owners' would reveal how many others have.
 SELECT count(*) FROM embeddings e JOIN live_nodes n ON n.key = e.node
 WHERE e.model = :model AND e.space IN (SELECT value FROM json_each(:spaces))
 

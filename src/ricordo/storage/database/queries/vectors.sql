@@ -14,7 +14,7 @@ DELETE FROM embeddings WHERE id IN (SELECT id FROM embeddings WHERE model = :mod
 DELETE FROM packs WHERE model = :model
 
 -- name: model_removals_drop
--- The removals of a retired model are not followed.
+-- No index needs the removals of a retired model.
 DELETE FROM removals WHERE model = :model
 
 -- name: model_drop

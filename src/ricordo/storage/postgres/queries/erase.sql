@@ -8,7 +8,7 @@ INSERT INTO erased_ids VALUES (?, ?, ?) ON CONFLICT (space, id) DO UPDATE SET at
 SELECT max(at) FROM erased_ids WHERE id = :id AND space = ANY (ints(:spaces))
 
 -- name: commits_erasing
--- Those of these commits that are erasures.
+-- The given commits that are erasures.
 SELECT commit_seq FROM erasures WHERE commit_seq = ANY (ints(:seqs))
 
 -- name: words_erase
@@ -163,7 +163,7 @@ SELECT 'entities', e.key FROM entities e WHERE e.summary IS NOT NULL
     UNION SELECT entity FROM found_mentions WHERE node = ANY (ints(:nodes)))
 
 -- name: erase_rows_listed
--- What the report may show of the rows: (kind, id) of memories, entities, relations and sessions.
+-- The rows as the report may show them: (kind, id) of memories, entities, relations and sessions.
 SELECT * FROM (
   SELECT type, id FROM nodes WHERE key = ANY (ints(:nodes)) ORDER BY key)
 UNION ALL SELECT 'entity', id FROM entities WHERE key = ANY (ints(:entities))

@@ -16,7 +16,7 @@ SELECT n.key, n.shelf, n.confidence, n.score FROM (
 WHERE n.space = ANY (ints(:spaces))
 
 -- name: linked_to
--- Those of some nodes that are about, or name, one of some entities.
+-- The given nodes that are about, or name, one of the given entities.
 SELECT node FROM subjects
   WHERE node = ANY (ints(:nodes)) AND entity = ANY (ints(:entities))
 UNION
@@ -38,7 +38,7 @@ SELECT walked.node, n.shelf, walked.origin, walked.weight FROM (
 WHERE n.space = ANY (ints(:spaces))
 
 -- name: associates_of
--- The strongest associates of each of some nodes.
+-- The strongest associates of each given node.
 SELECT a.other, n.shelf, a.node, a.weight FROM unnest(ints(:nodes)) AS walked (key)
   CROSS JOIN LATERAL (SELECT b.node, b.other, b.weight FROM associates b WHERE b.node = walked.key
     ORDER BY b.weight DESC, b.other LIMIT :each) AS a

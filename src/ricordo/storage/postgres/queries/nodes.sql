@@ -21,7 +21,7 @@ FROM nodes n JOIN spaces s ON s.key = n.space LEFT JOIN sessions ss ON ss.key = 
 WHERE n.key = ANY (ints(:keys)) AND n.space = ANY (ints(:spaces))
 
 -- name: node_ids_known
--- Those of these ids that exist, of any owner: ids are unique in the whole store.
+-- The given ids that exist, whoever owns them: ids are unique in the whole store.
 SELECT id, space, content FROM nodes WHERE id = ANY (texts(:ids))
 
 -- name: node_ids_known_guarded
@@ -52,7 +52,7 @@ SELECT coalesce((SELECT last FROM counters WHERE tbl = 'nodes'), 0)
 SELECT key, content, speaker, source_role, source_type, event_time FROM nodes WHERE key = ANY (ints(:keys))
 
 -- name: session_last_key
--- The highest key ever given to a session, live or not: runs keep the keys of their sessions. Ricordo 0.1.0 did not note it;
+-- The highest key ever given to a session, live or not: runs keep the keys of their sessions. Version 0.1.0 did not record it;
 -- in its stores it is the highest that a session, a run or the history holds.
 SELECT coalesce((SELECT last FROM counters WHERE tbl = 'sessions'), 0)
 

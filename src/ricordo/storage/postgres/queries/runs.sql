@@ -30,7 +30,7 @@ WHERE ss.space = ANY (ints(:spaces)) AND (ss.session_id = :session_id
 GROUP BY ss.key, s.key ORDER BY max(n.event_time) DESC, ss.key DESC LIMIT :most
 
 -- name: sessions_waiting
--- Sessions with unconsolidated messages, oldest first; NULL for messages without a session. Documents wait for nothing.
+-- Sessions with unconsolidated messages, oldest first; NULL for messages without a session. Documents never wait.
 SELECT min(sp.owner), min(sp.chat), min(ss.session_id), count(*), max(n.event_time), max(n.created_at), min(ss.ended_at)
 FROM live_nodes n JOIN spaces sp ON sp.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
 WHERE n.space = ANY (ints(:spaces)) AND n.shelf = 'e'
@@ -60,14 +60,14 @@ WHERE :most = 0 OR :most > (SELECT coalesce(sum(tokens_in + tokens_out), 0) FROM
 RETURNING key
 
 -- name: model_calls_of
--- What models used by day, owner and model, latest first.
+-- Model usage by day, owner and model, latest first.
 SELECT m.day, s.owner, s.chat, m.model, sum(m.calls), sum(m.tokens_in), sum(m.tokens_out), sum(m.cost), count(DISTINCT m.run)
 FROM model_calls m JOIN spaces s ON s.key = m.space
 WHERE m.day >= :since AND (:all OR m.space = ANY (ints(:spaces))) AND m.calls > 0
 GROUP BY m.day, s.key, m.model ORDER BY m.day DESC, s.owner, s.chat, m.model
 
 -- name: runs_unlisted
--- Runs that asked a model and kept nothing that is still there: failed, interrupted, dry, proposed or undone ones.
+-- Runs that called a model and left nothing: failed, interrupted, dry, proposed or undone ones.
 SELECT 0, m.run, min(m.kind), (array_agg(m.model ORDER BY m.key DESC))[1], max(m.prompt),
   (SELECT coalesce(json_agg(session_id ORDER BY first)::text, '[]') FROM (SELECT ss.session_id, min(c.key) AS first
     FROM model_calls c JOIN sessions ss ON ss.key = c.session WHERE c.run = m.run GROUP BY ss.key)),
@@ -80,7 +80,7 @@ WHERE m.space = ANY (ints(:spaces)) AND (CAST(:id AS text) IS NULL OR m.run = :i
 GROUP BY m.run ORDER BY min(m.key) DESC LIMIT :most
 
 -- name: run_costs
--- All that was spent on runs, also on sessions of them that failed.
+-- All that was spent on runs, including sessions of them that failed.
 SELECT run, sum(tokens_in), sum(tokens_out), sum(cost) FROM model_calls
 WHERE run = ANY (texts(:runs)) GROUP BY run
 
@@ -105,8 +105,8 @@ WHERE (id = :id OR (length(:id) = 8 AND right(id, 8) = :id)) AND space = ANY (in
 DELETE FROM proposals WHERE id = ANY (texts(:ids))
 
 -- name: forgotten_like
--- Facts of a type that were forgotten or refused, and that say the same or rest on the same messages. What accepting a
--- replay closed may be learnt again.
+-- Facts of a type that were forgotten or refused, and that say the same or rest on the same messages. A fact
+-- closed by accepting a replay may be learnt again.
 SELECT n.content, n.closed_at, n.content = :content OR (:line != '' AND w.line = :line)
 FROM nodes n JOIN words w ON w.node = n.key
 WHERE n.space = :space AND n.type = :type AND n.closed_reason IN ('forgotten', 'retracted')
@@ -128,7 +128,7 @@ ORDER BY e.source, n.event_time, n.key
 
 -- name: learnt_already
 -- The memory, possibly closed, with the same statement and a given number of these messages as evidence; live ones first.
--- What accepting a replay closed may be learnt again.
+-- A fact closed by accepting a replay may be learnt again.
 SELECT n.id, n.closed_at IS NULL FROM nodes m JOIN edges e ON e.target = m.key AND e.relation_type = 'derived_from'
   JOIN nodes n ON n.key = e.source JOIN words w ON w.node = n.key
 WHERE m.space = :space AND m.id = ANY (texts(:evidence))
@@ -151,7 +151,7 @@ WHERE m.id = ANY (texts(:evidence)) AND e.closed_at IS NULL ORDER BY n.key LIMIT
 
 -- name: entities_to_enrich
 -- Entities that are named often enough and have no summary, or a generated one whose evidence is outdated; most often named
--- first. A summary that the user corrected or forgot is left alone.
+-- first. A summary that the user corrected or forgot is not replaced.
 SELECT e.key FROM live_entities e LEFT JOIN nodes n ON n.id = substring(e.attributes FROM '"summary_memory":"([^"]+)"')
 WHERE e.space = :space AND (SELECT coalesce(sum(nodes), 0) FROM entity_counts
     WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key)) >= :least
@@ -178,7 +178,7 @@ SELECT id FROM runs WHERE space = :space AND kind = 'extraction' AND model = :mo
 ORDER BY key DESC LIMIT 1
 
 -- name: messages_read
--- Those of some messages of a session that the model has already seen during extraction.
+-- The given messages of a session that the model has already seen during extraction.
 SELECT DISTINCT e.value::bigint FROM runs r CROSS JOIN LATERAL jsonb_array_elements(r.items::jsonb) AS i (value)
   CROSS JOIN LATERAL jsonb_array_elements_text(i.value -> 4) AS e (value)
 WHERE r.space = :space AND r.kind = 'extraction' AND r.model = :model

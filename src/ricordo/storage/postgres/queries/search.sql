@@ -5,7 +5,7 @@ SELECT string_agg(node::text, ',' ORDER BY node) FROM (
   SELECT node FROM words WHERE is_live AND terms && quoted(:match) ORDER BY node LIMIT nullif(CAST(:most AS bigint), -1))
 
 -- name: live_postings_guarded
--- The same below policies.
+-- The same under row-level security.
 SELECT live_holders(:match, :most)
 
 -- name: archive_postings_guarded
@@ -52,7 +52,7 @@ FROM traits WHERE node BETWEEN :first AND :last AND space = ANY (ints(:spaces))
 SELECT (SELECT value::bigint FROM meta WHERE name = 'turns_changed'), coalesce((SELECT turn FROM positions), 0)
 
 -- name: turns_position_guarded
--- Of what the caller sees: what others add moves nothing.
+-- Of what the caller sees, so that other callers' writes change nothing.
 SELECT (SELECT value::bigint FROM meta WHERE name = 'turns_changed'), coalesce((SELECT max(latest.key)
   FROM unnest(seen()) AS s (space) CROSS JOIN LATERAL (SELECT n.key FROM nodes n WHERE n.space = s.space
     ORDER BY n.key DESC LIMIT 1) AS latest), 0)
@@ -73,7 +73,7 @@ FROM nodes
 WHERE key = ANY (ints(:keys)) AND space = ANY (ints(:spaces))
 
 -- name: keys_on_shelves
--- Those of some memories that are in some partitions.
+-- The given memories that are in one of the given partitions.
 SELECT key FROM nodes WHERE key = ANY (ints(:keys))
   AND shelf = ANY (texts(:shelves))
 

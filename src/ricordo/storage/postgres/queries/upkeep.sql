@@ -22,7 +22,7 @@ ORDER BY 1
 SELECT count(*) FROM live_entities WHERE space = ANY (ints(:spaces))
 
 -- name: count_sessions
--- Without documents and those of which nothing is known but what is quarantined.
+-- Without documents, and without sessions that have quarantined messages only.
 SELECT count(*), count(*) FILTER (WHERE consolidated_at IS NULL) FROM sessions s WHERE space = ANY (ints(:spaces))
   AND substr(session_id, 1, 9) != 'document:'
   AND (EXISTS (SELECT 1 FROM nodes n WHERE n.session = s.key AND n.closed_reason IS DISTINCT FROM 'quarantined')

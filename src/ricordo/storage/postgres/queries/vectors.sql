@@ -35,7 +35,7 @@ SELECT 0, 0, '', 0 WHERE FALSE
 SELECT coalesce(embedding, 0), coalesce((SELECT max(id) FROM removals), 0), coalesce(erasure, 0) FROM positions
 
 -- name: embeddings_position_guarded
--- Of what the caller sees, but for removals.
+-- Of what the caller sees, except for removals.
 SELECT coalesce((SELECT max(latest.id) FROM models m CROSS JOIN unnest(seen()) AS s (space) CROSS JOIN unnest(ARRAY['e', 'k', 'c'])
     AS h (shelf) CROSS JOIN LATERAL (SELECT e.id FROM embeddings e WHERE e.model = m.key AND e.space = s.space
       AND e.shelf = h.shelf ORDER BY e.id DESC LIMIT 1) AS latest), 0),

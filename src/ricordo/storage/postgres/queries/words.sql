@@ -1,5 +1,5 @@
 -- name: words_sources
--- What the words of a node are made of.
+-- The columns from which the words of a node are derived.
 SELECT key, space, shelf, content, tags, speaker, source_role, session, event_time, closed_at IS NULL FROM nodes
 WHERE key = ANY (ints(:keys)) ORDER BY key
 
