@@ -23,7 +23,7 @@ WHERE n.key IN (SELECT value FROM json_each(:keys)) AND n.space IN (SELECT value
 SELECT key, space, shelf, session FROM nodes WHERE id = :id
 
 -- name: node_ids_known
--- The given ids that exist, whoever owns them: ids are unique in the whole store.
+-- The given ids that exist, of any owner: ids are unique in the whole store.
 SELECT id, space, content FROM nodes WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: node_insert

@@ -21,7 +21,7 @@ FROM nodes n JOIN spaces s ON s.key = n.space LEFT JOIN sessions ss ON ss.key = 
 WHERE n.key = ANY (ints(:keys)) AND n.space = ANY (ints(:spaces))
 
 -- name: node_ids_known
--- The given ids that exist, whoever owns them: ids are unique in the whole store.
+-- The given ids that exist, of any owner: ids are unique in the whole store.
 SELECT id, space, content FROM nodes WHERE id = ANY (texts(:ids))
 
 -- name: node_ids_known_guarded
