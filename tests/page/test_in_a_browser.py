@@ -229,11 +229,22 @@ def test_a_time_holds_for_every_page(browser: Any, fresh: Site) -> None:
     page.goto("/?q=where+does+Vera+live")
     assert "Leipzig" in page.inner_text("#results") and "Hamburg" not in page.inner_text("#results")
     page.click("text=Vera lives in Leipzig")
+    page.wait_for_selector("text=Versions")
     assert page.locator("text=Forget").count() == 0
+    for path, was, was_not in (
+        ("/page/people", "Miriam", "Frau Oltmann"),
+        ("/page/graph", "Miriam", "Frau Oltmann"),
+        ("/page/entity?id=Vera", "Vera works at Dentalis", "Hafenlicht"),
+        ("/page/runs", "No conversation was read yet.", "2026-06-27"),
+    ):
+        page.goto(path)
+        assert was in page.inner_text("main") and was_not not in page.inner_text("main"), path
     page.click("text=Back to now")
+    page.wait_for_selector(".then", state="detached")
     page.goto("/?q=where+does+Vera+live")
     assert "Hamburg" in page.inner_text("#results")
     page.goto("/page/timeline")
+    assert (page.get_attribute("#slider", "aria-valuetext") or "").startswith("2026-")
     page.locator("#slider").evaluate("each => { each.value = 300; each.dispatchEvent(new Event('change')); }")
     page.wait_for_selector(".then")
     window.check()

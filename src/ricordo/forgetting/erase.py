@@ -34,6 +34,7 @@ _AT_OPENING_S = 1.0
 _SOURCES_MOST = 200
 _WITHHELD_MOST = 20_000
 
+_WITHOUT_TEXTS = (".token", ".tokens.json", ".manifest.json")
 _ELSEWHERE = (
     "backups and exports made before",
     "copies of the file, a git history of it, and what a disk or file system keeps of overwritten blocks",
@@ -386,7 +387,8 @@ def _copies_beside(path: Path) -> Iterator[str]:
     """Yield files next to the store that look like copies of it, and git repositories it may be committed to."""
     for pattern in (f"{path.name}.*", "set-aside-*", ".*.partial"):
         for other in sorted(path.parent.glob(pattern)):
-            yield f"{other} beside the store"
+            if not other.name.endswith(_WITHOUT_TEXTS):
+                yield f"{other} beside the store"
     yield from (f"{other}, which another process uses" for other in left_behind())
     repositories = (folder / ".git" for folder in path.absolute().parents)
     yield from (f"{found}, if the store is committed there" for found in repositories if found.exists())

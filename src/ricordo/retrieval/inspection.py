@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
@@ -31,6 +31,7 @@ from ricordo.retrieval.query import Request, filter_of, query_of
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot, entity_meant
 from ricordo.storage.groups import Ledger
+from ricordo.storage.values import Image
 from ricordo.text.lifetimes import ends_by
 
 _WORDS_CHARS = 160
@@ -65,16 +66,49 @@ def archive(snapshot: Snapshot, scope: Scope, reason: ClosedReason | None, *, li
 
 
 def in_words(snapshot: Snapshot, scope: Scope, commits: Sequence[Commit]) -> list[Commit]:
-    """Return commits with excerpts of the memories that each commit touched, as far as the caller may see them."""
+    """Return commits with excerpts of what each commit touched, as far as the caller may see it.
+
+    An excerpt names a memory or, if the commit touched none, a relation, a person or thing, or a conversation.
+    """
     ledger = snapshot.history.ledger()
-    keys = {
-        commit.seq: [int(row.key[0]) for row in ledger.touched(commit.seq) if row.table == "nodes"][:_TOUCHED_MOST]
-        for commit in commits
-    }
-    nodes = as_shown(snapshot, snapshot.nodes.by_key(scope, {key for found in keys.values() for key in found}))
-    return [
-        replace(commit, words=_words([nodes[key] for key in keys[commit.seq] if key in nodes])) for commit in commits
-    ]
+    rows = {commit.seq: ledger.touched(commit.seq) for commit in commits}
+    keys = {seq: [int(row.key[0]) for row in found if row.table == "nodes"] for seq, found in rows.items()}
+    wanted = {key for found in keys.values() for key in found[:_TOUCHED_MOST]}
+    nodes = as_shown(snapshot, snapshot.nodes.by_key(scope, wanted))
+
+    def words(seq: int) -> str:
+        if keys[seq]:
+            return _words([nodes[key] for key in keys[seq][:_TOUCHED_MOST] if key in nodes])
+        return next(
+            filter(None, (_name_in(snapshot, scope, ledger, row, seq) for row in rows[seq][:_TOUCHED_MOST])), ""
+        )
+
+    return [replace(commit, words=words(commit.seq)) for commit in commits]
+
+
+def _name_in(snapshot: Snapshot, scope: Scope, ledger: Ledger, row: RowId, seq: int) -> str:
+    """Return the name of a relation, entity or conversation that a commit touched; "" if the caller may not see it."""
+    image = _image_at(ledger, row, seq)
+    if image is None or row.table not in ("relations", "entities", "sessions"):
+        return ""
+    if row.table == "sessions":
+        return str(image["session_id"]) if image["space"] in _spaces(snapshot, scope) else ""
+    if row.table == "entities":
+        return _entity_name(snapshot, scope, image)
+    target, source = (
+        _entity_name(
+            snapshot, scope, ledger.current(RowId(table="entities", key=(image[end],))) if image[end] else None
+        )
+        for end in ("target", "source")
+    )
+    if not target or (image["source"] and not source):
+        return ""
+    return f"{target}: {image['predicate']}" + (f" of {source}" if source else "")
+
+
+def _entity_name(snapshot: Snapshot, scope: Scope, image: Image | None) -> str:
+    entity = None if image is None else snapshot.entities.by_id(scope, str(image["id"]))
+    return "" if entity is None else entity.name
 
 
 def _words(nodes: Sequence[Node]) -> str:
@@ -246,6 +280,7 @@ class Difference:
 
     Attributes:
         nodes: each memory before and after; None if it did not exist yet, or was withdrawn.
+        removed: the texts of memories that the commit removed completely, as undo does.
         entities: the entities touched, in their current state.
         rows: the number of rows touched in each table.
     """
@@ -254,6 +289,7 @@ class Difference:
     nodes: tuple[tuple[Node | None, Node | None], ...]
     entities: tuple[Entity, ...]
     rows: Mapping[str, int]
+    removed: tuple[str, ...] = ()
 
 
 def changed_by(snapshot: Snapshot, scope: Scope, seq: int) -> Difference:
@@ -278,11 +314,30 @@ def changed_by(snapshot: Snapshot, scope: Scope, seq: int) -> Difference:
         nodes=tuple(_before_and_after(snapshot, node, seq) for node in nodes if node is not None),
         entities=tuple(entity for entity in entities if entity is not None),
         rows=Counter(row.table for row in touched),
+        removed=tuple(_removed(ledger, touched, seq, spaces=_spaces(snapshot, scope))),
     )
 
 
+def _removed(ledger: Ledger, touched: Sequence[RowId], seq: int, *, spaces: Collection[int | None]) -> Iterator[str]:
+    """Yield the texts of memories of some spaces that are gone since a commit."""
+    for row in [each for each in touched if each.table == "nodes"][:_CHANGED_MOST]:
+        before = ledger.state(row, seq - 1)
+        if before is not None and before["space"] in spaces and ledger.current(row) is None:
+            yield str(before["content"])
+
+
+def _spaces(snapshot: Snapshot, scope: Scope) -> Collection[int | None]:
+    """Return the keys of a caller's own space and of the chat's."""
+    return [snapshot.space(owner, chat) for owner, chat in ((scope.owner, ""), ("", scope.chat or "")) if owner or chat]
+
+
+def _image_at(ledger: Ledger, row: RowId, seq: int) -> Image | None:
+    """Return a row right after a commit, else before it, else as it is."""
+    return ledger.state(row, seq) or ledger.state(row, seq - 1) or ledger.current(row)
+
+
 def _id_in(ledger: Ledger, row: RowId, seq: int) -> str | None:
-    image = ledger.state(row, seq) or ledger.state(row, seq - 1) or ledger.current(row)
+    image = _image_at(ledger, row, seq)
     return None if image is None else str(image["id"])
 
 

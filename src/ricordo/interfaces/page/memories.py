@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import UTC, datetime
 from typing import Any
 
 from starlette.responses import Response
@@ -119,7 +120,8 @@ async def erase(visit: Visit) -> Response:
 
 async def show_fading(visit: Visit) -> Response:
     """Show what is uncertain, fading or about to expire."""
-    return visit.page("fading.html", weak=await visit.call("weak", limit=_MOST))
+    now = datetime.fromtimestamp(visit.memory.store_view.now() / 1_000, UTC)
+    return visit.page("fading.html", weak=await visit.call("weak", limit=_MOST), now=now)
 
 
 async def show_archive(visit: Visit) -> Response:

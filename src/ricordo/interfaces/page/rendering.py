@@ -57,11 +57,19 @@ def environment() -> Environment:
     made = Environment(
         loader=_Templates(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.filters |= {"shown": shown, "short": short, "handle": handle_of, "number": number, "percent": percent}
+    made.filters |= {
+        "shown": shown,
+        "short": short,
+        "handle": handle_of,
+        "number": number,
+        "percent": percent,
+        "undone": undone,
+    }
     made.globals |= {
         "difference": difference,
         "diff": difference,
         "marked": marked,
+        "weakness": weakness,
         "asset": asset,
         "languages": LANGUAGES,
     }
@@ -102,6 +110,20 @@ class Texts:
     def name(self, section: str, value: str | None) -> str:
         """Return the name of a value, such as a category; the value itself if it has none."""
         return self._texts.get(f"{section}.{value}", value or "")
+
+
+_WEAKNESS = re.compile(r"(only|expired on|expires on|faded since|faded by) (\S+)(?: sure)?")
+
+
+def weakness(texts: Texts, why: str) -> str:
+    """Return why a memory is weak, in the reader's language."""
+    return _WEAKNESS.sub(lambda found: texts(f"weak.{found[1].replace(' ', '_')}", value=found[2]), why)
+
+
+def undone(target: str) -> str:
+    """Return what an undo took back: the number of a change, or the handle of a run."""
+    first, _, rest = target.partition(" ")
+    return f"{first if first.isdecimal() else handle_of(first)} {rest}".strip()
 
 
 # texts of memories

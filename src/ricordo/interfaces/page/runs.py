@@ -4,27 +4,49 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 from starlette.responses import Response
 
+from ricordo.clock import handle_of
 from ricordo.interfaces.http.guard import json_response
 from ricordo.interfaces.page.visit import Visit, link
 from ricordo.model import ModelUse, Run
 
 _MOST = 50
 _DAYS = 60
+_BACK = 10_000
 
 
 async def show_all(visit: Visit) -> Response:
     """Show the latest runs, and what models used by day."""
-    runs: Sequence[Run] = [each for each in await visit.call("runs", limit=_MOST) if each.started_at <= visit.moment]
-    uses: Sequence[ModelUse] = await visit.call("spending", days=_DAYS)
-    return visit.page("runs.html", runs=runs, uses=uses)
+    runs = await _as_they_were(visit, await visit.call("runs", limit=_MOST))
+    return visit.page("runs.html", runs=runs, uses=await _uses(visit))
+
+
+async def _as_they_were(visit: Visit, runs: Sequence[Run]) -> Sequence[Run]:
+    """Return the runs up to the time that the pages show. A run that was undone later was still done then."""
+    if visit.as_of is None:
+        return runs
+    visit.caller.require("store_view.commits")
+    commits = await visit.memory.store_view.commits(limit=_BACK)
+    later = {each.reason for each in commits if each.origin == "undo" and each.at > visit.moment}
+    return [
+        replace(run, state="done") if {f"undo of {run.id}", f"undo of {handle_of(run.id)}"} & later else run
+        for run in runs
+        if run.started_at <= visit.moment
+    ]
+
+
+async def _uses(visit: Visit) -> Sequence[ModelUse]:
+    """Return what models used, day by day, up to the time that the pages show."""
+    last = visit.moment.date().isoformat()
+    return [use for use in await visit.call("spending", days=_DAYS) if use.day <= last]
 
 
 async def spending(visit: Visit) -> Response:
     """Return tokens by day for the plot, the oldest day first."""
-    uses: Sequence[ModelUse] = await visit.call("spending", days=_DAYS)
+    uses = await _uses(visit)
     days: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for use in uses:
         days[use.day][0] += use.tokens_in
@@ -45,6 +67,7 @@ async def spending(visit: Visit) -> Response:
 async def show(visit: Visit) -> Response:
     """Show what one run did. A replay is shown beside what is known."""
     run: Run = await visit.call("run", id=visit.named())
+    run = next(iter(await _as_they_were(visit, [run])), run)
     numbered = list(enumerate(run.items, start=1))
     counts = Counter(item.what for item in run.items)
     can_replay = visit.is_owner and visit.may_change and run.kind in ("consolidation", "extraction")

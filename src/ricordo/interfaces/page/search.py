@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from ricordo.clock import from_ms
-from ricordo.errors import RicordoError
+from ricordo.errors import NotFoundError, RicordoError
 from ricordo.interfaces.page.rendering import LANGUAGES, bars
 from ricordo.interfaces.page.visit import Visit
-from ricordo.model import Hit, Node, Results, Share
+from ricordo.model import Explanation, Hit, Node, Results, Share
 from ricordo.text.dates import parse_instant
 
 _FILTERS = ("type", "category", "entity", "tag", "session", "after", "before")
@@ -48,11 +48,28 @@ def _asked(visit: Visit) -> dict[str, Any]:
 
 
 async def _results(visit: Visit, question: str) -> Results:
-    filters, missing = _asked(visit), visit.asked("why_not")
+    filters, missing = _asked(visit), visit.asked("why_not") or await _meant(visit)
     found: Results = await visit.call(
         "search", text=question, as_of=visit.as_of, trace=True, why_not=missing, **filters
     )
     return found
+
+
+async def _meant(visit: Visit) -> str | None:
+    """Return the id of the memory that somebody misses among the results and gives in words of their own.
+
+    Raises:
+        NotFoundError: no memory, open or archived, has such words.
+    """
+    if (words := visit.asked("missing")) is None:
+        return None
+    for archived in (None, True):
+        found: Results = await visit.call(
+            "search", text=words, as_of=visit.as_of, limit=1, only_relevant=True, archived=archived
+        )
+        if found.hits:
+            return found.hits[0].id
+    raise NotFoundError(visit.texts("search.missing_nowhere"))
 
 
 def _passage(hit: Hit) -> tuple[str, tuple[int, int]]:
@@ -62,7 +79,7 @@ def _passage(hit: Hit) -> tuple[str, tuple[int, int]]:
     return hit.excerpt, (0, len(hit.excerpt))
 
 
-def _shown(results: Results) -> Mapping[str, Any]:
+async def _shown(visit: Visit, results: Results) -> Mapping[str, Any]:
     terms = frozenset(results.trace.terms) if results.trace else frozenset()
     absence = results.trace.absence if results.trace else None
     return {
@@ -71,9 +88,15 @@ def _shown(results: Results) -> Mapping[str, Any]:
         "passages": {hit.id: _passage(hit) for hit in results.hits},
         "bars": {hit.id: bars_of(hit.why) for hit in results.hits},
         "absence": absence,
+        "absent": None if absence is None or absence.stage == "unknown" else await _as_seen(visit, absence.id),
         "absence_bars": bars_of(absence.shares) if absence else [],
         "took": sum(results.trace.timings_ms.values()) if results.trace else 0.0,
     }
+
+
+async def _as_seen(visit: Visit, id: str) -> Node:
+    why: Explanation = await visit.call("explain", id=id, as_of=visit.as_of)
+    return why.node
 
 
 async def show(visit: Visit) -> Response:
@@ -83,7 +106,7 @@ async def show(visit: Visit) -> Response:
     values |= {"latest": (), "context": None}
     try:
         if question:
-            values |= _shown(await _results(visit, question))
+            values |= await _shown(visit, await _results(visit, question))
             values["context"] = await visit.memory.context_parts(question, as_of=visit.as_of)
         else:
             page = await visit.call("list", limit=_LATEST, as_of=visit.as_of, **_asked(visit))
@@ -99,7 +122,7 @@ async def show_results(visit: Visit) -> Response:
     values: dict[str, Any] = {"question": question, "problem": None, "results": None, "latest": ()}
     try:
         if question:
-            values |= _shown(await _results(visit, question))
+            values |= await _shown(visit, await _results(visit, question))
         else:
             page = await visit.call("list", limit=_LATEST, as_of=visit.as_of, **_asked(visit))
             values["latest"] = page.nodes

@@ -31,8 +31,8 @@ _EARLIEST_MS = -62_135_596_800_000  # 0001-01-01
 _LATEST_MS = 253_402_300_799_999  # 9999-12-31
 _ACCEPTED = "a date (2026-03-01, 2026-03, 2026), an ISO 8601 time, or words such as yesterday, last_week, 3 days ago"
 
-# Too short or too common to be a date alone, whatever a parser returns.
-_MONTH_VERBS = frozenset(("may", "march", "mar"))
+# Words and names that are too common to be a date alone. "March" with a capital is the month.
+_MONTH_VERBS = frozenset(("may", "May", "march", "mar", "Mar"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +240,7 @@ def _read_words_in(languages: LanguageSet, text: str, *, here: datetime) -> Days
         if match := pattern.fullmatch(lowered):
             count = int(match["count"]) if match["count"] and match["count"].isdecimal() else 1
             return here.astimezone(UTC) - (timedelta(minutes=count) if match["minutes"] else timedelta(hours=count))
-    if lowered in _MONTH_VERBS or lowered.isdecimal():
+    if text in _MONTH_VERBS or lowered.isdecimal():
         return None
     if (day := _days_ago(text, here.date(), languages)) is not None:
         return day

@@ -46,10 +46,15 @@
   document.querySelectorAll("input[type=range][data-sets]").forEach((slider) => {
     const from = Date.parse(slider.dataset.from), to = Date.parse(slider.dataset.to);
     const field = document.getElementById(slider.dataset.sets);
-    if (field.value && Date.parse(field.value)) slider.value = 1000 * (Date.parse(field.value) - from) / (to - from);
+    const chosen = Date.parse(slider.dataset.at);
+    if (chosen) slider.value = 1000 * (chosen - from) / (to - from);
+    const named = () => new Date(from + (to - from) * slider.value / 1000).toISOString().slice(0, 16);
+    const say = () => slider.setAttribute("aria-valuetext", named().replace("T", " "));  // not "1000"
     const set = () => {
-      field.value = slider.value === slider.max ? "" : new Date(from + (to - from) * slider.value / 1000).toISOString().slice(0, 16) + "Z";
+      field.value = slider.value === slider.max ? "" : named() + "Z";
+      say();
     };
+    say();
     slider.addEventListener("input", set);
     slider.addEventListener("change", () => { set(); slider.form.submit(); });
   });
