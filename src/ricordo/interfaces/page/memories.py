@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from starlette.responses import Response
@@ -30,10 +30,12 @@ async def show(visit: Visit) -> Response:
     ties = [(other, edge) for other, edge in tied if edge.type not in ("derived_from", "supersedes")]
     known = await visit.memory.store_view.nodes([*resting, *(other for other, _ in ties)])
     own = [version for version in why.versions if version.node.id == node.id]
+    day = node.event_time.astimezone(visit.memory.store_view.zone).date()
     return visit.page(
         "memory.html",
         node=node,
         why=why,
+        day=(day, day + timedelta(days=1)) if day < date.max else (day, day),
         trust=trust_of(node.origin, node.role),
         steps=_steps(why.versions),
         latest=own[-1] if own else None,
