@@ -34,6 +34,7 @@ export interface Hit {
   warnings?: string[];
   excerpt_at?: number;
   place?: string;
+  space?: string;
 }
 
 export interface Share {
@@ -395,6 +396,19 @@ export interface Finding {
   ok: boolean;
   detail?: string;
   remedy?: string;
+}
+
+export interface Member {
+  space: string;
+  owner: string;
+  role: "reader" | "writer" | "keeper" | "none";
+  changed_at: string;
+}
+
+export interface Space {
+  name: string;
+  role: "reader" | "writer" | "keeper" | "none";
+  members: Member[];
 }
 
 export interface SearchParameters {
@@ -1261,6 +1275,38 @@ export interface DoctorResult {
   findings?: Finding[];
 }
 
+export interface SpacesParameters {
+}
+
+export type SpacesResult = Space[];
+
+export interface CreateSpaceParameters {
+  /** The name of the space, of at most 500 characters. */
+  name: string;
+}
+
+export type CreateSpaceResult = Space;
+
+export interface SetMemberParameters {
+  /** The name of the space. */
+  space: string;
+  /** Who: the name of an owner. */
+  member: string;
+  /** reader, writer or keeper. */
+  role: "reader" | "writer" | "keeper" | "none";
+}
+
+export type SetMemberResult = Space;
+
+export interface RemoveMemberParameters {
+  /** The name of the space. */
+  space: string;
+  /** Who goes; omit it to leave the space yourself. */
+  member?: string | null;
+}
+
+export type RemoveMemberResult = null;
+
 export interface ImportResult {
   format?: string;
   read?: number;
@@ -1565,6 +1611,17 @@ export class Ricordo {
   maintain(parameters?: MaintainParameters, options?: CallOptions): Promise<MaintainResult>;
   /** Check the store for damage. Changes nothing. Permission: admin. Trust: at least agent. */
   doctor(parameters?: DoctorParameters, options?: CallOptions): Promise<DoctorResult>;
+  /**
+   * List the shared spaces that the caller is a member of, with everybody in them. Permission: read. Trust: at
+   * least web.
+   */
+  spaces(parameters?: SpacesParameters, options?: CallOptions): Promise<SpacesResult>;
+  /** Create a shared space, of which the caller is the first keeper. Permission: write. Trust: at least user. */
+  createSpace(parameters: CreateSpaceParameters, options?: CallOptions): Promise<CreateSpaceResult>;
+  /** Take somebody into a shared space, or change what they may do there. Permission: write. Trust: at least user. */
+  setMember(parameters: SetMemberParameters, options?: CallOptions): Promise<SetMemberResult>;
+  /** Leave a shared space or, as a keeper, remove somebody from it. Permission: write. Trust: at least user. */
+  removeMember(parameters: RemoveMemberParameters, options?: CallOptions): Promise<RemoveMemberResult>;
   /** Import a file of conversations or memories: the file is the body. Permission: write. Trust: at least agent. */
   import(file: BodyInit, parameters?: { format?: "jsonl" | "chatgpt" | "claude" | "memories-jsonl" | "memories-sqlite" | "mcp" | "mem0" | "langgraph" | "zep" | "letta" | "claude-code" | "codex" | "cursor" | "gemini-cli" | "opencode" | "telegram" | "slack" | "whatsapp" | "locomo" | "chat" | "markdown"; dry_run?: boolean }, options?: CallOptions): Promise<ImportResult>;
 }

@@ -72,4 +72,8 @@ export const ROUTES = {
   prune: "/v1/prune",
   maintain: "/v1/maintain",
   doctor: "/v1/doctor",
+  spaces: "/v1/spaces",
+  createSpace: "/v1/create_space",
+  setMember: "/v1/set_member",
+  removeMember: "/v1/remove_member",
 };

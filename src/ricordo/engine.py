@@ -419,7 +419,7 @@ class Engine:
         from ricordo.consolidation.extraction import extract_one
 
         owner, chat = place
-        run = await extract_one(self.consolidation_context(Scope(owner=owner, chat=chat or None)), place, session)
+        run = await extract_one(self.consolidation_context(Scope.of(owner, chat)), place, session)
         self.backlog.note(len(run.items))
         return run
 
@@ -619,12 +619,13 @@ class StoreView:
         """
         self._check_owners()
         found = await self._store.read(lambda tx: tx.lifecycle.scopes())
-        return [each for each in found if each.owner]
+        return [Scope(owner=each.owner) for each in found if each.owner]
 
     async def owner_of(self, id: str) -> Scope | None:
         """Return the scope of a memory, closed or not; None if no owner has this id. Raises as `owners` does."""
         self._check_owners()
-        return await self._store.read(lambda tx: tx.lifecycle.whose(id))
+        found = await self._store.read(lambda tx: tx.lifecycle.whose(id))
+        return None if found is None else Scope(owner=found.owner)
 
     async def nodes(self, ids: Sequence[str]) -> dict[str, Node]:
         """Return the memories with these ids that the scope may see, by id, in one read."""

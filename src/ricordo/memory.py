@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from ricordo import bulk, spans
+from ricordo import bulk, sharing, spans
 from ricordo.clock import SystemClock, from_ms, new_id
 from ricordo.consolidation import evolution, proposals, resolve, reviews
 from ricordo.encoding import documents as documents_
@@ -29,7 +29,7 @@ from ricordo.encoding.validation import (
     stored_id,
 )
 from ricordo.engine import Engine, StoreView
-from ricordo.errors import InvalidError, NotFoundError, RicordoError, UnavailableError
+from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.forgetting import erase as erasure
 from ricordo.forgetting import forget, gc
 from ricordo.forgetting.upkeep import Upkeep
@@ -59,6 +59,7 @@ from ricordo.model import (
     ImportReport,
     Json,
     MaintenanceReport,
+    MemberRole,
     Message,
     ModelUse,
     Node,
@@ -78,6 +79,7 @@ from ricordo.model import (
     Role,
     Run,
     Scope,
+    Space,
     StandingQuestion,
     Stats,
     SyncReport,
@@ -90,7 +92,7 @@ from ricordo.retrieval import context as context_
 from ricordo.retrieval import inspection, service
 from ricordo.retrieval.query import Request, checked_limit, checked_name, checked_position
 from ricordo.retrieval.receipts import Draft, ids_in
-from ricordo.rights import Holder, allows, governed, narrowed, require
+from ricordo.rights import IN_A_SPACE, Holder, SpaceAction, allows, governed, narrowed, require, role_allows
 from ricordo.settings import Settings
 from ricordo.storage import Snapshot, Store, changes
 from ricordo.storage.values import check_encodable
@@ -154,8 +156,34 @@ def _recorded(
     return call
 
 
+def _in_spaces(cls: T) -> T:
+    """Make the methods that work on a whole chat ask for the caller's role there."""
+    for name, action in IN_A_SPACE.items():
+        setattr(cls, name, _with_role(getattr(cls, name), action))
+    return cls
+
+
+def _with_role(work: Callable[..., Awaitable[Any]], action: SpaceAction) -> Callable[..., Awaitable[Any]]:
+    @functools.wraps(work)
+    async def call(called: Memory, /, *given: Any, **options: Any) -> Any:
+        if called.scope.chat is not None:
+            await called._check_role(action)
+        return await work(called, *given, **options)
+
+    return call
+
+
+_HERE: Mapping[MemberRole, str] = {
+    "none": "not a member",
+    "reader": "a reader",
+    "writer": "a writer",
+    "keeper": "a keeper",
+}
+
+
 @_spanned
 @governed(lambda memory: memory._holder)
+@_in_spaces
 class Memory:
     """A long-term memory. Open it with `async with Memory.open(path) as memory`, or `memory = await Memory.open(path)`.
 
@@ -1063,7 +1091,7 @@ class Memory:
             engine.store.check_writable()
             await engine.receipts.flush()
         report = await erasure.erase(
-            self._store, asked, scope=self._scope, now=engine.now(), dry_run=dry_run, progress=progress
+            self._store, asked, scope=self._here, now=engine.now(), dry_run=dry_run, progress=progress
         )
         if self._notes is None:
             return report
@@ -1883,6 +1911,85 @@ class Memory:
             "stats", await self._read(lambda tx: tx.statistics.summary(self._scope, whole_store=is_whole))
         )
 
+    # ---- shared spaces
+
+    async def spaces(self) -> Sequence[Space]:
+        """Return the shared spaces that this owner is a member of, by name, with everybody in them."""
+        return self._told("spaces", await self._read(lambda tx: sharing.spaces_of(tx, self._scope)))
+
+    async def create_space(self, name: str) -> Space:
+        """Create a shared space, of which this owner is the first keeper. Its members find what is in it wherever they
+        ask; `Scope(owner=..., chat=name)` writes to it.
+
+        Raises:
+            InvalidError: the name is empty or too long.
+            ConflictError: the name is taken.
+        """
+        wanted = sharing.checked_name(name, field="name")
+        at, is_opener = self._at, self._owns_engine
+        return await self._share(
+            "create space", wanted, lambda tx: sharing.created(tx, wanted, self._scope, at=at, is_opener=is_opener)
+        )
+
+    async def set_member(self, space: str, member: str, role: MemberRole) -> Space:
+        """Take somebody into a shared space, or change what they may do there. Only a keeper may.
+
+        Args:
+            member: the name of an owner.
+            role: "reader" finds what is in it; "writer" also adds, changes and forgets; "keeper" also decides what
+                waits for approval, erases, and changes the members.
+
+        Raises:
+            InvalidError: there is no such role.
+            NotFoundError: the caller is not a member of such a space.
+            DeniedError: the caller is not a keeper of it.
+            ConflictError: the space would be left without a keeper.
+        """
+        check_choice(role, sharing.ROLES, name="role")
+        found = await self._with_member("set member", space, member, role)
+        assert found is not None
+        return found
+
+    async def remove_member(self, space: str, member: str | None = None) -> None:
+        """Leave a shared space, or, as a keeper, remove somebody from it. Reading ends at once; what they wrote there
+        stays there.
+
+        Args:
+            member: who goes; None: the caller.
+
+        Raises:
+            NotFoundError: the caller is not a member of such a space, or nobody of that name is.
+            DeniedError: somebody else is to go, and the caller is not a keeper.
+            ConflictError: the space would be left without a keeper.
+        """
+        await self._with_member("remove member", space, self._scope.owner if member is None else member, "none")
+
+    async def _with_member(self, verb: str, space: str, member: str, role: MemberRole) -> Space | None:
+        wanted, who = sharing.checked_name(space, field="space"), sharing.checked_name(member, field="member")
+        at, said = self._at, f"{who[:400]}: {role}"
+        return await self._share(
+            verb, wanted, lambda tx: sharing.with_member(tx, wanted, who, role, self._scope, at=at), said=said
+        )
+
+    async def _share(
+        self, verb: str, space: str, decide: Callable[[Snapshot], tuple[Change, T]], *, said: str | None = None
+    ) -> T:
+        """Write a change of the members of a space: it is listed under the space."""
+        engine, scope = self._opened, replace(self._scope, chat=space)
+        store, reason = engine.store.seen_by(scope), self._reason(verb, said)
+        return await store.write(decide, scope=scope, reason=reason, at=from_ms(engine.now()))
+
+    async def _check_role(self, action: SpaceAction) -> None:
+        """Check what the caller may do in the present chat as a whole. Raises DeniedError."""
+        chat, owner = self._scope.chat, self._scope.owner
+        members = await self._read(lambda tx: tx.members.of(chat)) if chat else []
+        role: MemberRole = next((each.role for each in members if each.owner == owner), "none")
+        if members and not role_allows(role, action):
+            raise DeniedError(
+                f"this needs another role in the space {chat!r}: here you are {_HERE[role]}",
+                hint="ask one of its keepers, or leave the space out of the scope",
+            )
+
     # ---- upkeep
 
     async def weak(self, limit: int = 20) -> Sequence[Weak]:
@@ -2149,7 +2256,7 @@ class Memory:
         engine = self._opened
         self._told("export", None, format=format)
         await engine.receipts.flush()
-        write = exporter(format, Path(path), scope=self._scope, now=engine.now(), zone=engine.zone, progress=progress)
+        write = exporter(format, Path(path), scope=self._here, now=engine.now(), zone=engine.zone, progress=progress)
         return await self._store.look(write)
 
     async def sync(self, other: str | Path, *, dry_run: bool = False, progress: Progress | None = None) -> SyncReport:
@@ -2215,6 +2322,11 @@ class Memory:
         return Holder(self._scope.trust, self._owns_engine, proposes=self._scope.proposes)
 
     @property
+    def _here(self) -> Scope:
+        """The caller without the shared spaces that are only read: what is erased and taken along."""
+        return replace(self._scope, spaces=())
+
+    @property
     def _at(self) -> datetime:
         return from_ms(self._opened.now())
 
@@ -2243,7 +2355,7 @@ class Memory:
     @property
     def scope(self) -> Scope:
         """The caller, who owns this memory."""
-        return self._scope
+        return self._scope if self._scope.owner else replace(self._scope, spaces=None)
 
     @property
     def store_view(self) -> StoreView:
@@ -2345,7 +2457,7 @@ def write_operations(memory: Memory, *, name: str) -> Operations:
     from ricordo import wiring
 
     require("write_operations", memory._holder)
-    return wiring.write_operations(memory._opened.consolidation_context(memory.scope), name=name)
+    return wiring.write_operations(memory._opened.consolidation_context(memory._scope), name=name)
 
 
 def _checked(scope: Scope) -> Scope:
@@ -2356,7 +2468,9 @@ def _checked(scope: Scope) -> Scope:
         check_encodable(value or "", name=f"scope.{name}")
     if not scope.owner and not scope.chat:
         raise InvalidError("scope: neither owner nor chat is given", hint="set owner or chat")
-    return scope
+    for name in scope.spaces or ():
+        sharing.checked_name(name, field="scope.spaces")
+    return scope if scope.owner else replace(scope, spaces=())  # only an owner is a member of a space
 
 
 def _imported(report: DocumentReport, *, dry_run: bool) -> ImportReport:

@@ -35,6 +35,8 @@ ClosedReason = Literal[
 ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine", "session"]
 Decision = Literal["replace", "keep both", "keep old", "approve", "refuse"]
 Trust = Literal["user", "agent", "import", "tool", "web"]
+MemberRole = Literal["reader", "writer", "keeper", "none"]
+"""What a member of a shared space may do there, from the least to the most; "none" for those who left."""
 RunKind = Literal[
     "consolidation",
     "replay",
@@ -114,12 +116,63 @@ class Scope:
     `trust` limits how much this caller's words are believed, whatever origin they claim. An interface used by a
     language model sets "agent". A caller that only `proposes` changes nothing directly: memories it adds, corrects,
     updates or forgets wait in `review`, and are in no answer until the user decides.
+
+    `spaces` names the shared spaces that are read besides; None means all that the owner is a member of. What is
+    written goes to the owner's own memory or to `chat`, which may be a shared space. With `shares`, facts go to `chat`
+    by default. `member` is internal: whose membership work on `chat` alone rests on.
     """
 
     owner: str = "me"
     chat: str | None = None
     trust: Trust = "user"
     proposes: bool = False
+    spaces: tuple[str, ...] | None = None
+    shares: bool = False
+    member: str = ""
+
+    @classmethod
+    def of(cls, owner: str, chat: str) -> Scope:
+        """Return the scope of one place, for work in the background: an owner's own memory, or a chat itself."""
+        return cls(owner=owner, chat=None, spaces=()) if owner else cls(owner="", chat=chat or None)
+
+    @property
+    def who(self) -> str:
+        """The owner whose membership counts in shared spaces."""
+        return self.owner or self.member
+
+    def chat_alone(self) -> Scope:
+        """Return the scope of the present chat without the caller's own memory, with the caller's membership."""
+        if self.is_chat_itself:
+            return self
+        return Scope(owner="", chat=self.chat, spaces=(), member=self.who)
+
+    @property
+    def is_chat_itself(self) -> bool:
+        """Whether this is a chat at work in the background, and not a caller in it."""
+        return not self.owner and self.spaces is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A member of a shared space. Who left has the role "none".
+
+    Attributes:
+        changed_at: since when they have this role.
+    """
+
+    space: str
+    owner: str
+    role: MemberRole
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """A shared space that the caller is a member of, with everybody in it."""
+
+    name: str
+    role: MemberRole
+    members: tuple[Member, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -617,6 +670,7 @@ class Change:
         consolidated: ids of episodes that became knowledge.
         rows: rows that an undo resets, of any table.
         kept_secrets: ids of added nodes whose credentials the owner keeps on purpose.
+        members: members of shared spaces as they will be.
     """
 
     add: tuple[Node, ...] = ()
@@ -642,6 +696,7 @@ class Change:
     runs: tuple[Run, ...] = ()
     rows: tuple[RowState, ...] = ()
     kept_secrets: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -748,6 +803,7 @@ class Hit:
         trust: how much its source is trusted.
         warnings: signs that it is an instruction, if it does not come from the user.
         place: its place in a document, such as "handbook.pdf, page 12"; "" if it is not a passage of a document.
+        space: the chat or shared space that it is in; "" if it is the owner's own.
     """
 
     id: str
@@ -775,6 +831,7 @@ class Hit:
     warnings: tuple[str, ...] = ()
     excerpt_at: int = 0
     place: str = ""
+    space: str = ""
 
     def __repr__(self) -> str:
         """Return one line, so that a list of hits stays readable despite the many fields."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any, Literal, TypeVar
 
 from ricordo.errors import DeniedError
-from ricordo.model import Scope, Trust
+from ricordo.model import MemberRole, Scope, Trust
 from ricordo.trust import lower
 
 Access = Literal["read", "propose", "write", "admin", "erase"]
@@ -177,6 +177,10 @@ RIGHTS: Mapping[str, Right] = {
     "rebuild_index": OWNER_ALONE,
     "migrate": OWNER_ALONE,
     "backup": OWNER_ALONE,
+    "spaces": _READS,
+    "create_space": _DECIDES,
+    "set_member": _DECIDES,
+    "remove_member": _DECIDES,
     "sync": OWNER_ALONE,  # the other device counts as the owner
     "verify_backup": OWNER_ALONE,
     "restore_backup": OWNER_ALONE,
@@ -205,6 +209,47 @@ RIGHTS: Mapping[str, Right] = {
     "notes": OWNER_ALONE,
     "watch": OWNER_ALONE,
 }
+
+SpaceAction = Literal["read", "write", "approve", "erase", "invite", "leave"]
+
+ROLE_NEEDED: Mapping[SpaceAction, MemberRole] = {
+    "read": "reader",
+    "leave": "reader",
+    "write": "writer",
+    "approve": "keeper",
+    "erase": "keeper",
+    "invite": "keeper",
+}
+"""The sharing matrix: the least role in a shared space for each action there. Who is no member may do nothing."""
+
+IN_A_SPACE: Mapping[str, SpaceAction] = {
+    "off_record": "write",
+    "on_record": "write",
+    "consolidate": "write",
+    "extract": "write",
+    "summarise": "write",
+    "reflect": "write",
+    "enrich": "write",
+    "infer_causes": "write",
+    "replay": "write",
+    "accept": "write",
+    "weak": "read",
+    "archive": "read",
+    "gc": "erase",
+    "prune": "erase",
+    "maintain": "erase",
+    "erase": "erase",
+}
+"""Methods that work on the caller's whole chat: what they do in it if it is a shared space. Each change of all others
+is checked where it is applied, and who is no member finds nothing."""
+
+_RANKS: tuple[MemberRole, ...] = ("none", "reader", "writer", "keeper")
+
+
+def role_allows(role: MemberRole, action: SpaceAction) -> bool:
+    """Return whether a role in a shared space allows an action there."""
+    return _RANKS.index(role) >= _RANKS.index(ROLE_NEEDED[action])
+
 
 PROPOSED = frozenset(("remember", "remember_many", "correct", "update", "forget"))
 """The changes that a caller without the right to make them may propose."""
@@ -313,5 +358,7 @@ def narrowed(wanted: Scope, *, own: Scope, holder: Holder) -> Scope:
     """
     if wanted.owner not in ("", own.owner) or wanted.chat not in (None, own.chat):
         require("scoped.others", holder)
+    if wanted.spaces is None or (own.spaces is not None and not set(wanted.spaces) <= set(own.spaces)):
+        wanted = replace(wanted, spaces=own.spaces)
     trust, proposes = lower(wanted.trust, own.trust), wanted.proposes or own.proposes
-    return Scope(owner=wanted.owner, chat=wanted.chat, trust=trust, proposes=proposes)
+    return replace(wanted, trust=trust, proposes=proposes)

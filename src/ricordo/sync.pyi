@@ -31,6 +31,7 @@ from ricordo.model import (
     ImportReport,
     Json,
     MaintenanceReport,
+    MemberRole,
     Message,
     ModelUse,
     Node,
@@ -49,6 +50,7 @@ from ricordo.model import (
     Role,
     Run,
     Scope,
+    Space,
     StandingQuestion,
     Stats,
     SyncReport,
@@ -574,6 +576,22 @@ class Memory:
 
     def stats(self) -> Stats:
         """Return figures of this memory. The size is that of the store for its opener, else of the caller's texts."""
+
+    def spaces(self) -> Sequence[Space]:
+        """Return the shared spaces that this owner is a member of, by name, with everybody in them."""
+
+    def create_space(self, name: str) -> Space:
+        """Create a shared space, of which this owner is the first keeper. Its members find what is in it wherever
+        they ask; `Scope(owner=..., chat=name)` writes to it.
+        """
+
+    def set_member(self, space: str, member: str, role: MemberRole) -> Space:
+        """Take somebody into a shared space, or change what they may do there. Only a keeper may."""
+
+    def remove_member(self, space: str, member: str | None = None) -> None:
+        """Leave a shared space, or, as a keeper, remove somebody from it. Reading ends at once; what they wrote
+        there stays there.
+        """
 
     def weak(self, limit: int = 20) -> Sequence[Weak]:
         """Return memories that are uncertain, fading, or about to expire: first those that upkeep will close,

@@ -55,8 +55,9 @@ def consolidation_context(
         now: returns Unix milliseconds, UTC.
         asking: returns the parts that a search in a scope needs.
     """
-    if scope.chat:  # messages in a group, and knowledge from them, belong to the group
-        scope = Scope(owner="", chat=scope.chat)
+    # What is said in a group belongs to the group, and so does what is learnt from it. What is learnt from the owner's
+    # own conversations rests on nothing else, whatever spaces the owner reads.
+    scope = scope.chat_alone() if scope.chat else replace(scope, spaces=())
     return ConsolidationContext(
         model=model,
         scope=scope,

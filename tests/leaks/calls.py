@@ -104,6 +104,7 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
         for name in (
             "stats",
             "people",
+            "spaces",
             "review",
             "log",
             "weak",
@@ -230,6 +231,8 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
             Call(kind="commits", ask=_simple("undo")),
             Call(kind="commits", ask=_simple("undo", with_later=True)),
         ),
+        "set_member": (Call(kind="names", ask=_simple("set_member", member="eve", role="keeper")),),
+        "remove_member": (Call(kind="names", ask=_simple("remove_member")),),
         "end_session": (Call(kind="sessions", ask=_simple("end_session")),),
         "off_record": (Call(kind="sessions", ask=_simple("off_record"), stores=True),),
         "on_record": (Call(kind="sessions", ask=_simple("on_record")),),
@@ -283,6 +286,7 @@ async def _with_evidence(memory: Memory, given: str) -> Any:
 NOT_TRIED = {
     "sync": "exchanges the caller's own memory with files; tests/devices looks for other owners' there",
     "open": "opens a store",
+    "create_space": "makes a space of its own; tests/spaces walks what its members may do",
     "close": "closes it",
     "scope": "is what the caller gave",
     "warm": "gives nothing",

@@ -84,7 +84,7 @@ class Transcript:
     def scope(self) -> Scope:
         """The scope of the conversation."""
         owner, chat = self.place
-        return Scope(owner=owner, chat=chat or None)
+        return Scope.of(owner, chat)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -200,7 +200,7 @@ def rivals_of(snapshot: Snapshot, place: tuple[str, str], form: Canonical) -> li
     near = dict(snapshot.nodes.near_statements(*place, (), statement_line(form.said)))
     likely = {key: likelihood(content, form.text) for key, (content, _) in found.items()}
     likely |= {key: _LIKELY for key, content in near.items() if _begin_alike(content, form.said)}
-    stored = snapshot.nodes.by_key(Scope(owner=place[0], chat=place[1] or None), likely)
+    stored = snapshot.nodes.by_key(Scope.of(*place), likely)
     of_slot = {key for key, old in stored.items() if form.slot and form_of(old).slot == form.slot}
     ranked = sorted(stored, key=lambda key: (key in of_slot, likely[key], key), reverse=True)
     return [stored[key] for key in ranked if key in of_slot or likely[key] >= _LIKELY][:_MOST_OUTDATED]

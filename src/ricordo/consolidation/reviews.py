@@ -282,7 +282,7 @@ def _release(snapshot: Snapshot, nodes: Sequence[Node], learnt: Change, *, now: 
         here = tuple(node for node in nodes if (node.owner, node.chat) == (owner, chat))
         ids = {node.id for node in here}
         mine = Change(add=here, subjects=tuple(each for each in learnt.subjects if each[0] in ids))
-        arrived = arrive(snapshot, mine, scope=Scope(owner=owner, chat=chat or None), now=now, claimed=()).change
+        arrived = arrive(snapshot, mine, scope=Scope.of(owner, chat), now=now, claimed=()).change
         live = {node.id for node in arrived.add}
         # facts that were meanwhile learnt from elsewhere
         merged = tuple(replace(n, closed_at=from_ms(now), closed_reason="merged") for n in here if n.id not in live)

@@ -109,7 +109,7 @@ def new_entity(
 
 def scope_of(owner: str, chat: str) -> Scope:
     """Return the scope in which a memory's names are looked up: that of its owner or, if it has none, its chat."""
-    return Scope(owner=owner, chat=None if owner else chat or None)
+    return Scope.of(owner, chat)
 
 
 class EntityResolver:

@@ -50,11 +50,12 @@ def new_fact(
         InvalidError: a field is invalid; the error names it.
     """
     _check(fact)
-    if fact.shared and not scope.chat:
+    is_shared = fact.shared or (scope.shares and bool(scope.chat))
+    if is_shared and not scope.chat:
         raise InvalidError(
             "shared: the scope has no chat to share the fact with", hint="open the memory with Scope(chat=...)"
         )
-    is_personal = bool(scope.owner) and not fact.shared
+    is_personal = bool(scope.owner) and not is_shared
     rules = rules.open if fact.keep_secrets else rules
     content = storable(fact.content, name="content", rules=rules)
     at = from_ms(now)

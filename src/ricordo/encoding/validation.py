@@ -314,7 +314,7 @@ def _with_kept(snapshot: Snapshot, change: Change, screened: Change, clean: Call
     former = {edge.source: edge.target for edge in change.link if edge.type == "supersedes"}
     stored: set[str] = set()
     for node in (*change.add, *change.put):
-        scope = Scope(owner=node.owner, chat=node.chat or None)
+        scope = Scope.of(node.owner, node.chat)
         for id in {node.id, former.get(node.id, node.id)}:
             stored.update(strings_of(snapshot.nodes.get(scope, id)))
 

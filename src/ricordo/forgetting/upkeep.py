@@ -197,8 +197,8 @@ def pages(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 def single_scopes(scope: Scope) -> list[Scope]:
     """Split a caller's scope into single spaces: the caller's own, and the current chat's."""
-    own = [Scope(owner=scope.owner)] if scope.owner else []
-    return own + ([Scope(owner="", chat=scope.chat)] if scope.chat else [])
+    own = [Scope.of(scope.owner, "")] if scope.owner else []
+    return own + ([scope.chat_alone()] if scope.chat else [])
 
 
 def _nodes(snapshot: Snapshot, scope: Scope, removals: Sequence[Removal]) -> dict[int, Node]:

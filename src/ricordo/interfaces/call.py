@@ -156,7 +156,7 @@ class Dispatcher:
             arguments["progress"] = progress
         bound = {name: _bind_origin(value, capability, caller) for name, value in arguments.items()}
         if caller.shares and caller.chat and _is_of_the_chat(capability, bound):
-            memory = (await self.opened()).scoped(replace(caller.scope, owner=""))
+            memory = memory.scoped(replace(caller.scope, shares=True))
         answer = await work(memory, **bound)
         if capability.method in _SHOW_HELD and (as_tool or not caller.may("review.quarantined_text")):
             answer = withhold(answer)

@@ -312,7 +312,7 @@ def _reopened(tx: Snapshot, review: Review, now: int) -> Change:
 
 def tx_node(tx: Snapshot, node: Node) -> Node:
     """Return the present state of a node."""
-    return tx.nodes.known(Scope(owner=node.owner, chat=node.chat or None), node.id)
+    return tx.nodes.known(Scope.of(node.owner, node.chat), node.id)
 
 
 def _compared(

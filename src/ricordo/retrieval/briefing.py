@@ -237,7 +237,7 @@ class _Reading:
     def _decisions(self) -> list[Hit]:
         """Return live facts worded like a decision or a rule, from any source."""
         keys: set[int] = set()
-        for owner, chat in _places(self._scope):
+        for owner, chat in _places(self._tx, self._scope):
             keys.update(self._tx.nodes.facts_with(owner, chat, [_cue_terms()], most=_CANDIDATES))
         found = self._tx.nodes.by_key(self._scope, sorted(keys)).values()
         return self._best(node for node in found if self._holds(node) and not _belongs_elsewhere(node))
@@ -292,10 +292,11 @@ def _is_stale(node: Node, talks: Mapping[str, Sequence[Node]]) -> bool:
     return is_said and latest is not None and to_ms(latest.event_time) - to_ms(node.event_time) > _STALE_MS
 
 
-def _places(scope: Scope) -> list[tuple[str, str]]:
-    """Return the (owner, chat) pairs of the memories that a caller sees."""
-    own = [(scope.owner, "")] if scope.owner else []
-    return [*own, *([("", scope.chat)] if scope.chat else [])]
+def _places(tx: Snapshot, scope: Scope) -> list[tuple[str, str]]:
+    """Return the (owner, chat) of the memories that a caller sees, and maybe more: these are read by key."""
+    joined = [name for name in tx.members.joined(scope.owner) if scope.spaces is None or name in scope.spaces]
+    chats = dict.fromkeys(([scope.chat] if scope.chat else []) + joined)
+    return [*([(scope.owner, "")] if scope.owner else []), *(("", chat) for chat in chats)]
 
 
 # ---- lines that are not a single fact

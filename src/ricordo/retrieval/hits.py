@@ -112,6 +112,7 @@ def hit_of(
         evidence=evidence,
         warnings=warnings_of(node),
         place=node.place if node.role == "tool" else "",  # only for tool results such as passages of documents
+        space=node.chat,
     )
 
 

@@ -19,6 +19,8 @@ from ricordo.model import (
     Edge,
     EdgeType,
     Entity,
+    Member,
+    MemberRole,
     ModelUse,
     Node,
     Receipt,
@@ -101,6 +103,19 @@ class Ledger(Protocol):
 
     def rivals(self, row: RowId, image: Image) -> list[RowId]:
         """Return other rows that now hold a value that must be unique, such as an id."""
+
+
+class Members(Protocol):
+    """Who is in which shared space: as it is now, also when the store is read as it was."""
+
+    def joined(self, owner: str) -> dict[str, MemberRole]:
+        """Return the shared spaces that an owner is a member of: name to role."""
+
+    def of(self, space: str) -> list[Member]:
+        """Return everybody who is or was a member of a space, by name; none if it is not shared."""
+
+    def place(self, space: int) -> str:
+        """Return the name of a space by its key; "" if it is an owner's."""
 
 
 class Nodes(Protocol):

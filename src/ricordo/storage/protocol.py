@@ -24,6 +24,7 @@ from ricordo.storage.groups import (
     History,
     Leases,
     Lifecycle,
+    Members,
     Mentions,
     Nodes,
     Proposals,
@@ -53,6 +54,8 @@ class Snapshot(Protocol):
 
     @property
     def nodes(self) -> Nodes: ...
+    @property
+    def members(self) -> Members: ...
     @property
     def entities(self) -> Entities: ...
     @property
@@ -110,7 +113,9 @@ class Snapshot(Protocol):
         ...
 
     def visible(self, scope: Scope) -> tuple[int, ...]:
-        """Return the spaces a caller sees: the caller's own, and that of the present chat."""
+        """Return the spaces a caller sees: their own, that of the present chat, and the shared ones they are a member
+        of. A chat that is a shared space is seen by its members only.
+        """
         ...
 
     def candidates(self, query: CandidateQuery) -> CandidateSet:

@@ -8,9 +8,9 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
-from ricordo.clock import to_ms
+from ricordo.clock import from_ms, to_ms
 from ricordo.errors import NotFoundError
-from ricordo.model import Change, Edge, Entity, Node, Reason, Relation, Review, RowState, Run, Scope
+from ricordo.model import Change, Edge, Entity, Member, Node, Reason, Relation, Review, RowState, Run, Scope
 from ricordo.text.analyzer import name_key
 from ricordo.text.names import same_name_key
 from tests.contract.reference.suppression import Suppression
@@ -63,6 +63,9 @@ def apply(state: State, change: Change, *, scope: Scope, reason: Reason, at: dat
         writer.associate(other, one)
     for run in change.runs:
         writer.put_run(run)
+    for member in change.members:
+        row = {"space": writer.space("", member.space), "member": member.owner, "role": member.role}
+        writer.write("members", {**row, "changed_at": to_ms(member.changed_at)})
     put_back(writer, change.rows)
     _suppress(writer, change)
     return writer.commit(reason)
@@ -165,10 +168,38 @@ def note_relation(state: State, relation: Row) -> None:
 
 
 def visible(state: State, scope: Scope) -> list[int]:
-    """Return the spaces that a caller sees: their own, and that of the chat."""
-    wanted = [(scope.owner, "")] if scope.owner else []
-    wanted += [("", scope.chat)] if scope.chat else []
-    return [key for key in (state.space(*each) for each in wanted) if key is not None]
+    """Return the spaces that a caller sees: their own, that of the chat, and the shared ones they are a member of."""
+    own = [state.space(scope.owner, "")] if scope.owner else []
+    chat = state.space("", scope.chat) if scope.chat else None
+    rows = state.all("members", lambda row: row["member"] == scope.who and row["role"] != "none")
+    joined = {row["space"]: state.tables["spaces"][(row["space"],)]["chat"] for row in rows if scope.who}
+    is_shared = bool(state.all("members", lambda row: row["space"] == chat))
+    if is_shared and chat not in joined and not scope.is_chat_itself:
+        chat = None
+    others = [key for key, name in joined.items() if scope.spaces is None or name in scope.spaces]
+    return [key for key in dict.fromkeys((*own, chat, *others)) if key is not None]
+
+
+class Members:
+    """Who is in which shared space."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def joined(self, owner: str) -> dict[str, Any]:
+        rows = self._state.all("members", lambda row: row["member"] == owner and row["role"] != "none")
+        return {self.place(row["space"]): row["role"] for row in rows}
+
+    def of(self, space: str) -> list[Member]:
+        key = self._state.space("", space)
+        rows = self._state.all("members", lambda row: row["space"] == key)
+        return [
+            Member(space=space, owner=row["member"], role=row["role"], changed_at=from_ms(row["changed_at"]))
+            for row in rows
+        ]
+
+    def place(self, space: int) -> str:
+        return str(self._state.tables["spaces"][(space,)]["chat"])
 
 
 def put_commit(state: State, *, space: int, reason: Reason, at_ms: int) -> int:

@@ -122,7 +122,7 @@ class Reviews(Group):
         return {row[side] for row in rows for side in ("newer", "older")} - {node, None}
 
     def of_quarantined(self, node: Node) -> Node | None:
-        scope = Scope(owner=node.owner, chat=node.chat or None)
+        scope = Scope.of(node.owner, node.chat)
         space = self._state.space(node.owner, node.chat)
         rows = self._state.all("reviews", lambda row: (row["kind"], row["space"]) == ("quarantine", space))
         for row in rows[::-1]:

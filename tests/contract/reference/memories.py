@@ -414,12 +414,12 @@ class Lifecycle(Group):
         return len(rows), sum(len(row["content"].encode()) for row in rows)
 
     def scopes(self) -> list[Scope]:
-        return [Scope(owner=row["owner"], chat=row["chat"] or None) for row in self._state.all("spaces")]
+        return [Scope.of(row["owner"], row["chat"]) for row in self._state.all("spaces")]
 
     def whose(self, node_id: str) -> Scope | None:
         for row in self._state.all("nodes", lambda row: row["id"] == node_id):
             space = self._state.tables["spaces"][(row["space"],)]
-            return Scope(owner=space["owner"], chat=space["chat"] or None) if space["owner"] else None
+            return Scope.of(space["owner"], space["chat"]) if space["owner"] else None
         return None
 
     def note_decay(self, scope: Scope, *, at: int) -> None:

@@ -27,7 +27,7 @@ from ricordo.storage.values import (
     Unembedded,
     texts_in,
 )
-from tests.contract.reference.apply import visible
+from tests.contract.reference.apply import Members, visible
 from tests.contract.reference.candidates import Search, shortlist
 from tests.contract.reference.conversations import Reviews, Runs, Sessions, is_document
 from tests.contract.reference.erasure import Erasure
@@ -451,6 +451,7 @@ class Snapshot:
     def __init__(self, state: State) -> None:
         self.state = state
         self.nodes = Nodes(state)
+        self.members = Members(state)
         self.entities = Entities(state)
         self.graph = Graph(state)
         self.sessions = Sessions(state)

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.model import BackupFile, Change, Finding, Reason, Report, Scope
+from ricordo.storage.membership import check_change
 from ricordo.storage.values import Cleaned, When
 from tests.contract.reference.apply import apply, visible
 from tests.contract.reference.snapshot import PastSnapshot, Snapshot
@@ -81,6 +82,7 @@ class ReferenceStore:
         def work(snapshot: Snapshot) -> T:
             change, result = decide(snapshot)
             if not change.is_empty:
+                check_change(snapshot, change, scope)
                 apply(snapshot.state, change, scope=scope, reason=reason, at=at)
             return result
 

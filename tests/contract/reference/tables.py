@@ -36,6 +36,7 @@ TRUTH = {
     "reviews": Shape(references=(("newer", "nodes"), ("older", "nodes")), unique=(("id",),)),
     "runs": Shape(unique=(("id",),)),
     "erasures": Shape(),
+    "members": Shape(key=("space", "member")),
 }
 """Tables whose rows carry the commit that wrote them and have a history. A table stands after those it refers to."""
 
@@ -129,6 +130,7 @@ class State:
     def at(self, commit: int) -> State:
         """Return the store as it was right after a commit. Names found in texts are left out: they are found again."""
         tables = {name: dict(table) for name, table in self.tables.items()} | self.past[commit]
+        tables["members"] = dict(self.tables["members"])  # who reads it is decided today
         tables["found_mentions"] = {}
         for name in TRUTH:  # of a version that was erased, what referred to it is no longer shown, except memories
             rows = tables[name].items()

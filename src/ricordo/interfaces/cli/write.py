@@ -100,6 +100,26 @@ async def on_record(ctx: CommandContext, memory: Memory, session: str | None = N
     return {"session": session, "on_record": True}
 
 
+@command
+async def spaces(ctx: CommandContext, memory: Memory) -> list[dict[str, Any]]:
+    found = await memory.spaces()
+    return [
+        {
+            "name": each.name,
+            "role": each.role,
+            "members": list(each.members),
+            "in_it": ", ".join(f"{one.owner} ({one.role})" for one in each.members),
+        }
+        for each in found
+    ]
+
+
+@command
+async def space_leave(ctx: CommandContext, memory: Memory, space: str, member: str | None = None) -> dict[str, Any]:
+    await memory.remove_member(space, member)
+    return {"space": space, "left": member or memory.scope.owner}
+
+
 # change and forget
 
 

@@ -86,6 +86,7 @@ def apply(snapshot: DatabaseSnapshot, change: Change, *, scope: Scope, reason: R
     _withhold(writer, change, at)
     if restored or not writer.rows.is_plain:
         settle_digest(snapshot, head, commit)
+        snapshot.members_changed()
     return writer.commit
 
 
@@ -240,6 +241,10 @@ class _RowBuilder:
             self.rows.by_statement["associate_put"] += [(*pair, _ASSOCIATED), (*pair[::-1], _ASSOCIATED)]
         for run in change.runs:
             self.run(run)
+        for member in change.members:
+            space = self.space("", member.space)
+            row = (space, member.owner, member.role, to_ms(member.changed_at), self.commit)
+            self.rows.add("member_put", sealed(row))
 
     def run(self, run: Run) -> None:
         """Write a run. Its items are stored as keys, so that no id of an erased memory stays here."""

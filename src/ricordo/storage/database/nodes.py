@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ricordo.clock import from_ms
 from ricordo.decay import STATED, Vital
 from ricordo.errors import NotFoundError
-from ricordo.model import Node, Scope, Stats
+from ricordo.model import Member, MemberRole, Node, Scope, Stats
 from ricordo.storage.database.embeddings import EmbeddingModels
 from ricordo.storage.database.entities import Entities
 from ricordo.storage.database.integrity import FINGERPRINT_KEY, id_fingerprint
@@ -291,6 +291,21 @@ class Export(Group):
 _LAST_DECAY = "last decay at"
 
 
+class Members(Group):
+    """Who is in which shared space."""
+
+    def joined(self, owner: str) -> dict[str, MemberRole]:
+        return dict(self._sql.joined(owner).values())
+
+    def of(self, space: str) -> list[Member]:
+        key = self._sql.space("", space)
+        rows = [] if key is None else self._sql.rows("members_of_space", {"space": key})
+        return [Member(space=name, owner=who, role=role, changed_at=from_ms(at)) for name, who, role, at in rows]
+
+    def place(self, space: int) -> str:
+        return str(self._sql.value("space_chat", {"space": space}) or "")
+
+
 class Lifecycle(Group):
     """Data that decides how long memories are kept."""
 
@@ -306,14 +321,14 @@ class Lifecycle(Group):
     size = asks("knowledge_size", "scope", lambda rows: rows[0])
 
     def scopes(self) -> list[Scope]:
-        return [Scope(owner=owner, chat=chat or None) for owner, chat in self._sql.rows("spaces_all")]
+        return [Scope.of(owner, chat) for owner, chat in self._sql.rows("spaces_all")]
 
     def whose(self, node_id: str) -> Scope | None:
         known = Nodes(self._sql).known_ids([node_id]).get(node_id)
         if known is None:
             return None
         ((owner, chat),) = self._sql.rows("space_owner", {"space": known[0]})
-        return Scope(owner=owner, chat=chat or None) if owner else None
+        return Scope.of(owner, chat) if owner else None
 
     def note_decay(self, scope: Scope, *, at: int) -> None:
         for space in self._sql.visible(scope):

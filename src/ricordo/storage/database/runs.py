@@ -229,7 +229,7 @@ class Reviews(Group):
     def of_quarantined(self, node: Node) -> Node | None:
         values = {"space": self._sql.space(node.owner, node.chat), "content": node.content, "type": node.type}
         rows = self._sql.rows("review_of_held", values)
-        return Nodes(self._sql).get(Scope(owner=node.owner, chat=node.chat or None), rows[0][1]) if rows else None
+        return Nodes(self._sql).get(Scope.of(node.owner, node.chat), rows[0][1]) if rows else None
 
 
 class Leases(Group):

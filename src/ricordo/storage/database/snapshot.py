@@ -12,7 +12,7 @@ from ricordo.storage.database.embeddings import Vectors
 from ricordo.storage.database.entities import Entities, Mentions
 from ricordo.storage.database.erase import Erasure
 from ricordo.storage.database.history import History
-from ricordo.storage.database.nodes import Export, Lifecycle
+from ricordo.storage.database.nodes import Export, Lifecycle, Members
 from ricordo.storage.database.runs import Evidence, Leases, Proposals, Receipts, Reviews, Runs, Sessions
 from ricordo.storage.database.word_index import Upkeep
 from ricordo.storage.protocol import Snapshot
@@ -21,6 +21,7 @@ from ricordo.storage.protocol import Snapshot
 class DatabaseSnapshot(search.SearchReader):
     """A store at one moment, in one transaction of one thread. `Snapshot` describes the methods."""
 
+    members = cached_property(Members)
     entities = cached_property(Entities)
     sessions = cached_property(Sessions)
     reviews = cached_property(Reviews)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import apsw
 
 from ricordo.clock import from_ms, to_ms
-from ricordo.model import Commit, Edge, Entity, Node, Relation, Review, Run, RunItem, Scope, Session
+from ricordo.model import Commit, Edge, Entity, MemberRole, Node, Relation, Review, Run, RunItem, Scope, Session
 from ricordo.storage.database.hashes import seal, sealed
 from ricordo.storage.sql import named_statements
 from ricordo.text.analyzer import name_key
@@ -132,13 +132,29 @@ class Statements:
         return rows[0][0] if rows else None
 
     def visible(self, scope: Scope) -> tuple[int, ...]:
-        """Return the spaces a caller sees: the caller's own, and that of the present chat."""
+        """Return the spaces a caller sees: their own, the present chat's, and the shared ones they are a member of."""
         if scope not in self._spaces:
-            wanted = [(scope.owner, "")] if scope.owner else []
-            wanted += [("", scope.chat)] if scope.chat else []
-            found = (self.space(owner, chat) for owner, chat in wanted)
+            own = self.space(scope.owner, "") if scope.owner else None
+            joined = self.joined(scope.who)
+            chat = self.space("", scope.chat) if scope.chat else None
+            if chat is not None and not scope.is_chat_itself and chat not in joined and self._is_shared(chat):
+                chat = None
+            others = (key for key, (name, _) in joined.items() if scope.spaces is None or name in scope.spaces)
+            found = dict.fromkeys((own, chat, *others))
             self._spaces[scope] = tuple(key for key in found if key is not None)
         return self._spaces[scope]
+
+    def joined(self, owner: str) -> dict[int, tuple[str, MemberRole]]:
+        """The shared spaces of an owner: key to name and role."""
+        rows = self.rows_of_store("spaces_joined", {"member": owner}) if owner else []
+        return {key: (name, role) for key, name, role in rows}
+
+    def _is_shared(self, space: int) -> bool:
+        return bool(self.rows_of_store("space_is_shared", {"space": space})[0][0])
+
+    def members_changed(self) -> None:
+        """Look up again what callers see: a change in this transaction touched members."""
+        self._spaces.clear()
 
     def scoped(self, scope: Scope, **values: Any) -> dict[str, Any]:
         return {"spaces": json.dumps(self.visible(scope)), **values}

@@ -25,6 +25,7 @@ from ricordo.storage.database.schema import Migration, copy_database, migrations
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.threads import CommitHook, Readers, Writer, outcome
 from ricordo.storage.key import AnyKey
+from ricordo.storage.membership import check_change
 from ricordo.storage.protocol import Gate, Links, PastSnapshot
 from ricordo.storage.sql import patient, read_snapshot, translated
 from ricordo.storage.staging import check_file_name, make_folders
@@ -227,6 +228,7 @@ def commit_work(
     def work(snapshot: DatabaseSnapshot) -> T:
         change, result = decide(snapshot)
         if not change.is_empty:
+            check_change(snapshot, change, scope)
             screened, why = gate(snapshot, change, reason) if gate else (change, reason)
             apply(snapshot, screened, scope=scope, reason=why, at=at)
         return result

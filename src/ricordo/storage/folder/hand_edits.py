@@ -77,7 +77,7 @@ def _by_owner(connection: apsw.Connection, shapes: Shapes, rows: Sequence[RowSta
         key = space(each.row) if each.row.table in shapes.rows else None
         named = [] if key is None else connection.execute(sql("space_owner"), {"space": key}).fetchall()
         owner, chat = named[0] if named else (_OWNER, "")
-        grouped.setdefault(Scope(owner=str(owner), chat=str(chat) or None), []).append(each)
+        grouped.setdefault(Scope.of(str(owner), str(chat)), []).append(each)
     return grouped
 
 

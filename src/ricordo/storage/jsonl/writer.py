@@ -213,7 +213,8 @@ class ScopedLines:
         visible = snapshot.visible(scope)
         self._visible, self._home = frozenset(visible), next(iter(visible), 0)
         self._spaces = {"spaces": json.dumps(visible)}
-        self._pairs = {(scope.owner, ""), ("", scope.chat or "")} - {("", "")}
+        pairs = {(scope.owner, ""), ("", scope.chat or "")} - {("", "")}
+        self._pairs = {pair for pair in pairs if snapshot.space(*pair) in self._visible}
         self._commits: set[int] = set()
         self._space_of = lru_cache(maxsize=100_000)(self._read_space)
 

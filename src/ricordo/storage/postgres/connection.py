@@ -5,6 +5,7 @@ PostgreSQL cannot store NUL in a text. It is stored as U+F8F0 and "0", and U+F8F
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import time
@@ -174,8 +175,9 @@ class PostgresConnection:
             return ""
         if scope is None:
             return f'SET LOCAL ROLE "{self.upkeep}";'
-        owner, chat = (sql.quote(escaped(each or "")) for each in (scope.owner, scope.chat))
-        return f'SET LOCAL ROLE NONE; SELECT "{self.location.schema}".see({owner}, {chat});'
+        shared = "-" if scope.is_chat_itself else "*" if scope.spaces is None else json.dumps(list(scope.spaces))
+        given = ", ".join(sql.quote(escaped(each or "")) for each in (scope.owner, scope.chat, shared))
+        return f'SET LOCAL ROLE NONE; SELECT "{self.location.schema}".see({given});'
 
     def execute(self, statement: str, values: Mapping[str, Any] | Sequence[Any] | None = None) -> Result:
         """Run a statement; return its rows."""

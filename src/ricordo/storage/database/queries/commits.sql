@@ -4,6 +4,27 @@ SELECT key FROM spaces WHERE owner = :owner AND chat = :chat
 -- name: space_insert
 INSERT INTO spaces (owner, chat) VALUES (:owner, :chat) RETURNING key
 
+-- name: spaces_joined
+-- The shared spaces of a member, by key; in the past, too, those of today.
+SELECT m.space, s.chat, m.role FROM main.members m JOIN main.spaces s ON s.key = m.space
+WHERE m.member = :member AND m.role != 'none' ORDER BY m.space
+
+-- name: space_is_shared
+SELECT EXISTS (SELECT 1 FROM main.members WHERE space = :space)
+
+-- name: members_of_space
+-- Everybody who is or was a member, by name.
+SELECT s.chat, m.member, m.role, m.changed_at FROM main.members m JOIN main.spaces s ON s.key = m.space
+WHERE m.space = :space ORDER BY m.member
+
+-- name: space_chat
+SELECT chat FROM spaces WHERE key = :space
+
+-- name: member_put
+INSERT INTO members VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (space, member) DO UPDATE SET role = excluded.role, changed_at = excluded.changed_at,
+  commit_seq = excluded.commit_seq, seal = excluded.seal
+
 -- name: commit_last
 -- The head of the chain.
 SELECT seq, hash FROM commits ORDER BY seq DESC LIMIT 1

@@ -1,3 +1,7 @@
+-- name: space_is_shared
+-- By a function: who is no member sees no row of it.
+SELECT is_shared(:space)
+
 -- name: commits_listed
 -- Newest first.
 SELECT seq, at, actor, origin, reason, run_id, hash FROM commits

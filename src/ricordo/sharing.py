@@ -1,0 +1,72 @@
+"""Shared spaces: creating them, and changing who is in them. What members may do there is checked by the storage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from ricordo.errors import ConflictError, InvalidError, NotFoundError
+from ricordo.model import Change, Member, MemberRole, Scope, Space
+from ricordo.storage import Snapshot
+
+ROLES: tuple[MemberRole, ...] = ("reader", "writer", "keeper")
+_LONGEST = 500
+
+
+def checked_name(name: object, *, field: str) -> str:
+    """Return the name of a space or of a member. Raises InvalidError."""
+    if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST or "\0" in name:
+        raise InvalidError(f"{field} must be text of 1 to {_LONGEST} characters")
+    return name
+
+
+def spaces_of(snapshot: Snapshot, scope: Scope) -> Sequence[Space]:
+    """Return the shared spaces that a caller reads, by name."""
+    joined = snapshot.members.joined(scope.owner).items()
+    return [
+        _space(snapshot, name, role) for name, role in sorted(joined) if scope.spaces is None or name in scope.spaces
+    ]
+
+
+def _space(snapshot: Snapshot, name: str, role: MemberRole) -> Space:
+    present = tuple(each for each in snapshot.members.of(name) if each.role != "none")
+    return Space(name=name, role=role, members=present)
+
+
+def created(snapshot: Snapshot, name: str, scope: Scope, *, at: datetime, is_opener: bool) -> tuple[Change, Space]:
+    """Return the change that creates a space with the caller as its keeper.
+
+    Raises:
+        InvalidError: the caller has no owner.
+        ConflictError: the name is taken, by a space or by a chat that only the opener of the store can turn into one.
+    """
+    if not scope.owner:
+        raise InvalidError("only an owner can be a member of a space", hint="open the memory with Scope(owner=...)")
+    is_taken = bool(snapshot.members.of(name)) or (snapshot.space("", name) is not None and not is_opener)
+    if is_taken:
+        raise ConflictError(f"name: {name!r} is taken", hint="choose another name for the space")
+    keeper = Member(space=name, owner=scope.owner, role="keeper", changed_at=at)
+    return Change(members=(keeper,)), Space(name=name, role="keeper", members=(keeper,))
+
+
+def with_member(
+    snapshot: Snapshot, space: str, owner: str, role: MemberRole, scope: Scope, *, at: datetime
+) -> tuple[Change, Space | None]:
+    """Return the change that gives somebody a role in a space, and the space as the caller sees it then.
+
+    Raises:
+        NotFoundError: the caller is not a member of such a space, or nobody of that name is.
+    """
+    known = {each.owner: each for each in snapshot.members.of(space) if each.role != "none"}
+    if scope.owner not in known:
+        raise NotFoundError(f"you are not a member of a space {space!r}", hint="list yours with `spaces`")
+    if role == "none" and owner not in known:
+        raise NotFoundError(f"{owner!r} is not a member of the space {space!r}")
+    changed = Member(space=space, owner=owner, role=role, changed_at=at)
+    after = {**known, owner: changed}
+    if role == "none":
+        del after[owner]
+    mine = after.get(scope.owner)
+    members = tuple(after[each] for each in sorted(after))
+    change = Change() if owner in known and known[owner].role == role else Change(members=(changed,))
+    return change, None if mine is None else Space(name=space, role=mine.role, members=members)

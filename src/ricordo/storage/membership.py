@@ -1,0 +1,116 @@
+"""Shared spaces: who may change what in them. Every change of every backend is checked inside its transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ricordo.errors import ConflictError, DeniedError
+from ricordo.model import Change, Member, RowState, Scope
+from ricordo.rights import SpaceAction, role_allows
+
+if TYPE_CHECKING:
+    from ricordo.storage.protocol import Snapshot
+
+Touch = tuple[str, SpaceAction]
+"""A space by name, and what a change does in it."""
+
+
+def check_change(snapshot: Snapshot, change: Change, scope: Scope) -> None:
+    """Check that a caller may make a change in the shared spaces that it touches.
+
+    Raises:
+        DeniedError: the caller is not a member, or the role does not allow it, or the space is not the one that the
+            caller writes to.
+        ConflictError: the space would be without a keeper.
+    """
+    if scope.is_chat_itself:
+        return  # work of the background, which writes only where it read
+    members: dict[str, dict[str, Member]] = {}
+    for space, action in dict.fromkeys(_touched(snapshot, change, scope)):
+        if space not in members:
+            members[space] = {each.owner: each for each in snapshot.members.of(space)}
+        if members[space]:
+            _check(members[space].get(scope.who), space, action, scope)
+    for space in {name for name, action in _touched(snapshot, change, scope) if action in ("invite", "leave")}:
+        _check_keepers(snapshot, change, space)
+
+
+def _check(member: Member | None, space: str, action: SpaceAction, scope: Scope) -> None:
+    if member is None or member.role == "none":
+        raise DeniedError(f"you are not a member of the space {space!r}", hint="ask one of its keepers")
+    if not role_allows(member.role, action):
+        raise DeniedError(
+            f"a {member.role} of the space {space!r} may not {_IN_WORDS[action]}", hint="ask one of its keepers"
+        )
+    if scope.chat != space:
+        raise DeniedError(
+            f"this concerns the space {space!r}, which you only read here",
+            hint=f"name it as the one you write to: Scope(owner=..., chat={space!r})",
+        )
+
+
+_IN_WORDS: dict[SpaceAction, str] = {
+    "read": "read it",
+    "write": "change anything in it",
+    "approve": "decide what waits in it for approval",
+    "erase": "erase anything in it",
+    "invite": "change its members",
+    "leave": "leave it",
+}
+
+
+def _check_keepers(snapshot: Snapshot, change: Change, space: str) -> None:
+    after = {each.owner: each.role for each in snapshot.members.of(space)}
+    after |= {each.owner: each.role for each in change.members if each.space == space}
+    for row in change.rows:
+        if row.row.table == "members" and snapshot.members.place(int(row.row.key[0])) == space:
+            after[str(row.row.key[1])] = "none" if row.values is None else row.values["role"]
+    if "keeper" not in after.values():
+        raise ConflictError(
+            f"the space {space!r} would be left without a keeper", hint="make another member a keeper first"
+        )
+
+
+def _touched(snapshot: Snapshot, change: Change, scope: Scope) -> Iterator[Touch]:
+    """Yield what a change does in chats, shared or not."""
+    chats = [each.chat for each in (*change.add, *change.put)]
+    chats += [each.chat for each in (*change.entities, *change.put_entities)]
+    chats += [each.chat for each in (*change.relations, *change.put_relations)]
+    chats += [*(each.chat for each in change.sessions), *(each.chat for each in change.runs)]
+    chats += [each.chat for each in change.reviews]
+    yield from ((chat, "write") for chat in dict.fromkeys(chats) if chat)
+    for review in change.reviews:
+        if review.chat and review.kind == "quarantine" and review.decision is not None:
+            yield review.chat, "approve"
+    for member in change.members:
+        yield member.space, "leave" if member.owner == scope.who and member.role == "none" else "invite"
+    for node_id in dict.fromkeys(_named(change)):
+        node = snapshot.nodes.get(scope, node_id)
+        if node is not None and node.chat:
+            yield node.chat, "write"
+    for row in change.rows:
+        yield from _restored(snapshot, row, scope)
+
+
+def _named(change: Change) -> Iterator[str]:
+    """Yield the ids of memories that a change alters without holding them whole."""
+    yield from (each.id for each in change.close)
+    yield from (*change.consolidated, *change.withhold)
+    yield from (each.source for each in (*change.link, *change.unlink))
+    yield from (pair[0] for pair in (*change.subjects, *change.moved_subjects))
+
+
+def _restored(snapshot: Snapshot, state: RowState, scope: Scope) -> Iterator[Touch]:
+    """Yield what taking back a row does."""
+    table, key = state.row.table, state.row.key
+    ledger = snapshot.history.ledger()
+    image = ledger.current(state.row) or state.values or {}
+    if "space" in image:
+        space = snapshot.members.place(image["space"])
+    else:
+        node = snapshot.nodes.by_key(scope, [int(key[0])]).get(int(key[0]))
+        space = "" if node is None else node.chat
+    if space:
+        is_held = table == "reviews" and image.get("kind") == "quarantine"
+        yield space, "invite" if table == "members" else "approve" if is_held else "write"
