@@ -1925,7 +1925,7 @@ class Memory:
             InvalidError: the name is empty or too long.
             ConflictError: the name is taken.
         """
-        wanted = sharing.checked_name(name, field="name")
+        wanted = sharing.checked_name(name, name="name", rules=self._opened.rules)
         at, is_opener = self._at, self._owns_engine
         return await self._share(
             "create space", wanted, lambda tx: sharing.created(tx, wanted, self._scope, at=at, is_opener=is_opener)
@@ -1965,7 +1965,9 @@ class Memory:
         await self._with_member("remove member", space, self._scope.owner if member is None else member, "none")
 
     async def _with_member(self, verb: str, space: str, member: str, role: MemberRole) -> Space | None:
-        wanted, who = sharing.checked_name(space, field="space"), sharing.checked_name(member, field="member")
+        rules = self._opened.rules
+        wanted = sharing.checked_name(space, name="space", rules=rules)
+        who = sharing.checked_name(member, name="member", rules=rules)
         at, said = self._at, f"{who[:400]}: {role}"
         return await self._share(
             verb, wanted, lambda tx: sharing.with_member(tx, wanted, who, role, self._scope, at=at), said=said
@@ -2468,8 +2470,8 @@ def _checked(scope: Scope) -> Scope:
         check_encodable(value or "", name=f"scope.{name}")
     if not scope.owner and not scope.chat:
         raise InvalidError("scope: neither owner nor chat is given", hint="set owner or chat")
-    for name in scope.spaces or ():
-        sharing.checked_name(name, field="scope.spaces")
+    if scope.spaces is not None and not all(isinstance(each, str) for each in scope.spaces):
+        raise InvalidError("scope.spaces must be names of spaces", hint='pass ("family",), or () for none')
     return scope if scope.owner else replace(scope, spaces=())  # only an owner is a member of a space
 
 

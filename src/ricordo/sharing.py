@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from ricordo.encoding.validation import TextRules, short_name
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.model import Change, Member, MemberRole, Scope, Space
 from ricordo.storage import Snapshot
 
 ROLES: tuple[MemberRole, ...] = ("reader", "writer", "keeper")
-_LONGEST = 500
 
 
-def checked_name(name: object, *, field: str) -> str:
-    """Return the name of a space or of a member. Raises InvalidError."""
-    if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST or "\0" in name:
-        raise InvalidError(f"{field} must be text of 1 to {_LONGEST} characters")
-    return name
+def checked_name(given: str, *, name: str, rules: TextRules) -> str:
+    """Return the name of a space or of a member. Raises InvalidError if it is blank, too long or holds a credential."""
+    if not isinstance(given, str) or short_name(given, name=name, rules=rules) != given:
+        raise InvalidError(
+            f"{name}: {given!r:.80} cannot be used as a name", hint="use text without a credential or blanks around it"
+        )
+    return given
 
 
 def spaces_of(snapshot: Snapshot, scope: Scope) -> Sequence[Space]:

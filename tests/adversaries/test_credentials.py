@@ -58,7 +58,7 @@ _WRITES = frozenset(
         "add_document",
     )
 ) | frozenset(("update_entity", "merge", "split", "end_session", "off_record", "on_record", "import_"))
-_WRITES |= {"forget_where", "update_where", "keep_question"}
+_WRITES |= {"forget_where", "update_where", "create_space", "set_member", "remove_member", "keep_question"}
 _CONDITIONS = {"type", "category", "entity", "tag", "where", "session", "after", "before"}
 _NO_TEXT = frozenset(
     ("at", "expires", "valid_from", "valid_until", "evidence", "path", "format", "progress", "mapping")
@@ -112,6 +112,9 @@ async def _call(memory: Any, method: str, given: dict[str, Any]) -> None:
         "merge": {"keep": anna, "other": "Annie"},
         "split": {"entity": anna, "names": ["Annie"]},
         "end_session": {"session": "s"},
+        "create_space": {},
+        "set_member": {"space": "club", "member": "ben", "role": "reader"},
+        "remove_member": {"space": "club"},
         "forget_where": {"everything": set(given) <= {"reason"}},
         "update_where": {"everything": set(given) & _CONDITIONS == set(), "add_tags": ["x"]},
     }

@@ -134,15 +134,17 @@ class Statements:
     def visible(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces a caller sees: their own, the present chat's, and the shared ones they are a member of."""
         if scope not in self._spaces:
-            own = self.space(scope.owner, "") if scope.owner else None
-            joined = self.joined(scope.who)
-            chat = self.space("", scope.chat) if scope.chat else None
-            if chat is not None and not scope.is_chat_itself and chat not in joined and self._is_shared(chat):
-                chat = None
-            others = (key for key, (name, _) in joined.items() if scope.spaces is None or name in scope.spaces)
-            found = dict.fromkeys((own, chat, *others))
-            self._spaces[scope] = tuple(key for key in found if key is not None)
+            self._spaces[scope] = self.once(("visible", scope), lambda: self._visible(scope))
         return self._spaces[scope]
+
+    def _visible(self, scope: Scope) -> tuple[int, ...]:
+        own = self.space(scope.owner, "") if scope.owner else None
+        joined = self.joined(scope.who)
+        chat = self.space("", scope.chat) if scope.chat else None
+        if chat is not None and not scope.is_chat_itself and chat not in joined and self._is_shared(chat):
+            chat = None
+        others = (key for key, (name, _) in joined.items() if scope.spaces is None or name in scope.spaces)
+        return tuple(key for key in dict.fromkeys((own, chat, *others)) if key is not None)
 
     def joined(self, owner: str) -> dict[int, tuple[str, MemberRole]]:
         """The shared spaces of an owner: key to name and role."""
