@@ -2298,9 +2298,7 @@ class Memory:
         """Return this memory's side of an exchange: that of its owner, or of its chat if it has no owner."""
         from ricordo.portability.devices import Side
 
-        engine, scope = self._opened, Scope(owner=self._scope.owner, chat=None)
-        if not scope.owner:
-            scope = Scope(owner="", chat=self._scope.chat)
+        engine, scope = self._opened, Scope.of(self._scope.owner, self._scope.chat or "")
         return Side(engine.store, scope, engine.now, engine.backlog.note)
 
     # ---- internals

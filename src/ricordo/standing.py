@@ -180,7 +180,7 @@ def _put(scope: Scope, new: Receipt, snapshot: Snapshot) -> Receipt:
 
 def _scope_of(kept: Receipt) -> Scope:
     """Return the caller who stored a question. It is answered from the memories that this caller sees."""
-    return Scope(owner=kept.owner, chat=kept.chat or None, trust=kept.trust)
+    return Scope(owner=kept.owner, chat=kept.chat or None, trust=kept.trust, spaces=None if kept.owner else ())
 
 
 async def renew(answering: Answering, kept: Receipt) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ricordo import Memory, Scope
 from ricordo.errors import ConflictError, DeniedError, NotFoundError
+from ricordo.interfaces.serialize import json_text
 
 CANARY = "The safe opens with Quetzal"
 
@@ -162,3 +165,22 @@ async def test_members_are_there_after_the_store_is_opened_again(open_memory):
     async with open_memory() as memory:
         assert await found(of(memory, "bob")) == [(CANARY, "team")]
         assert [each.owner for each in (await of(memory, "bob").spaces())[0].members] == ["ann", "bob"]
+
+
+async def test_a_standing_answer_says_nothing_of_a_space_any_more_after_leaving(memory):
+    await team_of(memory, bob="reader")
+    kept = await of(memory, "bob").keep_question("What opens the safe?")
+    assert kept.answer is not None and "Quetzal" in kept.answer.text
+    await of(memory, "bob").remove_member("team")
+    (seen,) = await of(memory, "bob").questions()
+    assert "Quetzal" not in json_text(seen)
+
+
+async def test_what_a_keeper_erases_goes_from_the_answers_that_members_keep(open_memory, where):
+    async with open_memory() as memory:
+        id = await team_of(memory, bob="reader")
+        await of(memory, "bob").keep_question("What opens the safe?")
+        await of(memory, "ann", "team").erase(id=id)
+        assert "Quetzal" not in json_text(await of(memory, "bob").questions())
+    for file in Path(where).parent.rglob("*"):
+        assert not file.is_file() or b"opens with Quetzal" not in file.read_bytes()

@@ -407,7 +407,9 @@ class Receipts(Group):
 
     def _seen_from(self, space: int) -> list[Row]:
         chat = self._state.tables["spaces"][(space,)]["chat"]
-        return self._state.all("receipts", lambda row: row["space"] == space or (chat and row["receipt"].chat == chat))
+        members = self._state.all("members", lambda row: row["space"] == space)
+        own = {space, *(self._state.space(row["member"], "") for row in members)}
+        return self._state.all("receipts", lambda row: row["space"] in own or (chat and row["receipt"].chat == chat))
 
     def get(self, scope: Scope, receipt_id: str) -> Receipt | None:
         is_short = len(receipt_id) == 8

@@ -284,9 +284,10 @@ WHERE r.space = :space AND r.verb != 'standing'
 DELETE FROM receipts WHERE space = :space AND at < :before AND (verb != 'standing' OR asked = '{}') RETURNING 1
 
 -- name: receipts_asked
--- What the callers asked who saw a space: its owner, or everybody in a chat.
+-- What the callers asked who saw a space: its owner, everybody in a chat, or its members.
 SELECT id, asked, given, left_out FROM receipts
-WHERE asked != '{}' AND (space = :space OR (in_chat != '' AND in_chat = (SELECT chat FROM spaces WHERE key = :space)))
+WHERE asked != '{}' AND (space = :space OR (in_chat != '' AND in_chat = (SELECT chat FROM spaces WHERE key = :space))
+  OR space IN (SELECT o.key FROM members m JOIN spaces o ON o.owner = m.member AND o.chat = '' WHERE m.space = :space))
 
 -- name: receipts_all
 SELECT id, verb, asked, setup, given, left_out FROM receipts
@@ -300,9 +301,10 @@ UPDATE receipts SET at = :at, commit_number = :commit_number, setup = :setup, gi
 WHERE id = :id AND verb = 'standing' AND asked != '{}' RETURNING 1
 
 -- name: receipts_unanswer
--- The answers to standing questions of callers who see a space: its owner, or everybody in a chat.
+-- The answers to standing questions of callers who see a space: its owner, everybody in a chat, or its members.
 UPDATE receipts SET setup = '{}' WHERE verb = 'standing' AND setup != '{}'
-  AND (space = :space OR (in_chat != '' AND in_chat = (SELECT chat FROM spaces WHERE key = :space)))
+  AND (space = :space OR (in_chat != '' AND in_chat = (SELECT chat FROM spaces WHERE key = :space))
+  OR space IN (SELECT o.key FROM members m JOIN spaces o ON o.owner = m.member AND o.chat = '' WHERE m.space = :space))
 
 -- name: ids_known
 -- The ids that are in a row or a former version of one.
