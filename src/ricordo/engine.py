@@ -375,7 +375,7 @@ class Engine:
         )
 
     async def note_quotes(self, scope: Scope, texts: Iterable[str]) -> None:
-        """Count the memories that an assistant quotes from a context as shown."""
+        """Count memories as shown if an assistant quotes them from a context."""
         quoted = {id for text in texts for id in self._told.quoted_in(scope, text)}
         if quoted:
             keys = await self.store.seen_by(scope).read(

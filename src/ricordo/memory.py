@@ -1046,8 +1046,7 @@ class Memory:
         return tell
 
     async def restore(self, id: str) -> Node:
-        """Restore a forgotten or archived memory without a past expiry. If upkeep had closed it, its age counts from
-        now.
+        """Restore a forgotten or archived memory, and remove a past expiry. After upkeep, its age counts from now.
 
         Raises:
             NotFoundError: there is no memory with this id.

@@ -181,7 +181,7 @@ RIGHTS: Mapping[str, Right] = {
     "create_space": _DECIDES,
     "set_member": _DECIDES,
     "remove_member": _DECIDES,
-    "sync": OWNER_ALONE,  # the other device counts as the owner
+    "sync": OWNER_ALONE,  # the other device gets the rights of the owner
     "verify_backup": OWNER_ALONE,
     "restore_backup": OWNER_ALONE,
     "rekey": OWNER_ALONE,

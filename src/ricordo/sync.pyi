@@ -285,9 +285,7 @@ class Memory:
         """
 
     def restore(self, id: str) -> Node:
-        """Restore a forgotten or archived memory without a past expiry. If upkeep had closed it, its age counts from
-        now.
-        """
+        """Restore a forgotten or archived memory, and remove a past expiry. After upkeep, its age counts from now."""
 
     def erase(
         self,

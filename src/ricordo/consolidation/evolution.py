@@ -90,7 +90,7 @@ def evidence_for(node: Node, shown: Node) -> Node:
 
 
 def superseded(old: Node, *, by: Node | None, at: datetime) -> Node:
-    """Return the old version, closed. If a newer fact `by` replaced it, it was true until then; else never."""
+    """Return the old version, closed. If a newer fact `by` replaced it, it was true until then."""
     until = old.valid_until
     if by is not None:
         until = by.valid_from if until is None else min(until, by.valid_from)

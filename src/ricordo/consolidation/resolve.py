@@ -220,7 +220,7 @@ def form_of(node: Node, *, beside: Node | None = None) -> Canonical:
 
 
 def _in_one_form(facts: Mapping[int, tuple[str, str | None]], node: Node) -> dict[int, Verdict]:
-    """Return verdicts on facts in another grammatical person, by key: "Anna works" and her own "I work"."""
+    """Compare facts in another grammatical person ("Anna works", "I work") with a new one; return verdicts by key."""
     new, owner = form_of(node), node.owner
     forms = {
         key: canonical(content, speaker=speaker, owner=owner, about=[each for each in node.about if each in content])

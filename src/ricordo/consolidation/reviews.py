@@ -42,7 +42,7 @@ AddSubjects = Callable[[Snapshot, Sequence[Node]], Change]
 
 
 def checked_decision(given: str) -> Decision:
-    """Return a decision, with its words joined by spaces, hyphens or underscores.
+    """Return the decision that a text names. Spaces, hyphens and underscores are equivalent.
 
     Raises:
         InvalidError: the decision is unknown.

@@ -62,7 +62,7 @@ def _content(text: str, terms: Iterable[str]) -> frozenset[str]:
 
 
 def _runs(text: str, terms: Sequence[str]) -> set[tuple[str, ...]]:
-    """Return the runs of terms that count as a quotation of a text."""
+    """Return the sequences of terms that count as a quotation of a text."""
     content = _content(text, terms)
     runs = (tuple(terms[at : at + _QUOTED_WORDS]) for at in range(len(terms) - _QUOTED_WORDS + 1))
     return {run for run in runs if sum(term in content for term in run) >= _TELLING_WORDS}

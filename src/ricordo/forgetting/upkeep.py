@@ -94,7 +94,7 @@ class Upkeep:
         return await self.store.read(lambda tx: sum(each.is_over(quiet_since=quiet) for each in tx.runs.waiting(scope)))
 
     async def vitals(self, scope: Scope) -> list[Vital]:
-        """Return the vitals (see `decay.Vital`) of all live knowledge of a scope, by ascending key."""
+        """Return the same as `read` for all live knowledge of a scope."""
         keys = await self.store.read(lambda tx: tx.lifecycle.knowledge(scope))
         found: list[Vital] = []
         for page in pages(keys, _PAGE):
@@ -102,7 +102,7 @@ class Upkeep:
         return found
 
     def read(self, snapshot: Snapshot, scope: Scope, keys: Sequence[int]) -> list[Vital]:
-        """Return the vitals of some memories, by ascending key."""
+        """Return the values that decide the fate of memories (see `decay.Vital`), by ascending key."""
         return snapshot.lifecycle.vitals(scope, keys, often=self.rules.protect_mentions)
 
     def new_run(self) -> str:

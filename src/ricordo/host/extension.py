@@ -216,7 +216,7 @@ class Models:
 
     @property
     def consolidation(self) -> str | LanguageModel | None:
-        """For `Memory.open(model=...)`."""
+        """The consolidation model, for `Memory.open(model=...)`."""
         return self._consolidation
 
     def chat(self) -> ChatModel | None:

@@ -286,7 +286,7 @@ def judge(
     }
     low, behind = under_floor(weighed), behind_best(weighed)
     clears = weighed.relevance >= 0
-    if query.with_leading and not evidence.names_stranger:  # a miss costs a context more than a line too many
+    if query.with_leading and not evidence.names_stranger:  # a missing memory costs a context more than an extra line
         clears |= (weighed.as_turns >= 0) & ~low
     if not clears[~others].any():
         nothing = "nothing in the memory stands out from chance for this question"

@@ -272,7 +272,7 @@ async def search(asking: Asking, request: Request) -> Results:
 
 
 def wants_receipt(asking: Asking, asked: bool | None) -> bool:
-    """Return whether an answer leaves a receipt: as requested, or by the setting.
+    """Return whether an answer leaves a receipt: as requested, or according to the setting.
 
     Raises:
         InvalidError: `asked` is neither true, false nor None.

@@ -532,8 +532,8 @@ Said: TypeAlias = tuple[str, str | None]
 class Succession:
     """How likely a new statement makes an older one outdated, from 0 to 1, and whether that is certain.
 
-    If `stands_aside`, the new statement is a quotation, a wish or about someone else. The likelihood is then that of
-    the older statement ranking above it.
+    If `stands_aside`, the new statement is a quotation, a wish or about someone else. `likelihood` is then how likely
+    the older statement should rank above it.
     """
 
     likelihood: float

@@ -577,7 +577,7 @@ def _weighed(aligned: _Aligned, *, is_denied: bool) -> Verdict | None:
 
 
 def _is_measure(aligned: _Aligned) -> bool:
-    """Return whether the values measure what changes (age, weight), not what differs each time (a distance run)."""
+    """Return whether the values measure a lasting state (age, weight) and not single events (a distance run)."""
     if aligned.are_ages:
         return True
     frame = aligned.frame

@@ -101,7 +101,7 @@ def answering(question: str, lines: Sequence[str], undecided: Sequence[str], *, 
 
 
 def briefing(lines: Sequence[str], *, day: str) -> list[Turn]:
-    """Ask for a briefing from memories, one per line, beginning with its handle; `day` is today, ISO 8601."""
+    """Ask for a briefing. Each line is a memory, beginning with its handle; `day` is today, ISO 8601."""
     return _asking("brief.1", lines, before=f"Today is {day}.")
 
 

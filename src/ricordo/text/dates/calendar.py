@@ -203,7 +203,7 @@ def resolve_range(first: Point, last: Point, today: Today) -> Days | None:
 
 
 def resolve_rolling(count: int | None, unit: Point, today: Today) -> Days | None:
-    """Return the given number of past units, including today."""
+    """Return the days of the given number of past units, including today."""
     if unit.unit is None:
         return None
     if UNITS[unit.unit] == "weekend":

@@ -126,7 +126,7 @@ class _Registry:
         return self.records
 
     def replace(self, records: dict[str, Language]) -> None:
-        """Replace the records, and clear everything computed from the old ones."""
+        """Replace all languages, and clear everything computed from the old ones."""
         self.records = records
         self.sets = {}
         for clear in _clear_on_register:
@@ -161,7 +161,7 @@ def unregister(code: str) -> None:
 
 @cache
 def _shipped() -> dict[str, Language]:
-    """Return the package's own records. Their patterns are compiled in tests only."""
+    """Return the languages of the package by code. Only tests compile all their patterns."""
     found = {}
     for code in _SHIPPED:
         with as_file(files("ricordo.text.languages") / f"{code}.toml") as path:

@@ -79,7 +79,7 @@ def is_code(value: str) -> bool:
 
 
 def is_slug(value: str) -> bool:
-    """Return whether a value is words and short numbers joined by `-._/`; random keys mix inside a piece."""
+    """Return whether a value is words and short numbers joined by `-._/`; random keys mix both in a piece."""
     pieces = re.split(r"[-_./:]", value)
     return all(
         (p.isalpha() and (p.islower() or p.istitle() or p.isupper())) or (p.isdigit() and len(p) < 5) or not p
