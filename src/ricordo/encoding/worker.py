@@ -206,8 +206,7 @@ class BackgroundWorker:
     async def _rest(self, seconds: float) -> None:
         """Wait until something is written, but at most some seconds.
 
-        Messages often come in groups: a short wait after the first collects the others, and leaves the processor to the
-        writer.
+        Messages often come in groups: a short wait handles them together, and leaves the processor to the writer.
         """
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), seconds)

@@ -148,7 +148,7 @@ async def _import_each(parts: Sequence[Path], one: Callable[[Path], Awaitable[Im
 
 
 def sum_of(one: ImportReport, other: ImportReport) -> ImportReport:
-    """Return the counts of two imports together, with both formats."""
+    """Return the sum of two import reports, with the formats of both."""
     counts = [each.name for each in fields(ImportReport) if each.name not in ("format", "refused")]
     formats = dict.fromkeys(filter(None, (*one.format.split(", "), other.format)))
     return ImportReport(

@@ -4,8 +4,7 @@ A store finds candidates by six strategies, reads the turns around them, and ret
 weights, scores and order. Every backend must return the same values for the same rows; each field says how.
 
 A "visible" memory belongs to a space that the scope sees. A "live" memory is not closed. A query for the archive asks
-for closed memories instead of live ones. Memories are grouped in shelves: "k" (knowledge), "e" (turns) and "c" (turns
-that were consolidated into knowledge).
+for closed memories instead of live ones. Shelves are "k" (knowledge), "e" (turns) and "c" (consolidated turns).
 """
 
 from __future__ import annotations
@@ -271,8 +270,7 @@ class CandidateRows:
         size: number of candidates.
         counts: float32[terms, n], how often each row holds each term, in the order of `CandidateSet.frequencies`.
         cosines: float32[n], cosine of each row's vector and the question's, after the mean vector of the scope is
-            subtracted from both; 0 without a vector. The first model with a vector of the row and a cosine other than 0
-            counts.
+            subtracted from both; 0 without a vector. Of several models, the first with a cosine other than 0 counts.
         about: bool[namings, size], whether a candidate is about one of a naming's entities, or mentions one.
         words: word vectors of all rows by `word_model`; None if not wanted.
         directions: for each model of `vectors`, float32[size, d]: each candidate's vector minus the mean vector of the

@@ -457,7 +457,7 @@ class Lifecycle(Protocol):
     """Data that decides how long memories are kept."""
 
     def vitals(self, scope: Scope, keys: Sequence[int], *, often: int) -> list[Vital]:
-        """Return vitals of memories the caller may see, by key. `often` mentions make an entity frequent (0: none)."""
+        """Return vitals of memories the caller may see, by key. Over `often` mentions make an entity frequent (0: none)."""
 
     def knowledge(self, scope: Scope) -> list[int]:
         """Return the keys of all live knowledge a caller may see, ascending."""

@@ -495,7 +495,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def of_text(node: Node, *, is_erased: bool, spans: bool) -> list[Withhold]:
-    """Return the sentences of a memory to suppress: a fact's everywhere. `spans`: hide them in its own text, too."""
+    """Return a memory's sentences to suppress, a fact's in every session; `spans`: hide them in its own text, too."""
     is_fact = node.type != "episodic"
     return [
         Withhold(

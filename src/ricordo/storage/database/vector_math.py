@@ -249,7 +249,7 @@ class Kernel(Protocol):
 
 
 def dots_by_numpy(codes: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Converts a few rows at a time to float32 and lets BLAS multiply: int8 has no BLAS of its own."""
+    """Return dot products by BLAS, which lacks int8: a few rows at a time are converted to float32."""
     count, dimension = codes.shape
     result = np.zeros(count, np.float64)
     for left in range(0, dimension, EXACT_COLUMNS):
@@ -269,8 +269,8 @@ def _add_dots(codes: NDArray[np.int8], query: NDArray[np.int8], *, to: NDArray[n
 
 
 def dots_by_simsimd(codes: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
-    """The machine's own int8 instructions; sums in int32 and lets other threads run meanwhile."""
-    import simsimd  # not above: a platform without a wheel has the other kernel
+    """Return dot products by the processor's int8 instructions, with sums in int32; other threads can run meanwhile."""
+    import simsimd  # imported late: a platform without a wheel uses the other kernel
 
     if not len(codes):
         return np.empty(0, np.float32)
@@ -279,7 +279,7 @@ def dots_by_simsimd(codes: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray
 
 
 def squares(codes: NDArray[np.int8]) -> NDArray[np.float32]:
-    """The dot product of each row with itself, float32[n] from int8[n, dim], likewise exact before it is rounded."""
+    """Return the dot product of each row of int8[n, dim] with itself, float32[n]. It is exact before it is rounded."""
     if fastest is dots_by_simsimd and len(codes):
         import simsimd
 
@@ -303,23 +303,23 @@ Part = tuple[NDArray[np.int64], NDArray[np.float32]]
 LOWEST_SCORE = np.finfo(np.float32).min
 
 _SAMPLED_EVERY = 64
-# Groups for each score that is asked for: with more of them fewer scores pass that are not among the best.
+# Groups per score wanted: with more groups, fewer scores pass that are not among the best.
 _GROUPS = 8
 
 
 def best(parts: Iterable[Part], limit: int) -> Part:
-    """The `limit` highest scores of all parts, best first, equal ones by ascending key.
+    """Return the `limit` highest scores of all parts, best first, equal ones by ascending key.
 
     Args:
-        parts: keys int64[n] and scores float32[n]; a score of -inf stands for "not this one".
+        parts: keys int64[n] and scores float32[n]; a score of -inf excludes the key.
     """
     keys, scores = np.empty(0, np.int64), np.empty(0, np.float32)
     for part_keys, part_scores in parts:
         if len(scores):
             floor = _floor(scores, limit)
-            kept = scores >= floor  # with all that tie at the border: smaller keys among them go first
+            kept = scores >= floor  # including ties at the floor, of which smaller keys go first
             keys, scores = keys[kept], scores[kept]
-        else:  # nothing to compare with yet: spares copying the whole first part
+        else:  # with no scores to compare, an estimate saves copying the complete first part
             floor = _likely_floor(part_scores, limit)
         near = (part_scores >= floor).nonzero()[0]
         keys = np.concatenate([keys, part_keys.take(near)])
@@ -329,8 +329,8 @@ def best(parts: Iterable[Part], limit: int) -> Part:
 
 
 def _likely_floor(scores: NDArray[np.float32], limit: int) -> np.float32:
-    """What `limit` scores reach, or a little less: the best of each small group are among the scores, and the least of
-    the `limit` best of them is soon found.
+    """Return a number that at least `limit` scores reach, found quickly: only the best score of each small group is
+    compared.
     """
     groups = _GROUPS * limit
     if len(scores) < 2 * groups:
@@ -340,17 +340,17 @@ def _likely_floor(scores: NDArray[np.float32], limit: int) -> np.float32:
 
 
 def _floor(scores: NDArray[np.float32], limit: int) -> np.float32:
-    """What a score must reach to be among the `limit` highest."""
+    """Return what a score must reach to be among the `limit` highest."""
     if len(scores) <= limit:
         return LOWEST_SCORE
     return max(LOWEST_SCORE, np.partition(scores, -limit)[-limit])
 
 
 def nearest(parts: Sequence[Distances], count: int) -> list[NDArray[np.intp]]:
-    """The rows of each part that are among the `count` nearest of all parts, and all that tie with the last of them.
+    """Return the rows of each part that are among the `count` nearest of all parts, or tie with the last of these.
 
-    What comes back depends on nothing but the distances. Counting them all takes ten times as long as comparing them
-    with a limit; so a sample tells where to begin.
+    The result depends only on the distances. Counting all of them takes ten times as long as comparing them with a
+    limit, so a sample provides the first limit.
     """
     count, limit = min(count, sum(map(len, parts))), _likely_limit(parts, count)
     while True:
@@ -371,7 +371,7 @@ def _likely_limit(parts: Sequence[Distances], count: int) -> int:
 
 
 def _limit_of(distances: NDArray[np.unsignedinteger], count: int) -> int:
-    """The least distance within which `count` of these are; the greatest there is if they are fewer."""
+    """Return the least distance within which `count` of these are, or the greatest one if they are fewer."""
     return int(np.searchsorted(np.cumsum(np.bincount(distances)), min(count, len(distances))))
 
 
@@ -379,7 +379,7 @@ Floats = NDArray[np.float32]
 
 
 class Centre(NamedTuple):
-    """The mean of some vectors, float32[d]; itself as int8[d] and a scale; its dot product with itself."""
+    """The mean of some vectors, float32[d]; the same as int8[d] and a scale; and its dot product with itself."""
 
     mean: Floats
     codes: NDArray[np.int8]
@@ -388,21 +388,21 @@ class Centre(NamedTuple):
 
     @classmethod
     def at(cls, mean: Floats) -> Centre:
-        """The centre at float32[d]."""
+        """Return the centre for a mean, float32[d]."""
         return cls(mean, *quantise(mean, len(mean), field="mean"), float(mean @ mean))
 
 
 def centred_cosines(codes: NDArray[np.int8], scales: Floats, vector: Floats, centre: Centre) -> Floats:
-    """The cosine of (row - mean) and (vector - mean) for each row, without writing the differences down.
+    """Return the cosine of (row - mean) and (vector - mean) for each row, without computing the differences.
 
-    Products with rows are of int8: exact, and the cosines a few ten-thousandths off by what was rounded before.
+    Products of int8 are exact; the cosines are off by a few ten-thousandths, because vector and mean are rounded.
 
     Args:
         codes: int8[n, d], contiguous; with `scales`, float32[n], the rows.
         vector: float32[d].
 
     Returns:
-        float32[n]; NaN where the scale is.
+        float32[n]; NaN if the scale is.
     """
     asked = vector - centre.mean
     asked_codes, asked_scale = quantise(asked, len(asked), field="vector")
@@ -412,16 +412,16 @@ def centred_cosines(codes: NDArray[np.int8], scales: Floats, vector: Floats, cen
 
 
 def exact_centred_cosines(codes: NDArray[np.int8], scales: Floats, vector: Floats, centre: Centre) -> Floats:
-    """The same without what rounding the vector and the mean costs: for some thousand rows."""
+    """Return the same without the error of rounding vector and mean; for some thousand rows."""
     asked = vector - centre.mean
     along, about = _dots(codes, asked), _dots(codes, centre.mean)
     return _cosines_about(codes, scales, along, about, asked=asked, centre=centre)
 
 
 def _dots(codes: NDArray[np.int8], vector: Floats) -> Floats:
-    """The products of int8[n, d] with float32[d], to a few millionths: as int8, and what that leaves as int8 again.
+    """Return products of int8[n, d] with float32[d], to a few millionths: the vector as int8, plus its rest as int8.
 
-    A product of float32 would take the time of the other core, and ten times as long where that is busy.
+    A float32 product would use another core as well, and take ten times as long if that core is busy.
     """
     first, scale = quantise(vector, len(vector), field="vector")
     second, fine = quantise(vector - first * scale, len(vector), field="vector")
@@ -431,9 +431,7 @@ def _dots(codes: NDArray[np.int8], vector: Floats) -> Floats:
 def _cosines_about(
     codes: NDArray[np.int8], scales: Floats, along: Floats, about: Floats, *, asked: Floats, centre: Centre
 ) -> Floats:
-    """Args:
-    along, about: the products of the codes with what is asked and with the mean, without their scales.
-    """
+    """Return cosines from the codes' products with the vector (`along`) and the mean (`about`), without scales."""
     squared = squares(codes) * (scales * scales) - 2 * about * scales + centre.square
     lengths = np.sqrt(np.maximum(squared, 0)) * np.sqrt(asked @ asked)
     return np.asarray((along * scales - centre.mean @ asked) / np.maximum(lengths, 1e-9), np.float32)
