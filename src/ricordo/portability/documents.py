@@ -250,7 +250,7 @@ class _Headings:
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """Outermost first. A section that only repeats the title above it, as first sections often do, is left out."""
+        """The titles, outermost first, without one that repeats the title above, as first sections often do."""
         titles = [title for _, title in self._open]
         return tuple(
             title for above, title in zip(["", *titles], titles, strict=False) if _letters(above) != _letters(title)
@@ -435,7 +435,7 @@ def _sent_at(letter: EmailMessage) -> datetime | None:
 # PDF
 
 _LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
-"""The characters "ff", "fi", "fl" and others of their kind, as two or three letters."""
+"""Replaces ligatures, such as the single characters "ff", "fi" and "fl", by two or three letters."""
 _HEADING_LINES = 3
 
 
@@ -508,7 +508,7 @@ def _edges(page: Sequence[str]) -> set[int]:
 
 
 def _letters(text: str) -> str:
-    """Return a text for comparison: bookmarks of PDF files lack spaces where a heading is wrapped."""
+    """Return a text without spaces and case, for comparison: PDF bookmarks lack spaces where a heading is wrapped."""
     return "".join(text.split()).casefold()
 
 
@@ -568,7 +568,8 @@ def _headings_on(
 ) -> tuple[dict[int, list[tuple[int, str]]], set[int]]:
     """Return the (level, title) of the headings that begin at a line of a page, and the lines that belong to headings.
 
-    A heading may be wrapped. One that is not in the text, as of a scanned cover, begins where the one before it does.
+    A heading may be wrapped. One that is missing in the text, such as on a scanned cover, begins where the previous
+    one does.
     """
     found, inside, last = dict[int, list[tuple[int, str]]](), set[int](), 0
     for level, title in bookmarks:

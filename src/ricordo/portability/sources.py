@@ -170,9 +170,7 @@ class Source:
         return found
 
     def check_complete(self) -> None:
-        """Raises:
-        InvalidError: a JSON file in it is incomplete or damaged.
-        """
+        """Raise InvalidError if a JSON file in the source is incomplete or damaged."""
         if damage := _damage(self.own_text):
             self.damaged[f"{self.path.name}: {damage}"] = None
         for note in self.damaged:

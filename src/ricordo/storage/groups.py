@@ -106,16 +106,16 @@ class Ledger(Protocol):
 
 
 class Members(Protocol):
-    """Who is in which shared space: as it is now, also when the store is read as it was."""
+    """The members of shared spaces: always the present ones, even if a past state of the store is read."""
 
     def joined(self, owner: str) -> dict[str, MemberRole]:
-        """Return the shared spaces that an owner is a member of: name to role."""
+        """Return the shared spaces that an owner is a member of, as name to role."""
 
     def of(self, space: str) -> list[Member]:
-        """Return everybody who is or was a member of a space, by name; none if it is not shared."""
+        """Return all present and former members of a space, by name; [] if it is not shared."""
 
     def place(self, space: int) -> str:
-        """Return the name of a space by its key; "" if it is an owner's."""
+        """Return the name of a shared space or chat by its key; "" for the space of an owner."""
 
 
 class Nodes(Protocol):
@@ -457,7 +457,7 @@ class Lifecycle(Protocol):
     """Data that decides how long memories are kept."""
 
     def vitals(self, scope: Scope, keys: Sequence[int], *, often: int) -> list[Vital]:
-        """Return vitals of memories the caller may see, by key. Over `often` mentions make an entity frequent (0: none)."""
+        """Return vitals of memories the caller may see, by key. Over `often` mentions are frequent (0: never)."""
 
     def knowledge(self, scope: Scope) -> list[int]:
         """Return the keys of all live knowledge a caller may see, ascending."""

@@ -1,4 +1,4 @@
-"""Shared spaces: who may change what in them. Every change of every backend is checked inside its transaction."""
+"""Permissions in shared spaces. Each change is checked inside its transaction, in every backend."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ if TYPE_CHECKING:
     from ricordo.storage.protocol import Snapshot
 
 Touch = tuple[str, SpaceAction]
-"""A space by name, and what a change does in it."""
+"""The name of a space, and what a change does in it."""
 
 
 def check_change(snapshot: Snapshot, change: Change, scope: Scope) -> None:
-    """Check that a caller may make a change in the shared spaces that it touches.
+    """Check that a caller may make a change in the shared spaces that the change affects.
 
     Raises:
-        DeniedError: the caller is not a member, or the role does not allow it, or the space is not the one that the
-            caller writes to.
-        ConflictError: the space would be without a keeper.
+        DeniedError: the caller is not a member, has no role that allows the change, or writes to another space.
+        ConflictError: the space would have no keeper left.
     """
     if scope.is_chat_itself:
-        return  # work of the background, which writes only where it read
+        return  # background work, which writes only to the space that it read
     members: dict[str, dict[str, Member]] = {}
     for space, action in dict.fromkeys(_touched(snapshot, change, scope)):
         if space not in members:
@@ -94,7 +93,7 @@ def _touched(snapshot: Snapshot, change: Change, scope: Scope) -> Iterator[Touch
 
 
 def _named(change: Change) -> Iterator[str]:
-    """Yield the ids of memories that a change alters without holding them whole."""
+    """Yield the ids of memories that a change alters by id only."""
     yield from (each.id for each in change.close)
     yield from (*change.consolidated, *change.withhold)
     yield from (each.source for each in (*change.link, *change.unlink))
@@ -102,7 +101,7 @@ def _named(change: Change) -> Iterator[str]:
 
 
 def _restored(snapshot: Snapshot, state: RowState, scope: Scope) -> Iterator[Touch]:
-    """Yield what taking back a row does."""
+    """Yield what restoring or removing a row does."""
     table, key = state.row.table, state.row.key
     ledger = snapshot.history.ledger()
     image = ledger.current(state.row) or state.values or {}

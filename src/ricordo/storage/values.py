@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STANDING = "standing"
-"""The verb of the receipts that are standing questions. Unlike others they are not deleted by age, and `setup` holds
-their latest answer.
-"""
+"""The verb of receipts that are standing questions: age does not delete them, and `setup` holds the latest answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

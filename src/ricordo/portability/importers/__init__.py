@@ -52,7 +52,7 @@ _BUNDLED = ("chatgpt", "claude", "telegram", "slack", "whatsapp")
 
 
 def exports_in(source: Source) -> list[Path]:
-    """Return what lies in a folder that holds separate chat exports; [] if the folder is a single import."""
+    """Return the entries of a folder that holds separate chat exports; [] if the folder is a single import."""
     if not source.is_folder:
         return []
     inside = sorted(each for each in source.path.iterdir() if not each.name.startswith((".", "_")))

@@ -292,7 +292,7 @@ _LAST_DECAY = "last decay at"
 
 
 class Members(Group):
-    """Who is in which shared space."""
+    """The members of shared spaces."""
 
     def joined(self, owner: str) -> dict[str, MemberRole]:
         return dict(self._sql.joined(owner).values())

@@ -132,7 +132,7 @@ class Statements:
         return rows[0][0] if rows else None
 
     def visible(self, scope: Scope) -> tuple[int, ...]:
-        """Return the spaces a caller sees: their own, the present chat's, and the shared ones they are a member of."""
+        """Return the spaces a caller sees: the caller's own, the present chat's, and shared ones as a member."""
         if scope not in self._spaces:
             self._spaces[scope] = self.once(("visible", scope), lambda: self._visible(scope))
         return self._spaces[scope]
@@ -147,7 +147,7 @@ class Statements:
         return tuple(key for key in dict.fromkeys((own, chat, *others)) if key is not None)
 
     def joined(self, owner: str) -> dict[int, tuple[str, MemberRole]]:
-        """The shared spaces of an owner: key to name and role."""
+        """Return the shared spaces of an owner, as key to (name, role)."""
         rows = self.rows_of_store("spaces_joined", {"member": owner}) if owner else []
         return {key: (name, role) for key, name, role in rows}
 
@@ -155,7 +155,7 @@ class Statements:
         return bool(self.rows_of_store("space_is_shared", {"space": space})[0][0])
 
     def members_changed(self) -> None:
-        """Look up again what callers see: a change in this transaction touched members."""
+        """Forget which spaces callers see, because this transaction has changed members."""
         self._spaces.clear()
 
     def scoped(self, scope: Scope, **values: Any) -> dict[str, Any]:
