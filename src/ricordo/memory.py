@@ -157,7 +157,7 @@ def _recorded(
 
 
 def _in_spaces(cls: T) -> T:
-    """Make the methods that work on a whole chat ask for the caller's role there."""
+    """Make the methods that work on a complete chat check the caller's role in it."""
     for name, action in IN_A_SPACE.items():
         setattr(cls, name, _with_role(getattr(cls, name), action))
     return cls
@@ -1913,12 +1913,12 @@ class Memory:
     # ---- shared spaces
 
     async def spaces(self) -> Sequence[Space]:
-        """Return the shared spaces that this owner is a member of, by name, with everybody in them."""
+        """Return the shared spaces of this owner, by name, with their members."""
         return self._told("spaces", await self._read(lambda tx: sharing.spaces_of(tx, self._scope)))
 
     async def create_space(self, name: str) -> Space:
-        """Create a shared space, of which this owner is the first keeper. Its members find what is in it wherever they
-        ask; `Scope(owner=..., chat=name)` writes to it.
+        """Create a shared space with this owner as its first keeper. Every search of its members includes it;
+        `Scope(owner=..., chat=name)` writes to it.
 
         Raises:
             InvalidError: the name is empty or too long.
@@ -1931,12 +1931,12 @@ class Memory:
         )
 
     async def set_member(self, space: str, member: str, role: MemberRole) -> Space:
-        """Take somebody into a shared space, or change what they may do there. Only a keeper may.
+        """Add a member to a shared space, or change a member's role. Only a keeper may do this.
 
         Args:
             member: the name of an owner.
-            role: "reader" finds what is in it; "writer" also adds, changes and forgets; "keeper" also decides what
-                waits for approval, erases, and changes the members.
+            role: "reader" may search it; "writer" may also add, change and forget; "keeper" may also approve, erase,
+                and change the members.
 
         Raises:
             InvalidError: there is no such role.
@@ -1950,15 +1950,14 @@ class Memory:
         return found
 
     async def remove_member(self, space: str, member: str | None = None) -> None:
-        """Leave a shared space, or, as a keeper, remove somebody from it. Reading ends at once; what they wrote there
-        stays there.
+        """Leave a shared space or, as a keeper, remove a member. Access ends at once; the member's memories stay there.
 
         Args:
-            member: who goes; None: the caller.
+            member: the member to remove; None: the caller.
 
         Raises:
-            NotFoundError: the caller is not a member of such a space, or nobody of that name is.
-            DeniedError: somebody else is to go, and the caller is not a keeper.
+            NotFoundError: the space has no such member, or the caller is not one.
+            DeniedError: the member is not the caller, and the caller is not a keeper.
             ConflictError: the space would be left without a keeper.
         """
         await self._with_member("remove member", space, self._scope.owner if member is None else member, "none")
@@ -1975,13 +1974,13 @@ class Memory:
     async def _share(
         self, verb: str, space: str, decide: Callable[[Snapshot], tuple[Change, T]], *, said: str | None = None
     ) -> T:
-        """Write a change of the members of a space: it is listed under the space."""
+        """Write a change of the members of a space, which the log lists under the space."""
         engine, scope = self._opened, replace(self._scope, chat=space)
         store, reason = engine.store.seen_by(scope), self._reason(verb, said)
         return await store.write(decide, scope=scope, reason=reason, at=from_ms(engine.now()))
 
     async def _check_role(self, action: SpaceAction) -> None:
-        """Check what the caller may do in the present chat as a whole. Raises DeniedError."""
+        """Raise DeniedError if the caller's role in the current chat does not allow an action."""
         chat, owner = self._scope.chat, self._scope.owner
         members = await self._read(lambda tx: tx.members.of(chat)) if chat else []
         role: MemberRole = next((each.role for each in members if each.owner == owner), "none")
@@ -2322,7 +2321,7 @@ class Memory:
 
     @property
     def _here(self) -> Scope:
-        """The caller without the shared spaces that are only read: what is erased and taken along."""
+        """The caller without the shared spaces that are only read, for erasing and exporting."""
         return replace(self._scope, spaces=())
 
     @property

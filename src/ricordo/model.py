@@ -36,7 +36,7 @@ ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine", "s
 Decision = Literal["replace", "keep both", "keep old", "approve", "refuse"]
 Trust = Literal["user", "agent", "import", "tool", "web"]
 MemberRole = Literal["reader", "writer", "keeper", "none"]
-"""What a member of a shared space may do there, from the least to the most; "none" for those who left."""
+"""The role of a member in a shared space, with ascending rights; "none" after leaving it."""
 RunKind = Literal[
     "consolidation",
     "replay",
@@ -117,9 +117,9 @@ class Scope:
     language model sets "agent". A caller that only `proposes` changes nothing directly: memories it adds, corrects,
     updates or forgets wait in `review`, and are in no answer until the user decides.
 
-    `spaces` names the shared spaces that are read besides; None means all that the owner is a member of. What is
-    written goes to the owner's own memory or to `chat`, which may be a shared space. With `shares`, facts go to `chat`
-    by default. `member` is internal: whose membership work on `chat` alone rests on.
+    `spaces` names the shared spaces that are also read; None means all those of the owner. Writes go to the owner's own
+    memory or to `chat`, which may be a shared space. With `shares`, facts go to `chat` by default. `member` is
+    internal: the owner whose membership permits work on `chat` alone.
     """
 
     owner: str = "me"
@@ -132,7 +132,7 @@ class Scope:
 
     @classmethod
     def of(cls, owner: str, chat: str) -> Scope:
-        """Return the scope of one place, for work in the background: an owner's own memory, or a chat itself."""
+        """Return the scope of an owner's own memory or of a chat, for background work."""
         return cls(owner=owner, chat=None, spaces=()) if owner else cls(owner="", chat=chat or None)
 
     @property
@@ -141,23 +141,23 @@ class Scope:
         return self.owner or self.member
 
     def chat_alone(self) -> Scope:
-        """Return the scope of the present chat without the caller's own memory, with the caller's membership."""
+        """Return the scope of the current chat with the caller's membership, but without the caller's own memory."""
         if self.is_chat_itself:
             return self
         return Scope(owner="", chat=self.chat, spaces=(), member=self.who)
 
     @property
     def is_chat_itself(self) -> bool:
-        """Whether this is a chat at work in the background, and not a caller in it."""
+        """Whether this is background work on a chat rather than a caller in it."""
         return not self.owner and self.spaces is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A member of a shared space. Who left has the role "none".
+    """A member of a shared space. After leaving it, the role is "none".
 
     Attributes:
-        changed_at: since when they have this role.
+        changed_at: when the member got this role.
     """
 
     space: str
@@ -168,7 +168,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
-    """A shared space that the caller is a member of, with everybody in it."""
+    """A shared space of which the caller is a member, with all its members."""
 
     name: str
     role: MemberRole
@@ -670,7 +670,7 @@ class Change:
         consolidated: ids of episodes that became knowledge.
         rows: rows that an undo resets, of any table.
         kept_secrets: ids of added nodes whose credentials the owner keeps on purpose.
-        members: members of shared spaces as they will be.
+        members: members of shared spaces in their new state.
     """
 
     add: tuple[Node, ...] = ()
@@ -803,7 +803,7 @@ class Hit:
         trust: how much its source is trusted.
         warnings: signs that it is an instruction, if it does not come from the user.
         place: its place in a document, such as "handbook.pdf, page 12"; "" if it is not a passage of a document.
-        space: the chat or shared space that it is in; "" if it is the owner's own.
+        space: the chat or shared space that contains it; "" for the owner's own memory.
     """
 
     id: str

@@ -220,7 +220,7 @@ ROLE_NEEDED: Mapping[SpaceAction, MemberRole] = {
     "erase": "keeper",
     "invite": "keeper",
 }
-"""The sharing matrix: the least role in a shared space for each action there. Who is no member may do nothing."""
+"""The minimum role in a shared space for each action. Callers who are not members may do nothing."""
 
 IN_A_SPACE: Mapping[str, SpaceAction] = {
     "off_record": "write",
@@ -240,8 +240,9 @@ IN_A_SPACE: Mapping[str, SpaceAction] = {
     "maintain": "erase",
     "erase": "erase",
 }
-"""Methods that work on the caller's whole chat: what they do in it if it is a shared space. Each change of all others
-is checked where it is applied, and who is no member finds nothing."""
+"""Methods that work on the caller's complete chat, with their action if it is a shared space. All other methods are
+checked when a change is applied, and find nothing for callers who are not members.
+"""
 
 _RANKS: tuple[MemberRole, ...] = ("none", "reader", "writer", "keeper")
 

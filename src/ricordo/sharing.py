@@ -1,4 +1,4 @@
-"""Shared spaces: creating them, and changing who is in them. What members may do there is checked by the storage."""
+"""Create shared spaces, and change their members. The storage checks what members may do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROLES: tuple[MemberRole, ...] = ("reader", "writer", "keeper")
 
 
 def checked_name(given: str, *, name: str, rules: TextRules) -> str:
-    """Return the name of a space or of a member. Raises InvalidError if it is blank, too long or holds a credential."""
+    """Validate the name of a space or member. Raises InvalidError if it is blank, too long or holds a credential."""
     if not isinstance(given, str) or short_name(given, name=name, rules=rules) != given:
         raise InvalidError(
             f"{name}: {given!r:.80} cannot be used as a name", hint="use text without a credential or blanks around it"
@@ -40,7 +40,7 @@ def created(snapshot: Snapshot, name: str, scope: Scope, *, at: datetime, is_ope
 
     Raises:
         InvalidError: the caller has no owner.
-        ConflictError: the name is taken, by a space or by a chat that only the opener of the store can turn into one.
+        ConflictError: a space has the name, or a chat does, which only the store's opener can turn into a space.
     """
     if not scope.owner:
         raise InvalidError("only an owner can be a member of a space", hint="open the memory with Scope(owner=...)")
@@ -54,10 +54,10 @@ def created(snapshot: Snapshot, name: str, scope: Scope, *, at: datetime, is_ope
 def with_member(
     snapshot: Snapshot, space: str, owner: str, role: MemberRole, scope: Scope, *, at: datetime
 ) -> tuple[Change, Space | None]:
-    """Return the change that gives somebody a role in a space, and the space as the caller sees it then.
+    """Return the change that gives an owner a role in a space, and the resulting space as the caller sees it.
 
     Raises:
-        NotFoundError: the caller is not a member of such a space, or nobody of that name is.
+        NotFoundError: the space has no such member, or the caller is not one.
     """
     known = {each.owner: each for each in snapshot.members.of(space) if each.role != "none"}
     if scope.owner not in known:

@@ -576,19 +576,19 @@ class Memory:
         """Return figures of this memory. The size is that of the store for its opener, else of the caller's texts."""
 
     def spaces(self) -> Sequence[Space]:
-        """Return the shared spaces that this owner is a member of, by name, with everybody in them."""
+        """Return the shared spaces of this owner, by name, with their members."""
 
     def create_space(self, name: str) -> Space:
-        """Create a shared space, of which this owner is the first keeper. Its members find what is in it wherever
-        they ask; `Scope(owner=..., chat=name)` writes to it.
+        """Create a shared space with this owner as its first keeper. Every search of its members includes it;
+        `Scope(owner=..., chat=name)` writes to it.
         """
 
     def set_member(self, space: str, member: str, role: MemberRole) -> Space:
-        """Take somebody into a shared space, or change what they may do there. Only a keeper may."""
+        """Add a member to a shared space, or change a member's role. Only a keeper may do this."""
 
     def remove_member(self, space: str, member: str | None = None) -> None:
-        """Leave a shared space, or, as a keeper, remove somebody from it. Reading ends at once; what they wrote
-        there stays there.
+        """Leave a shared space or, as a keeper, remove a member. Access ends at once; the member's memories stay
+        there.
         """
 
     def weak(self, limit: int = 20) -> Sequence[Weak]:

@@ -293,7 +293,7 @@ def _is_stale(node: Node, talks: Mapping[str, Sequence[Node]]) -> bool:
 
 
 def _places(tx: Snapshot, scope: Scope) -> list[tuple[str, str]]:
-    """Return the (owner, chat) of the memories that a caller sees, and maybe more: these are read by key."""
+    """Return the (owner, chat) pairs of the memories that a caller may see. Rights are checked when they are read."""
     joined = [name for name in tx.members.joined(scope.owner) if scope.spaces is None or name in scope.spaces]
     chats = dict.fromkeys(([scope.chat] if scope.chat else []) + joined)
     return [*([(scope.owner, "")] if scope.owner else []), *(("", chat) for chat in chats)]

@@ -319,7 +319,7 @@ def changed_by(snapshot: Snapshot, scope: Scope, seq: int) -> Difference:
 
 
 def _removed(ledger: Ledger, touched: Sequence[RowId], seq: int, *, spaces: Collection[int | None]) -> Iterator[str]:
-    """Yield the texts of memories of some spaces that are gone since a commit."""
+    """Yield the texts of memories that a commit touched and that no longer exist, in some spaces."""
     for row in [each for each in touched if each.table == "nodes"][:_CHANGED_MOST]:
         before = ledger.state(row, seq - 1)
         if before is not None and before["space"] in spaces and ledger.current(row) is None:
@@ -327,12 +327,12 @@ def _removed(ledger: Ledger, touched: Sequence[RowId], seq: int, *, spaces: Coll
 
 
 def _spaces(snapshot: Snapshot, scope: Scope) -> Collection[int | None]:
-    """Return the keys of a caller's own space and of the chat's."""
+    """Return the keys of the caller's own space and of the current chat's space."""
     return [snapshot.space(owner, chat) for owner, chat in ((scope.owner, ""), ("", scope.chat or "")) if owner or chat]
 
 
 def _image_at(ledger: Ledger, row: RowId, seq: int) -> Image | None:
-    """Return a row right after a commit, else before it, else as it is."""
+    """Return a row as it was right after a commit, or else right before it, or else as it is now."""
     return ledger.state(row, seq) or ledger.state(row, seq - 1) or ledger.current(row)
 
 
