@@ -337,10 +337,10 @@ def test_what_another_program_writes_appears(browser: Any, fresh: Site) -> None:
     window = Watched(browser, fresh, viewport=WIDE)
     window.page.goto("/")
     fresh.do(lambda memory: memory.remember("The lamp on the balcony is broken"))
-    window.page.wait_for_selector("text=The lamp on the balcony is broken", timeout=5_000)
+    window.page.wait_for_selector("text=The lamp on the balcony is broken")
     window.page.fill("#q", "lam")
     fresh.do(lambda memory: memory.remember("The oven is repaired"))
-    window.page.wait_for_selector("#news:not([hidden])", timeout=5_000)
+    window.page.wait_for_selector("#news:not([hidden])")
     assert window.page.input_value("#q") == "lam"
     window.check()
     window.close()
