@@ -238,7 +238,7 @@ async def test_a_replay_does_not_wait_for_work_on_the_original(tmp_path):
         found = await memory.search("tea", receipt=True)
         await memory.undo((await memory.log(1))[0].seq)  # taking this back brings a row that has no vector
         await memory.settle()
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(8):
             await memory.replay_receipt(found.receipt)
 
 
