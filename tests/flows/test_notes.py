@@ -80,6 +80,18 @@ async def test_a_hand_written_line_is_adopted_in_place_and_never_doubled(vault: 
     assert lines[5].startswith("- [x] Buy a map ^")
 
 
+async def test_a_link_in_a_line_adds_to_its_subject(vault: Path) -> None:
+    async with opened(vault) as memory:
+        await memory.remember("Anna likes tea", about=["Anna"])
+    path = vault / "notes/Anna.md"
+    path.write_text(path.read_text("utf-8") + "- Anna plays the [[Cello]]\n- Not for [[Bob]]\n", "utf-8")
+    async with opened(vault) as memory:
+        about = {node.content: node.about for node in (await memory.list()).nodes}
+    assert set(about["Anna plays the Cello"]) == {"Anna", "Cello"}
+    assert about["Not for Bob"] == ("Bob",)
+    assert "\n- Anna plays the [[Cello]] ^" in path.read_text("utf-8")
+
+
 async def test_an_edit_is_a_correction_and_can_be_undone(vault: Path) -> None:
     async with opened(vault) as memory:
         node = await memory.remember("Anna likes tea", about=["Anna"])

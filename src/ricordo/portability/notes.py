@@ -469,11 +469,15 @@ class Notes:
         category = "task" if item.is_done is not None else infer_category(item.text)
         if category == "knowledge":  # the text does not tell the category; the heading may
             category = next((key for key, title in _HEADINGS.items() if title == item.heading), category)
-        about = item.about or await self._subjects(name, note, item)
+        subjects = await self._subjects(name, note, item)
+        if item.about:  # "Anna plays the [[Cello]]" is still about Anna
+            said = item.text.casefold()
+            both = {*item.about, *(each for each in subjects if each.casefold() in said)}
+            subjects = tuple(sorted(both, key=lambda each: (each.casefold() not in said, said.find(each.casefold()))))
         tags = [*item.tags, *note.fields.get("tags", ())]
         return Fact(
             content=item.text,
-            about=about,
+            about=subjects,
             tags=list(dict.fromkeys(tags)),
             category=category,
             attributes={"done": True} if item.is_done else None,

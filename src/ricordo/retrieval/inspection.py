@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import from_ms
@@ -36,6 +37,8 @@ from ricordo.text.lifetimes import ends_by
 
 _WORDS_CHARS = 160
 _TOUCHED_MOST = 100
+_NAMED = ("relations", "entities", "sessions")
+"""The tables whose rows name a change without memories, the most telling first."""
 
 
 async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
@@ -79,9 +82,9 @@ def in_words(snapshot: Snapshot, scope: Scope, commits: Sequence[Commit]) -> lis
     def words(seq: int) -> str:
         if keys[seq]:
             return _words([nodes[key] for key in keys[seq][:_TOUCHED_MOST] if key in nodes])
-        return next(
-            filter(None, (_name_in(snapshot, scope, ledger, row, seq) for row in rows[seq][:_TOUCHED_MOST])), ""
-        )
+        named = [sorted((row for row in rows[seq] if row.table == name), key=lambda row: row.key) for name in _NAMED]
+        names = (_name_in(snapshot, scope, ledger, row, seq) for row in chain(*named))
+        return next(filter(None, names), "")
 
     return [replace(commit, words=words(commit.seq)) for commit in commits]
 
@@ -89,7 +92,7 @@ def in_words(snapshot: Snapshot, scope: Scope, commits: Sequence[Commit]) -> lis
 def _name_in(snapshot: Snapshot, scope: Scope, ledger: Ledger, row: RowId, seq: int) -> str:
     """Return the name of a relation, entity or conversation that a commit touched; "" if the caller may not see it."""
     image = _image_at(ledger, row, seq)
-    if image is None or row.table not in ("relations", "entities", "sessions"):
+    if image is None:
         return ""
     if row.table == "sessions":
         return str(image["session_id"]) if image["space"] in _spaces(snapshot, scope) else ""
