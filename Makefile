@@ -115,7 +115,7 @@ devices: $(READY)
 # with RICORDO_TEST_POSTGRES=1, some of them in PostgreSQL, too.
 receipts: $(READY)
 	@$(BIN)/python -m tests.flows.receipt_histories --histories 1000 --out benchmarks/results/receipt_histories.json
-	@test -z "$(RICORDO_TEST_POSTGRES)" || $(BIN)/python -m tests.flows.receipt_histories --postgres --histories 40 \
+	@test -z "$(RICORDO_TEST_POSTGRES)" || $(BIN)/python -m tests.flows.receipt_histories --postgres --histories 100 \
 	  --out benchmarks/results/receipt_histories_postgres.json
 	@$(BIN)/python benchmarks/receipts.py --out benchmarks/results/receipts.json
 

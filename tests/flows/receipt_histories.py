@@ -4,6 +4,7 @@ In each, facts and messages are recorded, corrected, forgotten, undone and erase
 receipts are then replayed: as of its commit each gives the same memories with the same shares, and if today's answer
 differs, changes after the receipt are named. Each memory has a mark of its own, which some questions ask for. Of what
 was erased, neither the id nor the mark is in any byte of the store's files, and no question holds a whole sentence.
+Some questions stand: each sentence of a fresh answer is in a live memory, and a renewed answer is fresh.
 Every other history is lived in a folder of plain text. `--postgres` lives them in PostgreSQL and searches all rows.
 """
 
@@ -46,8 +47,9 @@ class History:
             await self._step(memory, number)
             if self.random.random() < 0.35:
                 await memory.settle()
-                await self._ask(memory)
+                await (self._keep(memory) if self.random.random() < 0.3 else self._ask(memory))
         await memory.settle()
+        await self._check_standing(memory)
         receipts = await memory.receipts(100)
         self.told["receipts"] += len(receipts)
         self.told["questions erased"] += sum(each.question is None for each in receipts)
@@ -82,6 +84,10 @@ class History:
                 gone = {id_: texts.pop(id_, "") for id_ in ids}
                 self.erased |= gone
                 self._check_erased(gone, await memory.receipts(100))
+                standing = await memory.questions()
+                assert all(each.answer is None for each in standing), (self.seed, "an answer outlived an erasure")
+                said = [text for text in gone.values() if text and any(text in each.question for each in standing)]
+                assert not said, (self.seed, said, "an erased sentence is in a standing question")
         except ConflictError:
             pass  # undone already, or replaced
 
@@ -95,6 +101,27 @@ class History:
             await memory.context_parts(question, receipt=True)
         else:
             await memory.search(question, limit=random.choice((2, 5, 10)), receipt=True)
+
+    async def _keep(self, memory: Memory) -> None:
+        """Keep a question, or renew the stale answers, or do neither."""
+        random = self.random
+        question = random.choice(_QUESTIONS).format(random.choice(_PEOPLE))
+        if random.random() < 0.6:
+            await memory.keep_question(question)
+        elif random.random() < 0.5:
+            self.told["answers renewed"] += len(await memory.renew_questions())
+
+    async def _check_standing(self, memory: Memory) -> None:
+        """Check that what a fresh answer says is still remembered, and that renewing makes each answer fresh."""
+        for each in await memory.questions():
+            self.told["standing questions"] += 1
+            self.told["stale"] += not each.is_fresh
+            for sentence in each.answer.sentences if each.is_fresh else ():
+                (id_,) = sentence.ids
+                node = await memory.get(id_)
+                assert node.is_live and sentence.text in node.content, (self.seed, each.id, sentence)
+        await memory.renew_questions()
+        assert all(each.is_fresh for each in await memory.questions()), (self.seed, "a renewed answer is stale")
 
     def _check_erased(self, gone: dict[str, str], receipts: list) -> None:
         """Check that no receipt names or says what was just erased."""

@@ -230,6 +230,19 @@ async def test_a_question_stays_if_all_it_says_is_still_remembered(tmp_path):
     assert b"zqkey9" not in written and gone.id.encode() not in written
 
 
+async def test_an_erasure_waits_for_no_query_of_its_own(tmp_path):
+    """All that the question says is in the first memory, so the others are not read."""
+    async with opened(tmp_path / "me.db", patience_s=2.0) as memory:
+        for text in ("Bob lives in Rome and likes tea", "Carla plays chess", "Dora likes jazz"):
+            await memory.remember(text)
+        gone = await memory.remember("Anna lives in Rome")
+        await memory.search("who lives in Rome", receipt=True)
+        await memory.settle()
+        report = await memory.erase(id=gone.id)
+        assert not [each for each in report.out_of_reach if "-wal" in each or "free pages" in each]
+        assert (await memory.receipts())[0].question is None
+
+
 async def test_a_replay_does_not_wait_for_work_on_the_original(tmp_path):
     """The copy has the lease of the process that embeds in the original, which nobody gives back there."""
     async with opened(tmp_path / "me.db") as memory:

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -164,7 +165,10 @@ def _forget_questions(snapshot: Snapshot, targets: ErasureTargets, scope: Scope)
         erased += [text for node in nodes.values() for text in _texts_of(node)]
         left = (text for key, text in snapshot.erasure.texts(space) if key not in going)  # type: ignore[arg-type]
         questions = [AskedText(id_, text, not ids.isdisjoint(given)) for id_, text, given in asked]
-        snapshot.receipts.blank(revealing_questions(questions, erased=erased, names=names, left=left))
+        # A query that is still open when another statement runs can stay open, and cleaning the file would wait for it.
+        with closing(left):
+            revealing = revealing_questions(questions, erased=erased, names=names, left=left)
+        snapshot.receipts.blank(revealing)
 
 
 def _texts_of(node: Node) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ Caller = Annotated[Whose, BeforeValidator(_whose)]
 
 
 class Step(_Part):
-    """One step that fills a temporary store: a message, a fact, or the forgetting of a fact.
+    """One step that fills a temporary store: a message, a fact, or the forgetting of a fact. Text alone is a fact.
 
     Attributes:
         forget: words of the one fact to forget.
@@ -64,6 +64,11 @@ class Step(_Part):
     expires: Moment | None = None
     at: Moment | None = None
     whose: Caller = Field(default=Whose(), alias="for")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fact(cls, value: object) -> object:
+        return {"fact": value} if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _one_kind(self) -> Step:
@@ -149,6 +154,8 @@ def load(path: str | Path) -> Suite:
 def _said(problem: Mapping[str, Any]) -> str:
     if problem["type"] == "extra_forbidden":
         return "there is no such field"
+    if problem["type"] == "model_type":
+        return "this is not a mapping of fields"
     text = str(problem["msg"]).removeprefix("Value error, ")
     return text[:1].lower() + text[1:]
 
@@ -202,7 +209,7 @@ def _yaml() -> Any:
         from ruamel.yaml import YAML
     except ImportError:
         raise UnavailableError(
-            "reading recall tests needs PyYAML, which is not installed", hint='pip install "ricordo[test]"'
+            "reading recall tests needs ruamel.yaml, which is not installed", hint='pip install "ricordo[test]"'
         ) from None
     yaml = YAML()
     yaml.indent(mapping=2, sequence=4, offset=2)
