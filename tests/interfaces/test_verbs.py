@@ -96,6 +96,7 @@ def test_search_accepts_every_filter(cli: Cli) -> None:
     ):
         assert [hit["id"] for hit in cli("search", "Anna tea", *condition, "--json").json["hits"]] == [tea]
     assert cli("search", "tea", "--where", "task=7", "--json").json["hits"] == []
+    assert cli("search", "tea", "--where", '{"not": {"task": {"exists": true}}}', "--json").json["hits"] != []
     assert cli("search", "tea", "--archived", "--json").json["hits"] == []
     assert cli("search", "tea", "--session", "s1", "--json").json["hits"] == []
     assert "trace" in cli("search", "tea", "--json").json
@@ -372,3 +373,19 @@ def test_a_template_prints_what_looks_like_markup_or_a_field_as_it_is(cli: Cli, 
     assert cli("confirm", kept).out == f"Confirmed: {text}\n"
     added = cli("entity-add", text, "--alias", f"{text}!")
     assert (added.status, added.out) == (0, f"Added: {text}, person (also {text}!)\n")
+
+
+def test_standing_questions_are_kept_listed_renewed_and_dropped(cli: Cli) -> None:
+    fact = remembered(cli, "Anna lives in Rome", "--about", "Anna")
+    kept = cli("question-keep", "Where does Anna live?", "--json").json
+    assert (kept["answer"]["text"], kept["stale"]) == ("Anna lives in Rome", [])
+    cli("correct", fact, "Anna lives in Milan")
+    short = kept["id"][-8:]
+    assert "stale: superseded" in cli("questions").out
+    assert "is superseded (change 2)" in cli("questions", short).out
+    assert "Anna lives in Milan" in cli("question-renew").out
+    assert cli("questions", "--json").json["questions"][0]["stale"] == []
+    assert cli("question-renew", short, "--json").json["questions"][0]["id"] == kept["id"]
+    cli("question-drop", short)
+    assert cli("questions", "--json").json == {"questions": []}
+    assert cli("questions", short).status == 3

@@ -23,6 +23,7 @@ memories:
   - {said: "I moved to Lisbon in May", at: 2026-05-02}
   - {fact: "Anna is allergic to walnuts", about: Anna, at: 2026-06-01}
   - {fact: "The spare key is under the pot", for: ben}
+  - Bob plays the cello
 embedder: none
 cases:
 """
@@ -66,6 +67,7 @@ async def failed(configuration: dict[str, str]) -> set[str]:
         '{ask: "What happened in May 2026?", first: Lisbon, limit: 1}',
         '{ask: "Where is the spare key?", for: ben, must: pot}',
         '{ask: "Where is the spare key?", must_not: pot}',
+        '{ask: "Who plays the cello?", must: Bob}',
         '{ask: "What is Anna allergic to?", as_of: 2026-05-03, must_not: walnuts}',
     ],
 )

@@ -442,20 +442,24 @@ def _position(given: str) -> str | int:
     return int(digits) if is_number and (digits != given or len(digits) != 4) else given
 
 
-def _json_object(given: str) -> Any:
+def _json_object(given: str, *, name: str = "attributes") -> Any:
     try:
         return json.loads(given)
     except ValueError as error:
-        raise InvalidError(f"attributes: {error}", hint='give one JSON object, such as {"task_id": 7}') from error
+        raise InvalidError(f"{name}: {error}", hint='give one JSON object, such as {"task_id": 7}') from error
 
 
 def _attributes(given: Sequence[str]) -> Mapping[str, Any]:
-    """Parse `KEY=VALUE`: a value that is JSON (a number, true, null) is that, any other is text."""
+    """Parse conditions: JSON objects, or `KEY=VALUE` with a value that is JSON (a number, true, null) or else text."""
     found: dict[str, Any] = {}
     for each in given:
+        if each.lstrip().startswith("{"):
+            found |= _json_object(each, name="--where")
+            continue
         name, sign, value = each.partition("=")
         if not name or not sign:
-            raise InvalidError(f"--where {each!r} is not KEY=VALUE", hint="for example --where task_id=7")
+            hint = """for example --where task_id=7, or --where '{"price": {"lt": 10}}'"""
+            raise InvalidError(f"--where {each!r} is neither KEY=VALUE nor a JSON object", hint=hint)
         try:
             found[name] = json.loads(value)
         except ValueError:

@@ -167,16 +167,16 @@ async def _in_bulk(
 
 
 def _print_bulk(out: Console, report: BulkReport, done: str) -> None:
-    would = "would be" if report.dry_run else "were"
+    would = "would be" if report.dry_run else "was" if report.count == 1 else "were"
     out.print(Text(f"{plural(report.count, 'memory', 'memories')} {would} {done}.", style="bold"))
     for node in report.sample if report.dry_run else ():
         out.print(Text(f"  {one_line(node.content, most=100)}"))
     if report.dry_run and report.count > len(report.sample):
         out.print(dim(f"  and {report.count - len(report.sample):,} more"))
     others = {
-        "are so already": report.unchanged,
-        "stay: they are about a protected person or thing (--protected)": report.protected,
-        "end with them: reflections and summaries": report.concluded,
+        "already as asked": report.unchanged,
+        "kept, about a protected person or thing (--protected)": report.protected,
+        "closed with them, reflections and summaries": report.concluded,
     }
     for what, count in others.items():
         if count:
