@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories devices receipts notes damage knowledge fuzz floods clean fuzz-http load adapters adapters-more typescript conformance page postgres postgres-broken agents tries keys documents
+.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories devices spaces receipts notes damage knowledge fuzz floods clean fuzz-http load adapters adapters-more typescript conformance page postgres postgres-broken agents tries keys documents
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -110,6 +110,10 @@ histories: $(READY)
 devices: $(READY)
 	@$(BIN)/python -m tests.devices.histories --runs 500 --write
 	@$(BIN)/python -m tests.devices.kills --runs 200 --write
+
+# The sharing matrix, cell by cell: 2,000 calls in Python, over HTTP and over MCP, in some minutes.
+spaces: $(READY)
+	@$(BIN)/python -m tests.spaces.matrix --calls 2000 --out benchmarks/results/spaces.json
 
 # Random histories in which answers leave receipts, replayed; and what a receipt costs a search. A second for each history;
 # with RICORDO_TEST_POSTGRES=1, some of them in PostgreSQL, too.
