@@ -13,6 +13,7 @@ from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundErr
 from ricordo.forgetting import erase
 from ricordo.model import Change, Edge, Reason
 from ricordo.storage import faults
+from ricordo.storage.values import Floor
 from tests.contract.canonical import canonical
 
 ANN, BOB = Scope(owner="ann"), Scope(owner="bob")
@@ -53,6 +54,48 @@ async def test_an_erased_memory_is_in_no_answer_version_or_past(anns):
     assert "lives in Rome" in told
     with pytest.raises(NotFoundError, match="was erased on 2026-01-01"):
         await anns.get(current.id)
+    assert (await anns.doctor()).ok
+
+
+async def measured(memory: Memory, scope: Scope) -> tuple[Any, Any]:
+    """Return a caller's stored calibration and stored replay."""
+    store = memory._opened.store.seen_by(scope)
+    floor = await store.read(lambda tx: tx.statistics.floor(scope, model=0, rule=7))
+    return floor, await store.read(lambda tx: tx.proposals.body(scope, f"run-{scope.owner}"))
+
+
+async def test_an_erasure_leaves_the_calibration_and_replays_of_other_owners(memory):
+    fact = {scope: await memory.scoped(scope).remember("Mirabel likes tea") for scope in (ANN, BOB)}
+    floor = Floor(model=0, count=3, middle=(0.1, 0.25), spread=(1.0, 2.0), chance=0.5)
+    for scope in (ANN, BOB):
+        store = memory._opened.store.seen_by(scope)
+        space = (await store.read(lambda tx, scope=scope: tx.visible(scope)))[0]
+        await store.derive(lambda tx, scope=scope: tx.statistics.put_floor(scope, floor, rule=7))
+        await store.derive(
+            lambda tx, scope=scope, space=space: tx.proposals.put(f"run-{scope.owner}", space=space, at=0, body="{}")
+        )
+        assert await measured(memory, scope) == (floor, "{}")
+    await memory.scoped(ANN).erase(id=fact[ANN].id)
+    assert await measured(memory, BOB) == (floor, "{}")
+    assert await measured(memory, ANN) == (None, None)
+
+
+@pytest.mark.parametrize("at", ["2019-01-01", "2031-01-01"])
+async def test_the_time_of_an_erased_memory_is_in_no_profile(anns, at):
+    for year in ("2024", "2025"):
+        await anns.remember(f"Mirabel went to Rome in {year}", about=["Mirabel"], at=f"{year}-05-01")
+    erased = await anns.remember("Mirabel had an operation", about=["Mirabel"], at=at)
+    await anns.remember("Olga sang", about=["Olga"], at=at)
+    await anns.settle(20)
+
+    async def span(name: str) -> tuple[str, str]:
+        found = await anns.entity(name)
+        return found.first_seen.isoformat()[:10], found.last_seen.isoformat()[:10]
+
+    assert at in await span("Mirabel")
+    await anns.erase(id=erased.id)
+    assert await span("Mirabel") == ("2024-05-01", "2025-05-01")
+    assert await span("Olga") == (at, at)
     assert (await anns.doctor()).ok
 
 

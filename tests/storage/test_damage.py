@@ -10,6 +10,7 @@ import sys
 import tempfile
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -272,6 +273,26 @@ async def test_an_erasure_leaves_what_is_measured_of_others(tmp_path: Path, kind
         left = await memory._engine.store.read(lambda tx: tx.connection.execute("SELECT * FROM floors").fetchall())
         assert len(floors) == 2 and len(left) == 1 and left[0] in floors
         assert [await ann.context(each) for each in questions] == before
+
+
+@pytest.mark.parametrize("column", ["spaces", "model", "count", "middle", "spread", "chance"])
+async def test_a_damaged_calibration_is_measured_again(tmp_path: Path, column: str) -> None:
+    async with opened(tmp_path / "memory.db") as memory:
+        for number in range(30):
+            await memory.remember(f"Person number {number} plays instrument {number * 7}")
+        await memory.settle(60)
+        engine: Any = memory._engine
+
+        async def floors() -> Any:
+            return await engine.store.read(lambda tx: tx.connection.execute("SELECT * FROM floors").fetchall())
+
+        before = await memory.context("instrument 49")
+        ((spaces, model, *rest),) = await floors()
+        other = {"spaces": "'[9]'", "model": "77", "middle": "replace(middle, '1', '7')", "spread": "spread || ' '"}
+        change = f"UPDATE floors SET {column} = {other.get(column, f'{column} + 1')}"
+        await engine.store.derive(lambda tx: tx.connection.execute(change))
+        assert await memory.context("instrument 49") == before
+        assert (spaces, model, *rest) in await floors()
 
 
 async def test_what_a_killed_trial_of_a_backup_leaves_is_named_and_removed(

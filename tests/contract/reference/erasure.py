@@ -36,7 +36,8 @@ class Erasure:
 
     def begin(self, targets: ErasureTargets, *, at: int) -> int:
         state = self._state
-        state.drop("proposals", lambda row: True)
+        held = {row["space"] for row in state.all("nodes", lambda row: row["key"] in targets.nodes)}
+        self._forget_measured({targets.space, *held}, at=at)
         number = state.next_key("erasing")
         begun = {"key": number, "space": targets.space, "kind": targets.kind, "at": at, "state": "rows"}
         state.put("erasing", begun)
@@ -174,12 +175,16 @@ class Erasure:
         related = {(row["space"], row["predicate"]) for row in state.all("relations")}
         state.drop("relations_to_link", lambda row: (row["space"], row["predicate"]) not in related)
         state.drop("to_link", lambda row: (row["node"],) not in state.tables["nodes"])
-        for table in ("proposals", "floors"):
-            state.tables[table].clear()
+        self._forget_measured({space}, at=at)
         seq = len(state.commits) + 1
         state.put("erasures", {"key": erasing, "space": space, "kind": kind, "at": at, "commit_seq": seq})
         state.put("erasing", {**begun, "state": "bytes"})
         put_commit(state, space=space, reason=Reason(actor=actor, origin="erase", reason="erase"), at_ms=at)
+
+    def _forget_measured(self, spaces: set[int], *, at: int) -> None:
+        """Drop the calibrations and replays that used some spaces, and replays that ran during the erasure."""
+        self._state.drop("proposals", lambda row: row["space"] in spaces or row["at"] >= at)
+        self._state.drop("floors", lambda row: bool(spaces.intersection(row["spaces"])))
 
     def _sweep(self) -> None:
         """Former rows that had gone before, and that refer to what is nowhere any more; and what refers to these."""

@@ -86,9 +86,19 @@ class _Erasing:
     def purge(self, table: str, keys: Sequence[int]) -> None:
         """Erase rows that have a key, and whatever refers to them."""
         if table == "nodes":
-            self._before_nodes(keys)
+            self._purge_nodes(keys)
+            return
         self._remove_children(table, keys)
         self._remove(table, "key", keys)
+
+    def _purge_nodes(self, keys: Sequence[int]) -> None:
+        """Erase memories. The time of an erased one must not stay in the time span of who it names."""
+        self._before_nodes(keys)
+        spanned = {"entities": json.dumps(column(self._snapshot.rows("spans_at_nodes", {"nodes": json.dumps(keys)})))}
+        self._remove_children("nodes", keys)
+        self._remove("nodes", "key", keys)
+        self._snapshot.rows("spans_renew", spanned)
+        self._snapshot.rows("spans_erase", spanned)
 
     def _has_key(self, table: str) -> bool:
         if table in self._truth.tables:

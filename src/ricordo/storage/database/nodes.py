@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from ricordo.errors import NotFoundError
 from ricordo.model import Member, MemberRole, Node, Scope, Stats
 from ricordo.storage.database.embeddings import EmbeddingModels
 from ricordo.storage.database.entities import Entities
+from ricordo.storage.database.hashes import row_sum
 from ricordo.storage.database.integrity import FINGERPRINT_KEY, id_fingerprint
 from ricordo.storage.database.statements import Group, Row, asks, asserted_edge, column, first, flag, node_of, rows_as
 from ricordo.storage.database.word_index import matching
@@ -389,16 +390,24 @@ class Statistics(Group):
     closed_keys = asks("archive_listed", "scope reason limit", column)
 
     def floor(self, scope: Scope, *, model: int, rule: int) -> Floor | None:
-        rows = self._rows(scope, "floor_of", model=model, rule=rule)
+        """Return the stored calibration; None if there is none, or it was made by another rule or is damaged."""
+        rows = self._rows(scope, "floor_of", model=model)
         if not rows:
             return None
-        count, middle, spread, chance = rows[0]
+        known, count, middle, spread, chance = rows[0]
+        if known != self._floor_sum(scope, rule, model, count, middle, spread, chance):
+            return None
         middle, spread = tuple(json.loads(middle)), tuple(json.loads(spread))
         return Floor(model=model, count=count, middle=middle, spread=spread, chance=chance)
 
     def put_floor(self, scope: Scope, floor: Floor, *, rule: int) -> None:
         lists = {"middle": json.dumps(floor.middle), "spread": json.dumps(floor.spread)}
-        self._rows(scope, "floor_put", **asdict(floor) | lists, rule=rule)
+        row = {"model": floor.model, "count": floor.count, **lists, "chance": float(floor.chance)}
+        self._rows(scope, "floor_put", **row, rule=self._floor_sum(scope, rule, *row.values()))
+
+    def _floor_sum(self, scope: Scope, *values: Any) -> int:
+        """Return a checksum over a calibration, with its caller and rule: a flipped bit could change any answer."""
+        return row_sum(self._sql.scoped(scope)["spaces"], *values)
 
     def _rows(self, scope: Scope, name: str, **values: Any) -> list[Row]:
         return self._sql.rows(name, self._sql.scoped(scope, **values))

@@ -117,6 +117,23 @@ DELETE FROM history WHERE tbl = :table AND row = :row AND seq = :commit AND made
 -- name: erase_ids
 SELECT key, id, space FROM nodes WHERE key IN (SELECT value FROM json_each(:nodes))
 
+-- name: spans_at_nodes
+-- The entities whose time span begins or ends with one of some memories.
+SELECT DISTINCT c.entity FROM mentions m JOIN nodes n ON n.key = m.node JOIN entity_counts c ON c.entity = m.entity
+WHERE m.node IN (SELECT value FROM json_each(:nodes)) AND (n.event_time <= c.first_at OR n.event_time >= c.last_at)
+
+-- name: spans_renew
+UPDATE entity_counts SET first_at = s.first_at, last_at = s.last_at
+FROM (SELECT m.entity, min(n.event_time) AS first_at, max(n.event_time) AS last_at
+  FROM mentions m JOIN nodes n ON n.key = m.node
+  WHERE m.entity IN (SELECT value FROM json_each(:entities)) GROUP BY m.entity) AS s
+WHERE entity_counts.entity = s.entity
+
+-- name: spans_erase
+-- No memory names these any more.
+DELETE FROM entity_counts WHERE entity IN (SELECT value FROM json_each(:entities))
+  AND NOT EXISTS (SELECT 1 FROM mentions m WHERE m.entity = entity_counts.entity)
+
 -- name: erase_older
 -- The versions that a memory replaced, step by step.
 WITH RECURSIVE older (node, depth) AS (

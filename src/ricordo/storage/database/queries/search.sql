@@ -80,8 +80,9 @@ SELECT key FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))
 SELECT shelf FROM nodes WHERE key = :key
 
 -- name: floor_of
--- The calibration of a caller for an embedder, and the number of memories at that time.
-SELECT count, middle, spread, chance FROM floors WHERE spaces = :spaces AND model = :model AND rule = :rule
+-- The calibration of a caller for an embedder, and the number of memories at that time. The column `rule` holds a checksum
+-- over the rule and the row.
+SELECT rule, count, middle, spread, chance FROM floors WHERE spaces = :spaces AND model = :model
 
 -- name: floor_put
 INSERT INTO floors VALUES (:spaces, :model, :rule, :count, :middle, :spread, :chance)

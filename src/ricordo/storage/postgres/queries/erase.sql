@@ -38,12 +38,12 @@ UPDATE spaces SET owner = 'erased', chat = 'erased ' || key::text WHERE key = :s
 SELECT 1 WHERE FALSE
 
 -- name: proposals_erase
--- Stored replays may contain erased text; they can be run again.
-DELETE FROM proposals
+-- Stored replays may contain erased text; they can be run again. Others keep theirs, unless a replay ran during the erasure.
+DELETE FROM proposals WHERE space = ANY (ints(:spaces)) OR at >= :at
 
 -- name: floors_erase
--- Calibrations that used erased memories; they are computed again.
-DELETE FROM floors
+-- Calibrations that used erased memories; they are computed again. They hold no text, and those of others stay.
+DELETE FROM floors WHERE translate(spaces, '[] ', '{}')::bigint[] && ints(:spaces)
 
 -- name: centres_erase
 DELETE FROM centres WHERE space = ANY (ints(:spaces))
@@ -57,6 +57,23 @@ DELETE FROM history WHERE tbl = :table AND row = ANY (texts(:rows))
 
 -- name: erase_ids
 SELECT key, id, space FROM nodes WHERE key = ANY (ints(:nodes))
+
+-- name: spans_at_nodes
+-- The entities whose time span begins or ends with one of some memories.
+SELECT DISTINCT c.entity FROM mentions m JOIN nodes n ON n.key = m.node JOIN entity_counts c ON c.entity = m.entity
+WHERE m.node = ANY (ints(:nodes)) AND (n.event_time <= c.first_at OR n.event_time >= c.last_at)
+
+-- name: spans_renew
+UPDATE entity_counts SET first_at = s.first_at, last_at = s.last_at
+FROM (SELECT m.entity, min(n.event_time) AS first_at, max(n.event_time) AS last_at
+  FROM mentions m JOIN nodes n ON n.key = m.node
+  WHERE m.entity = ANY (ints(:entities)) GROUP BY m.entity) AS s
+WHERE entity_counts.entity = s.entity
+
+-- name: spans_erase
+-- No memory names these any more.
+DELETE FROM entity_counts WHERE entity = ANY (ints(:entities))
+  AND NOT EXISTS (SELECT 1 FROM mentions m WHERE m.entity = entity_counts.entity)
 
 -- name: erase_older
 -- The versions that a memory replaced, step by step.
