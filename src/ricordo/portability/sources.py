@@ -344,6 +344,8 @@ def _damage(text: str) -> str:
         if not text[error.pos :].strip() or error.msg.startswith("Unterminated"):
             return f"incomplete, it ends within line {error.lineno}"
         return f"not valid JSON in line {error.lineno}: {error.msg}"
+    except ValueError:
+        return "not valid JSON: a number in it is too long"
     return ""
 
 
