@@ -293,6 +293,7 @@ READS = {
     "search": lambda memory, it: memory.search("Anna"),
     "session": lambda memory, it: memory.session("s1"),
     "sessions": lambda memory, it: memory.sessions(),
+    "spaces": lambda memory, it: memory.spaces(),
     "spending": lambda memory, it: memory.spending(),
     "stats": lambda memory, it: memory.stats(),
     "sync": lambda memory, it: memory.sync(it.shared),
@@ -309,7 +310,7 @@ SHOWS_NO_MEMORY |= {"add", "add_nowait", "add_many", "rekey", "drop_question"}
 CHANGES = frozenset(("remember", "remember_many", "correct", "update", "confirm", "reinforce", "demote", "forget"))
 CHANGES |= {"restore", "resolve", "resolve_many", "relate", "merge", "split", "add_entity", "update_entity"}
 CHANGES |= {"consolidate", "extract", "summarise", "reflect", "enrich", "infer_causes", "replay", "accept"}
-CHANGES |= {"add_document", "remove_document"}
+CHANGES |= {"add_document", "remove_document", "create_space", "set_member", "remove_member"}
 
 
 async def test_every_method_that_shows_memories_leaves_a_row_of_who_read(tmp_path):
