@@ -408,7 +408,7 @@ def _positions(known: Sequence[float | None]) -> list[float]:
 def _closing(
     snapshot: Snapshot, scope: Scope, gone: Sequence[Node], id: str, *, at: datetime, reason: ClosedReason
 ) -> tuple[Change, int]:
-    """Return the change that closes passages and the knowledge derived from them alone, and the count of the latter."""
+    """Return the change that closes passages and the facts derived from them alone, and the number of these facts."""
     if not gone:
         return Change(), 0
     keys = [node.key for node in gone]

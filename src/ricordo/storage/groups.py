@@ -319,7 +319,7 @@ class Sessions(Protocol):
         """Stop storing a session from now on; "" stands for everything. Repeating it changes nothing."""
 
     def go_on_record(self, owner: str, chat: str, session: str) -> None:
-        """Take back what `go_off_record` did for the same owner, chat and session."""
+        """Undo `go_off_record` for the same owner, chat and session."""
 
 
 class Reviews(Protocol):

@@ -227,7 +227,7 @@ def _gemini_line(log: _Log, place: str, row: Row) -> None:
 
 
 def _opencode_line(log: _Log, place: str, row: Row) -> None:
-    """Read a whole export."""
+    """Read a complete OpenCode export."""
     info = object_of(row.get("info"))
     log.id, log.folder = label(info.get("id")) or log.id, label(info.get("directory")) or log.folder
     for number, message in enumerate(objects_in(row.get("messages")), start=1):
