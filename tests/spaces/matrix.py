@@ -89,7 +89,6 @@ ACTIONS: Mapping[str, Ask] = {
     "undo": lambda at, who: ("undo", {"commit_or_run": at.commit}),
     "end_session": lambda at, who: ("end_session", {"session": at.session}),
     "off_record": lambda at, who: ("off_record", {"session": f"{at.session} unheard"}),
-    "merge": lambda at, who: ("merge", {"keep": f"Zqcanary{at.word[-4:]}", "other": f"Zqother{at.word[-4:]}"}),
     "approve": lambda at, who: ("resolve", {"item": at.held, "decision": "approve"}),
     "erase": lambda at, who: ("erase", {"id": at.id}),
     "invite": lambda at, who: ("set_member", {"space": SPACE, "member": "guest", "role": "reader"}),
@@ -98,8 +97,8 @@ ACTIONS: Mapping[str, Ask] = {
     "leave": lambda at, who: ("remove_member", {"space": SPACE}),
 }
 
-_PYTHON_ONLY = frozenset(("approve", "invite", "promote", "remove", "leave", "spaces"))
-"""What an agent's tools do not offer."""
+_NOT_OVER_MCP = frozenset(("remember", "approve", "invite", "promote", "remove", "leave", "spaces"))
+"""What an agent's tools do not offer, or offer with other arguments."""
 
 
 @dataclass(slots=True)
@@ -145,8 +144,6 @@ class Crew:
         self._number += 1
         word, hidden = f"{CANARY}{self._number:04}", f"{HIDDEN}{self._number:04}"
         session = f"{word} talk"
-        for name in ("Zqcanary", "Zqother"):
-            await self.keeper.add_entity(f"{name}{word[-4:]}")
         await self.keeper.add(f"Zqcanary{word[-4:]} said {word} {hidden}", session=session)
         kept = await self.keeper.remember(f"The word is {word} {hidden}", shared=True, about=[f"Zqcanary{word[-4:]}"])
         commit = (await self.keeper.log(limit=1))[0].seq
@@ -195,7 +192,7 @@ async def walk(crew: Crew, *, calls: int, seed: int, only: Cells) -> Walk:
         (door, action, who)
         for (action, who), cell in cells().items()
         for door in DOORS
-        if cell != "-" and (action, who) in (only or cells()) and not (door == "mcp" and action in _PYTHON_ONLY)
+        if cell != "-" and (action, who) in (only or cells()) and not (door == "mcp" and action in _NOT_OVER_MCP)
     ]
     random.shuffle(every)
     for number in range(calls):
