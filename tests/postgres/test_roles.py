@@ -13,7 +13,7 @@ import pytest
 from ricordo import ConflictError, Memory, Scope, Settings
 from ricordo.language import ScriptedModel
 from ricordo.storage.registry import open_store
-from tests.contract import server
+from tests.contract import server, test_spaces
 from tests.leaks import many
 from tests.leaks.many import Still
 from tests.leaks.world import extracted, private
@@ -178,3 +178,16 @@ async def test_doctor_says_whether_the_server_keeps_owners_apart(memory, where):
     assert apart[0].detail.startswith("kept apart by the server")
     assert said["owners"].detail.startswith("kept apart by statements alone")
     assert said["owners"].ok
+
+
+SPACES = sorted(
+    name
+    for name, test in vars(test_spaces).items()
+    if name.startswith("test_") and "memory" in test.__code__.co_varnames[: test.__code__.co_argcount]
+)
+
+
+@pytest.mark.parametrize("story", SPACES)
+async def test_shared_spaces_are_the_same_where_the_server_hides_rows(guarded, story):
+    async with Memory.open(guarded, embedder=None, settings=Settings(durability="process")) as memory:
+        await getattr(test_spaces, story)(memory)

@@ -22,6 +22,14 @@ SELECT guard('members', 'space = ANY (seen())');
 CREATE FUNCTION is_shared(of_space bigint) RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER
   RETURN EXISTS (SELECT 1 FROM main.members WHERE space = of_space);
 
+-- The members of a space: every change in it is checked against them, also one by a caller who is not a member.
+CREATE FUNCTION members_of(of_space bigint) RETURNS TABLE (chat text, member text, role text, changed_at bigint)
+LANGUAGE sql STABLE SECURITY DEFINER
+BEGIN ATOMIC
+  SELECT s.chat, m.member, m.role, m.changed_at FROM main.members m JOIN main.spaces s ON s.key = m.space
+  WHERE m.space = of_space ORDER BY m.member;
+END;
+
 -- The spaces that a caller sees: the caller's own, that of the present chat ('' for none), and the shared ones that the caller is
 -- a member of: all for '*', those of a JSON list, or none for '-', the space itself at work in the background.
 CREATE FUNCTION spaces_seen(of_owner text, of_chat text, shared text) RETURNS text LANGUAGE sql STABLE SECURITY DEFINER

@@ -1,3 +1,7 @@
+-- name: members_of_space_guarded
+-- Also for a caller who is not a member, whose change is to be refused.
+SELECT chat, member, role, changed_at FROM members_of(:space)
+
 -- name: space_is_shared
 -- By a function: who is no member sees no row of it.
 SELECT is_shared(:space)
