@@ -1,1 +1,1 @@
-"""The page: look at a memory in a browser, and set it right."""
+"""The page: view and correct a memory in a browser."""

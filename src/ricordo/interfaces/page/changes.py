@@ -1,4 +1,4 @@
-"""The log, what a change did, undo with what builds on it, and the runs of a model."""
+"""The log of changes, what each one did, and undo, which can include later changes that depend on it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def show_all(visit: Visit) -> Response:
 
 
 async def _first_after(visit: Visit) -> int | None:
-    """Return the number of the first change after the time that the pages show."""
+    """Return the number of the first change after the time that the pages are set to."""
     later = [each.seq for each in await visit.memory.store_view.commits(limit=_BACK) if each.at > visit.moment]
     return later[-1] if later else None
 
@@ -41,7 +41,7 @@ async def show(visit: Visit) -> Response:
 
 
 async def undo(visit: Visit) -> Response:
-    """Undo a change or a run. If later changes build on it, show them and ask."""
+    """Undo a change or a run. If later changes depend on it, list them and ask for confirmation."""
     wanted, with_later = visit.form.get("change", ""), bool(visit.given("with_later"))
     before = await visit.latest()
     try:

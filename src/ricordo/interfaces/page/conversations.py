@@ -1,4 +1,4 @@
-"""Conversations as they were, and what may be done with one."""
+"""Conversations and the actions on them: end, consolidate, off and on the record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def show_all(visit: Visit) -> Response:
 
 
 async def show(visit: Visit) -> Response:
-    """Show what was said in one conversation."""
+    """Show the messages of one conversation."""
     found: Conversation = await visit.call("session", id=visit.named())
     if visit.as_of is not None:
         known = await visit.call("list", type="episodic", session=found.id, as_of=visit.as_of, limit=_TURNS)
@@ -29,26 +29,26 @@ async def show(visit: Visit) -> Response:
 
 
 async def end(visit: Visit) -> Response:
-    """Mark the conversation as finished."""
+    """End the conversation."""
     await visit.act("ended", "end_session", session=visit.named())
     return visit.go(link("conversation", visit.named()))
 
 
 async def consolidate(visit: Visit) -> Response:
-    """Turn the conversation into knowledge."""
+    """Consolidate the conversation: let the language model extract facts from it."""
     run = await visit.act("consolidated", "consolidate", session=visit.named())
     return visit.go(link("run", run.id))
 
 
 async def go_off_record(visit: Visit) -> Response:
-    """Store nothing more of the conversation."""
+    """Stop storing messages of the conversation."""
     await visit.call("off_record", session=visit.named())
     visit.session.notice = visit.texts("done.off_record"), None
     return visit.go(link("conversation", visit.named()))
 
 
 async def go_on_record(visit: Visit) -> Response:
-    """Store what is said in the conversation again."""
+    """Resume storing messages of the conversation."""
     await visit.call("on_record", session=visit.named())
     visit.session.notice = visit.texts("done.on_record"), None
     return visit.go(link("conversation", visit.named()))

@@ -1,4 +1,4 @@
-"""The graph of people, things and what is known about them. The server computes the places, always the same ones."""
+"""The graph of entities and facts. The server computes the layout, which is the same each time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ricordo.storage.values import Holdings
 
 MOST_NODES = 300
 _ENTITIES = 120
-"""Entities at first; facts of those that are opened fill the rest."""
+"""The most entities to draw. Facts of the opened entities use the remaining nodes, up to `MOST_NODES`."""
 _FACTS_EACH = 12
 _STEPS = 120
 _SELF = "you"
@@ -28,7 +28,7 @@ _SELF = "you"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spot:
-    """A node with its place; the drawing is 1 wide and 1 high. `kind` is that of an entity, "fact" or "you"."""
+    """A node with coordinates from 0 to 1. `kind` is the type of the entity, "fact" or "you"."""
 
     id: str
     name: str
@@ -41,7 +41,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tie:
-    """A line: a relation, two things in one fact, or a fact and what it is about."""
+    """A line between two nodes: a relation, two entities in the same fact, or a fact and an entity it is about."""
 
     source: str
     target: str
@@ -49,7 +49,7 @@ class Tie:
 
 
 def graph_of(holdings: Holdings, opened: Collection[str], *, you: str) -> tuple[list[Spot], list[Tie]]:
-    """Return the nodes and lines to draw: the entities mentioned most, and the facts of those that are opened."""
+    """Return the nodes and lines to draw: the most mentioned entities, and the facts of the opened ones."""
     ranked = sorted(holdings.entities.values(), key=lambda each: (each.id not in opened, -each.mention_count, each.id))
     entities = {each.id: each for each in ranked[:_ENTITIES]}
     ties = _relations(holdings, entities) + _shared_facts(holdings, entities)
@@ -92,7 +92,7 @@ def _facts(
 
 
 def place(spots: Sequence[Spot], ties: Sequence[Tie]) -> list[Spot]:
-    """Give each node a place: lines pull, nodes push each other away. The same graph gets the same places.
+    """Lay out the graph: lines pull nodes together, and nodes repel each other. The same graph gets the same layout.
 
     Source: Fruchterman and Reingold, Graph Drawing by Force-directed Placement, 1991.
     """
@@ -114,7 +114,7 @@ def _start(id: str) -> tuple[float, float]:
 
 
 def _settled(at: NDArray[np.float32], lines: NDArray[np.int64]) -> NDArray[np.float32]:
-    ideal = 0.64 / len(at)  # the square of the distance at which two nodes rest
+    ideal = 0.64 / len(at)  # the square of the distance at which pull and push of two nodes are equal
     pull = np.zeros((len(at), len(at)), dtype=np.float32)
     np.add.at(pull, (lines[:, 0], lines[:, 1]), 1)
     pull += pull.T
@@ -139,14 +139,14 @@ async def _drawn(visit: Visit) -> tuple[list[str], list[Spot], list[Tie]]:
 
 
 async def show(visit: Visit) -> Response:
-    """Show the graph, with a table of what is in it."""
+    """Show the graph, with a table of its nodes."""
     opened, spots, ties = await _drawn(visit)
     ranked = sorted(spots, key=lambda each: (-each.ties, each.name))
     return visit.page("graph.html", spots=ranked, ties=ties, opened=opened, query=visit.request.url.query)
 
 
 async def data(visit: Visit) -> Response:
-    """Return the graph for the drawing."""
+    """Return the graph as JSON for the script that draws it."""
     _, spots, ties = await _drawn(visit)
     return json_response({"nodes": spots, "edges": ties})
 

@@ -1,4 +1,4 @@
-"""The state of the store and of the server, and who may come in."""
+"""The state of the store and of the server, and the access tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def show(visit: Visit) -> Response:
 
 
 async def growth(visit: Visit) -> Response:
-    """Return the changes by day for the plot, the oldest day first."""
+    """Return the number of changes per day for the plot, oldest day first."""
     visit.caller.require("store_view.commits")
     zone = visit.memory.store_view.zone
     commits = await visit.memory.store_view.commits(limit=_COMMITS)
@@ -31,11 +31,11 @@ async def growth(visit: Visit) -> Response:
     )
 
 
-# who may come in: only for the person who started the server, as `ricordo token` is
+# access tokens: only for the person who started the server, like `ricordo token`
 
 
 async def show_access(visit: Visit) -> Response:
-    """Show whose memories the store holds, and the tokens."""
+    """Show the owners of memories in the store, and the tokens."""
     return await _access(visit)
 
 
@@ -54,7 +54,7 @@ async def add_token(visit: Visit) -> Response:
         visit.given("name") or "",
         owner=visit.given("owner") or visit.caller.owner,
         chat=visit.given("chat"),
-        trust=visit.given("trust") or "user",  # type: ignore[arg-type]  # checked by the tokens
+        trust=visit.given("trust") or "user",  # type: ignore[arg-type]  # checked by `Tokens.add`
         access=access,
     )
     return await _access(visit, secret)

@@ -1,4 +1,4 @@
-"""What waits for a decision: facts that may conflict, what is quarantined, conversations that could not be read."""
+"""Reviews that await a decision: possible conflicts, quarantined texts, conversations that failed to consolidate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DECISIONS: Mapping[ReviewKind, Sequence[tuple[str, str]]] = {
     "several": _PAIR,
     "same": _PAIR,
 }
-"""The decisions on each kind of review, and the key of each."""
+"""The possible decisions for each kind of review, each with its keyboard shortcut."""
 
 GROUPS: tuple[tuple[str, tuple[ReviewKind, ...]], ...] = (
     ("stuck", ("session",)),
@@ -32,7 +32,7 @@ _MOST = 100
 
 
 async def show(visit: Visit) -> Response:
-    """Show everything that waits, what matters most first."""
+    """Show all open reviews, the most important group first."""
     found: Sequence[Review] = await visit.call("review", limit=_MOST)
     groups = [(name, [each for each in found if each.kind in kinds]) for name, kinds in GROUPS]
     return visit.page(
@@ -45,7 +45,7 @@ async def show(visit: Visit) -> Response:
 
 
 async def decide(visit: Visit) -> Response:
-    """Decide on one of them."""
+    """Resolve one review."""
     decision = visit.form.get("decision", "")
     await visit.act(decision.replace(" ", "_"), "resolve", item=visit.named(), decision=decision)
     return visit.go("/page/inbox")

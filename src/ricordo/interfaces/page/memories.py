@@ -1,4 +1,4 @@
-"""One memory: its text, evidence, versions and ties, and everything that may be done with it."""
+"""One memory: its text, sources, versions and edges, and the actions on it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ricordo.trust import trust_of
 
 _WORDS = re.compile(r"[^\W_]+")
 _TYPED = 3
-"""How many words of a memory are typed to erase it."""
+"""How many words of a memory a person has to type to erase it."""
 _MOST = 100
 
 
 async def show(visit: Visit) -> Response:
-    """Show a memory with where it came from and what becomes of it."""
+    """Show a memory with its sources and what will happen to it."""
     why: Explanation = await visit.call("explain", id=visit.named(), as_of=visit.as_of)
     node = why.node
     resting = [edge.source for edge in why.edges if edge.type == "derived_from" and edge.target == node.id]
@@ -46,7 +46,7 @@ async def show(visit: Visit) -> Response:
 
 
 def _steps(versions: tuple[Version, ...]) -> list[tuple[Version, str | None]]:
-    """Return each version with the text before it, latest first; None for the first text."""
+    """Return each version with the previous text (None for the first version), latest first."""
     steps: list[tuple[Version, str | None]] = []
     before: str | None = None
     for version in versions:
@@ -60,13 +60,13 @@ def _here(visit: Visit, id: str | None = None) -> Response:
 
 
 async def correct(visit: Visit) -> Response:
-    """Replace the text by what is right."""
+    """Replace the text with the corrected one."""
     node: Node = await visit.act("corrected", "correct", id=visit.named(), content=visit.form.get("content", ""))
     return _here(visit, node.id)
 
 
 async def forget(visit: Visit) -> Response:
-    """Remove the memory from every answer."""
+    """Forget the memory: it no longer appears in answers."""
     await visit.act("forgotten", "forget", id=visit.named(), reason=visit.given("reason"))
     return visit.back() if visit.given("back") else _here(visit)
 
@@ -89,14 +89,14 @@ def _simple(method: str, done: str) -> Any:
 
 
 def words_to_type(node: Node) -> str:
-    """Return what a person types to erase a memory: its first words, or its short id if it has none to type."""
+    """Return what a person has to type to erase a memory: its first words or, if it has no words, its short id."""
     text = unicodedata.normalize("NFKC", node.content[:2_000])
     found = [word for word in _WORDS.findall(text) if len(word) <= 40][:_TYPED]
     return " ".join(found) or handle_of(node.id)
 
 
 async def ask_to_erase(visit: Visit) -> Response:
-    """Show what erasing would remove, and ask for the words."""
+    """Show what erasing would remove, and ask the person to type the words."""
     return await _asked_to_erase(visit, await visit.call("get", id=visit.named()), problem="")
 
 
@@ -108,7 +108,7 @@ async def _asked_to_erase(visit: Visit, node: Node, *, problem: str) -> Response
 
 
 async def erase(visit: Visit) -> Response:
-    """Erase the memory if the words were typed."""
+    """Erase the memory if the typed words match."""
     node: Node = await visit.call("get", id=visit.named())
     typed = _WORDS.findall(unicodedata.normalize("NFKC", visit.form.get("words", "")))
     if [word.casefold() for word in typed] != words_to_type(node).casefold().split():
@@ -117,7 +117,7 @@ async def erase(visit: Visit) -> Response:
     return visit.page("erased.html", report=report)
 
 
-# what fades, and what was closed
+# weak and closed memories
 
 
 async def show_fading(visit: Visit) -> Response:

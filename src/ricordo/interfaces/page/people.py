@@ -1,4 +1,4 @@
-"""People and things: profiles, relations, and merging and splitting with a preview."""
+"""Entities (people and things): profiles, relations, and a preview before a merge or split."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 300
 
 
 async def show_all(visit: Visit) -> Response:
-    """Show everybody and everything with a name, those mentioned most often first."""
+    """Show all entities, the most mentioned first."""
     if name := visit.asked("name"):
         profile: Profile = await visit.call("entity", name=name, as_of=visit.as_of)
         return visit.go(link("entity", profile.id))
@@ -23,13 +23,13 @@ async def show_all(visit: Visit) -> Response:
 
 
 async def show(visit: Visit) -> Response:
-    """Show what is known of a person or thing."""
+    """Show the profile of an entity."""
     profile: Profile = await visit.call("entity", name=visit.named(), limit=50, as_of=visit.as_of)
     return visit.page("entity.html", profile=profile)
 
 
 async def protect(visit: Visit) -> Response:
-    """Let what is known about it never fade, or fade again."""
+    """Protect the facts about an entity from fading, or end the protection."""
     is_protected = visit.given("protected") == "1"
     await visit.act(
         "protected" if is_protected else "unprotected", "update_entity", entity=visit.named(), protected=is_protected
@@ -38,13 +38,13 @@ async def protect(visit: Visit) -> Response:
 
 
 async def add_name(visit: Visit) -> Response:
-    """Add another name of it."""
+    """Add an alias to an entity."""
     await visit.act("named", "update_entity", entity=visit.named(), aliases=[visit.given("name") or ""])
     return visit.go(link("entity", visit.named()))
 
 
 async def ask_to_merge(visit: Visit) -> Response:
-    """Show two of them beside each other before they become one."""
+    """Show two entities side by side before a merge."""
     keep: Profile = await visit.call("entity", name=visit.named(), limit=5)
     other: Profile = await visit.call("entity", name=visit.asked("other") or "", limit=5)
     if keep.id == other.id:
@@ -53,13 +53,13 @@ async def ask_to_merge(visit: Visit) -> Response:
 
 
 async def merge(visit: Visit) -> Response:
-    """Make two of them one."""
+    """Merge two entities."""
     kept = await visit.act("merged", "merge", keep=visit.named(), other=visit.form.get("other", ""))
     return visit.go(link("entity", kept.id))
 
 
 async def ask_to_split(visit: Visit) -> Response:
-    """Show which names stay and which go."""
+    """Show which names stay and which move to the new entity."""
     profile: Profile = await visit.call("entity", name=visit.named(), limit=50)
     names = [name for name in visit.request.query_params.getlist("name") if name in (profile.name, *profile.aliases)]
     stay = [name for name in (profile.name, *profile.aliases) if name not in names]
@@ -70,7 +70,7 @@ async def ask_to_split(visit: Visit) -> Response:
 
 
 async def split(visit: Visit) -> Response:
-    """Make one of them two."""
+    """Split an entity into two."""
     names = [name for name in visit.form.get("names", "").splitlines() if name]
     kept, _ = await visit.act("split", "split", entity=visit.named(), names=names)
     return visit.go(link("entity", kept.id))

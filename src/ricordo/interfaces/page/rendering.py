@@ -1,4 +1,4 @@
-"""Values as HTML: templates, texts in the reader's language, and texts of memories, which are only ever data."""
+"""Render values as HTML: templates, translated labels, and the texts of memories, which are always escaped."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from ricordo.text.analyzer import index_terms
 from ricordo.text.disguise import INVISIBLE, hidden_text
 
 LANGUAGES: Mapping[str, str] = {"en": "English", "ru": "Русский", "de": "Deutsch"}
-"""The languages of the page's own texts, each by its own name."""
+"""The languages the page is translated into, by code, each with its native name."""
 
 _FOLDER = files("ricordo.interfaces.page")
 _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
 _PART = re.compile(r"\s+|[^\W_]+|[\W_]")
 _MOST_CHARS = 20_000
-"""A longer text is cut, and the page says so."""
+"""A longer text is truncated; the page shows how many characters are missing."""
 _MOST_PARTS = 4_000
-"""Two texts with more words than this are shown one after the other, not as differences."""
+"""If two versions have more words, spaces and signs than this together, they are shown in full instead of compared."""
 
-# Controls, marks of direction, line separators, private characters, half characters.
+# Control characters, line and paragraph separators, private-use characters, unpaired surrogates.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ue000-\uf8ff\ud800-\udfff]")
 _GHOSTS = re.compile(f"{_CONTROLS.pattern}|{INVISIBLE.pattern}")
-# More marks than three on one letter are no language's; they run over the lines above and below.
+# No language puts more than three combining marks on a letter; longer stacks cover the lines above and below.
 _MARKS = re.compile(
     "([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3})"
     "([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+)"
@@ -53,7 +53,7 @@ class _Templates(BaseLoader):
 
 @cache
 def environment() -> Environment:
-    """Return the templates. Everything they print is escaped."""
+    """Return the Jinja environment, with autoescaping."""
     made = Environment(
         loader=_Templates(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -66,7 +66,6 @@ def environment() -> Environment:
         "undone": undone,
     }
     made.globals |= {
-        "difference": difference,
         "diff": difference,
         "marked": marked,
         "weakness": weakness,
@@ -76,18 +75,18 @@ def environment() -> Environment:
     return made
 
 
-# the page's own texts
+# labels of the page
 
 
 @cache
 def texts(language: str) -> Mapping[str, str]:
-    """Return the texts of a language, by "section.name"."""
+    """Return the labels in a language, by "section.name"."""
     tables = tomllib.loads((_FOLDER / "texts" / f"{language}.toml").read_text(encoding="utf-8"))
     return {f"{section}.{name}": text for section, table in tables.items() for name, text in table.items()}
 
 
 def language_of(accepted: str) -> str:
-    """Return the language to use for the header Accept-Language."""
+    """Return the language that best matches an Accept-Language header; "en" if none does."""
     wanted = []
     for place, part in enumerate(accepted[:500].split(",")):
         name, _, quality = part.partition(";q=")
@@ -97,7 +96,7 @@ def language_of(accepted: str) -> str:
 
 
 class Texts:
-    """The texts of one language, as templates call them."""
+    """The labels in one language, as templates call them."""
 
     def __init__(self, language: str) -> None:
         self.language = language
@@ -108,7 +107,7 @@ class Texts:
         return text.format_map({name: str(value) for name, value in values.items()}) if values else text
 
     def name(self, section: str, value: str | None) -> str:
-        """Return the name of a value, such as a category; the value itself if it has none."""
+        """Return the label of a value, such as a category; the value itself if it has no label."""
         return self._texts.get(f"{section}.{value}", value or "")
 
 
@@ -116,12 +115,12 @@ _WEAKNESS = re.compile(r"(only|expired on|expires on|faded since|faded by) (\S+)
 
 
 def weakness(texts: Texts, why: str) -> str:
-    """Return why a memory is weak, in the reader's language."""
+    """Translate the reason why a memory is weak."""
     return _WEAKNESS.sub(lambda found: texts(f"weak.{found[1].replace(' ', '_')}", value=found[2]), why)
 
 
 def undone(target: str) -> str:
-    """Return what an undo took back: the number of a change, or the handle of a run."""
+    """Return what an undo reverted: the number of a change, or the short id of a run."""
     first, _, rest = target.partition(" ")
     return f"{first if first.isdecimal() else handle_of(first)} {rest}".strip()
 
@@ -130,7 +129,7 @@ def undone(target: str) -> str:
 
 
 def shown(text: str | None, most: int = _MOST_CHARS) -> Markup:
-    """Return a text as HTML that hides nothing: characters that do not show are named, and nothing is markup."""
+    """Escape a text as HTML, with each invisible character shown as its code point."""
     return Markup("").join(_safe_parts(text or "", most))
 
 
@@ -150,7 +149,7 @@ def _safe_parts(text: str, most: int = _MOST_CHARS) -> Iterator[Markup]:
 
 
 def _ghost(char: str) -> Markup:
-    """Name a character that does not show. Tag characters are spelled out as a whole."""
+    """Show the code point of an invisible character. Tag characters are omitted: the caller shows their text."""
     if char in "\n\t":
         return Markup(char)
     if 0xE0020 <= ord(char) <= 0xE007E:
@@ -160,7 +159,7 @@ def _ghost(char: str) -> Markup:
 
 
 def _thinned(text: str) -> Markup:
-    """Escape a text; leave at most three marks on a letter."""
+    """Escape a text; keep at most three combining marks on a letter."""
     if text.isascii():
         return escape(text)
     position, parts = 0, []
@@ -171,17 +170,17 @@ def _thinned(text: str) -> Markup:
 
 
 def short(text: str | None, most: int = 240) -> Markup:
-    """Return the beginning of a text on one line."""
+    """Return the beginning of a text, at most `most` characters, on one line."""
     joined = " ".join((text or "")[: most * 4].split())
     return shown(joined if len(joined) <= most else joined[: most - 1].rstrip() + "…")
 
 
 def marked(text: str, terms: Collection[str], passage: tuple[int, int] | None = None) -> Markup:
-    """Return a text with the words of a question marked.
+    """Return a text as HTML with the words of a question highlighted.
 
     Args:
-        terms: As the search looked them up.
-        passage: Where the part that answers begins and ends, in characters; all of it if None.
+        terms: The index terms that the search looked up.
+        passage: Start and end, in characters, of the part that matched; None for the complete text.
     """
     start, end = passage or (0, len(text))
     parts, position = [], 0
@@ -193,7 +192,7 @@ def marked(text: str, terms: Collection[str], passage: tuple[int, int] | None = 
 
 
 def difference(before: str, after: str) -> Markup:
-    """Return two versions of a text as one, with what was removed and added."""
+    """Return the difference between two versions of a text as HTML, with removed and added parts marked."""
     one, other = _PART.findall(before[:_MOST_CHARS]), _PART.findall(after[:_MOST_CHARS])
     if len(one) + len(other) > _MOST_PARTS:
         return _change(before, after)
@@ -218,7 +217,7 @@ def number(value: float | None, digits: int = 0) -> str:
 
 
 def percent(value: float) -> str:
-    """Return a part of one as a percentage."""
+    """Return a fraction from 0 to 1 as a percentage."""
     return f"{value:.0%}"
 
 
@@ -232,7 +231,7 @@ def time_of(at: datetime | None, zone: ZoneInfo) -> Markup:
 
 
 def bars(values: Sequence[float]) -> list[float]:
-    """Return each value as a part of the largest, from 0 to 100."""
+    """Return each value as a percentage of the largest magnitude, from 0 to 100."""
     most = max(map(abs, values), default=0.0) or 1.0
     return [round(100 * abs(value) / most, 1) for value in values]
 
@@ -242,7 +241,7 @@ def bars(values: Sequence[float]) -> list[float]:
 
 @cache
 def assets() -> Mapping[str, tuple[bytes, str]]:
-    """Return every file of the page, by name, with the hash of its content."""
+    """Return every static file by name: its content and the hash of it."""
     found = {}
     for file in _walk(_FOLDER / "static"):
         body = file[1].read_bytes()
@@ -259,5 +258,5 @@ def _walk(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversa
 
 
 def asset(name: str) -> str:
-    """Return the address of a file, which changes with its content."""
+    """Return the URL of a static file, which changes with its content."""
     return f"/page/static/{name}?{assets()[name][1]}"

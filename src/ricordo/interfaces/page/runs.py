@@ -1,4 +1,4 @@
-"""The runs of a language model: what each proposed, what became of it, and what it cost."""
+"""The runs of a language model: what each proposed, what was applied, and what it cost."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _BACK = 10_000
 
 
 async def show_all(visit: Visit) -> Response:
-    """Show the latest runs, and what models used by day."""
+    """Show the latest runs, and the tokens that models used per day."""
     runs = await _as_they_were(visit, await visit.call("runs", limit=_MOST))
     return visit.page("runs.html", runs=runs, uses=await _uses(visit))
 
 
 async def _as_they_were(visit: Visit, runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the runs up to the time that the pages show. A run that was undone later was still done then."""
+    """Return the runs as of the time that the pages are set to: a run that was undone later counts as done."""
     if visit.as_of is None:
         return runs
     visit.caller.require("store_view.commits")
@@ -39,13 +39,13 @@ async def _as_they_were(visit: Visit, runs: Sequence[Run]) -> Sequence[Run]:
 
 
 async def _uses(visit: Visit) -> Sequence[ModelUse]:
-    """Return what models used, day by day, up to the time that the pages show."""
+    """Return the use of models per day, up to the time that the pages are set to."""
     last = visit.moment.date().isoformat()
     return [use for use in await visit.call("spending", days=_DAYS) if use.day <= last]
 
 
 async def spending(visit: Visit) -> Response:
-    """Return tokens by day for the plot, the oldest day first."""
+    """Return the tokens per day for the plot, oldest day first."""
     uses = await _uses(visit)
     days: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for use in uses:
@@ -65,7 +65,7 @@ async def spending(visit: Visit) -> Response:
 
 
 async def show(visit: Visit) -> Response:
-    """Show what one run did. A replay is shown beside what is known."""
+    """Show what one run did; for a replay, beside the present facts."""
     run: Run = await visit.call("run", id=visit.named())
     run = next(iter(await _as_they_were(visit, [run])), run)
     numbered = list(enumerate(run.items, start=1))
@@ -75,14 +75,14 @@ async def show(visit: Visit) -> Response:
 
 
 async def replay(visit: Visit) -> Response:
-    """Ask the model again, and show what differs. Nothing is changed."""
+    """Ask the model again and show the differences, without changing the memory."""
     visit.require("replay")
     again = await visit.memory.replay(visit.named())
     return visit.go(link("run", again.id))
 
 
 async def accept(visit: Visit) -> Response:
-    """Apply what a replay found."""
+    """Apply the changes that a replay proposes."""
     run = await visit.act("accepted", "accept", run=visit.named())
     return visit.go(link("run", run.id))
 

@@ -1,4 +1,4 @@
-"""Search as one types, the context an agent would get, and the time that all pages show."""
+"""Search while typing, the context an agent would get, the timeline, and the time that all pages are set to."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_EVENTS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """What one signal added to a score. `width` is a part of the largest, from 0 to 100."""
+    """What one signal added to a score. `width` is a percentage of the largest signal, from 0 to 100."""
 
     name: str
     share: float
@@ -35,14 +35,14 @@ class Bar:
 
 
 def bars_of(shares: Sequence[Share]) -> list[Bar]:
-    """Return the parts of a score that count, the largest first."""
+    """Return the parts of a score that are not negligible, the largest first."""
     counted = sorted((each for each in shares if abs(each.share) >= _LEAST_SHARE), key=lambda each: -each.share)
     widths = bars([each.share for each in counted])
     return [Bar(name=each.strategy, share=each.share, width=width) for each, width in zip(counted, widths, strict=True)]
 
 
 def _asked(visit: Visit) -> dict[str, Any]:
-    """Return the filters of the address, as arguments of a search."""
+    """Return the filters in the query parameters, as arguments of a search."""
     given: dict[str, Any] = {name: visit.asked(name) for name in _FILTERS}
     return given | {name: True if visit.asked(name) else None for name in _FLAGS}
 
@@ -56,10 +56,10 @@ async def _results(visit: Visit, question: str) -> Results:
 
 
 async def _meant(visit: Visit) -> str | None:
-    """Return the id of the memory that somebody misses among the results and gives in words of their own.
+    """Return the id of the memory that the field `missing` describes: one the user expected among the results.
 
     Raises:
-        NotFoundError: no memory, open or archived, has such words.
+        NotFoundError: no live or archived memory matches the description.
     """
     if (words := visit.asked("missing")) is None:
         return None
@@ -73,7 +73,7 @@ async def _meant(visit: Visit) -> str | None:
 
 
 def _passage(hit: Hit) -> tuple[str, tuple[int, int]]:
-    """Return the text to show of a hit, and which part of it answers."""
+    """Return the text to show for a hit, with the start and end of the part that matched."""
     if len(hit.content) <= 2 * len(hit.excerpt) or not hit.excerpt_at:
         return hit.content[:2_000], (hit.excerpt_at, hit.excerpt_at + len(hit.excerpt))
     return hit.excerpt, (0, len(hit.excerpt))
@@ -117,7 +117,7 @@ async def show(visit: Visit) -> Response:
 
 
 async def show_results(visit: Visit) -> Response:
-    """Return the hits alone, as one types."""
+    """Return only the list of hits, for search while typing."""
     question = visit.asked("q") or ""
     values: dict[str, Any] = {"question": question, "problem": None, "results": None, "latest": ()}
     try:
@@ -142,22 +142,22 @@ async def show_context(visit: Visit) -> Response:
     return visit.page("part/context.html", context=context, question=question or "")
 
 
-# the time that all pages show
+# the time that all pages are set to
 
 
 async def travel(visit: Visit) -> Response:
-    """Show all pages as they were at a time, or as they are now."""
+    """Set the time that all pages show; without one, they show the present."""
     visit.session.as_of = None
     if wanted := visit.given("as_of"):
         view = visit.memory.store_view
         at = from_ms(parse_instant(wanted, now=view.now(), zone=view.zone, field="as_of"))
-        await visit.call("list", limit=1, as_of=at.isoformat())  # raises if nothing can be read as of then
+        await visit.call("list", limit=1, as_of=at.isoformat())  # raises if the store cannot be read as of then
         visit.session.as_of = at.astimezone(view.zone).isoformat(timespec="minutes")
     return visit.back()
 
 
 async def choose_language(visit: Visit) -> Response:
-    """Show the page in another language."""
+    """Set the language of the pages."""
     wanted = visit.given("language")
     visit.session.language = wanted if wanted in LANGUAGES else None
     return visit.back()
@@ -168,7 +168,7 @@ async def choose_language(visit: Visit) -> Response:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dot:
-    """An event in the drawing; places are parts of the width, from 0 to 1,000, and a lane from 0."""
+    """An event in the drawing: `x` from 0 to 1,000, and the number of its lane from 0."""
 
     node: Node
     x: float
@@ -176,7 +176,7 @@ class Dot:
 
 
 async def show_timeline(visit: Visit) -> Response:
-    """Show what happened in order, as a drawing and a list, and the slider for the time of all pages."""
+    """Show events in order, as a drawing and a list, with the slider that sets the time of all pages."""
     filters = {name: visit.asked(name) for name in ("entity", "after", "before")}
     problem, events = None, ()
     try:
@@ -192,7 +192,7 @@ async def show_timeline(visit: Visit) -> Response:
 
 
 def _drawing(events: Sequence[Node]) -> tuple[list[Dot], list[tuple[float, datetime]]]:
-    """Place events by time; those close to each other get different lanes."""
+    """Return the events placed by time, close ones in different lanes, and the ticks of the time axis."""
     if not events:
         return [], []
     first, last = events[0].event_time, events[-1].event_time

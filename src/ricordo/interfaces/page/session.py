@@ -1,4 +1,4 @@
-"""Who looks at the page: one-time links, and the sessions they are exchanged for."""
+"""Signing in to the page: one-time links, and the sessions they are exchanged for."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ LINK_S = 600
 IDLE_S = 12 * 3_600
 LONGEST_S = 7 * 24 * 3_600
 _MOST = 1_000
-"""Links and sessions at a time; the oldest go first."""
+"""The most links, and the most sessions, at a time. Beyond it, the oldest is removed."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """A browser that opened the page.
+    """The session of a browser.
 
     Attributes:
-        caller: Whose memory it sees, how far it is trusted and what it may do. It never changes.
-        digest: Of the access token it stands for; None for the person who started the server.
-        csrf: The secret every form carries.
-        as_of: The time the pages show, as text for `as_of`; None for the present.
-        language: Chosen by hand; None for that of the browser.
-        notice: Shown once on the next page, with the number of the change it can undo.
+        caller: The owner, trust level and permissions of the session. They never change.
+        digest: The digest of the access token that was used; None for the person who started the server.
+        csrf: The secret that every form must contain.
+        as_of: The time that the pages are set to; None for the present.
+        language: The language chosen on the page; None for the browser's language.
+        notice: A message for the next page, with the number of the change that can be undone.
     """
 
     caller: Caller
@@ -53,10 +53,10 @@ class _Link:
 
 @dataclass(slots=True, kw_only=True)
 class Sessions:
-    """The links and sessions of one server, in memory: all end with the process.
+    """The links and sessions of one server. They are kept in memory and end with the process.
 
     Attributes:
-        tokens: A session ends when the token it stands for is revoked.
+        tokens: The access tokens; a session ends when its token is revoked.
     """
 
     tokens: Tokens
@@ -68,7 +68,7 @@ class Sessions:
         """Return the key of a new one-time link.
 
         Args:
-            is_ours: It was made for the person at this machine's terminal, so it need not be confirmed.
+            is_ours: The link is for the person at this machine's terminal, so opening it needs no confirmation.
         """
         key = secrets.token_urlsafe(32)
         _trim(self._links)
@@ -76,20 +76,20 @@ class Sessions:
         return key
 
     def whose(self, key: str) -> tuple[Caller, bool] | None:
-        """Return the caller of a link, and whether it is for the person at the terminal; None if it has expired."""
+        """Return a link's caller, and whether the link is for the person at the terminal; None if it is invalid."""
         link = self._links.get(_hash(key))
         if link is None or self.clock() - link.made_at > LINK_S:
             return None
         return link.caller, link.is_ours
 
     def exchange(self, key: str) -> str | None:
-        """Return the cookie for a link. A link works once."""
+        """Exchange a link for a cookie; None if it has expired or was used before."""
         known = self.whose(key)
         link = self._links.pop(_hash(key), None)
         return None if known is None or link is None else self.begin(link.caller, digest=link.digest)
 
     def begin(self, caller: Caller, *, digest: str | None) -> str:
-        """Begin a session; return its cookie."""
+        """Start a session; return its cookie."""
         cookie, now = secrets.token_urlsafe(32), self.clock()
         _trim(self._sessions)
         self._sessions[_hash(cookie)] = Session(
@@ -98,7 +98,7 @@ class Sessions:
         return cookie
 
     def of(self, cookie: str) -> Session | None:
-        """Return the session of a cookie; None if it has ended or its token was revoked or changed."""
+        """Return the session of a cookie; None if the session has ended, or its token was revoked or changed."""
         session, now = self._sessions.get(_hash(cookie)), self.clock()
         if session is None:
             return None

@@ -1,4 +1,4 @@
-"""The pages as an ASGI application: who may come in, what a browser may do with a page, and which function answers."""
+"""The pages as an ASGI application: signing in, security headers, and routing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PAGES: tuple[tuple[str, str, str, Handler], ...] = (
     *runs.PAGES,
     *health.PAGES,
 )
-"""The method and path of each page, its place in the navigation and the function that answers."""
+"""The HTTP method, path, navigation entry and handler of each page."""
 
 POLICY = "; ".join(
     (
@@ -98,12 +98,12 @@ class Site:
         return path == "/" or path == "/page" or path.startswith("/page/")
 
     def visitor(self, headers: Headers) -> str:
-        """Return the name under which a visitor's requests are counted; "" without a session."""
+        """Return the name by which a visitor's requests are limited; "" without a session."""
         session = self.sessions.of(_cookie(headers))
         return "" if session is None else session.csrf
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request with the headers every answer has."""
+        """Answer a request, with the security headers."""
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -120,10 +120,10 @@ class Site:
         """Return the path of a one-time link for the person who started the server."""
         return f"/page/enter?key={self.sessions.link(caller, is_ours=True)}"
 
-    # coming in
+    # signing in
 
     async def _link(self, request: Request) -> Response:
-        """Make a one-time link for the holder of an access token."""
+        """Create a one-time link for the holder of an access token."""
         kind, _, secret = request.headers.get("authorization", "").partition(" ")
         caller = self.tokens.caller(secret.strip()) if kind.lower() == "bearer" else None
         if caller is None:
@@ -132,7 +132,7 @@ class Site:
         return json_response({"path": f"/page/enter?key={key}", "owner": caller.owner, "chat": caller.chat})
 
     async def _enter(self, request: Request) -> Response:
-        """Exchange a link, or a token that is typed in, for a cookie."""
+        """Exchange a link, or a token typed by the visitor, for a cookie."""
         texts = self._texts(request)
         if request.method == "GET":
             key = request.query_params.get("key", "")
@@ -174,7 +174,7 @@ class Site:
         async def endpoint(request: Request) -> Response:
             session = self.sessions.of(_cookie(request.headers))
             texts = self._texts(request)
-            if session is None:  # the address of the server itself only says where to go
+            if session is None:  # "/" itself is not an error: it explains how to sign in
                 return _entrance(texts, status=200 if request.url.path == "/" and not request.url.query else 401)
             visit = Visit(
                 request=request,
@@ -201,7 +201,7 @@ class Site:
         return endpoint
 
     async def _live(self, visit: Visit) -> Response:
-        """Tell the browser when anything it may see has changed, also by another process."""
+        """Stream an event for each change of the store, including changes by other processes."""
         return StreamingResponse(self._news(visit), media_type="text/event-stream")
 
     async def _news(self, visit: Visit) -> AsyncIterator[str]:
@@ -236,8 +236,8 @@ class Site:
 
 
 def _foreign(headers: Headers, method: str, path: str) -> Response | None:
-    """Refuse what another site makes a browser send, and whatever else does not come from one of our pages."""
-    if path == "/page/link":  # a program with a token
+    """Return a refusal for a cross-site request, or a form that was not sent by one of our pages; None otherwise."""
+    if path == "/page/link":  # called by programs, with a token
         return None
     texts = Texts(language_of(headers.get("accept-language", "")))
     is_from_elsewhere = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
@@ -261,7 +261,7 @@ def _entrance(
 
 
 def _cookie_name(headers: Headers) -> str:
-    """Return the cookie's name. Servers on other ports of this machine see it too, so each has its own."""
+    """Return the name of the cookie. It contains the port, because all ports of a machine share cookies."""
     _, _, port = headers.get("host", "").rpartition(":")
     return f"ricordo-{port}" if port.isdigit() else "ricordo"
 
@@ -273,7 +273,7 @@ def _cookie(headers: Headers) -> str:
 
 
 async def _form(request: Request) -> Mapping[str, str]:
-    """Return the fields of a form. Raises HTTPException: it is too large or not a form."""
+    """Return the fields of a form. Raises HTTPException if the body is too large or not a form."""
     if not request.headers.get("content-type", "").lower().startswith("application/x-www-form-urlencoded"):
         raise HTTPException(415)
     body = b""
@@ -289,7 +289,7 @@ async def _form(request: Request) -> Mapping[str, str]:
 
 
 async def _static(request: Request) -> Response:
-    """Return a file of ours. Its address changes with its content, so browsers may keep it."""
+    """Return a static file. Its URL changes with its content, so browsers may cache it."""
     name = str(request.path_params["name"])
     if name not in assets():
         raise HTTPException(404)

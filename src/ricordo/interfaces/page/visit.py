@@ -1,4 +1,4 @@
-"""A request of somebody who may look: the calls it makes, the forms it brings and the pages it gets."""
+"""A request to the pages: its session and form, calls to the memory, and answers."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Visit:
     """One request with its session.
 
     Attributes:
-        memory: Scoped to the session's caller.
+        memory: The memory, scoped to the session's caller.
         form: The fields of a posted form; empty otherwise.
-        section: The place in the navigation.
-        seq: The latest change when the page was asked for; the browser hears of later ones.
+        section: The entry in the navigation.
+        seq: The number of the latest change when the page was requested; the browser is notified of later changes.
     """
 
     request: Request
@@ -62,18 +62,18 @@ class Visit:
 
     @property
     def moment(self) -> datetime:
-        """The time that the pages show; far in the future for the present."""
+        """The time that the pages are set to; the latest possible `datetime` for the present."""
         return datetime.max.replace(tzinfo=UTC) if self.as_of is None else datetime.fromisoformat(self.as_of)
 
     @property
     def travels(self) -> Literal["exactly", "roughly", "not"]:
-        """How well this page can show what was known at another time."""
+        """How exactly this page can show an earlier time."""
         if self.section in ("search", "timeline", "conversations", "changes", "people", "graph"):
             return "exactly"
         return "roughly" if self.section == "runs" else "not"
 
     def asked(self, name: str) -> str | None:
-        """Return a field of the address; None if it is missing or empty."""
+        """Return a query parameter; None if it is missing or empty."""
         return self.request.query_params.get(name, "").strip() or None
 
     def given(self, name: str) -> str | None:
@@ -81,25 +81,25 @@ class Visit:
         return self.form.get(name, "").strip() or None
 
     def named(self) -> str:
-        """Return the id that the form or the address names, as it is: an id may be any text."""
+        """Return the id in the form or the query parameters, unchanged: an id may contain spaces."""
         return self.form.get("id", self.request.query_params.get("id", ""))
 
     @property
     def is_owner(self) -> bool:
-        """Whether this is the person who started the server, and not the holder of a token."""
+        """Whether the visitor is the person who started the server, not the holder of a token."""
         return self.session.digest is None and self.caller.trust == "user" and self.caller.access == EVERY_ACCESS
 
     def may(self, capability: str) -> bool:
         return self.caller.may(capability) or (self.is_owner and allows(capability, Holder("user", is_opener=True)))
 
     def require(self, capability: str) -> None:
-        """Raise DeniedError if neither the caller nor the person at the terminal may do this."""
+        """Raise DeniedError if the visitor may not use a capability."""
         if not self.may(capability):
             self.caller.require(capability)
 
     @property
     def may_change(self) -> bool:
-        """Whether the page shows actions: none in the past, none without the permission."""
+        """Whether the page offers actions: only for the present, and with the permission to correct."""
         return self.may("correct") and self.as_of is None
 
     # calls
@@ -115,22 +115,22 @@ class Visit:
         return next((commit.seq for commit in await self.memory.store_view.commits()), 0)
 
     async def act(self, done: str, method: str, **given: Any) -> Any:
-        """Call a capability that changes something, and offer to undo it on the next page.
+        """Call a capability that changes the memory, and offer undo on the next page.
 
         Args:
-            done: The key of the text that says what was done.
+            done: The key of the message that reports the change.
         """
         before = await self.latest()
         answer = await self.call(method, **given)
         made = [commit.seq for commit in await self.memory.store_view.commits(limit=5) if commit.seq > before]
-        # With several, another program wrote at the same time: the log tells them apart.
+        # Several changes mean that another program wrote at the same time. The user then undoes from the log.
         self.session.notice = self.texts(f"done.{done}"), made[0] if len(made) == 1 else None
         return answer
 
     # answers
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        """Return a page, or the part of one that a script asked for."""
+        """Return a page or, for a template in `part/`, a part of one for a script."""
         zone = self.memory.store_view.zone
         shared = {
             "t": self.texts,
@@ -147,18 +147,18 @@ class Visit:
         return HTMLResponse(environment().get_template(template).render(shared | values), status_code=status)
 
     def go(self, path: str) -> Response:
-        """Send the browser to another page after a form."""
+        """Redirect the browser to another page after a form."""
         return RedirectResponse(path, status_code=303)
 
     @property
     def way_back(self) -> str:
-        """The address of the page that the form names, or of the first one. Only pages of ours count."""
+        """The URL in the form's field `back` if it is one of our pages; "/" otherwise."""
         wanted = self.given("back") or "/"
         is_ours = wanted == "/" or wanted.startswith(("/page/", "/?"))
         return wanted if is_ours and wanted.isprintable() and "\\" not in wanted else "/"
 
     def back(self) -> Response:
-        """Return to the page that the form names, or to the first one."""
+        """Redirect the browser to `way_back`."""
         return self.go(self.way_back)
 
     def _sections(self) -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
@@ -170,5 +170,5 @@ class Visit:
 
 
 def link(page: str, id: str) -> str:
-    """Return the address of the page about something; its id may be any text."""
+    """Return the URL of the page about something; its id may be any text."""
     return f"/page/{page}?id={quote(id, safe='')}"
