@@ -1,1 +1,1 @@
-"""Interfaces: the ways programs and people reach a memory (CLI, MCP, HTTP, tools). None of them decides anything."""
+"""Interfaces to a memory: CLI, MCP, HTTP and tools. They contain no rules of their own about memories."""

@@ -1,4 +1,4 @@
-"""Call a capability: check the permission and the arguments, bind what belongs to the connection, run the method."""
+"""Call a capability: check the permission and arguments, set owner and origin from the caller, run the method."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _SHOW_HELD = frozenset({"get", "history", "explain", "review", "resolve"})
-"""Methods that also return memories held in quarantine; search, lists and statistics never do."""
+"""The methods whose answers can contain quarantined memories; search, lists and statistics never do."""
 EVERY_ACCESS: frozenset[Access] = frozenset({"read", "write", "admin", "erase"})
 PROPOSING: frozenset[Access] = frozenset({"read", "propose"})
-"""The permissions of a caller that only proposes."""
+"""The permissions of a caller whose changes need the user's approval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who calls: bound to a process, a token or a socket, never set by an argument.
+    """The identity of a caller. It belongs to a process, a token or a socket; no argument can set it.
 
     Attributes:
-        trust: How far the caller's texts are believed.
-        access: The permissions it has. With "propose" and without "write", it only proposes changes.
-        name: Its name in metrics and rate limits: that of a token.
-        shares: What it remembers belongs to its chat, except for what is about the user: how a coding agent keeps one
-            project apart from the next.
+        trust: The trust level of the caller's texts.
+        access: The caller's permissions. With "propose" and without "write", its changes are only proposals.
+        name: The name of its token, for rate limits.
+        shares: Whether facts that are not about the user belong to the caller's chat only. Coding agents use this to
+            keep projects apart.
     """
 
     owner: str = "me"
@@ -56,16 +56,16 @@ class Caller:
 
     @property
     def proposes(self) -> bool:
-        """Whether what it changes waits for the user's decision."""
+        """Whether the caller's changes wait for the user's decision."""
         return "propose" in self.access and "write" not in self.access
 
     @property
     def origin(self) -> Origin:
-        """The origin under which its texts are kept."""
+        """The origin to store with the caller's texts."""
         return capped("user", "user", caller=self.trust)
 
     def at(self, door: Door) -> Caller:
-        """Return this caller with no more trust than an interface admits."""
+        """Return this caller with its trust limited to the maximum of an interface."""
         return replace(self, trust=at_door(door, self.trust))
 
     def may(self, capability: str) -> bool:
@@ -85,7 +85,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreConfig:
-    """What a server opens. `embedder` and `model` are None for none."""
+    """The store that a server opens, with its models. None means no embedder or no language model."""
 
     location: str
     embedder: str | None
@@ -93,7 +93,7 @@ class StoreConfig:
     settings: Settings
 
     async def open(self) -> Memory:
-        """Open the memory and start loading what the first search needs."""
+        """Open the memory and preload what the first search needs."""
         from ricordo.memory import Memory  # imported late: a client may be waiting for its first answer
 
         memory = await Memory.open(self.location, embedder=self.embedder, model=self.model, settings=self.settings)
@@ -102,24 +102,24 @@ class StoreConfig:
 
 
 _OWN_IDS = frozenset(("run", "receipt", "replay_receipt"))
-"""Methods whose `id` is no memory's."""
+"""Methods whose `id` is not the id of a memory."""
 
 
 class Dispatcher:
-    """Runs the calls of all interfaces of a process on its one store."""
+    """Runs the calls of all interfaces of a process on one store."""
 
     def __init__(self, opening: Awaitable[Memory]) -> None:
         """Args:
-        opening: Gives the store; an interface may be ready before the store is open.
+        opening: Opens the store in the background, so that interfaces can start before it is open.
         """
         self._opening = asyncio.ensure_future(opening)
         self.is_closing: Callable[[], bool] = lambda: False
-        """Whether the server is about to stop: streams without an end then end."""
+        """Whether the server is about to stop; endless streams then end."""
         self._recent = RecentIds()
         self._running: set[asyncio.Future[None]] = set()
 
     async def opened(self) -> Memory:
-        """Wait for the store and return it with the scope it was opened with."""
+        """Wait until the store is open; return the memory with its original scope."""
         return await asyncio.shield(self._opening)
 
     async def memory(self, caller: Caller) -> Memory:
@@ -132,8 +132,8 @@ class Dispatcher:
         """Run a capability in the caller's scope and return its answer.
 
         Args:
-            given: The arguments: an object, or its JSON as bytes.
-            progress: Receives the progress of long work, where the method reports any.
+            given: The arguments, as an object or as JSON in bytes.
+            progress: Called with the progress of long work, if the method reports any.
 
         Raises:
             DeniedError: The caller lacks the right.
@@ -161,12 +161,12 @@ class Dispatcher:
         if capability.method in _SHOW_HELD and (as_tool or not caller.may("review.quarantined_text")):
             answer = withhold(answer)
         self._recent.note(caller.scope, answer)
-        if isinstance(answer, Results) and answer.trace is None:  # a program asks for the reasons with `trace`
+        if isinstance(answer, Results) and answer.trace is None:  # reasons are returned only with `trace`
             answer = replace(answer, hits=tuple(replace(hit, why=()) for hit in answer.hits))
         return answer
 
     async def _full_id(self, memory: Memory, id: str, as_of: str | int | None) -> str:
-        """Return the full id for a short one; leave anything else to the method."""
+        """Return the full id for a short one; return any other id unchanged."""
         if len(id) != SHORT_ID_CHARS:
             return id
         return self._recent.full(memory.scope, id) or await resolve_id(memory, id, as_of=as_of)
@@ -179,7 +179,7 @@ class Dispatcher:
         task.add_done_callback(lambda done: None if done.cancelled() else done.exception() and None)
 
     async def close(self) -> None:
-        """Finish pending writes and close the store. A store that is not open yet is not opened any more."""
+        """Finish pending writes and close the store. If the store is not open yet, cancel opening it."""
         if not self._opening.done():
             self._opening.cancel()
         with contextlib.suppress(RicordoError, asyncio.CancelledError):
@@ -190,7 +190,7 @@ _OF_THE_USER = frozenset(("identity", "relationship", "preference"))
 
 
 def _is_of_the_chat(capability: Capability, given: Mapping[str, Any]) -> bool:
-    """Return whether something is remembered that is not about the user, by its category."""
+    """Return whether a call stores facts none of which, by category, is about the user."""
     if capability.method not in ("remember", "remember_many"):
         return False
     from ricordo.text.sentences import infer_category
@@ -206,7 +206,7 @@ def _of(fact: object, name: str) -> Any:
 
 
 def _origin(capability: Capability, caller: Caller) -> Origin:
-    """A message is part of the conversation if the user or the agent wrote it."""
+    """Return the origin of a text: "conversation" for messages of the user or the agent, else the caller's own."""
     if capability.method in ("add", "add_many") and caller.trust in ("user", "agent"):
         return "conversation"
     return caller.origin
@@ -221,7 +221,7 @@ def _bind_origin(value: Any, capability: Capability, caller: Caller) -> Any:
 
 @contextlib.asynccontextmanager
 async def nightly_maintenance(config: StoreConfig, dispatcher: Dispatcher) -> AsyncIterator[None]:
-    """Maintain and prune the memories of all owners at their hours while the block runs, with the setting `nightly`."""
+    """Run scheduled maintenance for all owners inside the `with` block, if the setting `nightly` is on."""
     if not config.settings.nightly:
         yield
         return
@@ -242,5 +242,5 @@ async def _maintain(config: StoreConfig, dispatcher: Dispatcher) -> None:
         extension = MemoryExtension(memory, config.settings, all_owners=True)
         async with Host(config.location, [extension], settings=config.settings):
             await asyncio.Event().wait()
-    except RicordoError as error:  # requests are served all the same
+    except RicordoError as error:  # requests are still served
         _log.error("nightly maintenance is off: %s", error)

@@ -1,7 +1,7 @@
-"""The catalog: every capability of a memory once, with what a model or a program must know before it calls it.
+"""The catalog: every capability of a memory, with the descriptions for models and programs that call it.
 
-Tools, routes and reference pages are made from these entries; the texts are in `catalog.toml`. The parameters are those
-of the method of `Memory`. The interface binds the owner and the origin of a text, so no entry lets a caller set them.
+Tools, routes and reference pages are made from these entries; the texts are in `catalog.toml`. The parameters come from
+the method of `Memory`. The interface sets the owner and the origin of a text; callers cannot.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Effect = Literal["reads", "adds", "changes", "removes"]
 ProfileName = Literal["core", "full", "keywords", "connector"]
 
 BOUND = frozenset({"origin", "trust", "scope", "owner", "chat", "user_id", "chat_id", "all_owners", "model"})
-"""Parameters that belong to the connection: an interface sets them or leaves their default, and never shows them.
-`model` is one of them because it decides where memories are sent."""
+"""Parameters that callers cannot set: the interface sets them or uses the default. `model` is one of them because it
+decides where memories are sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,18 +29,18 @@ class Capability:
     """One thing a memory can do.
 
     Attributes:
-        method: The method of `Memory`; also its name in the routes.
-        tool: Its name among an agent's tools.
-        summary: The description a model reads before it chooses.
+        method: The name of the method of `Memory` and of the route.
+        tool: The name of the tool for agents.
+        summary: The description that a model reads when it chooses a tool.
         effect: "adds" never removes anything; "removes" takes something out of answers or off the disk.
-        is_idempotent: Doing it twice has the same effect as once.
-        profiles: The sets of tools it belongs to, beside "full".
-        shown: The parameters a tool shows, in order; None: all. Routes take all of them.
-        renamed: Names of parameters in the tool, where a model expects other ones.
-        notes: Descriptions of parameters, where the method's docstring is not enough.
-        is_tool_only: A tool made of several methods, or another name for one; it has no route of its own.
-        needs_files: It works with files of the machine, so only the command line has it.
-        is_for_people: The user alone may do it, so it has a route and no tool.
+        is_idempotent: Whether calling it twice has the same effect as once.
+        profiles: The sets of tools it belongs to, in addition to "full".
+        shown: The parameters of the tool, in order; None for all. Routes accept all parameters.
+        renamed: Parameters that have another name in the tool.
+        notes: Descriptions of parameters for which the method's docstring is not enough.
+        is_tool_only: Whether it has no route, because it combines several methods or renames one.
+        needs_files: Whether it works with local files, so that only the command line offers it.
+        is_for_people: Whether only the user may call it, so that it has a route and no tool.
     """
 
     method: str
@@ -58,7 +58,7 @@ class Capability:
 
     @property
     def right(self) -> Right:
-        """What a caller needs to use it."""
+        """The permission and trust level that a caller needs."""
         return right_to(self.method)
 
     @property
@@ -94,25 +94,25 @@ _TABLES = _load()
 CATALOG: tuple[Capability, ...] = tuple(_capability(entry) for entry in _TABLES["capability"])
 
 NOT_SHOWN: Mapping[str, str] = _TABLES["not_shown"]
-"""Public methods of `Memory` that no interface shows, and why."""
+"""Public methods of `Memory` that no interface offers, each with the reason."""
 
 INSTRUCTIONS: Mapping[ProfileName, str] = _TABLES["instructions"]
 """The instructions for an agent that connects, by profile."""
 
 WRITE_PATH: Mapping[str, Any] = _TABLES["write_path"]
-"""The tools of the write path, and the prompt for an agent that has them."""
+"""The tools of the write path, and the prompt for an agent that uses them."""
 
 RESOURCES, RESOURCE_TEMPLATES, PROMPTS = _TABLES["resource"], _TABLES["resource_template"], _TABLES["prompt"]
-"""The fields of what MCP clients offer to people."""
+"""The resources and prompts that MCP clients offer to people."""
 
 PROMPT_TEXTS: Mapping[str, str] = _TABLES["prompt_texts"]
 
 RESPONSES: Mapping[str, str] = _TABLES["responses"]
-"""What the error statuses of the routes mean."""
+"""The meaning of each error status of the routes."""
 
 
 def routes() -> tuple[Capability, ...]:
-    """Return what programs may call over a network: one entry for each method."""
+    """Return the capabilities that have an HTTP route: one entry for each method."""
     return tuple(each for each in CATALOG if not each.is_tool_only and not each.needs_files)
 
 
@@ -120,7 +120,7 @@ def tools(profile: str = "core") -> tuple[Capability, ...]:
     """Return the tools of a profile.
 
     Args:
-        profile: A profile or the name of a tool, or several of them separated by commas.
+        profile: Names of profiles or tools, separated by commas.
 
     Raises:
         InvalidError: There is no such profile or tool.
@@ -131,7 +131,7 @@ def tools(profile: str = "core") -> tuple[Capability, ...]:
 
 
 def instructions(profile: str) -> str:
-    """Return what to tell an agent that is given this profile, or a list of tools."""
+    """Return the instructions for an agent that gets the tools of a profile or list."""
     parts = _parts(profile)
     return next((text for name, text in INSTRUCTIONS.items() if name in parts), _TABLES["texts"]["data_only"])
 

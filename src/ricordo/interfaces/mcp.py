@@ -1,4 +1,4 @@
-"""The MCP server: its tools, resources and prompts. The transport decides whose memory it is."""
+"""The MCP server: tools, resources and prompts. The owner of the memory depends on the transport."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def build(dispatcher: Dispatcher, *, profile: str, caller_of: Callable[[Context]
 
     Args:
         profile: "core", "full", "keywords", "connector", or names of tools separated by commas.
-        caller_of: Returns the caller of a request, from the process or the request's token, never from its arguments.
+        caller_of: Returns the caller of a request, known from the process or the token, not from arguments.
 
     Raises:
         InvalidError: There is no such profile or tool.
@@ -71,7 +71,7 @@ def build(dispatcher: Dispatcher, *, profile: str, caller_of: Callable[[Context]
     )
 
 
-# tools: what a model calls
+# tools, which models call
 
 
 class Toolbox:
@@ -90,7 +90,7 @@ class Toolbox:
         return types.ListToolsResult(tools=[_tool(each) for each in self._by_name.values() if caller.may(each.method)])
 
     async def call(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Call a tool. An error is part of the result, so that a model can correct its call."""
+        """Call a tool. Errors are returned as results, so that the model can correct its call."""
         capability = self._by_name.get(params.name)
         if capability is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}")
@@ -118,7 +118,7 @@ def _failure(error: RicordoError) -> types.CallToolResult:
 
 
 def _structured(answer: object) -> dict[str, Any]:
-    """Return the answer as an object; one that is not an object by itself is under `result`."""
+    """Return the answer as a JSON object; any other value is wrapped as `{"result": ...}`."""
     value = compact_value(answer)
     return value if isinstance(value, dict) else {"result": value}
 
@@ -141,7 +141,7 @@ def _tool(capability: Capability) -> types.Tool:
     )
 
 
-# resources and prompts: what a person puts into a conversation by hand
+# resources and prompts, which people add to a conversation
 
 _TOOLS = {each.tool: each for each in CATALOG}
 _NOTHING = "Nothing relevant is remembered."
@@ -152,7 +152,7 @@ _PROMPTS = tuple(types.Prompt(**each) for each in PROMPTS)
 
 
 class Library:
-    """The resources that can be read, and the prompts that can be asked for by name."""
+    """The resources and prompts of the server."""
 
     def __init__(self, dispatcher: Dispatcher, profile: str, caller_of: Callable[[Context], Caller]) -> None:
         self._dispatcher = dispatcher
@@ -226,12 +226,12 @@ def _message(text: str, about: str) -> types.GetPromptResult:
 
 
 class HttpEndpoint:
-    """The ASGI endpoint: the SDK's sessions, each bound to the token it began with."""
+    """The ASGI endpoint: sessions of the MCP SDK, each bound to the token that started it."""
 
     def __init__(self, dispatcher: Dispatcher, *, profile: str, most_bytes: int, caller_key: str) -> None:
         """Args:
-        most_bytes: The largest body of a request.
-        caller_key: The member of an ASGI scope that holds the caller.
+        most_bytes: The maximum size of a request body.
+        caller_key: The key of the caller in the ASGI scope.
         """
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
@@ -244,7 +244,7 @@ class HttpEndpoint:
         from mcp.server.auth.provider import AccessToken
 
         caller: Caller = scope[self._caller_key]
-        # The name of a token binds a session to it: with another token the session is not found.
+        # The session is bound to the name of the token: requests with another token do not find it.
         who = AccessToken(token="", client_id=caller.name, scopes=sorted(caller.access), subject=caller.owner)
         await self.sessions.handle_request({**scope, "user": AuthenticatedUser(who)}, receive, send)
 
@@ -255,8 +255,8 @@ class HttpEndpoint:
 async def serve_stdio(config: StoreConfig, *, caller: Caller, profile: str) -> None:
     """Serve on standard input and output until the client closes its end, then finish pending writes.
 
-    The client started this process and owns it, so the process is the caller. It is answered before the store is open:
-    opening begins with its first message.
+    The client started this process, so all requests have the same caller. The first answer does not wait for the store,
+    which is opened only after it.
 
     Raises:
         InvalidError: There is no such profile or tool.

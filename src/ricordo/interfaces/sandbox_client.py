@@ -134,7 +134,7 @@ def _lines(verb: str, result: Any) -> list[str]:
 
 
 def _line(memory: Mapping[str, Any]) -> str:
-    """Return a memory on one line, without characters that a terminal would obey."""
+    """Return a memory on one line, without control characters."""
     about = f" (about {', '.join(memory['about'])})" if memory.get("about") else ""
     text = " ".join(f"{memory['content']}{about}".split())
     return f"{memory['id']}  {''.join(char if char.isprintable() else '�' for char in text)}"

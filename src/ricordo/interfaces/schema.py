@@ -1,4 +1,4 @@
-"""The parameters and JSON schemas of capabilities, and the check of a call, derived from the methods' signatures."""
+"""Parameters, JSON schemas and argument checks of capabilities, derived from the signatures of the methods."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Schema = dict[str, Any]
 
 _HIDDEN = BOUND | {"progress"}
 _LARGEST = 2**53 - 1
-"""Numbers in JSON are exact up to here."""
+"""The largest integer that every JSON parser reads exactly."""
 
 _RANGES: Mapping[str, tuple[float, float]] = {
     "limit": (1, 1_000),
@@ -38,7 +38,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One argument: `name` is the method's, `shown` the name callers use."""
+    """One parameter: `name` in the method, `shown` for callers."""
 
     name: str
     shown: str
@@ -51,12 +51,12 @@ class Parameter:
         return self.default is inspect.Parameter.empty
 
 
-# tools with a signature of their own, as a model or a connector expects it
+# tools whose signature differs from the method's, because models or connectors expect that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundItem:
-    """A search result as connectors expect it."""
+    """A search result in the format that connectors (such as ChatGPT's) expect."""
 
     id: str
     title: str
@@ -72,7 +72,7 @@ class FoundItems:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A whole memory as connectors expect it."""
+    """A complete memory in the format that connectors expect."""
 
     id: str
     title: str
@@ -136,7 +136,7 @@ _TOOL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def function_of(capability: Capability) -> Callable[..., Any]:
-    """Return the function a call runs, with the memory as its first argument."""
+    """Return the function that implements a capability; its first argument is the memory."""
     if capability.is_tool_only and capability.tool in _TOOL_FUNCTIONS:
         return _TOOL_FUNCTIONS[capability.tool]
     return cast(Callable[..., Any], getattr(Memory, capability.method))
@@ -147,13 +147,13 @@ def function_of(capability: Capability) -> Callable[..., Any]:
 
 @cache
 def parameters(capability: Capability, *, as_tool: bool) -> tuple[Parameter, ...]:
-    """Return the parameters a caller sees, in the method's order; a tool may show fewer than a route."""
+    """Return the parameters for callers, in the method's order; a tool may have fewer than a route."""
     work = function_of(capability)
     hints = get_type_hints(work)
     documented = _documented(inspect.getdoc(work) or "")
     own = [each for each in inspect.signature(work).parameters.values() if each.name not in ("self", "memory")]
     shown = capability.shown if as_tool else None
-    hidden = _HIDDEN if capability.needs_files else _HIDDEN | {"path"}  # one of the machine that the store is on
+    hidden = _HIDDEN if capability.needs_files else _HIDDEN | {"path"}  # a path on the machine of the store
     return tuple(
         Parameter(
             name=each.name,
@@ -168,7 +168,7 @@ def parameters(capability: Capability, *, as_tool: bool) -> tuple[Parameter, ...
 
 
 def _documented(doc: str) -> dict[str, str]:
-    """Read the `Args:` of a docstring, by name."""
+    """Return the descriptions in the `Args:` section of a docstring, by parameter."""
     found: dict[str, str] = {}
     _, _, rest = doc.partition("Args:\n")
     names: list[str] = []
@@ -186,7 +186,7 @@ def _documented(doc: str) -> dict[str, str]:
 
 @cache
 def argument_model(capability: Capability, *, as_tool: bool) -> type[BaseModel]:
-    """Return the model that checks a call."""
+    """Return the pydantic model that checks the arguments of a call."""
     taken = parameters(capability, as_tool=as_tool)
     members: Any = {each.shown: _field(each) for each in taken}
     rename: Any = pydantic.model_validator(mode="before")(_with_synonyms({each.shown: each.name for each in taken}))
@@ -214,14 +214,14 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "limit": ("limit", "top_k", "max_results"),
     "session": ("session", "session_id"),
 }
-"""What callers of another interface call a parameter, by the method's name: each is accepted at every interface."""
+"""Other names that callers use for a parameter, by its name in the method. Every interface accepts them."""
 
 
 def _with_synonyms(names: Mapping[str, str]) -> Callable[[Any], Any]:
-    """Return the function that gives synonyms the names of this interface, where their parameter is not given.
+    """Return a validator that replaces a synonym by the name of its parameter, unless that parameter is given, too.
 
     Args:
-        names: the method's name of each parameter, by the shown one.
+        names: The name of each parameter in the method, by its name for callers.
     """
 
     def rename(given: Any) -> Any:
@@ -238,7 +238,7 @@ def _with_synonyms(names: Mapping[str, str]) -> Callable[[Any], Any]:
 
 
 def _split(given: Any) -> Any:
-    """Return tags that were written as one text, separated by commas, as a list."""
+    """Split tags that were given as one comma-separated text."""
     return [each.strip() for each in given.split(",") if each.strip()] if isinstance(given, str) else given
 
 
@@ -250,8 +250,8 @@ def input_schema(capability: Capability, *, as_tool: bool) -> Schema:
 
 
 def brief_output_schema(capability: Capability) -> Schema:
-    """Return the schema of an answer for a model, which reads every word of a list of tools: an object and, in the core
-    profile, the names of its members and of what is in its lists. Every member may be missing.
+    """Return a short schema of an answer for a model, to save tokens: an object and, for tools in the core profile, the
+    names of its members and of the members of list items. Every member is optional.
     """
     if "core" not in capability.profiles:
         return {"type": "object"}
@@ -272,7 +272,7 @@ def _brief(schema: Schema, defined: Schema) -> Schema:
 
 
 def _resolved(schema: Schema, defined: Schema) -> Schema:
-    """Return what a reference stands for; of what may be null, the other; nothing for a choice of several."""
+    """Resolve a reference, and a union with null to its other type; return {} for a union of several types."""
     if "$ref" in schema:
         return _resolved(defined[schema["$ref"].rpartition("/")[2]], defined)
     others = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
@@ -287,10 +287,10 @@ def output_schema(capability: Capability) -> Schema:
 
 
 def check_arguments(capability: Capability, given: object, *, as_tool: bool) -> dict[str, Any]:
-    """Check a call's arguments and return them by the method's names, as values it takes.
+    """Check a call's arguments; return them as the method expects them: by its names, with its types.
 
     Args:
-        given: The caller's object, or its JSON as bytes, which is read strictly: "5" is not a number there.
+        given: The arguments, as an object or as JSON in bytes. JSON is read strictly: "5" is not a number.
 
     Raises:
         InvalidError: An argument is missing, unknown or of the wrong type; the message names it.
@@ -310,14 +310,14 @@ def check_arguments(capability: Capability, given: object, *, as_tool: bool) -> 
 
 
 def first_problem(error: ValidationError) -> str:
-    """Return the first of pydantic's complaints with the place it is about, without the caller's input."""
+    """Return the first error that pydantic reports, with its location and without the caller's input."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     return f"{where}: {first['msg']}" if where else str(first["msg"])
 
 
 def closed_model(name: str, members: Mapping[str, Any]) -> type[BaseModel]:
-    """Return a model of some members, (type, default) by name, that takes no others."""
+    """Return a model with the given members, (type, default) by name, that rejects any other."""
     made: Any = create_model(name, __config__=ConfigDict(extra="forbid", protected_namespaces=()), **members)
     return cast(type[BaseModel], made)
 
@@ -327,11 +327,11 @@ def _field(parameter: Parameter) -> Any:
     return (parameter.annotation, pydantic.Field(default, description=parameter.description or None))
 
 
-# from Python types to those of JSON
+# from Python types to JSON types
 
 
 def _accepted(annotation: Any, *, name: str = "") -> Any:
-    """Return the type a caller may send: times are text, a review or a run is its id, our dataclasses are objects."""
+    """Return the type to accept from callers: text for times, the id of a review or run, objects for dataclasses."""
     if annotation in (datetime, Review, Run):
         return str
     if annotation in (int, float):
@@ -349,7 +349,7 @@ def _accepted(annotation: Any, *, name: str = "") -> Any:
 
 
 _DATACLASS_OF: dict[type[BaseModel], type] = {}
-"""The dataclass that a caller's object becomes, by the model that checks it."""
+"""The dataclass to build from a caller's object, by the model that checks the object."""
 
 
 @cache
@@ -383,8 +383,8 @@ _UNTELLING: tuple[tuple[str, Any], ...] = (
 
 
 def _shorten(schema: Any) -> Any:
-    """Shorten a schema for a model, which reads every word: drop null where omitting is allowed, huge bounds, and
-    defaults that say nothing.
+    """Shorten a schema to save a model's tokens: drop null for optional members, huge bounds, and the defaults null,
+    false and [].
     """
     if isinstance(schema, list):
         return [_shorten(each) for each in schema]
@@ -396,7 +396,7 @@ def _shorten(schema: Any) -> Any:
         if each not in (_LARGEST, -_LARGEST) and (name, each) not in _UNTELLING
     }
     choices = [each for each in shorter.get("anyOf", ()) if each != {"type": "null"}]
-    if len(choices) > 1 and choices[1] == {"items": choices[0], "type": "array"}:  # one, or a list of the same
+    if len(choices) > 1 and choices[1] == {"items": choices[0], "type": "array"}:  # one value, or a list of such values
         choices = [choices[0], {"type": "array"}]
         shorter["anyOf"] = [*choices, {"type": "null"}] if {"type": "null"} in shorter["anyOf"] else choices
     if choices and len(choices) < len(shorter["anyOf"]):
@@ -411,7 +411,7 @@ _INNER = ("anyOf", "items", "additionalProperties", "prefixItems")
 
 
 def tidy(schema: Any) -> Any:
-    """Drop generated titles and the store's own `key`, which means nothing outside."""
+    """Drop generated titles and the internal member `key`."""
     if isinstance(schema, list):
         return [tidy(each) for each in schema]
     if not isinstance(schema, dict):
@@ -423,7 +423,7 @@ def tidy(schema: Any) -> Any:
     if "required" in tidied:
         tidied["required"] = [name for name in tidied["required"] if name != "key"]
     if isinstance(tidied.get("description"), str) and "type" in tidied and "properties" in tidied:
-        del tidied["description"]  # a class's docstring is for readers of the code
+        del tidied["description"]  # the docstring of a class is for developers
     return tidied
 
 
@@ -446,7 +446,7 @@ def path_of(capability: Capability) -> str:
 
 
 def document() -> Schema:
-    """Return the whole description."""
+    """Return the OpenAPI document of all routes."""
     schemas: dict[str, Schema] = {"Error": _ERROR}
     paths = {path_of(each): {"post": _operation(each, schemas)} for each in routes()}
     return {
@@ -508,7 +508,7 @@ def _errors() -> Schema:
 
 
 def _shared(schema: Schema, schemas: dict[str, Schema], method: str) -> Schema:
-    """Move the definitions of a schema to where OpenAPI keeps them; each name gets one meaning."""
+    """Move a schema's definitions to OpenAPI's shared `schemas`, renaming one if its name has another definition."""
     moved: dict[str, str] = {}
     inner = schema.get("$defs", {})
     for name, each in inner.items():
@@ -526,7 +526,9 @@ def _renamed(schema: Any, names: dict[str, str]) -> Any:
         return schema
     renamed = {name: _renamed(each, names) for name, each in schema.items()}
     places = renamed.get("prefixItems")
-    if places and all(each == places[0] for each in places):  # a pair of one type, in a form that more readers know
+    if places and all(
+        each == places[0] for each in places
+    ):  # all items have the same type: use the more common `items`
         del renamed["prefixItems"]
         renamed["items"] = places[0]
     target = renamed.get("$ref")

@@ -1,4 +1,4 @@
-"""Answers as JSON for programs and as text for models, short ids, and texts that are held in quarantine."""
+"""Answers as JSON for programs and as text for models, redaction of quarantined texts, and short ids."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _SCALARS = (str, int, type(None))
 
 
 def json_text(value: object) -> str:
-    """Return one JSON document. Unpaired surrogates, which UTF-8 cannot encode, become question marks."""
+    """Return a value as JSON. Unpaired surrogates, which UTF-8 cannot encode, become question marks."""
     return json.dumps(plain_value(value), ensure_ascii=False, indent=2).encode("utf-8", "replace").decode()
 
 
 def plain_value(value: object) -> Any:
-    """Turn dataclasses into objects without the store's own `key`, and instants into ISO 8601 text in UTC."""
+    """Return the JSON value: dataclasses as objects without the internal `key`, instants as ISO 8601 text in UTC."""
     if isinstance(value, _SCALARS):
         return value
     if isinstance(value, datetime):
@@ -87,15 +87,15 @@ def _compact(plain: Any) -> Any:
 
 
 def error_value(error: RicordoError) -> dict[str, Any]:
-    """Return the one JSON form of an error."""
+    """Return the JSON form of an error."""
     return {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
 
 
-# quarantine: a text that reads like an instruction must not reach an agent by an id or a review
+# quarantine: an agent must not see a text that reads like an instruction, not even by its id or in a review
 
 
 def withhold(answer: T) -> T:
-    """Replace every text that is held in quarantine by a notice."""
+    """Replace every quarantined text by a notice."""
     return cast(T, _withhold(answer))
 
 
@@ -117,7 +117,7 @@ def _withhold(value: Any) -> Any:
     return replace(value, **changed) if changed else value
 
 
-# text for a model; a recalled text is in quotes: it is data, whatever it says
+# text for a model; recalled texts are quoted, to mark them as data rather than instructions
 
 
 def as_text(value: object) -> str:
@@ -141,13 +141,13 @@ def _line(value: object) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text on one line, so that it cannot pose as another line of ours."""
+    """Quote a text on one line, so that it cannot imitate other lines of the answer."""
     plain = safe_text(text)
     return json.dumps(plain if len(plain) <= _MAX_CHARS else plain[: _MAX_CHARS - 1] + "…", ensure_ascii=False)
 
 
 def _name(text: str) -> str:
-    """Put a name on one line, in which it cannot pose as more."""
+    """Return a name on one line, without characters that could imitate other parts of the answer."""
     return as_label(text)
 
 
@@ -164,7 +164,7 @@ def _about(names: tuple[str, ...]) -> str:
 
 
 def _kind(item: Node | Hit) -> str:
-    """The speaker of a message, or the kind of knowledge."""
+    """Return the speaker of a message, or the category of a fact."""
     return _name((item.speaker or item.role or "") if item.type == "episodic" else item.category or item.type)
 
 
@@ -179,7 +179,7 @@ def _node(node: Node) -> str:
 
 
 def _outdated(older: Outdated) -> str:
-    """Say what a new fact did to an older one, and which review asks about the two."""
+    """Describe what a new fact did to an older one, with the id of the review about both."""
     did = "replaces" if older.is_closed else "may make out of date; both stay until the user decides"
     return f"  {did}: [id:{handle_of(older.id)}] {_quoted(older.content)} (review {older.review})"
 
@@ -234,7 +234,7 @@ def _explanation(why: Explanation) -> str:
 
 
 def _versions(versions: Sequence[Version]) -> str:
-    """Return the versions of a memory, oldest first: only what nothing has replaced is current."""
+    """Return the versions of a memory, oldest first; only versions that were not replaced are called current."""
     latest = {version.node.id: version for version in versions}
     return "\n".join(_version(each, is_latest=latest[each.node.id] is each) for each in versions)
 
@@ -278,20 +278,20 @@ _FORMATS: Mapping[type, Callable[[Any], str]] = {
 
 SHORT_ID_CHARS = 8
 _KEPT = 20_000
-# No index finds an id by its end, so a lookup reads the latest memories: those a table has just shown.
+# There is no index of the ends of ids, so a lookup reads the latest memories, which tables have probably just shown.
 _LATEST = 1_000
 _LEAST_START = 4
 _LEAVES = (str, int, float, type(None))
 
 
 class RecentIds:
-    """The ids that recent answers showed, by scope and short id. A short id that stands for two ids stands for none."""
+    """The ids in recent answers, by scope and short id. A short id that matches two ids is ambiguous and ignored."""
 
     def __init__(self) -> None:
         self._ids: OrderedDict[tuple[Scope, str], str] = OrderedDict()
 
     def note(self, scope: Scope, answer: object) -> None:
-        """Keep the ids of all memories in an answer."""
+        """Store the ids of all memories in an answer."""
         for id in _ids(answer):
             key = scope, handle_of(id)
             known = self._ids.pop(key, id)
@@ -300,7 +300,7 @@ class RecentIds:
             self._ids.popitem(last=False)
 
     def full(self, scope: Scope, short: str) -> str | None:
-        """Return the id that was shown with this end, or None."""
+        """Return the full id of a short one that was shown; None if it is unknown or ambiguous."""
         return self._ids.get((scope, short)) or None
 
 
@@ -321,10 +321,10 @@ def _all_names(kind: Any) -> tuple[str, ...]:
 
 
 def match_end(given: str, ids: Iterable[str], *, kind: str = "id") -> str | None:
-    """Return the one id that is `given`, ends with it, or begins with it; None if there is none.
+    """Return the only id that equals `given`, ends with it, or begins with it; None if there is none.
 
     Raises:
-        InvalidError: Several ids end or begin like this.
+        InvalidError: Several ids match.
     """
     known = list(dict.fromkeys(ids))
     if given in known:
@@ -337,10 +337,10 @@ def match_end(given: str, ids: Iterable[str], *, kind: str = "id") -> str | None
 
 
 async def resolve_id(memory: Memory, given: str, *, as_of: str | int | None = None) -> str:
-    """Return the id of a memory given by its whole id, its last 8 characters, or any unique beginning of it.
+    """Return the full id of a memory, given its full id, its last 8 characters, or a unique beginning.
 
     Raises:
-        NotFoundError: There is no such memory; the end of an id is looked up among the latest 1,000.
+        NotFoundError: There is no such memory. The last 8 characters are searched in the latest 1,000 memories only.
         InvalidError: Several ids match.
     """
     try:
@@ -367,7 +367,7 @@ async def resolve_id(memory: Memory, given: str, *, as_of: str | int | None = No
 async def _older_ids(
     memory: Memory, latest: Sequence[Page], given: str, *, as_of: str | int | None
 ) -> AsyncIterator[str]:
-    """Yield the ids on later pages that begin as given."""
+    """Yield the ids on later pages that begin with `given`."""
     for archived, page in zip((False, True), latest, strict=True):
         cursor = page.cursor
         while cursor is not None:

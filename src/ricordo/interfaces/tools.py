@@ -1,9 +1,9 @@
-"""Tools for an agent in the same process: name, description, schema, and the call.
+"""Tools for an agent in the same process: name, description, schema and function.
 
-An adapter for each framework turns these into the framework's own tools. The memory they are given decides the owner,
-and what an agent writes is trusted as an agent's word. Besides the tools of the catalog there are the nine operations
-of the write path, for an agent that reads conversations in the background. Do not give those to the agent that talks
-to the user: what they read and write is not the user's word.
+`ricordo.integrations` turns them into tools of each framework. The tools work for the owner of the memory, and texts
+that they store have at most the trust level "agent". The nine operations of the write path are for an agent that reads
+conversations in the background. Do not give them to the agent that talks to the user: the texts they read and write
+do not come from the user.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Tool:
     show_error: Callable[[RicordoError], str] = "Error: {}".format
 
     async def __call__(self, arguments: Mapping[str, Any] | str) -> str:
-        """Return the answer as text. An error is part of the answer, so that a model can correct its call."""
+        """Return the answer as text. Errors are returned as text, too, so that the model can correct its call."""
         try:
             return await self.run(json_object(arguments))
         except RicordoError as error:
@@ -64,13 +64,13 @@ def json_object(arguments: Mapping[str, Any] | str) -> dict[str, Any]:
 
 
 class Arguments(BaseModel):
-    """The arguments of a tool, for frameworks that ask for a pydantic model. The tool itself checks them."""
+    """The arguments of a tool, for frameworks that require a pydantic model. The tool itself checks them."""
 
     model_config = ConfigDict(extra="allow")
 
 
 def arguments_model(tool: Tool) -> type[Arguments]:
-    """Return a model that takes any arguments and whose JSON schema is that of the tool."""
+    """Return a model that accepts any arguments and has the JSON schema of the tool."""
 
     class Shown(Arguments):
         @classmethod
@@ -92,7 +92,7 @@ def agent_tools(memory: Memory, profile: str = "core") -> tuple[Tool, ...]:
         return memory
 
     @cache
-    def dispatcher() -> Dispatcher:  # made at the first call: only then is there an event loop
+    def dispatcher() -> Dispatcher:  # created at the first call, because it needs an event loop
         return Dispatcher(opened())
 
     def tool(capability: Capability) -> Tool:
@@ -106,10 +106,10 @@ def agent_tools(memory: Memory, profile: str = "core") -> tuple[Tool, ...]:
 
 
 async def agent_instructions(memory: Memory, prompt: str, profile: str = "core", *, session: str | None = None) -> str:
-    """Return what to tell an agent before it answers: how to use its memory, and what is known about the prompt.
+    """Return instructions for an agent: how to use its memory, and the context for the prompt.
 
     Args:
-        session: the present conversation, which is left out: the agent knows it.
+        session: the present conversation. It is left out of the context, because the agent knows it.
     """
     block = await memory.context(prompt, session=session) if prompt.strip() else None
     return f"{instructions(profile)}\n\n{block}" if block else instructions(profile)
@@ -118,10 +118,10 @@ async def agent_instructions(memory: Memory, prompt: str, profile: str = "core",
 # the write path
 
 WRITE_TOOL_NAMES: tuple[str, ...] = tuple(WRITE_PATH["tools"])
-"""The operations, in the order in which an agent uses them."""
+"""The operations of the write path, in the order in which an agent uses them."""
 
 WRITE_INSTRUCTIONS: str = WRITE_PATH["instructions"]
-"""The prompt for such an agent."""
+"""The prompt for an agent with the operations of the write path."""
 
 _ITEMS: Mapping[str, Any] = {
     "nodes": list[ProposedFact],
@@ -129,18 +129,18 @@ _ITEMS: Mapping[str, Any] = {
     "relations": list[ProposedRelation],
     "pairs": list[dict[str, str]],
 }
-"""The items that operations take as JSON; other parameters have the types of their signatures."""
+"""The item types of parameters that are lists of objects; other parameters have the types in the signature."""
 
 
 def write_tools(memory: Memory, *, name: str = "agent") -> tuple[Tool, ...]:
-    """Return the nine operations for the caller that `memory` is scoped to, as one run that `undo` reverts.
+    """Return the nine operations of the write path. Their changes form one run, which `undo` reverts.
 
     Args:
         name: The name of the model behind the agent, for the run.
     """
 
     @cache
-    def operations() -> Operations:  # made at the first call: only then is the memory open
+    def operations() -> Operations:  # created at the first call, when the memory is open
         from ricordo.memory import write_operations
 
         return write_operations(memory, name=name)

@@ -1,7 +1,7 @@
-"""Keep the files of folders in step with a memory: notes and documents as documents, exported chats as messages.
+"""Synchronize the files of folders into a memory: notes and documents as documents, exported chats as messages.
 
-What was read is known from the store itself, by the SHA-256 of each document, so nothing else has to be kept: a restart
-reads nothing again, and several watchers of one folder store everything once.
+The store has the SHA-256 of each document, so no other state is needed: after a restart nothing is stored again, and
+several watchers of one folder store each file once.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _MAX_ID_CHARS = 380
 _SOME = 2
 _ELSEWHERE = "nothing is removed; if this is another folder of that name, give it another with --name"
 _ROOT_ENDS = "/./"
-"""Stands in the source of a document between the watched folder and the path in it, as in rsync."""
+"""The separator of watched folder and relative path in the source of a document, as in rsync."""
 _SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__"))
 
 Ignores = Callable[[Path], bool]
-"""Whether a file or folder stays out."""
+"""A function that returns whether to leave out a file or folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What one look at the folders changed, by the path of each file."""
+    """The changes of one scan of a folder, as relative paths of files."""
 
     added: Sequence[str] = ()
     changed: Sequence[str] = ()
@@ -61,7 +61,7 @@ class Step:
 
 
 class _Seen(NamedTuple):
-    """What is known of a file without reading it."""
+    """The metadata of a file, to detect changes without reading it."""
 
     size: int
     changed_ns: int
@@ -75,15 +75,15 @@ class _File(NamedTuple):
 
 
 class Watch:
-    """Watches one folder for a memory."""
+    """Synchronizes one folder into a memory."""
 
     def __init__(self, memory: Memory, folder: Path, *, name: str | None = None, ignores: Ignores) -> None:
         """Args:
-            name: what the ids of the documents begin with; the name of the folder by default.
-            ignores: tells which files and folders stay out.
+            name: the prefix of the documents' ids; the name of the folder by default.
+            ignores: returns whether to leave out a file or folder.
 
         Raises:
-            InvalidError: it is not a folder.
+            InvalidError: `folder` is not a folder.
         """
         if not folder.is_dir():
             raise InvalidError(f"{folder} is not a folder", hint="`document-add` takes a single file")
@@ -94,10 +94,10 @@ class Watch:
         self._first_seen: dict[str, tuple[_Seen, float]] = {}
 
     async def step(self, *, settled_s: float = _SETTLED_S) -> Step:
-        """Look at the folder once, and bring the memory in step with it.
+        """Scan the folder once and update the memory.
 
         Args:
-            settled_s: a file that changed less than this many seconds ago may be half written, and waits.
+            settled_s: a file that changed less than this many seconds ago may be half written and is left for later.
         """
         files, skipped = await asyncio.to_thread(self._files)
         known, ids = await self._documents()
@@ -111,14 +111,14 @@ class Watch:
             await self._take_in(each, look)
         if is_elsewhere and len(gone) == len(known):
             done.refused["."] = f"none of the {len(known)} documents of {self.name!r} is here: {_ELSEWHERE}"
-        elif not waiting:  # a file that is gone may be one that is still being written, under a new name
+        elif not waiting:  # a missing file may have been renamed to one that is still being written
             for source, document in gone.items():
                 await self._remove(document, source, done)
         self._done = {name: seen for name, seen in self._done.items() if name in files}
         return done.step()
 
     async def catch_up(self) -> list[Step]:
-        """Bring the memory in step with the folder as it is, also with files that are still being written."""
+        """Update the memory with all files, waiting for those that are still being written."""
         steps = [await self.step()]
         while steps[-1].waiting:
             await asyncio.sleep(_SETTLED_S)
@@ -128,7 +128,7 @@ class Watch:
     # files
 
     def _files(self) -> tuple[dict[str, _File], int]:
-        """Return the files to remember by relative path, and how many others there are."""
+        """Return the files to remember by relative path, and the number of other files."""
         found: dict[str, _File] = {}
         skipped = 0
         for path in _walk(self.folder, self._ignores):
@@ -146,7 +146,7 @@ class Watch:
         return found, skipped
 
     def _is_settled(self, file: _File, settled_s: float) -> bool:
-        """Return whether a file was the same for a while: another program may still write it."""
+        """Return whether a file has not changed for a while; until then, another program may be writing it."""
         if self._done.get(file.relative) == file.seen or time.time() - file.seen.changed_ns / 1e9 > settled_s:
             return True
         seen, since = self._first_seen.get(file.relative, (None, 0.0))
@@ -158,11 +158,10 @@ class Watch:
     # documents
 
     async def _documents(self) -> tuple[dict[str, Document], frozenset[str]]:
-        """Return the documents of this folder by their path in it, and their ids with those of other folders of its
-        name.
+        """Return this folder's documents by relative path, and all ids in use by folders of the same name.
 
-        A folder that is no longer on this machine was moved here, or is on another device: its documents are this
-        folder's.
+        A document of a same-named folder that does not exist on this machine counts as this folder's: the folder was
+        moved here, or is on another device.
         """
         found: dict[str, Document] = {}
         ids = set[str]()
@@ -218,7 +217,7 @@ class Watch:
         (done.moved if moved is not None else done.changed if before is not None else done.added).append(file.relative)
 
     def _is_chat(self, file: _File) -> bool:
-        """Return whether a file is an exported chat, or of another memory."""
+        """Return whether a file is an exported chat or an export of another memory."""
         if file.path.suffix.lower() not in _CHATS:
             return False
         try:
@@ -228,10 +227,10 @@ class Watch:
         return True
 
     def _new_id(self, relative: str, digest: str, taken: Collection[str]) -> str:
-        """Return the id of a new document: its path, unless a document that was moved away has it, or one of another
-        folder of the same name.
+        """Return the id of a new document: its path, with a hash if another document has that id. That document
+        was moved away, or belongs to another folder of the same name.
 
-        It depends on nothing but the folder, so that two watchers choose the same.
+        The id depends only on the folder and the store, so that two watchers choose the same.
         """
         id = f"{self.name}/{relative}"
         if len(id) > _MAX_ID_CHARS:
@@ -241,19 +240,19 @@ class Watch:
     async def _remove(self, document: Document, source: str, done: _Changes) -> None:
         try:
             await self._memory.remove_document(document.id)
-        except NotFoundError:  # another watcher was first
+        except NotFoundError:  # another watcher has already removed it
             return
         done.removed.append(source)
 
 
 class _Look(NamedTuple):
-    """What one look at the folder has to go by.
+    """The state of one scan of the folder.
 
     Attributes:
         known: the documents of the folder by path.
-        gone: those of them whose files are no longer there.
-        ids: taken by documents of the folder and of others of its name.
-        done: what changed so far.
+        gone: the documents whose files no longer exist.
+        ids: the ids in use by documents of this folder and others of the same name.
+        done: the changes so far.
     """
 
     known: Mapping[str, Document]
@@ -282,7 +281,7 @@ def _is_binary_format(path: Path) -> bool:
 
 
 def _walk(folder: Path, ignores: Ignores) -> Iterator[Path]:
-    """Yield the files of a folder, without hidden ones, links, and what is to be ignored."""
+    """Yield the files of a folder, except hidden and ignored ones and symbolic links."""
     if ignores(folder):
         return
     for place, folders, files in os.walk(folder):
@@ -302,7 +301,7 @@ def _walk(folder: Path, ignores: Ignores) -> Iterator[Path]:
 
 
 async def watched(watches: Sequence[Watch], *, poll_s: float = _POLL_S) -> AsyncIterator[Step]:
-    """Yield what each look at the folders changed, without end; looks follow changes, or come every few seconds."""
+    """Scan the folders forever, after each change or every few seconds; yield the changes of each scan."""
     changed = _changes([each.folder for each in watches], poll_s)
     while True:
         is_waiting = False
@@ -314,7 +313,7 @@ async def watched(watches: Sequence[Watch], *, poll_s: float = _POLL_S) -> Async
 
 
 def _changes(folders: Sequence[Path], poll_s: float) -> Callable[[], Awaitable[object]]:
-    """Return what waits for the next change: with the extra `watch` as soon as there is one."""
+    """Return a function that waits for the next change or, without the extra `watch`, for a few seconds."""
     try:
         from watchfiles import awatch
     except ImportError:

@@ -1,7 +1,7 @@
 """The ASGI application: REST routes from the catalog, upload, JSON-RPC, MCP, health and metrics behind one guard.
 
 JSON-RPC 2.0 has `memory.search`, `memory.add`, `memory.list` and `memory.delete` for sandboxes, and `memory.NAME` for
-every other route. A user or chat among its parameters must be the caller's own.
+every other route. If a call has a user or chat parameter, it must match the caller.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Work = Callable[[Progress], Awaitable[Any]]
 
 _IMPORT = next(each for each in CATALOG if each.method == "import_")
 _HEARTBEAT_S = 5.0
-_IN_MEMORY_BYTES = 1_000_000  # of an upload; more goes to the disk
+_IN_MEMORY_BYTES = 1_000_000  # a larger upload is buffered on disk
 _LOOK_S = 0.5  # how often a stream asks whether the server is about to stop
 _STREAM_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _DEFECT = "an internal error occurred"
@@ -62,8 +62,8 @@ def build(
     """Build the application.
 
     Args:
-        hosts, origins: Those that are allowed besides this machine's own.
-        socket_caller: The caller behind the Unix socket, which needs no token.
+        hosts, origins: Allowed in addition to those of this machine.
+        socket_caller: The caller of requests over the Unix socket, which need no token.
         profile: The tools of the MCP endpoint.
     """
     limits = limits or Limits()
@@ -97,7 +97,7 @@ def build(
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with contextlib.AsyncExitStack() as stack:
-            stack.push_async_callback(dispatcher.close)  # last of all: pending writes are finished
+            stack.push_async_callback(dispatcher.close)  # runs last, to finish pending writes
             for each in mcp:
                 await stack.enter_async_context(each.sessions.run())
             yield
@@ -117,7 +117,7 @@ def build(
 
 
 class Handlers:
-    """The endpoints, over one store with one set of limits and metrics."""
+    """The endpoints of one server."""
 
     def __init__(self, dispatcher: Dispatcher, limits: Limits, metrics: Metrics) -> None:
         self.dispatcher = dispatcher
@@ -143,7 +143,7 @@ class Handlers:
         return endpoint
 
     async def upload(self, request: Request) -> Response:
-        """Import the file in the body, so that no caller names files of this machine."""
+        """Import the file in the request body. Callers cannot name files on this machine."""
         caller: Caller = request.scope[CALLER]
         caller.require(_IMPORT.method)
         unknown = set(request.query_params) - {"format", "dry_run"}
@@ -171,7 +171,7 @@ class Handlers:
         return await self._respond(request, work)
 
     async def changes(self, request: Request) -> Response:
-        """Stream the changes after the number in `after`, or in the header Last-Event-ID when a client comes back."""
+        """Stream the changes after the number in `after` or, when a client reconnects, in the header Last-Event-ID."""
         caller: Caller = request.scope[CALLER]
         caller.require("changes")
         given = request.headers.get("last-event-id") or request.query_params.get("after")
@@ -196,7 +196,7 @@ class Handlers:
         return Response(status_code=204) if answer is None else json_response(answer, status=status)
 
     async def health(self, request: Request) -> Response:
-        """Answer whether the store can be read."""
+        """Report whether the store can be read."""
         caller: Caller = request.scope[CALLER]
         caller.require("health")
         await (await self.dispatcher.memory(caller)).log(limit=1)
@@ -209,7 +209,7 @@ class Handlers:
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _respond(self, request: Request, work: Work) -> Response:
-        """Return the answer within the time limit, or as a stream of events for as long as it takes."""
+        """Return the answer within the time limit, or as a stream of events without one."""
         if "text/event-stream" in request.headers.get("accept", ""):
             return StreamingResponse(_events(work), media_type="text/event-stream", headers=_STREAM_HEADERS)
         try:
@@ -316,12 +316,12 @@ class Rpc:
     async def answer(
         self, body: bytes, caller: Caller, *, take: Callable[[int], bool] = lambda count: True
     ) -> tuple[int, Any]:
-        """Return the HTTP status and the document that answer a message or a batch; None if no answer is expected.
+        """Answer a message or a batch: return the HTTP status and the JSON value, None if no answer is expected.
 
-        A single call has the status of its error, so that proxies see refusals; a batch has 200.
+        The status of a single call is that of its error, so that proxies can see refusals. For a batch it is 200.
 
         Args:
-            take: Takes a number of further calls from the caller's rate; returns whether there was room.
+            take: Counts further calls toward the caller's rate limit; returns False if the limit is exceeded.
         """
         try:
             message = json.loads(body)
@@ -352,7 +352,7 @@ class Rpc:
             code = -32601 if isinstance(error, _NoMethodError) else _CODES.get(error.code, -32603)
             answer = _error(number, code, error.message, data={"code": error.code, "hint": error.hint})
             return error.http_status, answer
-        except Exception:  # noqa: BLE001  # a defect of ours: the caller gets an answer all the same
+        except Exception:  # noqa: BLE001  # even after a bug, the caller gets an answer
             _log.exception("%s failed", message["method"])
             return 500, _error(number, -32603, _DEFECT)
         if "id" not in message:
@@ -370,7 +370,7 @@ class Rpc:
         return await self._call(method, own, caller)
 
     async def _call(self, method: str, arguments: dict[str, Any], caller: Caller) -> Any:
-        # As bytes, so that types are checked as strictly as on the REST routes.
+        # As bytes, so that types are checked as strictly as for REST.
         given = json.dumps(arguments).encode()
         return await self._dispatcher.call(self._routes[method], given, caller=caller, as_tool=False)
 
@@ -381,7 +381,7 @@ class Rpc:
         caller.require("remember")
         memory = await self._dispatcher.memory(caller)
         expires = None if params.expires_days is None else f"in {params.expires_days} days"
-        # A program of the user's own may state a more exact origin; others cannot.
+        # Only a caller with the trust level "user" may give another origin.
         origin = (params.source or "rpc") if caller.trust == "user" else caller.origin
         return await memory.remember(params.content, about=params.subjects, expires=expires, origin=origin)
 
@@ -418,7 +418,7 @@ def _check_params(kind: type[_Params], params: dict[str, Any], caller: Caller) -
 
 
 def _check_scope(user: Any, chat: Any, caller: Caller) -> None:
-    """Raise DeniedError if the user or chat named is not the caller's."""
+    """Raise DeniedError unless the given user and chat are the caller's."""
     if user is not None and user != caller.owner:
         raise DeniedError("user_id does not belong to this token", hint="omit it, or use that user's token")
     if chat is not None and chat != caller.chat:
@@ -434,7 +434,7 @@ def _error(number: Any, code: int, message: str, *, data: Any = None) -> dict[st
 
 
 async def _events(work: Work) -> AsyncIterator[str]:
-    """Yield `progress` events, a comment now and then to keep the connection open, then `result` or `error`."""
+    """Yield `progress` events, then `result` or `error`, with comments in between to keep the connection open."""
     reported: asyncio.Queue[tuple[int, int]] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
@@ -455,11 +455,11 @@ async def _events(work: Work) -> AsyncIterator[str]:
 
 
 _POSITION = re.compile(r"\d{1,15}")
-_STREAM_S = 600  # a client then comes back with the number it has seen, if its token is still good
+_STREAM_S = 600  # the client then reconnects with the last number it has seen, and its token is checked again
 
 
 async def _changes(following: AsyncIterator[Commit], is_closing: Callable[[], bool]) -> AsyncIterator[str]:
-    """Yield a `change` event for each commit, with its number as the id, and a comment now and then."""
+    """Yield a `change` event for each commit, its number as event id, and comments to keep the connection open."""
     now = asyncio.get_running_loop().time
     until, told = now() + _STREAM_S, now()
     step = asyncio.ensure_future(anext(following))
@@ -512,7 +512,7 @@ def _page(title: str, body: str) -> Response:
 
 
 async def _welcome(_: Request) -> Response:
-    """Say where to go."""
+    """Return a page with links to the documentation."""
     return _page(
         "Ricordo",
         "<h1>Ricordo</h1><p>This server keeps a long-term memory for AI agents.</p><ul>"
@@ -525,7 +525,7 @@ async def _welcome(_: Request) -> Response:
 
 
 async def _reference(_: Request) -> Response:
-    """Return the reference of all routes, made from the description for programs; it needs no script."""
+    """Return the reference of all routes as HTML without scripts, made from the OpenAPI document."""
     described = document()
     info = described["info"]
     parts = [f"<h1>{escape(info['title'])} {escape(info['version'])}</h1><p>{escape(info['description'])}</p>"]

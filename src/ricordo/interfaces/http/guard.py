@@ -1,4 +1,4 @@
-"""The middleware every request passes first: Host, Origin, token, rate limit and metrics."""
+"""The middleware for all requests: checks of Host, Origin, token and rate limit, and metrics."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from ricordo.interfaces.http.tokens import Tokens
 from ricordo.interfaces.serialize import plain_value
 
 CALLER = "ricordo.caller"
-"""The member of an ASGI scope that holds the caller."""
+"""The key of the caller in the ASGI scope."""
 TAKE = "ricordo.take"
-"""The member that takes more requests from the caller's rate, for a batch; it returns whether there was room."""
+"""The scope key of a function that counts a batch's further calls; it returns False if the rate limit is exceeded."""
 _log = logging.getLogger(__name__)
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _BOUNDS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -33,15 +33,15 @@ _BOUNDS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one server accepts.
+    """The limits of a server.
 
     Attributes:
-        body_bytes: The largest body of a request; an upload may have `upload_bytes`.
-        seconds: The longest time for one answer; work that reports progress as events may take longer.
-        rate: Requests per second and caller, on average; `burst` at once.
-        concurrent: Requests at a time.
-        connections: Connections at a time. Beyond them, the oldest silent one is closed.
-        header_seconds: How long a connection may take to send the head of a request.
+        body_bytes: The maximum size of a request body; for an upload, it is `upload_bytes`.
+        seconds: The maximum time for one answer; work that streams progress events may take longer.
+        rate: Requests per second and caller, on average; up to `burst` at once.
+        concurrent: The maximum number of simultaneous requests.
+        connections: The maximum number of connections. Beyond it, the oldest idle one is closed.
+        header_seconds: The maximum time for receiving the headers of a request.
     """
 
     body_bytes: int = 4 * 1024 * 1024
@@ -56,7 +56,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed:
-    """How a route answered since the start. `errors` counts the answers with a status of 500 or more."""
+    """The statistics of a route since the server started. `errors` counts the statuses from 500."""
 
     route: str
     requests: int
@@ -65,7 +65,7 @@ class Speed:
 
 
 class Metrics:
-    """Counts of one server since its start. Its labels are the known routes, so that their number stays small."""
+    """The metrics of a server since its start. Only known routes are labels, so that there are few of them."""
 
     def __init__(self) -> None:
         self.in_flight = 0
@@ -119,27 +119,27 @@ class Metrics:
 
 @dataclass(slots=True)
 class _Bucket:
-    """A token bucket: it fills by `rate` per second and holds at most `burst`."""
+    """A token bucket of a rate limit: it fills by `rate` per second and holds at most `burst`."""
 
     left: float
     at: float
 
 
 PUBLIC = frozenset(("/", "/docs"))
-"""Pages without a token: they say how to use the server, and hold nothing of a memory."""
+"""Paths that need no token: they describe the server and contain no memories."""
 
 
 class Page(Protocol):
-    """The pages for people. They are not called with a token but with a cookie, which the page itself checks."""
+    """The pages for people. Requests to them have no token but a cookie, which the pages check themselves."""
 
     def key(self, caller: Caller) -> str:
         """Return the path of a one-time link for the person who started the server."""
 
     def owns(self, path: str) -> bool:
-        """Return whether a path is one of its own."""
+        """Return whether a path belongs to the pages."""
 
     def visitor(self, headers: Headers) -> str:
-        """Return the name under which a visitor's requests are counted; "" without a session."""
+        """Return the name by which a visitor's requests are limited; "" without a session."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -147,12 +147,12 @@ class Page(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Guard:
-    """An ASGI application around another one.
+    """An ASGI middleware that checks and counts requests.
 
     Attributes:
-        hosts, origins: Names besides those of this machine: "name" or "name:port", "https://name".
-        socket_caller: The caller behind the Unix socket, which only its owner can open.
-        known: The paths that metrics distinguish.
+        hosts, origins: Allowed in addition to this machine's, as "name" or "name:port" and as "https://name".
+        socket_caller: The caller of requests over the Unix socket, which only its owner can open.
+        known: The paths that have metrics of their own.
     """
 
     app: ASGIApp
@@ -183,7 +183,7 @@ class Guard:
             try:
                 await send(message)
             except Exception as error:
-                # The rest of the request was malformed, and uvicorn has answered it. No traceback for each of them.
+                # The rest of the request was malformed and uvicorn has already answered: log no traceback.
                 if not type(error).__module__.startswith("h11."):
                     raise
                 _log.debug("not answered: %s", error)
@@ -206,7 +206,7 @@ class Guard:
         return error_response(403, "denied", "requests for this Host are refused", hint="allow it with --allow-host")
 
     def _page_refusal(self, scope: Scope) -> Response | None:
-        """Return the answer to a refused request for a page. The page checks Origin and cookie itself."""
+        """Return the refusal of a request to the pages, or None. The pages check Origin and cookie themselves."""
         headers = Headers(scope=scope)
         name = "" if self.page is None else self.page.visitor(headers)
         if (refusal := self._host_refusal(headers)) is not None:
@@ -219,7 +219,7 @@ class Guard:
         return error_response(503, "unavailable", "too many requests at a time", hint="try again", retry_after=1)
 
     def _punctual(self, receive: Receive) -> Receive:
-        """Return a `receive` that ends a request whose body does not arrive in time."""
+        """Return a `receive` that disconnects if the body does not arrive in time."""
         until, is_whole = self.clock() + self.limits.seconds, False
 
         async def receive_in_time() -> Message:
@@ -237,7 +237,7 @@ class Guard:
         return receive_in_time
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """Return the answer to a refused request; None sets the caller in the scope."""
+        """Return the refusal of a request, or put the caller into the scope and return None."""
         headers = Headers(scope=scope)
         name, port = scope.get("server") or ("", 0)
         is_local = port is None and str(name).startswith("/")  # a Unix socket has a path and no port
@@ -283,7 +283,7 @@ class Guard:
         return scheme in ("http", "https") and self._is_our_host(host, ())
 
     def _has_room(self, name: str, count: int = 1) -> bool:
-        """Take one request from a caller's bucket. All callers without a valid token or cookie share one."""
+        """Take `count` requests from a caller's bucket. Callers without a valid token or cookie share one bucket."""
         now, limits = self.clock(), self.limits
         bucket = self._buckets.setdefault(name, _Bucket(limits.burst, now))
         bucket.left = min(limits.burst, bucket.left + (now - bucket.at) * limits.rate)
@@ -299,14 +299,14 @@ def _too_many() -> Response:
 
 
 def json_response(value: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Return a document that no browser takes for anything else and no cache stores."""
+    """Return a JSON response that browsers do not interpret as another type and caches do not store."""
     body = json.dumps(plain_value(value), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     safe = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} | (headers or {})
     return Response(body, status_code=status, media_type="application/json", headers=safe)
 
 
 def error_response(status: int, code: str, message: str, *, hint: str = "", retry_after: int | None = None) -> Response:
-    """Return an error in the form that all interfaces use."""
+    """Return an error in the JSON form of all interfaces."""
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     if retry_after is not None:
         headers["Retry-After"] = str(retry_after)
@@ -314,6 +314,6 @@ def error_response(status: int, code: str, message: str, *, hint: str = "", retr
 
 
 def failure(error: RicordoError) -> Response:
-    """Return an error of the library, with its status."""
+    """Return a response for an error of the library."""
     retry_after = 1 if error.http_status == 503 else None
     return error_response(error.http_status, error.code, error.message, hint=error.hint, retry_after=retry_after)

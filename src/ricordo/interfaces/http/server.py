@@ -1,4 +1,4 @@
-"""The HTTP server process: its sockets, its start, and a shutdown that finishes what was begun."""
+"""The HTTP server process: sockets, start, and graceful shutdown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EXTRA = 'pip install "ricordo[server]"'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where to listen. Port 0 takes any free port; port None listens on the socket only."""
+    """The address to listen on. Port 0 means any free port; None means the Unix socket only."""
 
     host: str = "127.0.0.1"
     port: int | None = DEFAULT_PORT
@@ -39,7 +39,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessRules:
-    """Which hosts and origins may call, how often, and the tools of the MCP endpoint."""
+    """The allowed hosts and origins, the rate limit, and the profile of the MCP endpoint."""
 
     hosts: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()
@@ -59,9 +59,9 @@ async def serve(
     """Serve until the process is stopped.
 
     Args:
-        caller: The caller behind the Unix socket; also the owner of the first token.
-        notify: Receives what the person at the terminal should know, once requests are answered.
-        open_page: Receives the one-time link to the page, once the socket listens.
+        caller: The caller of requests over the Unix socket; also the owner of the first token.
+        notify: Called with messages for the person at the terminal, once the sockets listen.
+        open_page: Called with the one-time link to the page, once the sockets listen.
 
     Raises:
         UnavailableError: The extra is not installed, or an address is in use.
@@ -102,7 +102,7 @@ async def serve(
             timeout_graceful_shutdown=_GRACE_S,
             timeout_keep_alive=int(limits.header_seconds),
         )
-        _free_memory_often()  # takes some 100 ms, and nobody connects yet
+        _free_memory_often()  # takes about 100 ms, and no client is connected yet
         notify(f"Listening on {' and '.join(urls)}")
         if app.page is not None and address.port is not None:
             notify(f"Page: {urls[0]}/ (`ricordo page` opens it)")
@@ -126,8 +126,8 @@ async def serve(
 
 
 def _free_memory_often() -> None:
-    """Collect garbage often, but not among what was loaded at the start. Each malformed request leaves up to 20 kB in
-    reference cycles of the HTTP parser's exceptions; the command line collects rarely, to start fast.
+    """Collect garbage often, except among objects from the start. The command line collects rarely, to start fast, but
+    each malformed request leaves up to 20 kB in reference cycles of the HTTP parser's exceptions.
     """
     gc.collect()
     gc.freeze()
@@ -135,8 +135,8 @@ def _free_memory_often() -> None:
 
 
 def punctual_protocol(limits: Limits) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol with two limits that it lacks: the time for the head of a request, and the number of
-    connections. A slow or silent client costs one connection, for a while, and keeps nobody else out.
+    """Return uvicorn's protocol with two more limits: the time for receiving headers, and the number of connections. A
+    slow or idle client occupies one connection for a limited time and cannot block others.
     """
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
@@ -163,7 +163,7 @@ def punctual_protocol(limits: Limits) -> type[asyncio.Protocol]:
             super().connection_lost(exc)
 
         def expect_request(self) -> None:
-            """Begin to wait for the head of a request, or end it: one is being answered."""
+            """Start the timer for the next request's headers, or stop it while a request is being answered."""
             if self.cycle is not None and not self.cycle.response_complete:
                 self.expect_nothing()
             elif self not in silent and not self.transport.is_closing():
@@ -181,7 +181,7 @@ def punctual_protocol(limits: Limits) -> type[asyncio.Protocol]:
 
 
 def _open_files() -> int:
-    """Raise the limit of open files as far as the server needs and may; return it. Each connection is one."""
+    """Raise the limit of open files, of which each connection is one, up to `_FILES` if permitted; return the limit."""
     try:
         import resource
     except ImportError:  # pragma: no cover - other systems than POSIX
@@ -195,7 +195,7 @@ def _open_files() -> int:
 
 @contextlib.contextmanager
 def _ignoring_sigterm() -> Iterator[None]:
-    """Uvicorn raises SIGTERM again once it has finished; the rest of the shutdown must still run."""
+    """Ignore the SIGTERM that uvicorn raises again after its shutdown, so that ours can finish."""
     before = signal.signal(signal.SIGTERM, lambda number, frame: None)
     try:
         yield
@@ -205,7 +205,7 @@ def _ignoring_sigterm() -> Iterator[None]:
 
 @contextlib.contextmanager
 def listening(address: Address) -> Iterator[tuple[list[socket.socket], list[str]]]:
-    """Open the sockets; provide them and their URLs.
+    """Yield the open sockets and their URLs; close the sockets at the end.
 
     Raises:
         UnavailableError: An address is in use or cannot be opened.
@@ -243,7 +243,7 @@ def is_free(port: int) -> bool:
 
 def _tcp(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named: asyncio sends small answers at once only where it reads TCP here, else after some 40 ms.
+    # asyncio disables Nagle's delay of about 40 ms only for sockets whose protocol is given explicitly as TCP.
     opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -260,7 +260,7 @@ def _tcp(host: str, port: int) -> socket.socket:
 
 
 def _unix(path: Path) -> socket.socket:
-    """Open a socket that only its owner can open. Replaces the dead socket of an earlier server."""
+    """Open a Unix socket that only its owner can connect to. Replace a stale socket of an earlier server."""
     path = path.expanduser().absolute()
     if path.exists():
         if not stat.S_ISSOCK(path.stat().st_mode):

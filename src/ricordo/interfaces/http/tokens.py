@@ -20,12 +20,12 @@ from ricordo.rights import Access
 
 _PREFIX = "ric_"
 FIRST_ACCESS: frozenset[Access] = frozenset({"read", "write", "admin"})
-"""The permissions of the token that a first start creates."""
+"""The permissions of the token that is created at the first start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """A token. `digest` is the SHA-256 of the secret, which has 256 random bits, so it needs no salt."""
+    """A token. `digest` is the SHA-256 of its secret, without a salt, because the secret has 256 random bits."""
 
     name: str
     digest: str
@@ -45,7 +45,7 @@ class Token:
 
 
 class Tokens:
-    """The tokens of one store, in a file beside it that only its owner can read. Changes take effect at once."""
+    """The tokens of one store, in a file that only its owner can read. Running servers see changes at once."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -53,11 +53,11 @@ class Tokens:
         self._known: dict[str, Token] = {}
 
     def caller(self, secret: str) -> Caller | None:
-        """Return the caller with this secret, or None."""
+        """Return the caller of the token with this secret, or None."""
         return self.of_digest(digest(secret))
 
     def of_digest(self, digest: str) -> Caller | None:
-        """Return the caller whose secret has this digest, or None."""
+        """Return the caller of the token with this digest, or None."""
         token = self._tokens().get(digest)
         return None if token is None else token.caller
 
@@ -66,7 +66,7 @@ class Tokens:
         return list(self._tokens().values())
 
     def add(self, name: str, *, owner: str, chat: str | None, trust: Trust, access: Iterable[str]) -> tuple[Token, str]:
-        """Create a token; return it and its secret, which is shown only once.
+        """Create a token; return it with its secret, which is not stored.
 
         Raises:
             ConflictError: A token of that name exists.
@@ -91,7 +91,7 @@ class Tokens:
         return fresh, secret
 
     def revoke(self, name: str) -> Token:
-        """Revoke a token, also in servers that are running.
+        """Revoke a token; running servers refuse it at once.
 
         Raises:
             NotFoundError: There is no token of that name.
@@ -124,7 +124,7 @@ class Tokens:
             raise StoreError(f"{self.file} cannot be read: {error}", hint=hint) from error
 
     def _write(self, tokens: list[Token]) -> None:
-        """Write all tokens, whole or not at all. The new file is the lock: it can be created only once."""
+        """Replace the file atomically. The temporary file is also a lock: only one process at a time can create it."""
         text = json.dumps({"tokens": [each.plain() for each in tokens]}, indent=2, ensure_ascii=False) + "\n"
         fresh = self.file.with_name(self.file.name + ".new")
         try:
@@ -141,7 +141,7 @@ class Tokens:
 
 
 def write_private(file: Path, text: str) -> None:
-    """Write a new file that only its owner can read. Raises FileExistsError, OSError."""
+    """Write a new file that only its owner can read. Raises FileExistsError or another OSError."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
         opened.write(text)
@@ -150,11 +150,11 @@ def write_private(file: Path, text: str) -> None:
 
 
 def tokens_file(location: str | Path) -> Path:
-    """Return the path of a store's tokens: beside it, or in the user's data folder for a store on a server, where each
-    machine has tokens of its own. The name of that file is a hash, because an address may hold a password.
+    """Return the path of a store's tokens: next to the store or, for a store on a database server, in the user's data
+    folder, so that each machine has its own tokens. There the file name is a hash, because URLs can contain passwords.
 
     Raises:
-        InvalidError: the store is gone when it is closed.
+        InvalidError: the store is in memory only.
     """
     if str(location) == ":memory:":
         raise InvalidError(f"store: {location} cannot be served", hint="give the path of a file or folder")
@@ -168,7 +168,7 @@ def tokens_file(location: str | Path) -> Path:
 
 
 def first_token(tokens: Tokens, caller: Caller) -> Path | None:
-    """Create a token for the owner if there is none; return the file with its secret, or None if there are tokens."""
+    """Create a token for the owner if there are no tokens; return the file with its secret, else None."""
     if tokens.file.exists():
         return None
     tokens.file.parent.mkdir(parents=True, exist_ok=True)
@@ -181,7 +181,7 @@ def first_token(tokens: Tokens, caller: Caller) -> Path | None:
 
 
 def checked_access(access: Iterable[str]) -> frozenset[Access]:
-    """Return the permissions. Raises InvalidError: there is no such permission, or none is given."""
+    """Return the permissions. Raises InvalidError if one does not exist, or none is given."""
     known: tuple[Access, ...] = get_args(Access)
     given = frozenset(access)
     if not given or not given <= set(known):
@@ -192,7 +192,7 @@ def checked_access(access: Iterable[str]) -> frozenset[Access]:
 
 
 def checked_trust(trust: str) -> Trust:
-    """Return the trust level. Raises InvalidError: there is no such level."""
+    """Return the trust level. Raises InvalidError if it does not exist."""
     known: tuple[Trust, ...] = get_args(Trust)
     if trust not in known:
         raise InvalidError(f"trust: {trust!r} is unknown", hint=f"choose {', '.join(known)}")
@@ -200,7 +200,7 @@ def checked_trust(trust: str) -> Trust:
 
 
 def digest(secret: str) -> str:
-    """Return the digest under which a secret is known."""
+    """Return the SHA-256 digest of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 

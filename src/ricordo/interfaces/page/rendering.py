@@ -65,13 +65,7 @@ def environment() -> Environment:
         "percent": percent,
         "undone": undone,
     }
-    made.globals |= {
-        "diff": difference,
-        "marked": marked,
-        "weakness": weakness,
-        "asset": asset,
-        "languages": LANGUAGES,
-    }
+    made.globals |= {"diff": difference, "marked": marked, "weakness": weakness, "asset": asset, "languages": LANGUAGES}
     return made
 
 
