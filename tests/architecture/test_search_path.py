@@ -40,7 +40,7 @@ async def test_a_warm_search_passes_through_few_files(monkeypatch):
             await memory.settle()
             for _ in range(3):
                 await memory.search("What does my wife like to eat?")
-            for _ in range(5):
+            for _ in range(25):
                 await memory.settle()
                 entered, is_watched = set(), True
                 results = await memory.search("What does my wife like to eat?")
