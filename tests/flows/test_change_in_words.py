@@ -228,3 +228,23 @@ async def test_things_of_two_owners_do_not_replace_each_other(older, newer):
     async with Memory.open(":memory:", embedder=None) as memory:
         await memory.remember(older)
         assert (await memory.remember(newer)).outdates == ()
+
+
+@pytest.mark.parametrize(
+    ("event", "state"),
+    [
+        ("I moved to Oslo", "I live in Oslo"),
+        ("I joined Acme", "I work at Acme"),
+        ("I work at Acme", "I joined Acme"),
+        ("Ich bin nach Berlin gezogen", "Ich wohne in Berlin"),
+        ("Я переехал в Берлин", "Я живу в Берлине"),
+    ],
+)
+async def test_the_same_value_in_other_words_makes_nothing_out_of_date(memory: Any, event: str, state: str) -> None:
+    await memory.remember(event)
+    assert (await memory.remember(state)).outdates == ()
+
+
+async def test_leaving_is_not_the_same_value_in_other_words(memory: Any) -> None:
+    await memory.remember("I moved to Oslo")
+    assert (await memory.remember("I no longer live in Oslo")).outdates

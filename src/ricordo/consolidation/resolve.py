@@ -221,12 +221,8 @@ def form_of(node: Node, *, beside: Node | None = None) -> Canonical:
 
 def _in_one_form(facts: Mapping[int, tuple[str, str | None]], node: Node) -> dict[int, Verdict]:
     """Compare facts in another grammatical person ("Anna works", "I work") with a new one; return verdicts by key."""
-    new, owner = form_of(node), node.owner
-    forms = {
-        key: canonical(content, speaker=speaker, owner=owner, about=[each for each in node.about if each in content])
-        for key, (content, speaker) in facts.items()
-    }
-    found = {key: form.verdict(new) for key, form in forms.items()}
+    new = form_of(node)
+    found = {key: _form_beside(said, node).verdict(new) for key, said in facts.items()}
     return {key: verdict for key, verdict in found.items() if verdict in ("same", "replaced", "conflict")}
 
 
@@ -235,9 +231,18 @@ def _outdated(facts: Mapping[K, Said], node: Node) -> dict[K, Verdict]:
 
     At most one is replaced. The user decides on the others.
     """
+    new = form_of(node)
     found = outdated(facts, (node.content, node.speaker))
+    found = {key: each for key, each in found.items() if not _form_beside(facts[key], node).has_value_of(new)}
     likeliest = sorted(found, key=lambda key: found[key].likelihood, reverse=True)[:_MOST_OUTDATED]
     return {key: "replaced" if key == likeliest[0] and found[key].is_certain else "conflict" for key in likeliest}
+
+
+def _form_beside(said: Said, node: Node) -> Canonical:
+    """Return the canonical form of a fact, which may be about the entities of another one."""
+    content, speaker = said
+    about = [each for each in node.about if each in content]
+    return canonical(content, speaker=speaker, owner=node.owner, about=about)
 
 
 def _are_apart(old: Node, new: Node) -> bool:

@@ -17,7 +17,7 @@ from ricordo.text.change import topics
 from ricordo.text.languages import LanguageSet, all_languages, cached, fold_letters, is_ordinary, languages_of
 from ricordo.text.names import folded_name, relation_named, relation_words, same_name_key
 from ricordo.text.sentences import content_words, in_first_person
-from ricordo.text.statement import Verdict, compare, holds_several, statement, statement_line
+from ricordo.text.statement import Verdict, compare, holds_several, is_reserved, statement, statement_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,19 @@ class Canonical:
         if self.subject == newer.subject:
             return compare(self.said, newer.said)
         return compare(self.text, newer.text) if None in (self.subject, newer.subject) else None
+
+    def has_value_of(self, newer: Canonical) -> bool:
+        """Return whether a newer statement gives the same slot the same value in other words.
+
+        >>> canonical("I moved to Oslo").has_value_of(canonical("I live in Oslo"))
+        True
+        >>> canonical("I moved to Oslo").has_value_of(canonical("I no longer live in Oslo"))
+        False
+        """
+        if not self.slot or (self.slot, self.subject) != (newer.slot, newer.subject):
+            return False
+        values = _values(self.said)
+        return bool(values) and values == _values(newer.said) and not is_reserved(self.said, newer.said)
 
     def may_both_hold(self, other: Canonical) -> bool:
         """Return whether both give values of different known slots, or of one slot that usually has several values."""

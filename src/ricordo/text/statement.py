@@ -436,13 +436,12 @@ def compare(old: str, new: str) -> Verdict | None:
         return "same" if first.line and _is_whole(old, new) else None
     if first.words[:1] != second.words[:1] or max(len(first.words), len(second.words)) > _MOST_WORDS:
         return None
-    before, now = _tone(old), _tone(new)
-    if _is_reserved(before, now):
+    if is_reserved(old, new):
         return None
     aligned = _align(first, second, languages_of(old).union(languages_of(new)))
     if aligned is None or not _are_two_values(aligned):
         return None
-    return _weighed(aligned, is_denied=before.is_denied)
+    return _weighed(aligned, is_denied=_tone(old).is_denied)
 
 
 def holds_several(old: str, new: str) -> bool:
@@ -483,9 +482,10 @@ def _tone(text: str) -> _Tone:
     )
 
 
-def _is_reserved(old: _Tone, new: _Tone) -> bool:
+def is_reserved(old: str, new: str) -> bool:
     """Return whether one of two statements is uncertain, the new one is not current, or only one of them is negated."""
-    return old.is_unsure or new.is_unsure or new.is_beside or old.is_denied != new.is_denied
+    before, now = _tone(old), _tone(new)
+    return before.is_unsure or now.is_unsure or now.is_beside or before.is_denied != now.is_denied
 
 
 def _align(old: Statement, new: Statement, languages: LanguageSet) -> _Aligned | None:
