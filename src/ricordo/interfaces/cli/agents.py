@@ -1,4 +1,4 @@
-"""Commands that connect coding agents: install, uninstall and hook; and the import of their session logs."""
+"""Commands that connect coding agents: install, uninstall, hook, and the import of session logs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ricordo.interfaces.cli import serve
 from ricordo.interfaces.cli.clients import Edit, appended, read_text, toml_entry, write_edit
 from ricordo.interfaces.cli.json_text import JsonText
 from ricordo.interfaces.cli.options import CommandContext, command
-from ricordo.interfaces.cli.projects import IGNORE_FILE, is_private, project_of, unsanitised
+from ricordo.interfaces.cli.projects import IGNORE_FILE, folder_of_slug, is_private, project_of
 from ricordo.interfaces.cli.terminal import Output, dim, table
 from ricordo.model import ImportReport, Scope
 
@@ -49,12 +49,12 @@ _MOST_STDIN_CHARS = 1_000_000
 
 @cache
 def agents() -> Mapping[str, Mapping[str, Any]]:
-    """Return what is known of each coding agent, by name."""
+    """Return the configuration for each supported coding agent, by name."""
     return tomllib.loads((files("ricordo.interfaces.cli") / "agents.toml").read_text(encoding="utf-8"))
 
 
 def path_of(agent: str, kind: Literal["mcp", "hooks", "logs"], *, environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the file or folder of a client."""
+    """Return the path of an agent's MCP settings, hooks or session logs."""
     home = Path.home()
     config = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
     claude = environment.get("CLAUDE_CONFIG_DIR")
@@ -90,7 +90,7 @@ async def uninstall(ctx: CommandContext, agent: Agent, yes: bool = False, dry_ru
 
 
 def _installed(agent: str, start: Mapping[str, Any]) -> list[Edit]:
-    """Return what an installation changes; installing again changes nothing."""
+    """Return the edits of an installation. Installing again changes nothing."""
     edits = {edit.file: edit for edit in _uninstalled(agent)}
     spec = agents()[agent]
     for kind, add in (("mcp", _with_server), ("hooks", _with_hooks)):
@@ -101,7 +101,7 @@ def _installed(agent: str, start: Mapping[str, Any]) -> list[Edit]:
 
 
 def _says_the_same(edit: Edit) -> bool:
-    """Return whether a file would change in nothing but its form."""
+    """Return whether an edit only changes the formatting of a file, not its content."""
     if edit.before is None or edit.after is None or edit.file.suffix == ".js":
         return False
     if edit.file.suffix == ".toml":
@@ -111,7 +111,7 @@ def _says_the_same(edit: Edit) -> bool:
 
 
 def _uninstalled(agent: str) -> list[Edit]:
-    """Return what an uninstallation changes."""
+    """Return the edits of an uninstallation."""
     spec, edits = agents()[agent], dict[Path, Edit]()
     for kind, remove in (("mcp", _without_server), ("hooks", _without_hooks)):
         file = path_of(agent, kind)  # type: ignore[arg-type]
@@ -157,7 +157,7 @@ def _check_toml(text: str, file: Path) -> None:
 
 
 def _or_none(edited: JsonText, before: str) -> str | None:
-    """Return the text; None if what was removed leaves nothing that a person could have written."""
+    """Return the edited text; None to delete the file if only empty or generated content is left."""
     is_empty = edited.text != before and edited.value() in ({}, {"version": 1})
     return None if is_empty else edited.text
 
@@ -184,7 +184,7 @@ def _hook(spec: Mapping[str, Any], event: str, line: str) -> dict[str, Any]:
 
 
 def _hook_command(start: Mapping[str, Any], agent: str, event: str) -> list[str]:
-    """Return the command of a hook: that of the server, with another verb."""
+    """Return the command of a hook: the command of the server, with the verb `hook`."""
     at = start["args"].index("mcp")
     common = start["args"][at + 1 :]
     profile = common.index("--profile") if "--profile" in common else len(common)
@@ -218,7 +218,7 @@ def _is_ours(text: str, agent: str) -> bool:
 
 
 def _write(ctx: CommandContext, agent: str, edits: Sequence[Edit], *, yes: bool, dry_run: bool, done: str) -> Output:
-    """Show the changes, ask, write them, and keep a copy of each file that is changed."""
+    """Show the changes, ask for confirmation, and write them, with a backup of each changed file."""
     title, changed = agents()[agent]["title"], [edit for edit in edits if edit.changes]
     if changed and not ctx.options.as_json:
         for edit in changed:
@@ -280,14 +280,14 @@ def _status() -> Output:
 
 
 def _is_here(agent: str) -> bool:
-    """Return whether a client has a folder of its own on this machine."""
+    """Return whether an agent is installed: its folder exists on this machine."""
     kinds: tuple[Literal["mcp", "hooks"], ...] = ("mcp", "hooks")
     folders = {path_of(agent, kind).parent for kind in kinds} - {Path.home()}
     return any(folder.is_dir() for folder in folders)
 
 
 def _found(agent: str) -> set[str]:
-    """Return which of "mcp" and "hooks" an installation would find in place."""
+    """Return which of "mcp" and "hooks" are already installed."""
     found = set()
     for kind, remove in (("mcp", _without_server), ("hooks", _without_hooks)):
         file = path_of(agent, kind)  # type: ignore[arg-type]
@@ -303,7 +303,7 @@ def _found(agent: str) -> set[str]:
 
 @command
 async def hook(ctx: CommandContext, agent: Agent, event: Event) -> Output:
-    """Answer a client's event. Nothing that goes wrong here may delay or stop the client."""
+    """Handle an event of an agent. Errors must neither delay nor stop the agent."""
     try:
         given = json.loads(sys.stdin.read(_MOST_STDIN_CHARS) or "{}") if not sys.stdin.isatty() else {}
         if event == "session-start":
@@ -314,13 +314,13 @@ async def hook(ctx: CommandContext, agent: Agent, event: Event) -> Output:
         else:
             _detach(ctx, agent, {**given, "event": event})
             click.echo("" if agent == "opencode" else "{}")
-    except Exception as error:  # noqa: BLE001  # whatever it is, the client goes on
+    except Exception as error:  # noqa: BLE001  # the agent must continue in any case
         ctx.err.print(Text(f"ricordo: {type(error).__name__}: {error}"), soft_wrap=True)
     return Output(data=None, show=lambda out: None)
 
 
 def _answer(agent: str, text: str | None) -> str:
-    """Return a briefing as a client takes it."""
+    """Return a briefing in the format that the agent expects."""
     if agent == "opencode":
         return text or ""
     if text is None:
@@ -332,7 +332,7 @@ def _answer(agent: str, text: str | None) -> str:
 
 
 def _folder(given: Mapping[str, Any]) -> Path | None:
-    """Return the folder a client works in."""
+    """Return the agent's working folder."""
     roots = given.get("workspace_roots")
     folder = given.get("cwd") or (roots[0] if isinstance(roots, list) and roots else None)
     return Path(folder) if isinstance(folder, str) and folder else None
@@ -357,7 +357,7 @@ async def _in_project(ctx: CommandContext, project: str, *, create: bool = False
 
 
 def _detach(ctx: CommandContext, agent: str, given: Mapping[str, Any]) -> None:
-    """Start a process that takes the log in, and do not wait for it."""
+    """Start a process that imports the session log, without waiting for it."""
     start = serve.start_of(ctx, chat=None, profile="core")
     command_ = _hook_command(start, agent, "take-in")
     with tempfile.TemporaryFile() as asked:
@@ -371,7 +371,7 @@ def _detach(ctx: CommandContext, agent: str, given: Mapping[str, Any]) -> None:
             start_new_session=True,
             env={**os.environ, **start.get("env", {})},
         )
-    started.returncode = 0  # nobody waits for it; without this, Python warns at the end
+    started.returncode = 0  # avoids Python's warning at exit about a running process
 
 
 async def _take_in(ctx: CommandContext, agent: str, given: Mapping[str, Any]) -> None:
@@ -395,7 +395,7 @@ async def _take_in(ctx: CommandContext, agent: str, given: Mapping[str, Any]) ->
 
 @contextlib.contextmanager
 def _log_of(agent: str, given: Mapping[str, Any]) -> Iterator[Path | None]:
-    """Yield the log of a session: the file the client names, or the one of its id."""
+    """Yield the log of a session: the file in the event, or the file with the session's id."""
     named, session = given.get("transcript_path"), _session(given)
     if isinstance(named, str) and Path(named).expanduser().is_file():
         yield Path(named).expanduser()
@@ -412,14 +412,14 @@ def _log_of(agent: str, given: Mapping[str, Any]) -> Iterator[Path | None]:
         yield next(iter(sorted(found)), None)
 
 
-# import of logs on disk
+# import of session logs
 
 
 async def import_logs(ctx: CommandContext, path: Path, agent: str, *, own: bool, dry_run: bool) -> ImportReport:
     """Import the session logs in a file or folder, each for the project it ran in. Private projects are left out.
 
     Args:
-        own: what they say counts as said by the user, also outside the folder of the client.
+        own: whether the user's messages are trusted even if the log is outside the agent's folder.
     """
     from ricordo.portability.pipeline import sum_of
 
@@ -450,14 +450,14 @@ async def import_logs(ctx: CommandContext, path: Path, agent: str, *, own: bool,
 
 
 def _logs_in(path: Path, agent: str) -> tuple[bool, list[Path]]:
-    """Return whether a path is where the client keeps its logs, and the logs in it."""
+    """Return whether a path is in the agent's folder of logs, and the logs in it."""
     own = path.expanduser().resolve().is_relative_to(path_of(agent, "logs").resolve())
     logs = [path] if path.is_file() else [each for end in ("jsonl", "json") for each in path.rglob(f"*.{end}")]
     return own, sorted(logs)
 
 
 def _folder_of(agent: str, log: Path) -> Path | None:
-    """Return the folder a log ran in: as it says, or as the folder it lies in says."""
+    """Return the working folder of a session: from the log or, failing that, from the name of the log's folder."""
     from ricordo.portability.importers.agents import folder_of
 
     if said := folder_of(log):
@@ -466,5 +466,5 @@ def _folder_of(agent: str, log: Path) -> Path | None:
         marks = (each / ".project_root" for each in log.parents[:3])
         return next((Path(each.read_text(encoding="utf-8").strip()) for each in marks if each.is_file()), None)
     if agent == "cursor" and "agent-transcripts" in log.parts:
-        return unsanitised(log.parts[log.parts.index("agent-transcripts") - 1])
+        return folder_of_slug(log.parts[log.parts.index("agent-transcripts") - 1])
     return None

@@ -1,4 +1,4 @@
-"""The program: its commands, its top-level options, and the handling of errors."""
+"""The program: commands, top-level options and error handling."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 INTERRUPTED = 130
 _COMPLETION = "_RICORDO_COMPLETE"
 _SHELLS = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/ricordo.fish"}
-"""Where each shell looks for its completions when it starts."""
+"""The startup file or folder for completions, by shell."""
 
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
@@ -59,7 +59,7 @@ def _top_level(ctx: click.Context, /, **given: Any) -> None:
 
 
 def program() -> Program:
-    """Return the program; importing the modules above has registered the functions of its verbs."""
+    """Return the program. Its verbs were registered by importing the modules above."""
     version = click.Option(
         ["--version"],
         is_flag=True,
@@ -94,7 +94,7 @@ def help_(ctx: CommandContext, verb: str | None = None) -> Output:
 
 @command
 def completion(ctx: CommandContext, shell: str) -> Output:
-    """Print the script that completes verbs and options, made by click."""
+    """Print click's completion script for a shell."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)
@@ -113,7 +113,7 @@ def completion(ctx: CommandContext, shell: str) -> Output:
 
 @command
 def config(ctx: CommandContext, action: str = "show", name: str | None = None, value: str | None = None) -> Output:
-    """Show the settings and where each was set, change one, or print a commented sample."""
+    """Show each setting and its source, change one, or print a commented sample."""
     if action == "sample":
         text = settings.sample()
         return Output(data={"sample": text}, show=lambda out: click.echo(text, nl=False))
@@ -175,8 +175,8 @@ def _changed_setting(ctx: CommandContext, name: str | None, value: str | None) -
 def main(argv: Sequence[str]) -> int:
     """Run the command in the arguments; return the exit status.
 
-    With `--json`, an error is the one document on standard output: {"error": {"code", "message", "hint"}}.
-    A caller then reads one stream and finds the answer or the reason; the exit status says which.
+    With `--json`, an error is printed to standard output as {"error": {"code", "message", "hint"}}, so that a caller
+    reads only one stream. The exit status tells errors from answers.
     """
     replace_unprintable()
     as_json = "--json" in argv
@@ -190,7 +190,7 @@ def main(argv: Sequence[str]) -> int:
         return _print_usage_error(error, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001  # a defect of ours: a reader of JSON gets a document all the same
+    except Exception as error:  # noqa: BLE001  # even after a bug, the output is valid JSON
         traceback.print_exc(file=sys.stderr)
         _print_error(f"{type(error).__name__}: {error}", code="error", hint="please report this", as_json=as_json)
         return RicordoError.exit_status

@@ -1,7 +1,7 @@
 """The command `chat`: an assistant at the terminal that remembers.
 
-Memory, host and conversation run in an event loop of their own. The main thread reads the keyboard: it waits for lines
-and for Ctrl-C, while the loop streams answers, ends sessions and runs jobs.
+Memory, host and conversation run in an event loop in a second thread, which streams answers, ends sessions and runs
+jobs. The main thread reads lines from the keyboard and handles Ctrl-C.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ def chat(ctx: CommandContext, message: str | None = None) -> Output:
 
 
 class _Chat:
-    """A chat with the chosen model, or with none, line by line. Blocking; for one thread.
+    """A line-by-line chat with the chosen model, or without one. Blocking; not thread-safe.
 
-    `turns` is what was said, for JSON.
+    `turns` are the messages, for `--json`.
     """
 
     def __init__(self, ctx: CommandContext) -> None:
         """Raises:
         RicordoError: The memory or the journal cannot be opened, or there is no such model.
         """
-        from ricordo.host import ConversationKey  # imports the memory: `--help` should not wait for it
+        from ricordo.host import ConversationKey  # a slow import that `--help` should not wait for
         from ricordo.loop_thread import Portal
 
-        # Background errors are reported in the chat, not between its lines.
+        # Errors in the background are shown by the chat itself, so that log lines do not interrupt it.
         logging.getLogger("ricordo").addHandler(logging.NullHandler())
         self._ctx = ctx
         self._is_single = False
@@ -75,7 +75,7 @@ class _Chat:
         self._listed: list[Hit] = []
         self.turns: list[dict[str, object]] = []
         self.exit_status = 0
-        """Of the first message that failed, unless a person was there to see it."""
+        """The exit status of the first message that failed; 0 in an interactive chat."""
         self._key = ConversationKey(owner=ctx.owner, chat=ctx.chat or "", channel="terminal")
         self._conversation: Conversation | None = None
         self._answering: asyncio.Task[None] | None = None
@@ -120,7 +120,7 @@ class _Chat:
         self._portal.close()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run work of the memory or the host from the keyboard's thread."""
+        """Run a coroutine in the event loop and wait for its result."""
         return self._portal.call(work)
 
     @property
@@ -138,7 +138,7 @@ class _Chat:
     # lines
 
     def greet(self, *, is_single: bool) -> None:
-        """Print what is needed to begin, and no more."""
+        """Print a short introduction."""
         self._is_single = is_single
         if self.model is None:
             self._ctx.err.print(dim(self._ctx.spec["no_model"]), soft_wrap=True)
@@ -153,7 +153,7 @@ class _Chat:
             self._ctx.notice(f"A background job failed: {each.topic} ({each.reason}, {tries})")
 
     def run_lines(self) -> None:
-        """Read lines until there are no more. Two Ctrl-C in a row at the prompt leave."""
+        """Read lines until the end of input, or until Ctrl-C is pressed twice in a row at the prompt."""
         if sys.stdin.isatty():
             with contextlib.suppress(ImportError):
                 import readline  # noqa: F401  # line editing and history
@@ -178,7 +178,7 @@ class _Chat:
         return input("you (off the record)> " if self._is_off_record() else "you> ")
 
     def run_line(self, text: str) -> None:
-        """Run one line. An error is printed, and the chat continues."""
+        """Handle one line. Print errors and continue."""
         text = text.strip()
         if not text:
             return
@@ -223,7 +223,7 @@ class _Chat:
             self._ctx.notice("The answer was cut at the maximum length.")
 
     def _answer(self, text: str) -> Iterator[str]:
-        """Yield the answer as it arrives. An interrupt, or reading no further, ends it; what arrived is recorded."""
+        """Yield the answer as it arrives. If it is interrupted or not read to the end, the part so far is recorded."""
         pieces: queue.SimpleQueue[str | BaseException | None] = queue.SimpleQueue()
         self._portal.begin(self._speak(text, pieces))
         try:
@@ -242,7 +242,7 @@ class _Chat:
                 async for piece in answer:
                     pieces.put(piece)
             pieces.put(None)
-        except BaseException as error:  # raised where the answer is read
+        except BaseException as error:  # raised in the thread that reads the answer
             pieces.put(error)
             raise
 
@@ -299,7 +299,7 @@ class _Chat:
             self._ctx.notice(f"Remembered so far: {known}. /memory QUESTION searches.")
 
     def _why(self) -> None:
-        """Print why each hit was recalled; others were found by the people and things they are about."""
+        """Print why each hit was recalled, and how many more memories were found through entities."""
         from ricordo.text.prompt_text import cited
 
         last = self._last
@@ -353,9 +353,9 @@ class _Chat:
 
 
 class _Page:
-    """Prints an answer as it arrives: at a terminal as Markdown, wrapped between words; elsewhere as it is.
+    """Prints an answer as it arrives: as wrapped Markdown at a terminal, unchanged elsewhere.
 
-    A paragraph is drawn again with each piece until it ends; only then does it scroll up.
+    The current paragraph is redrawn with each piece until it is complete.
     """
 
     def __init__(self, out: Console) -> None:
@@ -401,7 +401,7 @@ class _Page:
 
 
 def _end_of_block(text: str) -> int | None:
-    """Return where the first finished paragraph ends; a blank line within a fence does not end one."""
+    """Return the end of the first complete paragraph. Blank lines inside a code fence do not end a paragraph."""
     end = text.find("\n\n")
     while end >= 0 and text[:end].count("```") % 2:
         end = text.find("\n\n", end + 2)
@@ -409,14 +409,14 @@ def _end_of_block(text: str) -> int | None:
 
 
 def _next(pieces: queue.SimpleQueue[str | BaseException | None]) -> str | BaseException | None:
-    """Wait in short steps: an interrupt must come through on every system."""
+    """Return the next piece. Wait in short steps, so that Ctrl-C works on every system."""
     while True:
         with contextlib.suppress(queue.Empty):
             return pieces.get(timeout=_POLL_S)
 
 
 def _looks_like_id(text: str) -> bool:
-    """Return whether it is an id, or the end of one as [id:...] shows it: words have no digit."""
+    """Return whether a text looks like an id or a short id: it contains a digit, unlike words."""
     inner = text.removeprefix("[id:").removesuffix("]")
     return len(inner) >= 8 and any(char.isdigit() for char in inner)
 

@@ -1,4 +1,4 @@
-"""The settings files of other programs: where MCP clients keep theirs, and our server in them."""
+"""The settings files of MCP clients, and how to add our server to them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ricordo.interfaces.http.tokens import write_private
 ClientName = Literal["claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "gemini", "codex"]
 Format = Literal["json", "toml"]
 Entry = Mapping[str, Any]
-"""How a client starts our server: `command`, `args` and, if needed, `env`."""
+"""How to start our server: `command`, `args` and, if needed, `env`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +27,9 @@ class Client:
     """A program that starts MCP servers.
 
     Attributes:
-        file: Its configuration.
-        member: The object in it that holds the servers.
-        has_type: Whether each entry has a "type", which is "stdio".
+        file: The settings file.
+        member: The member of the file that contains the servers.
+        has_type: Whether each entry needs `"type": "stdio"`.
     """
 
     name: ClientName
@@ -42,7 +42,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """A settings file as it is and as it is to be; None means no file."""
+    """The text of a settings file before and after a change; None means that there is no file."""
 
     file: Path
     before: str | None
@@ -75,7 +75,7 @@ def _settings_folder(home: Path, environment: Mapping[str, str], platform: str) 
 def start_entry(
     store: Path | str, *, owner: str, chat: str | None, profile: str, embedder: str | None
 ) -> dict[str, Any]:
-    """Return how to start a server for this store. Clients know neither our folder nor our environment."""
+    """Return how to start a server for a store. The paths are absolute, because clients run in another folder."""
     script = Path(sys.executable).with_name("ricordo.exe" if os.name == "nt" else "ricordo")
     command, first = (str(script), ()) if script.exists() else (sys.executable, ("-m", "ricordo"))
     args = [*first, "mcp", "--store", str(store)]
@@ -87,7 +87,7 @@ def start_entry(
 
 
 def server_text(client: Client, entry: Entry, *, name: str) -> str:
-    """Return our entry as it stands in the client's file."""
+    """Return our entry as text in the format of the client's file."""
     if client.format == "toml":
         return toml_entry(client.member, name, entry)
     return json.dumps({client.member: {name: _given(client, entry)}}, indent=2, ensure_ascii=False) + "\n"
@@ -98,11 +98,11 @@ def _given(client: Client, entry: Entry) -> Entry:
 
 
 def with_server(client: Client, entry: Entry, *, name: str) -> Edit:
-    """Return the client's file with our entry in it; everything else keeps every byte.
+    """Return an edit that adds our entry to the client's file and changes no other byte.
 
     Raises:
         InvalidError: The file cannot be parsed.
-        ConflictError: The entry exists already with other values, and a TOML file is only added to.
+        ConflictError: The file is TOML and has another entry of this name; TOML files are only appended to.
     """
     before = read_text(client.file)
     add = _with_toml_server if client.format == "toml" else _with_json_server
@@ -136,20 +136,20 @@ def _with_toml_server(client: Client, entry: Entry, before: str, name: str) -> s
 
 def toml_entry(member: str, name: str, entry: Entry) -> str:
     """Return the TOML table of a server."""
-    # A TOML string and a list of them are written as in JSON.
+    # Strings and lists of strings are written in TOML as in JSON.
     lines = [f"{key} = {json.dumps(value)}" for key, value in entry.items() if key != "env"]
     lines += [f"env = {{ {key} = {json.dumps(value)} }}" for key, value in entry.get("env", {}).items()]
     return "\n".join([f"[{member}.{name}]", *lines]) + "\n"
 
 
 def appended(text: str, ours: str) -> str:
-    """Return a text with a paragraph at its end."""
+    """Append a paragraph to a text."""
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
     return text + gap + ours
 
 
 def read_text(file: Path) -> str | None:
-    """Return the text of a file; None if there is none."""
+    """Return the text of a file; None if the file does not exist."""
     try:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -159,10 +159,10 @@ def read_text(file: Path) -> str | None:
 
 
 def write_edit(edit: Edit, *, stamp: str) -> Path | None:
-    """Write the new text, whole or not at all, or delete the file; return the backup of the old one, if there was one.
+    """Write the new text atomically, or delete the file; return the path of the backup, None for a new file.
 
     Args:
-        stamp: A time for the name of the backup.
+        stamp: A suffix for the name of the backup.
 
     Raises:
         ConflictError: The file has changed since it was read.
@@ -189,7 +189,7 @@ def write_edit(edit: Edit, *, stamp: str) -> Path | None:
 
 
 def _write_like(file: Path, text: str, *, like: Path) -> None:
-    """Write a new file with the permissions of another, or readable by its owner only: such files hold keys."""
+    """Write a file with the permissions of `like`, else readable by its owner only: settings can contain API keys."""
     mode = like.stat().st_mode & 0o777 if like.exists() else 0o600
     write_private(file, text)
     file.chmod(mode)

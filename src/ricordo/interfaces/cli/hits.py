@@ -1,4 +1,4 @@
-"""Hits and their traces as people see them."""
+"""Hits, answers and traces as text for people."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SIGNALS: frozenset[str] = frozenset(get_args(SignalName))
 _WORD_SIGNALS = ("words in context", "words", "keywords")
 
 _LEAST_PART = 0.1
-"""A signal that gave less than this part of the score is not worth naming as a reason."""
+"""A signal is named as a reason only if it gave at least this fraction of the score."""
 _LEAST_SHARE = 0.0005
 _LEAST_MS = 0.05
 _MAX_WORDS = 5
@@ -37,7 +37,7 @@ def _texts() -> Mapping[str, Any]:
 
 
 def listing(out: Console, question: str, results: Results, *, below: Collection[str] = ()) -> None:
-    """Print the hits as a numbered list, or that there are none; those `below` the relevance floor are dimmed."""
+    """Print the hits as a numbered list, or that there are none. The hits with ids in `below` are dimmed."""
     if not results.hits:
         out.print(Text(f"Nothing in the memory answers “{one_line(question, most=100)}”."))
         return
@@ -58,7 +58,7 @@ def listing(out: Console, question: str, results: Results, *, below: Collection[
 
 
 def answer(out: Console, question: str, answer: Answer) -> None:
-    """Print the sentences of an answer, and the memories they rest on by number."""
+    """Print the sentences of an answer, with the numbered memories they cite."""
     if not answer.known:
         out.print(Text(f"Nothing in the memory answers “{one_line(question, most=100)}”."))
         return
@@ -85,7 +85,7 @@ def answer(out: Console, question: str, answer: Answer) -> None:
 
 
 def content(hit: Hit, terms: frozenset[str]) -> Text:
-    """Return the memory itself with the question's words highlighted."""
+    """Return the text of a hit with the matching words highlighted."""
     text = Text()
     if hit.type == "episodic" and (who := hit.place or hit.speaker or hit.role):
         text.append(f"{safe(who)}: ", style="bold")
@@ -97,7 +97,7 @@ def content(hit: Hit, terms: frozenset[str]) -> Text:
 
 
 def _circumstances(hit: Hit) -> str:
-    """Return when it was said, what it is, and how certain."""
+    """Return the time, category, certainty and source of a hit."""
     when = f"{hit.event_time_relative} ({hit.event_time_local})"
     about = f" about {one_line(', '.join(hit.about), most=60)}" if hit.about else ""
     kind = f"{hit.category or hit.type}{about}, " if hit.type != "episodic" else ""
@@ -107,7 +107,7 @@ def _circumstances(hit: Hit) -> str:
 
 
 def reason(hit: Hit, terms: frozenset[str], *, interval: str) -> str:
-    """Return why a hit was found: the signals that gave a good part of its score, the strongest first."""
+    """Return why a hit was found: the signals that gave at least a tenth of its score, the strongest first."""
     shares: dict[str, float] = {}
     for share in hit.why:
         if name := _reason_name(share.strategy, hit, terms, interval):
@@ -134,7 +134,7 @@ def _quoted(found: list[str]) -> str:
 
 
 def matching_words(hit: Hit, terms: frozenset[str]) -> list[str]:
-    """Return the words of a memory that match terms of the question, as they are written there."""
+    """Return the words of a hit that match terms of the question, as written in the hit."""
     text = " ".join([hit.speaker or "", *hit.tags, hit.content[:_SEARCHED_CHARS]])
     written = {match.group().lower(): match.group() for match in reversed([*_WORD.finditer(text)])}
     matched = [word for word in written.values() if not terms.isdisjoint(index_terms(word))]
@@ -145,7 +145,7 @@ def matching_words(hit: Hit, terms: frozenset[str]) -> list[str]:
 
 
 def trace(out: Console, results: Results, trace: Trace) -> None:
-    """Print what was looked for, and each hit's score as a sum."""
+    """Print how the question was understood, and the parts of each hit's score."""
     facts = (
         ("words looked up", Text(", ".join(trace.terms) or "none")),
         ("words ignored", Text(", ".join(trace.ignored_terms) or "none")),
@@ -173,7 +173,7 @@ def trace(out: Console, results: Results, trace: Trace) -> None:
 
 
 def absence(out: Console, results: Results, trace: Trace) -> None:
-    """Print what happened to the memory that was expected, beside the last of the hits."""
+    """Print why an expected memory is missing; if it ranked too low, compare it with the last hit."""
     found = trace.absence
     if found is None:
         return
@@ -188,7 +188,7 @@ def absence(out: Console, results: Results, trace: Trace) -> None:
 
 
 def _table(*columns: str) -> Table:
-    """Return a table without lines. Columns of numbers have a name that ends in a colon."""
+    """Return a table without borders. A name that ends in a colon marks a column of numbers."""
     made = Table(box=None, padding=(0, 2, 0, 0), show_header=True, header_style="dim", pad_edge=False)
     for name in columns:
         is_number = name.endswith(":")
@@ -197,7 +197,7 @@ def _table(*columns: str) -> Table:
 
 
 def _under_floor(dropped: Sequence[tuple[str, float, str]]) -> Table:
-    """What was found and is not relevant: how far below the floor, and why."""
+    """Return the memories below the relevance floor: how far below it, and why."""
     table = _table("relevance:", "left out", "because")
     for id_, relevance, why in dropped[:_MAX_UNDER_FLOOR]:
         table.add_row(f"{relevance:+.1f}", dim(safe(id_)), why)
@@ -211,7 +211,7 @@ def _counts(share: Share) -> bool:
 
 
 def _glossary(names: Collection[str]) -> Table:
-    """What the signals in a sum measure."""
+    """Return the meaning of each named signal."""
     return fields((name, dim(meaning)) for name, meaning in _texts()["meanings"].items() if name in names)
 
 
@@ -230,7 +230,7 @@ def _unbroken(parts: Sequence[str], between: str) -> Text:
 
 
 def _sum(shares: Sequence[Share]) -> Table:
-    """One line for each part of a score: signals by what they add, then the factors of the memory itself."""
+    """Return a score as a table, one line per part: first what the signals add, then the factors of the memory."""
     table = _table("   adds:", "signal", "measured:", "place:")
     for share in sorted(shares, key=_order):
         if _counts(share):
@@ -239,19 +239,19 @@ def _sum(shares: Sequence[Share]) -> Table:
 
 
 def _order(share: Share) -> tuple[int, float]:
-    """Signals first, the strongest before the weakest; factors as they are applied."""
+    """Sort key: signals first, the strongest before the weakest; then factors in the order in which they apply."""
     return (0, -share.share) if share.strategy in _SIGNALS else (1, 0.0)
 
 
 def _measured(share: Share) -> str:
-    """A signal's own measure; for a factor, what it multiplies by."""
+    """Return the raw value of a signal, or the multiplier of a factor."""
     if share.strategy in _SIGNALS:
         return f"{share.raw:.3f}"
     return "" if share.strategy in ("same session", "newer") else f"x {share.raw:.3f}"
 
 
 def _comparison(mine: Sequence[Share], theirs: Sequence[Share], *, number: int) -> Table:
-    """Two sums side by side, the greatest differences first."""
+    """Return two scores side by side, the parts in which `mine` lost most first."""
     one = {share.strategy: share.share for share in mine}
     other = {share.strategy: share.share for share in theirs}
     table = _table("this one:", f"hit {number}:", "signal")

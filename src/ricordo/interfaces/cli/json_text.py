@@ -1,4 +1,4 @@
-"""Changes of a JSON file in place: what is not changed keeps every byte, comments included."""
+"""Edit the text of a JSON file without reformatting it: comments and unchanged parts stay as they are."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class JsonText:
     """The text of a JSON document, with or without comments.
 
     Raises:
-        InvalidError: it is not JSON, or not an object.
+        InvalidError: the text is not JSON, or not an object.
     """
 
     def __init__(self, text: str, *, name: str) -> None:
@@ -40,14 +40,14 @@ class JsonText:
             raise InvalidError(f"{name} is not a JSON object", hint=_REPAIR)
 
     def value(self) -> Any:
-        """Return what the text says."""
+        """Return the parsed document."""
         try:
             return json.loads(_without_comments(self.text))
         except (ValueError, RecursionError) as error:
             raise InvalidError(f"{self._name} is not JSON: {error}", hint=_REPAIR) from error
 
     def put(self, path: Sequence[str], value: object) -> None:
-        """Set a member, and make the objects on the way to it."""
+        """Set a member, creating missing objects on its path."""
         place = self._root()
         for depth, name in enumerate(path):
             if self.text[place] != "{":
@@ -64,7 +64,7 @@ class JsonText:
             place = found.value
 
     def append(self, path: Sequence[str], value: object) -> None:
-        """Add an element at the end of an array, and make the array if there is none."""
+        """Append an element to an array, creating the array if it is missing."""
         place = self._find(path)
         if place is None:
             self.put(path, [value])
@@ -74,7 +74,7 @@ class JsonText:
             self._insert(place, len(path), "", value)
 
     def remove(self, path: Sequence[str], element: int | None = None) -> None:
-        """Remove a member, or one element of the array it holds, and the containers that this leaves empty."""
+        """Remove a member, or one element of the array at `path`, and any container that becomes empty."""
         place = self._find(path if element is not None else path[:-1])
         if place is None:
             return
@@ -116,7 +116,7 @@ class JsonText:
         return place
 
     def _parts(self, place: int) -> Iterator[_Part]:
-        """Yield the parts of the object or array that begins at a place."""
+        """Yield the parts of the object or array that begins at a position."""
         is_object = self.text[place] == "{"
         place = self._after_space(place + 1)
         while self.text[place] not in "}]":
@@ -132,7 +132,7 @@ class JsonText:
                 place = self._after_space(place + 1)
 
     def _end(self, place: int) -> int:
-        """Return where the value that begins at a place ends."""
+        """Return the end of the value that begins at a position."""
         if self.text[place] in "{[":
             last = place + 1
             for each in self._parts(place):
@@ -144,7 +144,7 @@ class JsonText:
         return found.end()
 
     def _close(self, place: int) -> int:
-        """Return where the closing bracket after the last part is; a comma may stand before it."""
+        """Return the position of the closing bracket after the last part, which a trailing comma may follow."""
         place = self._after_space(place)
         return self._after_space(place + 1) if self.text[place] == "," else place
 
@@ -172,6 +172,6 @@ class JsonText:
 
 
 def _without_comments(text: str) -> str:
-    """Return JSON without comments and without commas before a closing bracket."""
+    """Return JSON without comments and trailing commas."""
     parts = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL)
     return parts.sub(lambda found: found[1] or "", text)

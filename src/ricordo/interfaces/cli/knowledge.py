@@ -1,4 +1,4 @@
-"""Commands about what was learnt: people and things, conversations that become knowledge, and the runs that did it."""
+"""Commands for entities, for consolidating conversations into knowledge, and for runs of the language model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def split(ctx: CommandContext, memory: Memory, entity: str, names: list[st
 
 @view("entity", "relate")
 def _show_profile(ctx: CommandContext, profile: Profile) -> None:
-    """Print everything about one entity; what is empty is omitted."""
+    """Print everything about one entity, without empty fields."""
     ctx.out.print(Text(safe(profile.name), style="bold"))
     ctx.out.print()
     own = [f"{each.predicate}{_period(each, ctx.zone)}" for each in profile.relations if each.source is None]
@@ -82,7 +82,7 @@ def _show_session(ctx: CommandContext, found: Conversation) -> None:
         ctx.out.print(Text(f"{minute(turn.event_time, ctx.zone)}  {who}: {one_line(turn.content, most=2_000)}"))
 
 
-# conversations become knowledge
+# consolidation
 
 
 @command
@@ -154,7 +154,7 @@ async def run(ctx: CommandContext, action: str, id: str, item: list[int] | None 
     async with ctx.open(with_model=action == "replay") as memory:
         if action == "accept":
             return await _accept(ctx, memory, id, item)
-        # An id that is not listed is passed on, for the memory to refuse.
+        # An id that is not in the list is passed on unchanged; the memory reports the error.
         listed = (each.id for each in await memory.runs(_MAX_RUNS))
         return await _ACTIONS[action](ctx, memory, match_end(id, listed, kind="run") or id)
 
@@ -214,7 +214,7 @@ async def _accept(ctx: CommandContext, memory: Memory, id: str, numbers: list[in
 _ACTIONS = {"show": _show, "diff": _show, "undo": _undo, "replay": _replay}
 
 
-# a run as people see it
+# runs as text for people
 
 _MARKS = {
     "added": ("+", "green"),
@@ -236,7 +236,7 @@ _MARKS = {
 
 
 def show_items(out: Console, items: Sequence[RunItem], *, numbered: bool = False) -> None:
-    """Print a readable diff: what was added, replaced and refused; with numbers if some of it can be chosen."""
+    """Print what was added, replaced and refused as a diff; with numbers if the user can choose among the items."""
     lines = Table.grid(padding=(0, 1))
     for number, item in sorted(enumerate(items, start=1), key=lambda each: each[1].what == "refused"):
         mark, style = _MARKS[item.what]
@@ -249,7 +249,7 @@ def show_items(out: Console, items: Sequence[RunItem], *, numbered: bool = False
 
 
 def cost(run: Run) -> str:
-    """Return which model made a run, and the tokens it took."""
+    """Return the model of a run and the tokens it used."""
     if run.model == BY_RULE:
         return "Stored by rules, without a language model; the conversations still wait for one."
     paid = "" if run.cost is None else f", {run.cost:.4f}"

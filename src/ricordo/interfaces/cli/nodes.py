@@ -1,4 +1,4 @@
-"""Memories as people see them: tables, cards, versions, timelines, reviews, and what fades or was archived."""
+"""Memories as text for people: tables, cards, versions, timelines, reviews, and weak or archived memories."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _COMPARED = (
     "valid_until",
     "expires_at",
 )
-"""The fields whose changes a history shows, the most important first: a line may be cut."""
+"""The fields whose changes a history shows, the most important first, because lines may be truncated."""
 
 
 def with_speaker(node: Node) -> Text:
-    """Return a memory on one line; a message with its speaker, a fact with the subjects that its words do not name."""
+    """Return a memory on one line: a message with its speaker, a fact with the subjects that its text does not name."""
     who = f"{node.place or node.speaker or node.role}: " if node.type == "episodic" else ""
     about = one_line(", ".join(name for name in node.about if name not in node.content), most=60)
     line = Text(one_line(who + with_dates(node.content, node.attributes)))
@@ -46,7 +46,7 @@ def with_speaker(node: Node) -> Text:
 
 
 def origin_of(node: Node) -> str:
-    """Return where a memory came from, and how far that is trusted."""
+    """Return the origin of a memory and its trust level."""
     trust = label(trust_of(node.origin, node.role))
     return f"{node.origin} ({trust})" if trust else node.origin
 
@@ -88,7 +88,7 @@ def archive(ctx: CommandContext, nodes: Sequence[Node], *, totals: Mapping[str, 
 
 @view("weak")
 def weak(ctx: CommandContext, found: Sequence[Weak]) -> None:
-    """Print two lines for each: how much is left of which memory; why it is listed and what will happen to it."""
+    """Print two lines for each weak memory: its retention and text; why it is weak and what will happen to it."""
     if not found:
         ctx.out.print("Nothing is weak: every memory is certain and fresh enough.")
         return
@@ -102,7 +102,7 @@ def weak(ctx: CommandContext, found: Sequence[Weak]) -> None:
 
 
 def retention_bar(part: float) -> Text:
-    """Return how much is left, from 0 to 1, as a bar and a percentage."""
+    """Return a retention from 0 to 1 as a bar and a percentage."""
     full = round(max(0.0, min(1.0, part)) * _BAR)
     colour = "red" if part < 0.2 else "yellow" if part < 0.5 else "green"
     return Text.assemble(("█" * full, colour), ("░" * (_BAR - full), "dim"), f" {part:4.0%}")
@@ -126,7 +126,7 @@ def reviews(ctx: CommandContext, found: Sequence[Review]) -> None:
 
 @view("history")
 def history(ctx: CommandContext, versions: Sequence[Version]) -> None:
-    """Print one line for each version, oldest first: the change that made it, and what it changed."""
+    """Print one line for each version, oldest first: its commit and the changed fields."""
     lines = table("change", "when", "by", "what", "memory")
     before: Node | None = None
     for version in versions:
@@ -139,7 +139,7 @@ def history(ctx: CommandContext, versions: Sequence[Version]) -> None:
 
 
 def _difference(before: Node | None, node: Node, zone: ZoneInfo) -> str:
-    """Return the new text or, if it is the same, the other fields that changed."""
+    """Return the new text or, if the text did not change, the other changed fields."""
     if before is None or before.id != node.id or before.content != node.content:
         return node.content + (f" ({node.closed_reason})" if node.closed_reason else "")
     if node.closed_reason and before.closed_reason is None:
@@ -161,7 +161,7 @@ def _plain(value: object, zone: ZoneInfo) -> str:
 
 
 def timeline(out: Console, events: Sequence[Node], *, zone: ZoneInfo) -> None:
-    """Print events by day and, within a day, by conversation, in the order they happened."""
+    """Print events in order, grouped by day and by conversation."""
     if not events:
         out.print("Nothing is remembered from that time.")
         return
@@ -191,7 +191,7 @@ def _event(event: Node) -> Text:
 
 
 def card(ctx: CommandContext, why: Explanation) -> None:
-    """Print everything about one memory; what is empty is omitted."""
+    """Print everything about one memory, without empty fields."""
     node = why.node
     ctx.out.print(Text(safe(with_dates(node.content, node.attributes))))
     ctx.out.print()
@@ -206,7 +206,7 @@ def card(ctx: CommandContext, why: Explanation) -> None:
 
 @view("explain")
 def explanation(ctx: CommandContext, why: Explanation) -> None:
-    """Print a memory, where it came from, what it is linked to, and its versions if there are several."""
+    """Print a memory, its sources and linked memories, and its versions if there are several."""
     node, made = why.node, why.made
     ctx.out.print(Text(safe(node.content)))
     ctx.out.print()
@@ -229,7 +229,7 @@ def _lines(nodes: Sequence[Node]) -> str:
 
 
 def _derived(why: Explanation, zone: ZoneInfo) -> dict[str, Any]:
-    """Return what the templates show and no field of a memory holds: among it, what will happen to a live one."""
+    """Return values for the templates that are computed from a memory, such as when it will fade."""
     node = why.node
     shown = {
         "json": json.dumps(dict(node.attributes), ensure_ascii=False) if node.attributes else "",
@@ -243,7 +243,7 @@ def _derived(why: Explanation, zone: ZoneInfo) -> dict[str, Any]:
 
 
 def expires(why: Explanation, zone: ZoneInfo) -> str:
-    """Return when a memory expires, and whether its text decides that; "" if it does not expire."""
+    """Return when a memory expires, and whether the time comes from its text; "" if it does not expire."""
     if why.ends_at is None:
         return ""
     is_by_text = why.ends_by == "lifetime"

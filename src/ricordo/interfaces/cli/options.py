@@ -1,4 +1,4 @@
-"""What every command shares: its registration, the common options, opening the store, and the two forms of output."""
+"""The shared parts of all commands: registration, common options, opening the store, and output as text or JSON."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 COMMON_PANEL = "Options of every command"
 
-# A write is durable at once; this is how long a command then waits for its embedding.
+# The longest time a command waits for the embedding of what it wrote. The write itself is durable at once.
 _SETTLE_S = 20.0
 
 _VERBS = tomllib.loads((files("ricordo.interfaces.cli") / "commands.toml").read_text(encoding="utf-8"))
@@ -54,7 +54,7 @@ _VERBS = tomllib.loads((files("ricordo.interfaces.cli") / "commands.toml").read_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonOptions:
-    """The options of every command, as typed before or after it. None and False: not given."""
+    """The options of every command, which may be typed before or after it. None and False mean not given."""
 
     store: str | None = None
     config: Path | None = None
@@ -66,34 +66,34 @@ class CommonOptions:
 
     def __post_init__(self) -> None:
         """Raises:
-        InvalidError: A name is blank, as from an unset variable: another user's memory would answer.
+        InvalidError: A name is blank, probably from an unset variable. The command would use another user's memory.
         """
         for name, value in (("store", self.store), ("owner", self.owner), ("chat", self.chat)):
             if value is not None and not value.strip():
                 raise InvalidError(f"--{name} is blank", hint="give a name, or omit the option")
 
     def over(self, before: CommonOptions) -> CommonOptions:
-        """Return these options, completed by those typed before the command."""
+        """Return these options, with missing ones taken from `before`, the options typed before the command."""
         given = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if getattr(self, each.name)}
         return replace(before, **given)
 
 
 class CommandContext:
-    """Gives a command its store and the person at the terminal."""
+    """The store, settings and consoles of a command."""
 
     def __init__(self, options: CommonOptions, verb: str) -> None:
         self.options = options
         self.verb = verb
         self.spec: Mapping[str, Any] = _VERBS[verb]
-        """What `commands.toml` says about the verb."""
+        """The entry of the verb in `commands.toml`."""
         self.out: Console = results_console()
         self.err: Console = notices_console()
         self.location = options.store or default_location()
-        """The store's path as given, or the default one."""
+        """The location of the store: the given one or the default."""
 
     @property
     def capability(self) -> str:
-        """The row of the table of rights that the verb needs: a method of `Memory`, or the verb itself."""
+        """The name of the verb in the table of rights: a method of `Memory`, or the verb itself."""
         name: str = self.spec.get("calls", self.verb.replace("-", "_"))
         return name if name in RIGHTS else f"{name}_"
 
@@ -119,7 +119,7 @@ class CommandContext:
 
     @property
     def settings_file(self) -> Path:
-        """The file of the settings: the given one, or `ricordo.toml` beside the store."""
+        """The settings file: the given one, or `ricordo.toml` next to the store."""
         return self.options.config or Path(self.location).expanduser().parent / "ricordo.toml"
 
     @property
@@ -145,12 +145,12 @@ class CommandContext:
         """Open the memory.
 
         Args:
-            create: Create the store if there is none. A command that only reads does not: to it, a mistyped path is an
+            create: Whether to create a missing store. Commands that only read do not: they treat a mistyped path as an
                 empty memory.
-            creator: The command to name as the one that creates a missing store.
-            with_model: Give the memory the language model. Most commands need none, and should not fail without one.
+            creator: The command to recommend for creating a missing store.
+            with_model: Whether to open the language model. Most commands do not need it and should not fail without it.
         """
-        from ricordo.memory import Memory  # imports numpy: `--help` should not wait for it
+        from ricordo.memory import Memory  # imports numpy, which `--help` should not wait for
 
         settings = self.settings()
         location = self.location
@@ -170,13 +170,13 @@ class CommandContext:
 
     def require_store(self) -> None:
         """Raises:
-        NotFoundError: There is no store; a check or a copy of nothing must not look like a success.
+        NotFoundError: There is no store. Checking or copying a missing store must not seem to succeed.
         """
         if not self.store_exists:
             raise NotFoundError(f"there is no memory at {self.location}", hint="check --store or $RICORDO_STORE")
 
     async def settle(self, memory: Memory) -> None:
-        """Wait until recent writes are embedded, but not for ever."""
+        """Wait until recent writes are embedded, up to a time limit."""
         try:
             with self.status("Embedding…"):
                 await memory.settle(timeout=_SETTLE_S)
@@ -186,7 +186,7 @@ class CommandContext:
     # the person at the terminal
 
     def show(self, answer: Any, typed: Mapping[str, Any]) -> None:
-        """Print an answer by the templates of its verb: `columns` for each row, or the lines of `shows`."""
+        """Print an answer with the templates of its verb: `columns` for tables, `shows` for lines."""
         filler = Filler(self.zone, typed)
         if "columns" in self.spec and not answer:
             self.out.print(self.spec["empty"])
@@ -199,7 +199,7 @@ class CommandContext:
             self.out.print(filler.fill(template, answer))
 
     def labelled(self, answer: object, derived: Mapping[str, Any], *, of: str | None = None) -> Table:
-        """Return an answer by the templates in `fields` of a verb: labelled values, without those that are empty."""
+        """Return the labelled values of an answer, without empty ones, from the templates in `fields` of a verb."""
         filler = Filler(self.zone, derived)
         templates = _VERBS[of or self.verb]["fields"]
         filled = ((label, filler.fill(template, answer)) for label, template in templates.items())
@@ -207,20 +207,20 @@ class CommandContext:
 
     @property
     def can_ask(self) -> bool:
-        """Whether a person at the terminal can answer a question."""
+        """Whether there is a person at the terminal who can answer a question."""
         return not self.options.as_json and sys.stdin.isatty() and self.err.is_terminal
 
     def notice(self, text: str) -> None:
-        """Print something that is not a result."""
+        """Print a message to standard error."""
         self.err.print(dim(safe(text)), soft_wrap=True)
 
     def hint(self, text: str) -> None:
-        """Print a possible next step, at a terminal only."""
+        """Suggest a next step, at a terminal only."""
         if self.out.is_terminal and not self.options.as_json:
             self.err.print(dim(text))
 
     def tip(self, text: str) -> None:
-        """Print a hint the first time only: who has read it once, knows it."""
+        """Print a hint once; later calls with it print nothing."""
         if not self.out.is_terminal or self.options.as_json:
             return
         from platformdirs import user_state_path
@@ -236,7 +236,7 @@ class CommandContext:
 
     @contextmanager
     def waiting(self) -> Iterator[Progress | None]:
-        """Show that the verb is at work, if it takes long: a text, or a progress bar, which the method reports to."""
+        """Show a status text while the verb runs, or yield a progress bar if its method reports progress."""
         with ExitStack() as stack:
             if "status" in self.spec:
                 stack.enter_context(self.status(self.spec["status"]))
@@ -245,7 +245,7 @@ class CommandContext:
 
     @contextmanager
     def status(self, text: str) -> Iterator[None]:
-        """Show what is going on, at a terminal only."""
+        """Show a status text inside the `with` block, at a terminal only."""
         if not self.err.is_terminal:
             yield
             return
@@ -257,22 +257,22 @@ class CommandContext:
 
 W = TypeVar("W", bound=Callable[..., Any])
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
-"""The functions of verbs that do more than call a method of `Memory`."""
+"""The functions of verbs that need more than one call of a method of `Memory`."""
 _VIEWS: dict[str, Callable[[CommandContext, Any], None]] = {}
 
 
 def command(work: W) -> W:
-    """Register the function that does the work of the verb of its name, instead of a method of `Memory`.
+    """Register a function as the implementation of the verb with its name, instead of a method of `Memory`.
 
-    It gets the context, the memory if it has that parameter, and what `commands.toml` says that the verb takes. It
-    returns the answer, or an `Output`.
+    The function gets the context, the memory if it has a parameter `memory`, and the verb's parameters in
+    `commands.toml`. It returns the answer or an `Output`.
     """
     FUNCTIONS[work.__name__.rstrip("_").replace("_", "-")] = work
     return work
 
 
 def view(*verbs: str) -> Callable[[W], W]:
-    """Register the function that prints the answers of some verbs, instead of a template."""
+    """Register a function that prints the answers of some verbs, instead of a template."""
 
     def register(show: W) -> W:
         _VIEWS.update(dict.fromkeys(verbs, show))
@@ -285,7 +285,7 @@ _HELP_NAMES: Mapping[str, Any] = {"help_option_names": ["-h", "--help"]}
 
 
 class Program(click.Group):
-    """The program. A verb is built when it is asked for: one takes 1 ms, all of them 35."""
+    """The program. Verbs are built on demand: one takes 1 ms, all together 35 ms."""
 
     def __init__(self, name: str, **given: Any) -> None:
         super().__init__(name, context_settings=dict(_HELP_NAMES), **given)
@@ -296,7 +296,7 @@ class Program(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         for verb in (
             [cmd_name] if cmd_name in _panels() else _panels()
-        ):  # all of them, to suggest one to a misspelt verb
+        ):  # build all verbs to suggest one for a misspelt name
             if verb not in self.commands:
                 self.commands[verb] = _Verb(verb)
         return self.commands.get(cmd_name)
@@ -325,17 +325,17 @@ class _Verb(click.Command):
 
 
 def _panels() -> dict[str, str]:
-    """Return the verbs in the order of the help, each with the panel it is listed in."""
+    """Return the verbs in the order of the help, each with the title of its panel."""
     return {verb: panel for panel, verbs in _VERBS["panels"].items() for verb in verbs}
 
 
 def common_parameters() -> list[click.Parameter]:
-    """Return the options of every command. They may stand before or after it."""
+    """Return the options that every command has. They may be typed before or after the command."""
     return [parameter(name, _full(words)) for name, words in _VERBS["common"].items()]
 
 
 def is_common(each: click.Parameter) -> bool:
-    """Return whether a parameter is one of every command."""
+    """Return whether a parameter belongs to every command."""
     return each.name in _VERBS["common"]
 
 
@@ -358,7 +358,7 @@ def _described(each: click.Parameter) -> tuple[str, ...]:
 
 
 def _words(verb: str, name: str) -> dict[str, Any]:
-    """Return what is said about a parameter of a verb, or of several."""
+    """Return the description of a parameter, from the verb or from the shared parameters."""
     shared, own = (_full(_VERBS[place].get(name, {})) for place in ("shared", verb))
     return own if "help" in own else {**shared, **own}
 
@@ -368,7 +368,7 @@ def _full(words: Any) -> dict[str, Any]:
 
 
 def _runner(verb: str) -> Callable[..., int]:
-    """Return the function that runs a verb with what was typed."""
+    """Return the function that runs a verb with the typed arguments."""
 
     @click.pass_context
     def run(ctx: click.Context, /, **given: Any) -> int:
@@ -389,7 +389,7 @@ def _runner(verb: str) -> Callable[..., int]:
 
 
 def common_options(given: dict[str, Any]) -> CommonOptions:
-    """Take the options of every command out of what was typed."""
+    """Remove the common options from the typed arguments and return them."""
     return CommonOptions(**{name: given.pop(name) for name in _VERBS["common"]})
 
 
@@ -400,7 +400,7 @@ def _read_stdin(verb: str, name: str, value: Any) -> Any:
 
 
 async def _run_opened(context: CommandContext, work: Callable[..., Any] | None, typed: Mapping[str, Any]) -> Any:
-    """Run a verb with the memory opened: its function, or the method of `Memory`."""
+    """Run the function of a verb, or the method of `Memory`, with the memory opened if needed."""
     spec = context.spec
     async with context.open(create=spec.get("create", False), with_model=spec.get("with_model", False)) as memory:
         given = {**await _converted(memory, context.verb, typed), **spec.get("fixed", {})}
@@ -413,7 +413,7 @@ async def _run_opened(context: CommandContext, work: Callable[..., Any] | None, 
 
 
 async def _converted(memory: Memory, verb: str, typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was typed as the method of `Memory` takes it, by the names of its parameters."""
+    """Convert typed arguments to the parameters of the method of `Memory`."""
     as_of = _position(typed["as_of"]) if "as_of" in typed else None
     given: dict[str, Any] = {}
     for name, value in typed.items():
@@ -436,7 +436,7 @@ async def _converted(memory: Memory, verb: str, typed: Mapping[str, Any]) -> dic
 
 
 def _position(given: str) -> str | int:
-    """Return a time as typed, or the number of a change. "2026" is a year: write four-digit numbers with a #."""
+    """Return a time unchanged, or the number of a change. "2026" is a year; change 2026 is written "#2026"."""
     digits = given.removeprefix("#")
     is_number = digits.isascii() and digits.isdigit() and len(digits) < 19
     return int(digits) if is_number and (digits != given or len(digits) != 4) else given
@@ -476,7 +476,7 @@ _TYPES: Mapping[str, click.ParamType[Any]] = {
 
 
 def parameter(name: str, words: Mapping[str, Any]) -> click.Parameter:
-    """Return a parameter of a command: an argument, or an option."""
+    """Return the click argument or option for a parameter in `commands.toml`."""
     written = words.get("type", "str" if "default" in words else "str?")
     kind, mark = written.rstrip("?*+"), written[-1:]
     is_required = not (mark in ("?", "*") or "default" in words or kind in ("flag", "pairs"))
@@ -497,7 +497,7 @@ def parameter(name: str, words: Mapping[str, Any]) -> click.Parameter:
 
 
 def _type(kind: str, words: Mapping[str, Any]) -> click.ParamType[Any]:
-    """Return the type of a value: of a name in `_TYPES`, of some choices, or a text."""
+    """Return the click type of a parameter: a name in `_TYPES`, a list of choices, or text."""
     if "min" in words:
         return click.IntRange(min=words["min"]) if kind == "int" else click.FloatRange(min=words["min"])
     choices = words["choices"] if kind == "choice" else get_args(getattr(model, kind, None))
@@ -520,7 +520,7 @@ def _print(answer: Any, context: CommandContext, typed: Mapping[str, Any]) -> in
             _VIEWS[context.verb](context, answer)
         else:
             context.show(answer, typed)
-    except BrokenPipeError:  # the reader has read enough
+    except BrokenPipeError:  # the reader closed the pipe
         raise
     except OSError as error:
         discard_stdout()
@@ -535,7 +535,7 @@ def _as_data(data: str | list[str] | None, answer: Any) -> object:
 
 
 def exit_status(answer: object) -> int:
-    """Return the exit status for an answer: not 0 if it reports a failure."""
+    """Return the exit status for an answer; it is not 0 if the answer reports a failure."""
     match answer:
         case model.Run(state="failed"):
             return UnavailableError.exit_status

@@ -1,4 +1,4 @@
-"""The project a coding agent works on, and whether it stays private."""
+"""The project of a coding agent, and whether it is private."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _MOST_CHARS = 400
 
 
 def project_of(folder: Path) -> str:
-    """Return the name of the project a folder belongs to: its git remote without protocol, user and password, such as
-    "github.com/ann/shop", or the root of the repository, or the folder itself.
+    """Return the name of a folder's project: its git remote without protocol, user and password, such as
+    "github.com/ann/shop"; without a remote, the root of the repository; without a repository, the folder.
     """
     folder = folder.expanduser().resolve()
     root = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
@@ -26,7 +26,7 @@ def project_of(folder: Path) -> str:
 
 
 def _remote(root: Path) -> str:
-    """Return the address of the remote "origin", or of the first one; "" without any."""
+    """Return the URL of the remote "origin", else of the first remote; "" if there is none."""
     config = configparser.ConfigParser(strict=False, interpolation=None, allow_no_value=True)
     try:
         config.read_string((_git_folder(root) / "config").read_text(encoding="utf-8", errors="replace"))
@@ -39,7 +39,7 @@ def _remote(root: Path) -> str:
 
 
 def _git_folder(root: Path) -> Path:
-    """Return the folder that holds the configuration, also for a worktree, whose `.git` is a file."""
+    """Return the folder with the git configuration. In a worktree, `.git` is a file that names it."""
     git = root / ".git"
     if git.is_dir():
         return git
@@ -49,10 +49,10 @@ def _git_folder(root: Path) -> Path:
 
 
 def is_private(folder: Path, *, home: Path) -> bool:
-    """Return whether a `.ricordoignore` in a folder, in one above it or in the home folder keeps it private.
+    """Return whether a `.ricordoignore` in a folder, its parents or the home folder makes the folder private.
 
-    A file without patterns means its whole folder. A pattern is a path below it, with `*` and `?`; one that begins with
-    `!` takes back what came before.
+    A file without patterns makes its complete folder private. A pattern is a relative path with `*` and `?`; one that
+    begins with `!` makes a folder public that an earlier pattern made private.
     """
     folder = folder.expanduser().resolve()
     for above in dict.fromkeys((folder, *folder.parents, home)):
@@ -61,7 +61,7 @@ def is_private(folder: Path, *, home: Path) -> bool:
             lines = [line.strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines()]
         except OSError:
             if file.is_file():
-                return True  # it cannot be read: rather too private than too open
+                return True  # the file cannot be read: assume private
             continue
         if _matches([line for line in lines if line and not line.startswith("#")], folder, above):
             return True
@@ -82,7 +82,7 @@ def _matches(patterns: list[str], folder: Path, above: Path) -> bool:
 
 
 def _paths(folder: Path, above: Path) -> Iterator[str]:
-    """Yield a folder and those above it, relative to one of them, and the name of each."""
+    """Yield the relative path and the name of a folder and of each parent below `above`."""
     yield "."
     relative = folder.relative_to(above)
     for each in (relative, *relative.parents):
@@ -93,10 +93,8 @@ def _paths(folder: Path, above: Path) -> Iterator[str]:
         yield "*"
 
 
-def unsanitised(slug: str, *, root: Path = Path("/")) -> Path | None:
-    """Return the folder whose path has this form with every other character than letters and digits as "-"; None if
-    there is none.
-    """
+def folder_of_slug(slug: str, *, root: Path = Path("/")) -> Path | None:
+    """Return the folder whose path has this slug: every character except letters and digits is "-". None if missing."""
     wanted = slug.strip("-")
 
     def below(folder: Path, rest: str) -> Path | None:

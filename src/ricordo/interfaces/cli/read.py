@@ -45,10 +45,10 @@ def _results(
     whole: bool = True,
     below: frozenset[str] = frozenset(),
 ) -> Output:
-    """Show hits with their whole trace, or only with what happened to the memory that was expected.
+    """Show hits, with the complete trace or only the reason why an expected memory is missing.
 
     Args:
-        below: the ids of hits below the relevance floor, which are dimmed.
+        below: the ids of hits below the relevance floor, to be dimmed.
     """
     _tell_receipt(ctx, results.receipt)
     for part in results.degraded:

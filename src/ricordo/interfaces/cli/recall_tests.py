@@ -60,7 +60,7 @@ async def test(
 
 
 def _configurations(matrix: Sequence[str]) -> list[dict[str, str]]:
-    """Return every combination of the values of a matrix; without one, that of the file alone."""
+    """Return every combination of the values of a matrix; without a matrix, one empty configuration."""
     values = []
     for row in matrix:
         name, equals, listed = row.partition("=")
@@ -74,7 +74,7 @@ def _configurations(matrix: Sequence[str]) -> list[dict[str, str]]:
 
 
 async def _from_receipt(ctx: CommandContext, id: str, wanted: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the question of a receipt, and the case: what is wanted or, by default, what the answer gave first."""
+    """Return the question of a receipt, and the test case: `wanted` or, by default, its first hit."""
     async with ctx.open() as memory:
         found = await memory.receipt(id)
     if found.question is None:
@@ -116,7 +116,7 @@ def _as_data(report: Report) -> dict[str, Any]:
 
 
 def _show(out: Console, reports: Sequence[Report]) -> None:
-    """Print the failures of each file; of several configurations, also a table side by side."""
+    """Print the failures of each file and, for several configurations, a table that compares them."""
     for report in reports:
         chosen = ", ".join(f"{name}={value}" for name, value in report.configuration.items())
         head = Text(f"{safe(str(report.path))}", "bold").append(f"  {chosen}" if chosen else "", "cyan")

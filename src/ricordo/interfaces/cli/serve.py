@@ -125,7 +125,7 @@ async def page(ctx: CommandContext, port: int = 7411, no_browser: bool = False) 
 
 
 def link_shower(ctx: CommandContext, *, no_browser: bool) -> Callable[[str], None]:
-    """Return a function that prints a link and opens it in a browser, if there is a screen."""
+    """Return a function that prints a link and, on a machine with a display, opens it in a browser."""
 
     def show(link: str) -> None:
         ctx.err.print(Text(f"The page, by a link that works once: {link}"), soft_wrap=True)
@@ -136,7 +136,7 @@ def link_shower(ctx: CommandContext, *, no_browser: bool) -> Callable[[str], Non
 
 
 async def serve_page(ctx: CommandContext, config: StoreConfig, show: Callable[[str], None], *, port: int) -> None:
-    """Serve the page until the process is stopped, on any free port if another program has this one."""
+    """Serve the page until the process is stopped. If the port is in use, use any free one."""
     from ricordo.interfaces.http.server import AccessRules, Address, is_free, serve
 
     await serve(
@@ -150,7 +150,7 @@ async def serve_page(ctx: CommandContext, config: StoreConfig, show: Callable[[s
 
 
 def _link_of_running(ctx: CommandContext, port: int) -> str | None:
-    """Return a link of the server that runs with the owner's first token, if there is one."""
+    """Return a link to the page of a server that already runs and accepts the owner's first token; else None."""
     try:
         secret = tokens_file(ctx.location).with_suffix("").with_suffix(".token").read_text(encoding="utf-8").strip()
         asked = urllib.request.Request(
@@ -158,14 +158,14 @@ def _link_of_running(ctx: CommandContext, port: int) -> str | None:
         )
         with urllib.request.urlopen(asked, timeout=3) as answer:
             found = json.load(answer)
-    except (OSError, ValueError, InvalidError):  # no such file, no server, another program's
+    except (OSError, ValueError, InvalidError):  # no token file, no server, or another program's server
         return None
     is_ours = isinstance(found, dict) and (found.get("owner"), found.get("chat")) == (ctx.owner, ctx.chat)
     return f"http://127.0.0.1:{port}{found['path']}" if is_ours else None
 
 
 def _has_screen() -> bool:
-    """Return whether a browser would open in a window of its own rather than in this terminal."""
+    """Return whether a browser would open in a window rather than in this terminal."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
@@ -229,7 +229,7 @@ def _client(client: ClientName | None, config_file: Path | None, *, name: str, p
 
     if client is None:
         raise InvalidError("`--client` is required", hint=f"--client {' | '.join(clients(Path(), {}))}")
-    tools(profile)  # raises for an unknown one
+    tools(profile)  # raises for an unknown profile
     if not name.replace("-", "").replace("_", "").isalnum() or not name.isascii():
         raise InvalidError(f"name: {name!r} may contain only letters, digits, - and _")
     known = clients(Path.home(), os.environ)[client]
@@ -237,7 +237,7 @@ def _client(client: ClientName | None, config_file: Path | None, *, name: str, p
 
 
 def start_of(ctx: CommandContext, *, chat: str | None, profile: str) -> Entry:
-    """Return how another program starts the MCP server of this store."""
+    """Return the command with which another program starts the MCP server of this store."""
     from ricordo.storage.registry import is_folder
 
     store = ctx.location
@@ -248,7 +248,7 @@ def start_of(ctx: CommandContext, *, chat: str | None, profile: str) -> Entry:
 
 
 def _install(ctx: CommandContext, client: Client, entry: Entry, *, name: str, yes: bool, dry_run: bool) -> Output:
-    """Show the change, ask, write it."""
+    """Show the change, ask for confirmation, and write it."""
     edit, ours = with_server(client, entry, name=name), server_text(client, entry, name=name)
     if edit.changes and not ctx.options.as_json:
         ctx.err.print(f"This is added to {edit.file}; everything else in it stays:\n")
@@ -273,7 +273,7 @@ def _install(ctx: CommandContext, client: Client, entry: Entry, *, name: str, ye
 
 
 def confirmed(ctx: CommandContext) -> bool:
-    """Ask the person at the terminal. Raises InvalidError without one."""
+    """Ask the person at the terminal to confirm. Raises InvalidError if there is none."""
     if not sys.stdin.isatty() or ctx.options.as_json:
         raise InvalidError("this needs a confirmation, and there is no terminal", hint="use --yes, or --dry-run")
     return click.confirm("Write it?", err=True)

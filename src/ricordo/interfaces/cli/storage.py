@@ -1,4 +1,4 @@
-"""Commands for the store as a whole: statistics, log, check, clean-up, backup, import and export."""
+"""Commands for the complete store: statistics, log, check, clean-up, backup, import and export."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _show_log(ctx: CommandContext, commits: Sequence[Commit]) -> None:
 
 @view("doctor", "verify-backup")
 def _show_report(ctx: CommandContext, report: Report) -> None:
-    """Print one line for each check, with a remedy where something is wrong."""
+    """Print one line for each check, with a remedy for each problem."""
     lines = Table.grid(padding=(0, 2))
     for finding in report.findings:
         mark = Text("ok", style="green") if finding.ok else Text("PROBLEM", style="bold red")
@@ -145,7 +145,7 @@ async def doctor(ctx: CommandContext, fix: bool = False) -> Report:
 
 
 def _is_beyond_repair(report: Report) -> bool:
-    """Return whether rows, pages or commits are damaged that nothing can restore but a backup."""
+    """Return whether rows, pages or commits are damaged in a way that only a backup can repair."""
     return any(not each.ok and each.check not in ("permissions", "who can read", "notes") for each in report.findings)
 
 
@@ -154,7 +154,7 @@ def _lies_on_writable_disk(ctx: CommandContext) -> bool:
 
 
 async def _salvaged(ctx: CommandContext) -> tuple[list[str], int]:
-    """Move a damaged store aside, and store what can be read of it again. Return the new names and a count."""
+    """Move a damaged store aside; store its readable memories again. Return the moved files and the number stored."""
     from ricordo.storage.key import key_of
     from ricordo.storage.registry import move_damaged_aside
 
@@ -165,7 +165,7 @@ async def _salvaged(ctx: CommandContext) -> tuple[list[str], int]:
             given = dict(each)
             owner, chat, text = given.pop("owner"), given.pop("chat"), given.pop("content")
             scoped = memory.scoped(Scope(owner=owner or ctx.owner, chat=chat or None))
-            with suppress(RicordoError):  # what was damaged within may break a rule
+            with suppress(RicordoError):  # a damaged memory may be invalid
                 if "role" in given:
                     await scoped.add(text, **given)
                 else:
@@ -186,7 +186,7 @@ async def rebuild_index(ctx: CommandContext, memory: Memory, progress: Progress)
 
 @view("gc", "prune")
 def _show_archived(ctx: CommandContext, done: ArchiveReport) -> None:
-    """Print what was archived or would be, by reason, and the first of it."""
+    """Print the number of archived memories by reason, and the first of them."""
     if done.archived:
         verb = "would be archived" if done.dry_run else "archived"
         left = f"{plural(done.live, 'memory remains', 'memories remain')}."
@@ -240,7 +240,7 @@ async def _settled(ctx: CommandContext) -> None:
 
 
 def _without_password(location: str) -> str:
-    """Return a location that may be shown: an address of a server may hold a password."""
+    """Return a location without the password that a URL may contain."""
     return re.sub(r"(://[^/@:]*):[^/@]*@", r"\1@", location)
 
 

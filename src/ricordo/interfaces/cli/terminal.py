@@ -1,4 +1,4 @@
-"""Output to people: consoles, text made safe for a terminal, tables, and progress bars on standard error."""
+"""Output for people: consoles, text without control characters, tables, and progress bars on standard error."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from ricordo.ports import Progress
 if TYPE_CHECKING:
     from ricordo.memory import Memory
 
-# Where there is no terminal (a job, a test) there is no width to ask for; rich's 80 would cut tables early.
+# The width without a terminal (in jobs and tests): rich's default of 80 would truncate tables.
 _FILE_WIDTH = 120
 _POLL_S = 0.2
 
-# A memory may come from the web: its text must not move the cursor, retitle the window or reverse the line.
+# Memories may come from the web. Their text must not move the cursor, change the window's title or reverse a line.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What a command found: data for `--json`, and a function that shows it to people, if its verb has none."""
+    """The output of a command: data for `--json`, and a function that prints it, unless the verb has a view."""
 
     data: object
     show: Callable[[Console], None] | None = None
@@ -61,7 +61,7 @@ def _console(file: TextIO) -> Console:
 
 
 def replace_unprintable() -> None:
-    """Show a mark for a character the terminal cannot show, instead of ending the program."""
+    """Print "?" for characters that the terminal cannot encode, instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -69,7 +69,7 @@ def replace_unprintable() -> None:
 
 
 def discard_stdout() -> None:
-    """Send what is left in the buffer nowhere: standard output failed, and must not fail again when Python ends."""
+    """Discard buffered output after an error of standard output, so that Python does not fail again at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -79,12 +79,12 @@ def discard_stdout() -> None:
 
 
 def safe(text: str) -> str:
-    """Replace the characters that a terminal would obey instead of showing."""
+    """Replace control characters."""
     return _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
 def one_line(text: str, *, most: int = 300) -> str:
-    """Return the beginning of a text with its lines joined."""
+    """Return the beginning of a text, at most `most` characters, on one line."""
     joined = " ".join(safe(text[: most * 4]).split())
     return joined if len(joined) <= most else joined[: most - 1].rstrip() + "…"
 
@@ -110,7 +110,7 @@ def short_id(id: str) -> Text:
 
 
 def help_page(ctx: click.Context, panels: Mapping[str, Sequence[tuple[str, ...]]]) -> str:
-    """Return the help of a command: how it is used, what it does, and panels of rows."""
+    """Return the help of a command: usage, description, and panels of options or verbs."""
     console = results_console()
     with console.capture() as page:
         console.print(f"\nUsage: {ctx.command_path} {' '.join(ctx.command.collect_usage_pieces(ctx))}\n", style="bold")
@@ -137,9 +137,9 @@ _STYLED = re.compile(r"\[(\w+)\](.*?)\[/\]|([^\[]+)")
 class Filler(Formatter):
     """Fills the templates of `commands.toml` with an answer and the parameters of a verb.
 
-    "{name}" is a field, "{this|that}" the first of two that is not empty; an instant is given to the minute. A format
-    is the most characters of one line, "handle" for the short form of an id, or Python's own for a number. With %, it
-    is a text for what is not empty (" (also %)"), which may be followed by one for what is ("Session %|All").
+    "{name}" is a field; "{this|that}" is the first of two fields that is not empty. Instants are shown to the minute.
+    A format is a maximum length, "handle" for a short id, or Python's own format for a number. A format with % is a
+    text around a value that is not empty (" (also %)"); after |, it has a text for empty ones ("Session %|All").
     """
 
     def __init__(self, zone: ZoneInfo, typed: Mapping[str, Any]) -> None:
@@ -147,32 +147,32 @@ class Filler(Formatter):
         self._typed = typed
 
     def fill(self, template: str, answer: object) -> Text:
-        """Return a template with its styles, "[green]...[/]", and its values, in which nothing is a style."""
+        """Fill a template. Styles such as "[green]...[/]" apply in the template but not in the values."""
         text = Text()
         for style, styled, plain in _STYLED.findall(template):
             text.append(self.vformat(styled or plain, (answer,), {}), style)
         return text
 
     def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
-        """Return the value of a field, or of the first of several that has one."""
+        """Return the value of the first field, of those separated by "|", that is not empty."""
         found = (self._one(name, args, kwargs) for name in field_name.split("|"))
         return next((value for value in found if value not in (None, "", ())), None), field_name
 
     def _one(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Return the value of a field; None for a field of what is None."""
+        """Return the value of a field; None if an object on its path is None."""
         try:
             return super().get_field(name, args, kwargs)[0]
         except AttributeError:
             return None
 
     def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Return a field of the answer, or a parameter of the verb."""
+        """Return a field of the answer, else a parameter of the verb."""
         answer, name = args[0], str(key)
         known = answer if isinstance(answer, Mapping) else self._typed
         return getattr(answer, name) if hasattr(answer, name) else known.get(name)
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        """Return a value as text in which nothing moves the cursor."""
+        """Return a value as text without control characters."""
         if isinstance(value, int | float):
             return format(value, format_spec)
         if "%" in format_spec:
@@ -191,7 +191,7 @@ class Filler(Formatter):
 
 
 def table(*columns: str) -> Table:
-    """Return a table without lines. The last column takes the remaining width and is cut if it needs more."""
+    """Return a table without borders. The last column takes the remaining width; longer texts are truncated."""
     made = Table(box=None, padding=(0, 1), header_style="bold", pad_edge=False, expand=True)
     for name in columns[:-1]:
         made.add_column(name, no_wrap=True)
@@ -214,7 +214,7 @@ _ONE = {"people and things": "person or thing", "in the archive": "in the archiv
 
 
 def counts(report: object, names: Iterable[str]) -> Table:
-    """Return the numbers in some fields of a report, one per line; zeros are omitted."""
+    """Return the counts in the named fields of a report, one per line, without zeros."""
     made = Table.grid(padding=(0, 2))
     for name in names:
         if count := getattr(report, name):
@@ -228,7 +228,7 @@ def counts(report: object, names: Iterable[str]) -> Table:
 
 @contextmanager
 def progress_bar(console: Console, task: str) -> Iterator[Progress]:
-    """Show a progress bar; nothing without a terminal."""
+    """Show a progress bar, at a terminal only."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
@@ -244,7 +244,7 @@ def progress_bar(console: Console, task: str) -> Iterator[Progress]:
 
 @contextmanager
 def progress_bar_if_needed(console: Console, task: str) -> Iterator[Progress]:
-    """Show a progress bar from the first report until the work is done."""
+    """Show a progress bar from the first progress report until the work is done."""
     with ExitStack() as bars:
         bar: Progress | None = None
 

@@ -1,4 +1,4 @@
-"""Commands that store, correct and remove memories, and those that decide on reviews and quarantine."""
+"""Commands that store, correct and remove memories, and that resolve reviews and quarantine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def add(ctx: CommandContext, memory: Memory, text: str, **given: Any) -> O
 async def _stored(
     ctx: CommandContext, memory: Memory, node_id: str, *, given: str, outdates: tuple[Outdated, ...] = ()
 ) -> Output:
-    """Report what was stored: off the record it is nothing, and without credentials it is less than what was given."""
+    """Report what was stored: nothing if off the record, and less than was given if credentials were removed."""
     try:
         node = await memory.get(node_id)
     except NotFoundError:
@@ -147,7 +147,7 @@ async def update_where(ctx: CommandContext, memory: Memory, dry_run: bool, yes: 
 async def _in_bulk(
     ctx: CommandContext, change: Callable[..., Awaitable[BulkReport]], done: str, *, dry_run: bool, yes: bool
 ) -> Output:
-    """Show what would change, ask, and change just that many memories."""
+    """Show what would change, ask for confirmation, and change at most that many memories."""
     bound: dict[str, int] = {}
     if dry_run or not yes:
         report = await change(dry_run=True)
@@ -207,7 +207,7 @@ async def erase(
 
 
 async def _told(memory: Memory, report: ErasureReport) -> dict[str, str]:
-    """Return the first words of what would be erased, by id: an id alone says nothing to a person."""
+    """Return the first words of each memory that would be erased, by id."""
     ids = [id for each in report.erased for id in each.ids[:_SHOWN_IDS]]
     told: dict[str, str] = {}
     for id in ids:
@@ -221,7 +221,7 @@ def _confirms_erasure(ctx: CommandContext, report: ErasureReport | None, told: M
     """Return whether the person at the terminal agrees.
 
     Raises:
-        InvalidError: Standard input is not a terminal, so that no one can confirm.
+        InvalidError: Standard input is not a terminal, so no person can confirm.
     """
     if not ctx.can_ask:
         raise InvalidError("erase needs a confirmation", hint="use --yes, or --dry-run to see what would be erased")
@@ -266,7 +266,7 @@ async def resolve(ctx: CommandContext, memory: Memory, item: str, decision: Deci
 
 
 async def _review_id(memory: Memory, given: str, *, kind: ReviewKind | None = None) -> str:
-    """Return the whole id; one that is not listed is passed on, for the memory to refuse."""
+    """Return the full id of a review. An unknown id is returned unchanged; the memory reports the error."""
     listed = await memory.review(_MAX_REVIEWS, kind=kind)
     return match_end(given, (each.id for each in listed)) or given
 
@@ -330,7 +330,7 @@ def _list_quarantine(ctx: CommandContext, found: Sequence[Review]) -> None:
 
 
 async def _held(memory: Memory, given: str) -> Review:
-    """Return what is in quarantine under an id. Raises NotFoundError if there is nothing."""
+    """Return the quarantine review with an id. Raises NotFoundError if there is none."""
     whole = await _review_id(memory, given, kind="quarantine")
     for held in await memory.review(_MAX_REVIEWS, kind="quarantine"):
         if whole in (held.id, held.newer.id):

@@ -1,7 +1,7 @@
-"""The command `demo`: half a year of conversation and questions to it, then two dinners that become knowledge.
+"""The command `demo`: questions about half a year of conversation, then two conversations that are consolidated.
 
-The answers to the questions are known. The two dinners show what a language model adds; a scripted model stands in for
-one.
+The answers to the questions are known. The two conversations, about dinners, show what a language model adds. By
+default, a scripted model is used.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 TIME_ZONE = "Europe/Berlin"
 FIRST = 5
-"""An answer counts if it is among this many hits."""
+"""An answer is right if it is among this many hits."""
 
 _CONTEXT_TOKENS = 300
 _DATA = files("ricordo.interfaces.demo")
@@ -42,7 +42,7 @@ _DATA = files("ricordo.interfaces.demo")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question. A right answer contains one of the texts `expected`; it is empty if nothing was said about it."""
+    """A question. A right answer contains one of the `expected` texts; without any, no hit is the right answer."""
 
     text: str
     expected: tuple[str, ...]
@@ -54,7 +54,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The outcome of a question. `place` is that of the first right hit, from 1, or None."""
+    """The outcome of a question. `place` is the rank of the first right hit, from 1, or None."""
 
     question: Question
     results: Results
@@ -68,7 +68,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learnt:
-    """The contexts an agent got for a question, before and after each conversation became knowledge, and the runs."""
+    """The contexts for a question, before the first consolidation and after each one, and the consolidation runs."""
 
     question: str
     contexts: tuple[str | None, ...]
@@ -77,7 +77,7 @@ class Learnt:
 
 @contextmanager
 def conversation() -> Iterator[Path]:
-    """Provide the file of the conversation: 251 turns of two people and an assistant, in English and Russian."""
+    """Yield the file of the conversation: 251 turns of two people and an assistant, in English and Russian."""
     with as_file(_DATA / "conversation.jsonl") as path:
         yield path
 
@@ -101,7 +101,7 @@ async def ask(memory: Memory, question: Question) -> Answer:
 
 
 async def learn(memory: Memory) -> Learnt:
-    """Have the two conversations, and let the memory's model read each once it is over."""
+    """Record the two conversations, and consolidate each with the memory's model."""
     script = dinners()
     question = script["question"]
     contexts: list[str | None] = []
@@ -121,7 +121,7 @@ async def learn(memory: Memory) -> Learnt:
 # the command
 
 
-# Fewer right answers than this mean that something is broken.
+# With fewer right answers, the command fails.
 _LEAST_RIGHT = 9
 _SHOWN_CONTEXTS = 2
 
@@ -152,7 +152,7 @@ async def demo(ctx: CommandContext, page: bool = False, port: int = 7411, no_bro
 
 
 async def _show_page(ctx: CommandContext, *, port: int, no_browser: bool) -> Output:
-    """Serve a page with the demo's memories until the process is stopped; nothing of it stays."""
+    """Serve a page with the demo's memories until the process is stopped. The store is temporary."""
     from ricordo.interfaces.cli.serve import link_shower, serve_page
     from ricordo.interfaces.demo.page import DemoConfig
 
@@ -169,7 +169,7 @@ async def _show_page(ctx: CommandContext, *, port: int, no_browser: bool) -> Out
 
 
 async def _learn_dinners(ctx: CommandContext) -> Learnt:
-    """Let a model read the two dinners. It is a real one only if this command names it: it may cost money."""
+    """Consolidate the two dinners, with a real model only if the command line names one, because it may cost money."""
     from ricordo.memory import Memory
 
     name = None if ctx.options.model == "none" else ctx.options.model
@@ -250,7 +250,7 @@ def _show_context(out: Console, context: str | None) -> None:
 
 
 def _show_learnt(out: Console, learnt: Learnt) -> None:
-    """Print how conversations become knowledge, and what that changes."""
+    """Print what the consolidations learnt, and how the context changed."""
     name = "a scripted one" if learnt.runs[0].model == "scripted" else learnt.runs[0].model
     out.print()
     out.print(
@@ -269,7 +269,7 @@ def _show_learnt(out: Console, learnt: Learnt) -> None:
 
 
 def _totals(runs: Sequence[Run]) -> Text:
-    """Return what a model made of all conversations, in a line."""
+    """Return one line with the totals of all runs."""
     kinds = Counter(item.what for run in runs for item in run.items)
     failed = f" {kinds['failed']} of {len(runs)} conversations could not be read and wait." if kinds["failed"] else ""
     tokens = f"{sum(run.tokens_in for run in runs):,} tokens in, {sum(run.tokens_out for run in runs):,} out"

@@ -1,4 +1,4 @@
-"""The command `demo --page`: the demo's half year as it would have been recorded, to look at in the browser."""
+"""The command `demo --page`: the demo's half year of memories in the browser, recorded at their own times."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RELATIONS = (
 
 
 class MovingClock(DemoClock):
-    """A clock that is set to the time of each message, and stands still at the end."""
+    """A clock that is set to the time of each message, and stays at the end of the demo."""
 
     def __init__(self) -> None:
         self._at: int | None = None
@@ -37,13 +37,13 @@ class MovingClock(DemoClock):
         return super().now() if self._at is None else self._at
 
     def set(self, at: str | None) -> None:
-        """Set it to a time in ISO 8601, or to the end."""
+        """Set the clock to a time in ISO 8601; None means the end of the demo."""
         self._at = None if at is None else int(datetime.fromisoformat(at).timestamp() * 1_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoConfig(StoreConfig):
-    """A store that is filled when it is opened. A scripted model reads its two dinners."""
+    """A store that is filled with the demo's memories when it is opened, with a scripted model."""
 
     async def open(self) -> Memory:
         clock = MovingClock()
@@ -55,7 +55,7 @@ class DemoConfig(StoreConfig):
 
 
 async def fill(memory: Memory, clock: MovingClock) -> None:
-    """Record the conversation, what was learnt from it and the two dinners, each at its time."""
+    """Record the conversation, the facts learnt from it and the two dinners, each at its own time."""
     for at, work in sorted(
         [*_conversations(), *_facts(), *_dinners()], key=lambda each: datetime.fromisoformat(each[0])
     ):
@@ -77,7 +77,7 @@ async def fill(memory: Memory, clock: MovingClock) -> None:
 
 
 async def _show_what_can_be_done(memory: Memory) -> None:
-    """Confirm, demote and forget something, so that no page is empty."""
+    """Confirm, demote and forget some memories, so that no page is empty."""
     steps = (("allergic hazelnuts", "semantic", memory.confirm), ("shirt pockets", "opinion", memory.demote))
     for question, kind, done in steps:
         await done((await memory.search(question, type=kind, limit=1)).ids[0])

@@ -1,4 +1,4 @@
-"""The script of the demo: its clock, its two dinners, and a model that knows them by heart."""
+"""The script of the demo: its clock, its two conversations about dinners, and a model with prepared answers."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _PAIR = re.compile(r"^(p\d+) new: (.*)\n\1 old: (.*)$", re.MULTILINE)
 
 
 class DemoClock:
-    """A clock that stands still shortly after the conversation's end, so that "last March" is its March."""
+    """A clock fixed shortly after the end of the conversation, so that "last March" means the March in it."""
 
     def now(self) -> int:
         return _NOW_MS
 
 
 def dinners() -> Mapping[str, Any]:
-    """Return the question, and the two conversations with what the scripted model says of each."""
+    """Return the question, and the two conversations with the scripted model's answer to each."""
     found: Mapping[str, Any] = json.loads((_DATA / "dinner.json").read_text(encoding="utf-8"))
     return found
 
 
 def scripted_model() -> ScriptedModel:
-    """Return a model that knows the two conversations by heart."""
+    """Return a model with prepared answers about the two conversations."""
     from ricordo.language import ScriptedModel
 
     return ScriptedModel(scripted_answer, name="scripted")
 
 
 def scripted_answer(prompt: Sequence[Turn], schema: Mapping[str, Any]) -> object:
-    """Return what the scripted model answers to a prompt."""
+    """Return the scripted model's answer to a prompt."""
     shown = prompt[-1].text
     if schema["title"] == "Checks":
         handles = re.findall(r"^(c\d+) note: ", shown, re.MULTILINE)
