@@ -1,4 +1,4 @@
-"""Ricordo in Microsoft's Agent Framework: recall before each run, tools, and conversations that are remembered.
+"""Ricordo in Microsoft's Agent Framework: recall before each run, tools, and recording of conversations.
 
 Source: learn.microsoft.com/agent-framework, "Context providers"; agent-framework-core 1.23, `ContextProvider` and
 `FunctionTool`.
@@ -37,17 +37,18 @@ def _function(tool: Tool) -> Any:
 class RicordoProvider(ContextProvider):
     """For `Agent(context_providers=[...])`, in the loop in which `memory` was opened.
 
-    Before a run, the agent gets the tools, and instructions with what is known about the user's message; messages of
-    the same session are left out, because the model has them. After the run, both sides' messages are recorded.
+    Before a run, the agent gets the tools, and instructions with the context for the user's message. Messages of the
+    same session are left out, because the model already has them. After the run, the user's and the agent's messages
+    are recorded.
     """
 
     def __init__(
         self, memory: Memory, profile: str = "core", *, source_id: str = "ricordo", records: bool = True
     ) -> None:
         """Args:
-        profile: which tools the agent gets.
-        source_id: the provider's name among those of the agent.
-        records: whether conversations are recorded.
+        profile: the set of tools for the agent.
+        source_id: the name of this provider in the agent.
+        records: whether to record conversations.
         """
         super().__init__(source_id)
         self._memory = memory
@@ -67,7 +68,7 @@ class RicordoProvider(ContextProvider):
     async def after_run(
         self, *, agent: Any, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Record what was said."""
+        """Record the messages of the run."""
         if not self._records:
             return
         answered = context.response.messages if context.response is not None else []
@@ -75,7 +76,7 @@ class RicordoProvider(ContextProvider):
 
 
 def _messages(said: Iterable[Any], session: str | None) -> Iterable[Message]:
-    """Yield what the user and the agent said; calls of tools have no text."""
+    """Yield the messages of the user and the agent, except tool calls, which have no text."""
     for each in said:
         role: Role | None = each.role if each.role in ("user", "assistant") else None
         if role is not None and each.text.strip():

@@ -1,4 +1,4 @@
-"""Anthropic's memory tool, stored in Ricordo: Claude's files under /memories, which search finds, too.
+"""Anthropic's memory tool, stored in Ricordo: search also finds the files that Claude writes under /memories.
 
 Source: platform.claude.com, "Memory tool"; anthropic 2.12, `anthropic.lib.tools.BetaAsyncAbstractMemoryTool`.
 """
@@ -49,7 +49,7 @@ class RicordoMemoryTool(BetaAsyncAbstractMemoryTool):
 
 
 async def _answer(work: Awaitable[str]) -> str:
-    """Report an error to the model, as the library expects."""
+    """Return the result of a command; raise errors as the library's `ToolError`, which the model sees."""
     try:
         return await work
     except RicordoError as error:

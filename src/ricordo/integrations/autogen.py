@@ -44,18 +44,18 @@ class _Tool(BaseTool[Arguments, str]):
 class RicordoMemory(FrameworkMemory):
     """For `AssistantAgent(memory=[...])`, in the loop in which `memory` was opened.
 
-    Before each answer, what is known about the user's latest message is added to the model's context.
+    Before each answer, memories about the user's latest message are added to the model's context.
     """
 
     def __init__(self, memory: Memory, *, limit: int = 10) -> None:
         """Args:
-        limit: the most memories that a query returns.
+        limit: the maximum number of memories that a query returns.
         """
         self._memory = memory
         self._limit = limit
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
-        """Add what is known about the user's latest message as a system message; return the memories in it."""
+        """Add the context for the user's latest message as a system message; return the memories in it."""
         messages = await model_context.get_messages()
         asked = next((_text(each.content) for each in reversed(messages) if isinstance(each, UserMessage)), "")
         parts = await self._memory.context_parts(asked) if asked.strip() else None
@@ -73,7 +73,7 @@ class RicordoMemory(FrameworkMemory):
         return MemoryQueryResult(results=[_content(hit.content, id=hit.id, score=hit.score) for hit in hits])
 
     async def add(self, content: MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
-        """Remember a text as a fact. A newer value of the same thing replaces the older one.
+        """Remember a text as a fact. A fact with a newer value replaces the older one.
 
         Raises:
             InvalidError: the content is not a text.
@@ -84,7 +84,7 @@ class RicordoMemory(FrameworkMemory):
         await self._memory.remember(content.content, origin="agent", attributes=fields)
 
     async def clear(self) -> None:
-        """Forget what was stored with `add`. Other memories of the owner stay."""
+        """Forget the memories that were stored with `add`. Other memories of the owner stay."""
         await self._memory.forget_where(where={"kind": _KIND})
 
     async def close(self) -> None:

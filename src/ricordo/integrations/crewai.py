@@ -33,8 +33,8 @@ _ROOT = "/"
 class RicordoMemory(FrameworkMemory):
     """For `Crew(memory=...)` and `Agent(memory=...)`, from any thread or loop. Close it, or use it in a `with` block.
 
-    Texts are remembered as facts: a newer value of the same thing replaces the older one. CrewAI's scopes are paths
-    within the memory of one owner. For users who must not see each other's memories, open one memory for each.
+    Texts are remembered as facts; a fact with a newer value replaces the older one. CrewAI's scopes are paths within
+    the memory of one owner. For users who must not see each other's memories, open one memory for each user.
     """
 
     _memory: Memory = PrivateAttr()
@@ -49,11 +49,11 @@ class RicordoMemory(FrameworkMemory):
         read_only: bool = False,
     ) -> None:
         """Args:
-        location: the store's file; it is created if there is none.
-        owner: whose memory this is; those of others are not visible.
+        location: the store's file; it is created if it does not exist.
+        owner: the owner of the memories; other owners' memories are not visible.
         embedder: as in `ricordo.Memory.open`.
-        root_scope: a path under which all scopes are.
-        read_only: whether agents may only search.
+        root_scope: a path that is put before all scopes.
+        read_only: if True, agents can only search.
         """
         memory = Memory.open(location, scope=Scope(owner=owner), embedder=embedder)
         super().__init__(storage=_Records(memory), embedder=_no_vectors, root_scope=root_scope, read_only=read_only)
@@ -92,7 +92,7 @@ class RicordoMemory(FrameworkMemory):
         return [_record(node) for node in self._memory.remember_many(facts)]
 
     def extract_memories(self, content: str) -> list[str]:
-        """Return the content as one memory: no model is asked to divide it."""
+        """Return the content as one memory. No model is used to split it."""
         return [content] if content.strip() else []
 
     def recall(
@@ -108,7 +108,7 @@ class RicordoMemory(FrameworkMemory):
         """Search, best first. Without a scope, this also finds what other programs stored for the owner.
 
         Args:
-            depth: ignored. Each search compares words and meaning, and asks no model.
+            depth: ignored. Every search compares words and embeddings, without a language model.
         """
         path = join_scope_paths(self.root_scope, scope)
         hits = self._memory.search(query, limit=_MOST if categories or path != _ROOT else min(_MOST, 2 * limit)).hits
@@ -134,7 +134,7 @@ class RicordoMemory(FrameworkMemory):
 
 
 class _Records:
-    """The part of CrewAI's `StorageBackend` that needs no vectors: what was remembered through this interface."""
+    """The methods of CrewAI's `StorageBackend` that need no vectors, on memories stored through this interface."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -215,14 +215,14 @@ def _fields(record: MemoryRecord) -> Json:
 
 
 def _record(node: Node) -> MemoryRecord:
-    """Return a memory as CrewAI's; one that other programs stored is in the scope "/"."""
+    """Return a memory as a CrewAI record. Memories stored by other programs get the scope "/"."""
     own = node.attributes if node.attributes.get("kind") == _KIND else {}
     fields = {name: value for name, value in own.items() if name != "kind"}
     return MemoryRecord(id=node.id, content=node.content, created_at=_utc(node.created_at), **fields)
 
 
 def _utc(time: datetime) -> datetime:
-    """Return a time as CrewAI keeps it: in UTC, without a time zone."""
+    """Return a time as CrewAI stores it: in UTC, as a naive `datetime`."""
     return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
 
 
@@ -231,5 +231,5 @@ def _is_under(path: str, root: str) -> bool:
 
 
 def _no_vectors(texts: Sequence[str]) -> list[list[float]]:
-    """Stand in for CrewAI's embedder: search uses the store's own."""
+    """Return no vectors in place of CrewAI's embedder: search uses the store's own embedder."""
     return [[] for _ in texts]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["RicordoMemoryService", "RicordoToolset"]
 
 _USER = "user"
-"""The author of what the user said."""
+"""The author of the user's events."""
 
 
 class RicordoMemoryService(BaseMemoryService):
@@ -43,19 +43,19 @@ class RicordoMemoryService(BaseMemoryService):
 
     def __init__(self, memory: Memory, *, limit: int = 10) -> None:
         """Args:
-        memory: one that opened its store itself, because it is used for many owners.
-        limit: the most memories that a search returns.
+        memory: from `Memory.open`, not `scoped`, because it is used for many owners.
+        limit: the maximum number of memories that a search returns.
         """
         self._memory = memory
         self._limit = limit
 
     def memory_of(self, app_name: str, user_id: str) -> Memory:
-        """Return the memory of a user, for what has no name in this interface."""
+        """Return the memory of a user, for calls that `BaseMemoryService` does not have."""
         owner = f"{quote(app_name, safe='')}/{quote(user_id, safe='@')}"
         return self._memory.scoped(Scope(owner=owner, trust=self._memory.scope.trust))
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Record what was said in a session. Adding it again stores only what is new in it."""
+        """Record the messages of a session. If it is added again, only new messages are stored."""
         await self.add_events_to_memory(
             app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
         )
@@ -69,7 +69,7 @@ class RicordoMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Record what was said in some events, as one commit. A forgotten message does not come back."""
+        """Record the messages of some events, as one commit. Forgotten messages are not stored again."""
         memory = self.memory_of(app_name, user_id)
         await memory.add_many([*_messages(events, owner=memory.scope.owner, session=session_id)])
 
@@ -81,7 +81,7 @@ class RicordoMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Remember texts as facts. A newer value of the same thing replaces the older one.
+        """Remember texts as facts. A fact with a newer value replaces the older one.
 
         Raises:
             InvalidError: an entry has no text.
@@ -90,7 +90,7 @@ class RicordoMemoryService(BaseMemoryService):
         await self.memory_of(app_name, user_id).remember_many(facts)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """Search facts and messages of a user; return the best first."""
+        """Return the facts and messages of a user that match a query, best first."""
         hits = (await self.memory_of(app_name, user_id).search(query, limit=self._limit)).hits
         return SearchMemoryResponse(
             memories=[
@@ -105,7 +105,7 @@ class RicordoMemoryService(BaseMemoryService):
         )
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Forget a memory that a search returned. Raises NotFoundError if this user has none with this id."""
+        """Forget a memory that a search returned. Raises NotFoundError if the user has no memory with this id."""
         if memory_id:
             await self.memory_of(app_name, user_id).forget(memory_id)
 
@@ -116,14 +116,14 @@ class RicordoToolset(BaseToolset):
     def __init__(self, service: RicordoMemoryService, profile: str = "core") -> None:
         """Args:
         service: the memory service of the runner.
-        profile: which tools the agent gets.
+        profile: the set of tools for the agent.
         """
         super().__init__()
         self._service = service
         self._profile = profile
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """Return the tools for the user of a call. Raises InvalidError outside a call."""
+        """Return the tools for the user of the present invocation. Raises InvalidError without one."""
         if readonly_context is None:
             raise InvalidError("the tools belong to a user, and there is none", hint="give the toolset to an agent")
         session = readonly_context.session
@@ -146,7 +146,7 @@ class _Tool(BaseTool):
 
 
 def _messages(events: Sequence[Event], *, owner: str, session: str | None) -> Iterator[Message]:
-    """Yield what was said. Calls of tools have no text, and a partial event comes again in full."""
+    """Yield the messages in events, except tool calls, which have no text, and partial events, which are sent again."""
     for event in events:
         said = [part.text for part in (event.content.parts or []) if part.text] if event.content else []
         text = "\n".join(said).strip()
@@ -164,7 +164,7 @@ def _messages(events: Sequence[Event], *, owner: str, session: str | None) -> It
 
 
 def _id(*names: str | None) -> str:
-    """Return an id that is unique in a store; those of events are unique in a session."""
+    """Return an id that is unique in the store. Ids of events are unique only in their session."""
     return f"adk-{hashlib.sha256(json.dumps(names).encode()).hexdigest()[:32]}"
 
 

@@ -1,7 +1,7 @@
-"""Named items, stored as they are: the key-value pairs and files of other libraries.
+"""Named items stored unchanged, for the key-value pairs and files of other libraries.
 
-An item is a message outside any conversation: search finds it, and no fact merges with it or replaces it. Its history
-keeps what it held before, and a deleted item can be restored.
+An item is a message outside any conversation: search finds it, and facts neither merge with it nor replace it. Its
+history keeps earlier values, and a deleted item can be restored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PAGE = 500
 
 
 async def listed(memory: Memory, **conditions: Any) -> AsyncIterator[Node]:
-    """Yield all memories that `Memory.list` returns in pages, latest first."""
+    """Yield the memories on all pages of `Memory.list`, latest first."""
     cursor: str | None = None
     while True:
         page = await memory.list(limit=_PAGE, cursor=cursor, **conditions)
@@ -35,7 +35,7 @@ async def listed(memory: Memory, **conditions: Any) -> AsyncIterator[Node]:
 
 
 def text_of(message: object) -> str:
-    """Return the text of a message as chat models take it, or its text parts; "" for the call of a tool."""
+    """Return the text of a chat message, or its joined text parts; "" for a tool call."""
     content = message.get("content") if isinstance(message, Mapping) else None
     if isinstance(content, list):
         content = "\n".join(str(part["text"]) for part in content if isinstance(part, Mapping) and part.get("text"))
@@ -44,7 +44,7 @@ def text_of(message: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """An item to store: search finds it by `text`; `fields` are its attributes."""
+    """An item to store. Search finds it by `text`; `fields` become its attributes."""
 
     name: Sequence[str]
     text: str
@@ -52,26 +52,26 @@ class Item:
 
 
 class Items:
-    """The items of one kind in a caller's memory."""
+    """The items of one kind in a memory."""
 
     def __init__(self, memory: Memory, *, kind: str) -> None:
         self._memory = memory
         self._kind = kind
 
     def id_of(self, name: Sequence[str]) -> str:
-        """Return the id of a name; ids are unique in a store, so the owner is part of it."""
+        """Return the id of an item. It includes the owner, because ids must be unique in a store."""
         scope = self._memory.scope
         key = json.dumps([self._kind, scope.owner, scope.chat, *name], ensure_ascii=False)
         return f"{self._kind}-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
     async def get(self, names: Sequence[Sequence[str]]) -> list[Node | None]:
-        """Return the live items of some names, in order; None for a missing one."""
+        """Return the live items with the given names, in order; None for a missing item."""
         found = await self._memory.store_view.nodes([self.id_of(name) for name in names])
         nodes = (found.get(self.id_of(name)) for name in names)
         return [node if node is not None and node.is_live else None for node in nodes]
 
     async def put(self, items: Sequence[Item]) -> None:
-        """Store items, new ones in one commit; an existing name gets the new text and fields."""
+        """Store items, new ones in one commit. An item with an existing name gets the new text and fields."""
         ids = [self.id_of(item.name) for item in items]
         known = await self._memory.store_view.nodes(ids)
         fresh = [
@@ -96,7 +96,7 @@ class Items:
             await self._memory.forget(node.id)
 
     async def all(self, where: Json) -> list[Node]:
-        """Return the items whose fields have these values, in the order they were first stored."""
+        """Return the items whose fields have the given values, in the order they were first stored."""
         return [node async for node in self._memory.store_view.each({"kind": self._kind, **where})][::-1]
 
     async def search(self, text: str, where: Json, *, limit: int) -> list[tuple[Node, float]]:
@@ -116,13 +116,13 @@ _DEPTH = 2
 
 
 class MemoryFiles:
-    """The files of one caller. A folder exists while it contains a file. Deleted files can be restored."""
+    """The files in a memory. A folder exists while it contains a file. Deleted files can be restored."""
 
     def __init__(self, memory: Memory) -> None:
         self._items = Items(memory, kind="memory file")
 
     async def view(self, path: str, lines: Sequence[int] | None = None) -> str:
-        """Return a file with the numbers of its lines, or the content of a folder.
+        """Return the text of a file with line numbers, or the list of files in a folder.
 
         Args:
             lines: the first and the last line to show, from 1; -1 is the end.
@@ -156,7 +156,7 @@ class MemoryFiles:
 
         Raises:
             NotFoundError: the file does not exist.
-            InvalidError: the old text does not occur, or more than once.
+            InvalidError: the old text does not occur exactly once.
         """
         place, content = await self._read(path)
         count = content.count(old) if old else 0
@@ -169,7 +169,7 @@ class MemoryFiles:
         return f"The memory file has been edited.\n{_numbered(around)}"
 
     async def insert(self, path: str, line: int, text: str) -> str:
-        """Insert lines after a line; 0 is the beginning. Raises InvalidError if the line does not exist."""
+        """Insert a text after a line; line 0 is the beginning. Raises InvalidError if the line does not exist."""
         place, content = await self._read(path)
         lines = content.split("\n")
         there = len(lines) - (lines[-1] == "")
@@ -254,7 +254,7 @@ def checked_path(path: str) -> str:
     """Return a path without a trailing slash.
 
     Raises:
-        InvalidError: it is not under /memories, or leads out of it.
+        InvalidError: the path is not under /memories, or leads out of it.
     """
     place = path.rstrip("/") if isinstance(path, str) else ""
     if place != ROOT and not place.startswith(f"{ROOT}/"):

@@ -1,4 +1,4 @@
-"""Ricordo's tools for LangChain and for LangGraph agents. `ricordo.integrations.langgraph` is the store of a graph.
+"""Ricordo's tools for LangChain and LangGraph agents. `ricordo.integrations.langgraph` has the store for graphs.
 
 Source: python.langchain.com, reference of `langchain_core.tools.StructuredTool`: `args_schema` may be a JSON schema.
 """
@@ -18,7 +18,7 @@ __all__ = ["memory_tools"]
 
 
 def memory_tools(memory: Memory, profile: str = "core") -> list[Any]:
-    """Return tools for an agent that is awaited (`ainvoke`), in the loop in which `memory` was opened."""
+    """Return tools for an agent. Call it with `ainvoke`, in the event loop in which `memory` was opened."""
     return [_tool(each) for each in agent_tools(memory, profile)]
 
 

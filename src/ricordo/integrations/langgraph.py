@@ -50,8 +50,8 @@ _MOST_CHARS = 20_000
 
 
 class RicordoStore(BaseStore):
-    """LangGraph's long-term memory. Its methods are those of `BaseStore`, with and without `await`, from any thread or
-    loop. Close it, or use it in a `with` block.
+    """LangGraph's long-term memory. The methods of `BaseStore`, with and without `await`, work from any thread or event
+    loop. Close the store, or use it in a `with` block.
     """
 
     supports_ttl = True
@@ -67,11 +67,11 @@ class RicordoStore(BaseStore):
         clock: Clock | None = None,
     ) -> None:
         """Args:
-        location: the store's file; it is created if there is none.
-        scope: the owner of the items; those of others are not visible.
+        location: the store's file; it is created if it does not exist.
+        scope: the owner of the items; other owners' items are not visible.
         embedder: as in `ricordo.Memory.open`.
-        fields: paths of the texts that search uses ("content", "chapters[*].title"); all texts when None.
-        ttl: LangGraph's defaults; `sweep_interval_minutes` is not needed: expired items are never shown.
+        fields: paths of the texts to search in ("content", "chapters[*].title"); None for all texts.
+        ttl: the default time to live. `sweep_interval_minutes` is ignored: expired items are never returned.
         """
         self.ttl_config = ttl
         self._fields = fields
@@ -90,7 +90,7 @@ class RicordoStore(BaseStore):
         return self._portal.call(self._done(list(ops)))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run operations, as `batch` does."""
+        """Run operations like `batch`."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def close(self) -> None:
@@ -149,7 +149,7 @@ class RicordoStore(BaseStore):
         return kept.Item(name=[*op.namespace, op.key], text=text, fields=fields)
 
     def _text(self, op: PutOp) -> str:
-        """Return the text that search finds the item by."""
+        """Return the text by which search finds the item."""
         paths = op.index or self._fields
         found = [each for path in paths for each in get_text_at_path(op.value, path)] if paths else _texts(op.value)
         text = "\n".join(each for each in found if each.strip()) or json.dumps(op.value, ensure_ascii=False)
@@ -186,7 +186,7 @@ class RicordoStore(BaseStore):
         return cut[op.offset : op.offset + op.limit]
 
     async def _live(self, nodes: Sequence[Node | None], *, refresh: bool) -> list[Node]:
-        """Return items that have not expired and remove the others. With `refresh`, restart their time to live."""
+        """Return the items that have not expired; delete the expired ones. With `refresh`, restart the time to live."""
         now = self._now()
         there = [node for node in nodes if node is not None]
         over = [node for node in there if "until" in node.attributes and _until(node) <= now]
@@ -252,7 +252,7 @@ def _is(value: Any, condition: Any) -> bool:
 
 
 def _compares(value: Any, operator: str, operand: Any) -> bool:
-    """Compare as numbers, as LangGraph's stores do; other values have no order."""
+    """Compare values as numbers, like LangGraph's stores. Values that are not numbers do not match."""
     if operator in ("$eq", "$ne"):
         return (value == operand) is (operator == "$eq")
     if operator not in ("$gt", "$gte", "$lt", "$lte"):

@@ -20,11 +20,11 @@ from ricordo.model import Message, Role
 __all__ = ["RicordoMemoryBlock", "memory_tools"]
 
 _SESSION = "session_id"
-"""Where LlamaIndex names the conversation."""
+"""The key under which LlamaIndex passes the id of the conversation."""
 
 
 def memory_tools(memory: Memory, profile: str = "core") -> list[Any]:
-    """Return tools for `FunctionAgent(tools=...)`, which awaits them, in the loop in which `memory` was opened."""
+    """Return tools for `FunctionAgent(tools=...)`. Run the agent in the event loop in which `memory` was opened."""
     return [_function(each) for each in agent_tools(memory, profile)]
 
 
@@ -39,8 +39,8 @@ def _function(tool: Tool) -> Any:
 class RicordoMemoryBlock(BaseMemoryBlock[str]):
     """For `Memory.from_defaults(memory_blocks=[...])`, in the loop in which `memory` was opened.
 
-    LlamaIndex asks it before each answer, and hands over messages when they leave the chat history. Messages of the
-    same conversation that are still in the history are not recalled: they come to the block later.
+    LlamaIndex reads the block before each answer, and stores messages in it when they leave the chat history. Until
+    then, messages of the present conversation are not recalled.
     """
 
     name: str = "ricordo"
@@ -49,13 +49,13 @@ class RicordoMemoryBlock(BaseMemoryBlock[str]):
     budget: int = Field(default=800, description="The most tokens that the block adds.")
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
-        """Return what is known about the user's latest message; "" if nothing."""
+        """Return the context for the user's latest message; "" if there is none."""
         asked = next((each.content or "" for each in reversed(messages or ()) if _role(each) == "user"), "")
         known = await self.memory.context(asked, budget=self.budget) if asked.strip() else None
         return known or ""
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
-        """Record messages as one commit; calls of tools have no text."""
+        """Record messages as one commit, except tool calls, which have no text."""
         said = [
             Message(text=each.content, role=role, session=each.additional_kwargs.get(_SESSION))
             for each in messages

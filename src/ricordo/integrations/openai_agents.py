@@ -1,4 +1,4 @@
-"""Ricordo in OpenAI's Agents SDK: tools, recall before each model call, and sessions that are remembered.
+"""Ricordo in OpenAI's Agents SDK: tools, recall before each model call, and stored sessions.
 
 Source: openai.github.io/openai-agents-python, "Tools", "Running agents" (`call_model_input_filter`) and "Sessions".
 """
@@ -48,10 +48,10 @@ def _function(tool: Tool) -> FunctionTool:
 def write_path_tools(memory: Memory, *, name: str = "agent") -> list[Any]:
     """Return the nine operations of the write path, for a background agent that turns conversations into knowledge.
 
-    Do not give them to the agent that talks to the user. `ricordo.interfaces.tools.WRITE_INSTRUCTIONS` is its prompt.
+    Use the prompt `ricordo.interfaces.tools.WRITE_INSTRUCTIONS`. Do not give the tools to an agent that talks to users.
 
     Args:
-        name: the name of the agent's model, for the run.
+        name: the name of the agent's model, to record with the run.
     """
     return [_function(each) for each in write_tools(memory, name=name)]
 
@@ -59,12 +59,12 @@ def write_path_tools(memory: Memory, *, name: str = "agent") -> list[Any]:
 def memory_filter(
     memory: Memory, profile: str = "core", *, session: RicordoSession | None = None
 ) -> Callable[[CallModelData[Any]], Awaitable[ModelInputData]]:
-    """Return a filter for `RunConfig(call_model_input_filter=...)`. It adds to the model's instructions what the memory
-    knows about the user's latest message.
+    """Return a filter for `RunConfig(call_model_input_filter=...)`. It adds the context for the user's latest message
+    to the model's instructions.
 
     Args:
-        session: the session of the run, if it is stored in this memory: what is said in it is not recalled, the
-            present question included.
+        session: the session of the run, if it is stored in this memory. Its messages, including the present question,
+            are not recalled.
     """
     present = None if session is None else session.session_id
 
@@ -78,8 +78,8 @@ def memory_filter(
 
 
 class RicordoSession:
-    """A conversation, for `Runner.run(..., session=...)`. It survives a restart, and search finds its messages from
-    other conversations, too. Clearing it removes it from every answer; `restore` brings it back.
+    """A stored conversation, for `Runner.run(..., session=...)`. Searches in other conversations find its messages.
+    `clear_session` removes the messages from all answers; `Memory.restore` brings them back.
     """
 
     session_settings: SessionSettings | None = None
@@ -132,7 +132,7 @@ class RicordoSession:
 
 
 def _named(item: Any) -> str:
-    """Return what stands in the conversation for an item without text: the kind and name, not its raw JSON."""
+    """Return the text to store for an item without text: its type and name instead of its raw JSON."""
     parts = (item.get("type"), item.get("name")) if isinstance(item, dict) else ()
     return f"({': '.join(str(part) for part in parts if part) or 'an item without text'})"
 

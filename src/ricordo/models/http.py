@@ -38,8 +38,8 @@ class Endpoint:
     """A server and its limits.
 
     Args:
-        what: names the server in errors.
-        key_variable: the environment variable of its key, for a server that requires one.
+        what: the name of the server in error messages.
+        key_variable: the environment variable with the API key, if the server requires a key.
         timeout_s: the limit for one complete answer.
     """
 
@@ -81,7 +81,7 @@ def bearer(api_key: str | None) -> Mapping[str, str]:
 
 
 def key_variable(provider: str) -> str:
-    """Return the environment variable of a provider's key; empty for servers that may need none."""
+    """Return the environment variable of a provider's key; empty if the provider may not need a key."""
     return f"{provider.upper()}_API_KEY" if provider in ("openai", "anthropic", "cohere", "jina") else ""
 
 
@@ -112,7 +112,7 @@ def post(client: httpx.Client, endpoint: Endpoint, path: str, body: Any, *, atte
 
 
 async def post_async(endpoint: Endpoint, path: str, body: Any, *, attempts: int | None = None) -> Any:
-    """Post like `post`, over a new connection: an answer takes seconds, and cancelling must not wait for it."""
+    """Post like `post`, without blocking and over a new connection, so that cancelling does not wait for the answer."""
     endpoint.check_key()
     try:
         async with httpx.AsyncClient(headers=endpoint.headers, timeout=endpoint.timeout_s) as client:
@@ -162,7 +162,7 @@ async def _events(response: httpx.Response, endpoint: Endpoint) -> AsyncIterator
     total, events = 0, EventSource(response).aiter_sse()
     while True:
         try:
-            async with asyncio.timeout(endpoint.timeout_s):  # empty lines would reset httpx's own timeout
+            async with asyncio.timeout(endpoint.timeout_s):  # httpx's own timeout restarts at each empty line
                 event = await anext(events)
         except StopAsyncIteration:
             return
@@ -190,7 +190,7 @@ async def _answer_async(client: httpx.AsyncClient, endpoint: Endpoint, url: str,
             answer = await _read_all_async(response.aiter_bytes())
             _check_status(response, answer)
             return answer
-    except TimeoutError as error:  # single bytes would reset httpx's own timeout
+    except TimeoutError as error:  # httpx's own timeout restarts at each byte
         raise httpx.ReadTimeout("no whole answer in time") from error
 
 

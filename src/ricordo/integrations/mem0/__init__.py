@@ -4,8 +4,8 @@
 
 Neither mem0 nor an API key is needed. docs/how-to/use-with-frameworks.md lists the differences.
 
-Users are owners, and metadata are attributes. A search of one user never reads another's memories; agents and runs are
-filters.
+Each mem0 user is an owner, and metadata become attributes. A search of one user never reads another user's memories.
+Agents and runs are filters within a user's memories.
 
 Source: docs.mem0.ai, "Python quickstart" and "API reference"; the interface is that of mem0ai 2.2, and the
 ids as arguments of 1.x (`search(..., user_id=)`) are accepted, too.
@@ -46,7 +46,7 @@ T = TypeVar("T")
 Answer = dict[str, Any]
 
 _UNSET = object()
-"""A missing argument, where None has a meaning."""
+"""The default of an argument for which None has a meaning."""
 _MOST = 1_000
 _PROCEDURAL = "procedural_memory"
 
@@ -64,10 +64,10 @@ class AsyncMemory:
         clock: Clock | None = None,
     ) -> None:
         """Args:
-        config: mem0's; only the path of its vector store is used, and an entry `ricordo` with the arguments
-            below.
+        config: a configuration of mem0. Only the path of its vector store is used, and an entry `ricordo` with the
+            arguments below.
         location: the store's file; by default `mem0.db` in Ricordo's folder.
-        embedder, model, clock: as in `ricordo.Memory.open`. With a model, messages become facts at once.
+        embedder, model, clock: as in `ricordo.Memory.open`. With a model, `add` extracts facts from messages at once.
         """
         own = dict((config if isinstance(config, Mapping) else {}).get("ricordo") or {})
         self._location = location or own.get("location") or _usual_location(config)
@@ -94,12 +94,12 @@ class AsyncMemory:
         memory_type: str | None = None,
         prompt: str | None = None,
     ) -> Answer:
-        """Record messages: `{"results": [{"id", "memory", "event"}]}`.
+        """Record messages; return `{"results": [{"id", "memory", "event"}]}`.
 
         Args:
-            infer: without a model, messages are kept word for word, and what the user says plainly ("I live in
-                Rome") as facts, of which a new value replaces the old one; if False, messages alone.
-            expiration_date: the last day on which `search` and `get_all` show it.
+            infer: if True and without a model, messages are stored word for word, and plain statements of the user
+                ("I live in Rome") as facts, whose new values replace old ones. If False, only messages are stored.
+            expiration_date: the last day on which `search` and `get_all` return the memories.
 
         Raises:
             Mem0Error: no id is given, or an argument is invalid.
@@ -147,7 +147,7 @@ class AsyncMemory:
             filters: at least one of user_id, agent_id and run_id; conditions on metadata with mem0's operators.
             threshold: the minimum score, from 0 to 1; every hit when None. Scores are Ricordo's.
             rerank: accepted and ignored.
-            explain: add `score_details`, the share of each signal.
+            explain: whether to add `score_details`, the share of each signal.
 
         Raises:
             Mem0Error: no id is given, or an argument is invalid.
@@ -190,7 +190,7 @@ class AsyncMemory:
         limit: int | None = None,
         **ids: Any,
     ) -> Answer:
-        """Return memories, latest first: `{"results": [...]}`. Raises as `search` does."""
+        """Return memories, latest first: `{"results": [...]}`. Raises the same errors as `search`."""
         wanted, count = asked(filters, ids), _checked(top_k if limit is None else limit)
         found: list[Node] = []
         for store in await self._stores(wanted):
@@ -243,7 +243,7 @@ class AsyncMemory:
         """Delete all memories of a user, agent or run.
 
         Raises:
-            Mem0Error: none of them is given.
+            Mem0Error: no id is given.
         """
         known = shapes.identities(user_id=user_id, agent_id=agent_id, run_id=run_id)
         if not known:
@@ -301,7 +301,7 @@ class AsyncMemory:
         return self._store
 
     async def _live(self, id: str) -> tuple[Store, Node]:
-        """Return the store scoped to the owner of a live memory, and the memory. Raises Mem0Error: there is none."""
+        """Return a live memory, with the store scoped to its owner. Raises Mem0Error if there is none with this id."""
         store = await self._opened()
         scope = await store.store_view.owner_of(id) if isinstance(id, str) else None
         found = {} if scope is None else await store.scoped(scope).store_view.nodes([id])
@@ -310,7 +310,7 @@ class AsyncMemory:
         return store.scoped(scope), found[id]
 
     async def _stores(self, wanted: Json) -> list[Store]:
-        """Return the store scoped to each owner that the filters may mean: one user, or all."""
+        """Return the stores to search, each scoped to an owner: the user in the filters, or all users."""
         store = await self._opened()
         user = wanted.get("user_id")
         if isinstance(user, str) and user != "*":
@@ -337,13 +337,13 @@ class Memory:
 
     def __init__(self, config: object = None, **place: Any) -> None:
         """Args:
-        config: as for `AsyncMemory`, and so are location, embedder, model and clock.
+        config: as for `AsyncMemory`. `place` takes the other arguments of `AsyncMemory`.
         """
         import ricordo.memory  # noqa: F401  # its exit handlers must run after ours
 
         self._memory = AsyncMemory(config, **place)
         self._portal = Portal()
-        atexit.register(self._portal.close)  # a program that does not close the memory still ends
+        atexit.register(self._portal.close)  # lets a program exit that did not close the memory
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Memory:
@@ -377,7 +377,7 @@ class Memory:
 
 
 def _usual_location(config: object) -> Path:
-    """Return the store of a mem0 configuration: next to its vector store, else in Ricordo's folder."""
+    """Return the path of the store for a mem0 configuration: next to its vector store, else in Ricordo's folder."""
     store = (config if isinstance(config, Mapping) else {}).get("vector_store") or {}
     inside = store.get("config") or {} if isinstance(store, Mapping) else {}
     name = f"{inside.get('collection_name') or 'mem0'}.db"
@@ -385,7 +385,7 @@ def _usual_location(config: object) -> Path:
 
 
 def _scope(ids: Mapping[str, str]) -> Scope:
-    """Return the owner. Ids contain no spaces, so no user is mistaken for an agent."""
+    """Return the scope of the owner. Ids contain no spaces, so the names of users, agents and runs cannot collide."""
     owner = ids.get("user_id")
     return Scope(owner=owner or next(f"{name.removesuffix('_id')} {ids[name]}" for name in IDENTITIES if name in ids))
 
@@ -422,7 +422,7 @@ async def _messages(store: Store, recorded: Sequence[Message]) -> list[Item]:
 
 
 async def _by_rule(store: Store, recorded: Sequence[Message]) -> list[Item]:
-    """Store plain statements as facts, and every message that says more as a message."""
+    """Store plain statements as facts, and each message with any other content as a message."""
     said = [(each, shapes.learnt(each)) for each in recorded]
     facts = [fact for _, found in said for fact in found]
     nodes = await store.remember_many(facts) if facts else []
@@ -437,9 +437,9 @@ async def _by_rule(store: Store, recorded: Sequence[Message]) -> list[Item]:
 
 
 async def _kept(store: Store, node: Node) -> Item | None:
-    """Return the result of a statement; None if it existed with other metadata or from another run.
+    """Return the result for a stored statement; None if it already existed with other metadata or from another run.
 
-    The existing memory then keeps its metadata: one memory cannot belong to both.
+    The existing memory then keeps its metadata, because a memory can have only one set.
     """
     versions = [each for each in await store.history(node.id) if each.node.id == node.id]
     if len(versions) < 2:
@@ -452,7 +452,7 @@ async def _kept(store: Store, node: Node) -> Item | None:
 
 
 async def _procedure(store: Store, recorded: Sequence[Message], payload: Json) -> Item:
-    """Store a procedure word for word: without a model it is not summarized."""
+    """Store a procedure word for word. It is not summarized."""
     text = "\n".join(f"{each.role}: {each.text}" for each in recorded)
     node = await store.remember(text, type="procedural", attributes={**payload, "memory_type": _PROCEDURAL})
     return _added(node.id, node.content)

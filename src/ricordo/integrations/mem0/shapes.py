@@ -1,7 +1,7 @@
-"""mem0's arguments, filters and answers, and their conversion from and to ours. Pure.
+"""mem0's arguments, filters and answers, converted from and to Ricordo's, without any I/O.
 
 Source: mem0ai 2.2, `Memory.get`, `search`, `history`: an item has `id`, `memory`, `hash`, `metadata`, `score`,
-`created_at`, `updated_at`, and beside them the ids and `role` it came with; an event of a history has `old_memory`,
+`created_at` and `updated_at`, and the ids and `role` given to `add`; an event of a history has `old_memory`,
 `new_memory` and `event`. Filters: docs.mem0.ai, "Search memory" and "Enhanced metadata filtering".
 """
 
@@ -44,7 +44,7 @@ def item(node: Node, *, score: float | None = None) -> Item:
 
 
 def is_over(node: Node, today: date) -> bool:
-    """Return whether its expiration date has passed."""
+    """Return whether the expiration date of a memory has passed."""
     until = node.attributes.get("expiration_date")
     return isinstance(until, str) and date.fromisoformat(until) < today
 
@@ -53,7 +53,7 @@ def expiration(value: object) -> str | None:
     """Return a date in mem0's form, YYYY-MM-DD.
 
     Raises:
-        Mem0Error: it is not a date.
+        Mem0Error: the value is not a date.
     """
     if value is None:
         return None
@@ -66,10 +66,10 @@ def expiration(value: object) -> str | None:
 
 
 def spoken(messages: object) -> list[Mapping[str, Any]]:
-    """Return the messages of a text, a message or a list of them, without system messages.
+    """Return a text, a message, or a list of these as a list of messages, without system messages.
 
     Raises:
-        Mem0Error: it is something else.
+        Mem0Error: the argument has another type.
     """
     if isinstance(messages, str):
         messages = [{"role": "user", "content": messages}]
@@ -98,7 +98,7 @@ def recorded(message: Mapping[str, Any], *, session: str, payload: Json) -> Mess
 
 
 def learnt(message: Message) -> tuple[Fact, ...]:
-    """Return the lasting facts that rules find in a user's message, without a model."""
+    """Return the lasting facts that rules, without a model, find in a user's message."""
     if message.role != "user":
         return ()
     found = ((each, _lasting(each)) for each in plain_statements(message.text))
@@ -122,7 +122,7 @@ def _lasting(said: Plain) -> Category | None:
 
 
 def says_no_more(message: Message, facts: Sequence[Fact]) -> bool:
-    """Return whether a message consists of one statement: then the fact is enough."""
+    """Return whether a message consists of one statement only, so that the fact is enough."""
     return len(facts) == 1 and message.text.strip().rstrip(".!").casefold() == facts[0].content.casefold()
 
 
@@ -164,14 +164,14 @@ def _event(id: str, version: Version, number: int, *, old: str | None, new: str 
 
 
 class Mem0Error(ValueError):
-    """An argument that mem0 would refuse, too; the error that its callers expect."""
+    """An argument is invalid in mem0. It is a ValueError, as callers of mem0 expect."""
 
 
 def identity(value: object, name: str) -> str | None:
     """Return an id as text.
 
     Raises:
-        Mem0Error: it is blank or contains whitespace.
+        Mem0Error: the id is blank or contains whitespace.
     """
     if value is None:
         return None
@@ -182,15 +182,15 @@ def identity(value: object, name: str) -> str | None:
 
 
 def identities(**given: object) -> dict[str, str]:
-    """Return the ids that are given, as text. Raises as `identity` does."""
+    """Return the ids that are given, as text. Raises the same errors as `identity`."""
     return {name: found for name, value in given.items() if (found := identity(value, name)) is not None}
 
 
 def asked(filters: Mapping[str, Any] | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the filters of a search, ids as text, together with ids given as arguments, as in mem0 1.x.
+    """Return the filters of a search with ids as text, combined with the ids given as arguments (mem0 1.x).
 
     Raises:
-        Mem0Error: no id of a user, agent or run is among them, or an argument is unknown.
+        Mem0Error: there is no id of a user, agent or run, or an argument is unknown.
     """
     unknown = given.keys() - set(IDENTITIES)
     if unknown:
@@ -207,7 +207,7 @@ def asked(filters: Mapping[str, Any] | None, given: Mapping[str, Any]) -> dict[s
 
 
 def plain(filters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the conditions that the store can check itself: a key equals a value."""
+    """Return the conditions that the store can check itself: equality of a key and a value."""
     return {
         name: value
         for name, value in filters.items()
@@ -219,7 +219,7 @@ def fits(payload: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
     """Return whether a memory's fields meet all conditions.
 
     Raises:
-        Mem0Error: there is no such operator, or AND, OR or NOT has no list.
+        Mem0Error: an operator does not exist, or the value of AND, OR or NOT is not a list.
     """
     return all(_holds(payload, name, condition) for name, condition in filters.items())
 
@@ -241,12 +241,12 @@ def _holds(payload: Mapping[str, Any], name: str, condition: Any) -> bool:
 
 
 def _is(value: Any, wanted: Any) -> bool:
-    """Compare values; a list matches each value in it."""
+    """Return whether a value is equal to the wanted one or is a list that contains it."""
     return bool(value == wanted or (isinstance(value, list) and wanted in value))
 
 
 def _compared(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """Make an operator; values that cannot be compared, such as text and a number, do not match."""
+    """Return an operator for which values that cannot be compared, such as text and a number, do not match."""
 
     def one(value: Any, operand: Any) -> bool:
         try:

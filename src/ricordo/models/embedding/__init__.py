@@ -1,7 +1,7 @@
 """Embedders: text to vectors. Importing this package imports no model and no numpy.
 
-Local weights come inside installed packages, and nothing is loaded before the first text. Answers of embedders are
-checked: only sound vectors pass.
+Local weights are part of installed packages, and nothing is loaded before the first text. Vectors from embedders are
+checked: those with a wrong shape or values that are not finite are rejected.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LOCAL = {
     "multilingual": "multilingual:embedder",
     "hashing": "local:hashing_embedder",
 }
-"""The embedders that run in this process, by name: the module of this package and the function that makes one."""
+"""The embedders that run in this process, by name: the module in this package and its factory function."""
 
 _BASE_URLS = {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:11434/v1"}
 _DIMENSIONS = {
@@ -53,7 +53,7 @@ def resolve(
     attempts: int = 4,
     first_wait_s: float = 0.2,
 ) -> Embedder | None:
-    """Return the embedder of a name. None (full text only) and an embedder object are returned as they are.
+    """Return the embedder with a name. None (full text only) and embedder objects are returned unchanged.
 
     Args:
         spec: "default", "minilm", "multilingual", "hashing", "openai:MODEL", "ollama:MODEL" or
@@ -61,7 +61,7 @@ def resolve(
         api_key: for servers only; the caller reads it from the environment.
         base_url: replaces the server's default address.
         timeout_s: for one request, in seconds.
-        attempts: how often a request is made before it counts as failed; at least 1.
+        attempts: number of attempts before a request counts as failed; at least 1.
         first_wait_s: seconds before the second attempt; the wait doubles, with jitter, for each further one.
 
     Raises:
@@ -83,7 +83,7 @@ def resolve(
 
 
 def is_remote(spec: str) -> bool:
-    """Whether a name stands for a server: openai:, ollama:, http:// or https://."""
+    """Return whether a name is that of a server: openai:, ollama:, http:// or https://."""
     return spec.partition(":")[0] in {*_BASE_URLS, "http", "https"}
 
 
@@ -138,10 +138,10 @@ _GIVE_UP_AFTER = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedded:
-    """A text's vector (None where it failed), its content words as the model cuts them, and float32[words, k].
+    """A text's vector (None if embedding failed), the word pieces of its content words, and their float32[words, k].
 
-    `passages`: float32[passages, d] of a text that was embedded in several. The words of each but the first then come
-    after `PASSAGE_BREAK`, whose vector is zero.
+    `passages`: float32[passages, d] for a text that was embedded as several passages. The words of different passages
+    are then separated by `PASSAGE_BREAK`, whose vector is zero.
     """
 
     vector: Vector | None
@@ -151,7 +151,7 @@ class Embedded:
 
 
 async def embed_with_words(embedder: Embedder, texts: Sequence[str], kind: Kind) -> list[Embedded]:
-    """Embed texts in order, with their words where the embedder supports it. A bad text raises nothing."""
+    """Embed texts in order, with words if the embedder supports them. Raises nothing; failed ones have no vector."""
     together = getattr(embedder, "embed_with_words", None)
     if together is not None:
         return [_content(*found) for found in await together(texts, kind=kind)]
@@ -171,8 +171,8 @@ PASSAGE_BREAK = "¶"
 
 
 async def embed_passages(embedder: Embedder, texts: Sequence[Sequence[str]]) -> list[Embedded]:
-    """Embed texts given as their passages, each passage once. The vector of a text is the mean of its passages', of
-    length 1; a text with a passage that failed has none. Raises nothing.
+    """Embed texts that are split into passages, each passage once. The vector of a text is the mean of its passages'
+    vectors, scaled to length 1; None if a passage failed. Raises nothing.
     """
     made = await embed_with_words(embedder, [passage for text in texts for passage in text], "passage")
     found, at = [], 0
@@ -203,10 +203,10 @@ def _joined(parts: Sequence[Embedded]) -> Embedded:
 
 
 async def embed_question(embedder: Embedder, text: str) -> Embedded:
-    """Embed a question with its words. Its vector is None where the embedder returned nothing sound.
+    """Embed a question with its words. The vector is None if the embedder returned an invalid one.
 
     Raises:
-        Exception: anything the embedder raises; the caller searches without it and reports that.
+        Exception: any error of the embedder. The caller then searches without a vector and reports the error.
     """
     together = getattr(embedder, "embed_with_words", None)
     if together is not None:
@@ -217,14 +217,14 @@ async def embed_question(embedder: Embedder, text: str) -> Embedded:
 
 
 def _content(vector: Vector | None, pieces: Sequence[str], words: Vector) -> Embedded:
-    """Keep only pieces that begin a word, without function words: the others match everything a little."""
+    """Keep only pieces that begin a content word. Other pieces are slightly similar to everything."""
     ignored = function_words("en")
     kept = [n for n, piece in enumerate(pieces) if piece[:1].isalnum() and piece not in ignored]
     return Embedded(vector=vector, pieces=tuple(pieces[n] for n in kept), words=words[kept] if kept else None)
 
 
 async def checked_batch(embedder: Embedder, texts: Sequence[str], kind: Kind) -> list[Vector | None]:
-    """Return one vector per text, finite float32[dimension], or None where there is none. Raises nothing.
+    """Return one vector per text, finite float32[dimension], or None if embedding failed. Raises nothing.
 
     If the batch fails, each text is tried separately; if the provider is down or refuses the key three times in
     a row, the remaining texts are skipped. NaN, infinite or wrongly shaped vectors are refused. Both are logged,

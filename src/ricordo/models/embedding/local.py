@@ -1,9 +1,9 @@
 """Embedders that run in this process: an async interface over a blocking model.
 
-Each embedder has two threads: one for single texts, whose callers are waiting, and one for batches, which are cut
-into slices. A question never waits behind 10,000 messages, and the batches of two callers take turns. Waiting
-questions are embedded together: four at once cost less than two separately, since most of the time goes into reading
-weights.
+Each embedder has two threads: one for single texts, whose callers are waiting, and one for batches, which are split
+into slices. A question therefore never waits for 10,000 messages, and the batches of two callers take turns. Waiting
+questions are embedded together: four together take less time than two separately, because most time is spent on
+reading weights.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from ricordo.ports import Kind
 Floats = NDArray[np.float32]
 
 SLICE = 32  # texts: at most 0.3 s on the slowest model, and enough to fill its matrices
-_TOGETHER = 8  # single texts at once: the first one waits for the last
-_TOGETHER_CHARACTERS = 2_000  # a longer one goes alone
+_TOGETHER = 8  # the most single texts to embed together; all of them wait until the last one is done
+_TOGETHER_CHARACTERS = 2_000  # a longer text is embedded alone
 
 
 class Model(Protocol):
@@ -80,7 +80,7 @@ class Lanes(Generic[M]):
         """Run one text ahead of any batch.
 
         Args:
-            alike: waiting texts with the same value are run together; their `run` must do the same.
+            alike: waiting texts with the same value are run together, so their `run` must be equivalent.
         """
         loop = asyncio.get_running_loop()
         if alike is None or len(text) > _TOGETHER_CHARACTERS:
@@ -106,7 +106,7 @@ class Lanes(Generic[M]):
             return run(model, texts)
 
     def _run_waiting(self, alike: Hashable, run: Callable[[M, list[str]], Sequence[Any]]) -> None:
-        """Run the first of the waiting texts. It is called once per text, so later calls may find none left."""
+        """Run the first of the waiting texts together. It is called once per text, so later calls may find none."""
         with self._lock:
             waiting = self._waiting.get(alike, [])
             batch, waiting[:] = waiting[:_TOGETHER], waiting[_TOGETHER:]
@@ -167,9 +167,9 @@ class LocalWordEmbedder(LocalEmbedder[WordModel]):
 def one_thread() -> AbstractContextManager[object]:
     """Limit BLAS to one thread inside the `with` block.
 
-    With OpenBLAS on two cores, two threads were slower than one and took the second core from other work. The limit
-    holds for the process. threadpoolctl 3.8 lets one thread at a time set it, so two embedders that overlap cannot
-    leave it in place; at worst the rest of one pass runs on all threads.
+    With OpenBLAS on two cores, two threads were slower than one and blocked the second core for other work. The limit
+    applies to the process. threadpoolctl 3.8 lets only one thread at a time set it, so two overlapping embedders cannot
+    leave the limit in place; at worst, the rest of one pass runs on all threads.
     """
     limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
     return limit
@@ -181,7 +181,7 @@ def _controller() -> ThreadpoolController:
 
 
 def on_all_cores(run: Callable[[T], R], parts: Sequence[T]) -> list[R]:
-    """Run a function on each part, several at a time if the process has several cores; a single part runs at once."""
+    """Run a function on each part, in parallel if the process has several cores. A single part runs in this thread."""
     return [run(part) for part in parts] if len(parts) < 2 else list(_cores().map(run, parts))
 
 
@@ -199,7 +199,7 @@ _CACHED_WORDS = 65_536
 
 
 class Hashing:
-    """Maps each word and its 4-grams to one of 256 dimensions and a sign."""
+    """Feature hashing: maps each word and each of its 4-grams to one of 256 dimensions and a sign."""
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Floats:
         """Return unit vectors float32[n, 256]; zeros for a text without words. Both kinds are embedded alike."""
@@ -225,7 +225,7 @@ def hashing_embedder() -> LocalEmbedder[Hashing]:
 
 @lru_cache(maxsize=_CACHED_WORDS)
 def _features(word: str) -> tuple[int, ...]:
-    """Return twice the dimension of each feature, plus 1 where its sign is negative."""
+    """Return each feature as twice its dimension, plus 1 if its sign is negative."""
     edged = f"^{word[:64]}$"
     grams = [edged[at : at + _GRAM] for at in range(max(1, len(edged) - _GRAM + 1))]
     return tuple(_bucket(part) for part in [word, *grams])

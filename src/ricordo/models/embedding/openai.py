@@ -25,7 +25,7 @@ _GIVE_UP_AFTER = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    """A model on a server. Every answer must have `dimension`; with `shortens`, the server is asked for it."""
+    """A model on a server. All vectors must have `dimension`; with `shortens`, requests include it as a parameter."""
 
     endpoint: Endpoint
     model: str
@@ -86,10 +86,10 @@ class Client:
         return found
 
     def request(self, texts: list[str], *, attempts: int | None = None) -> list[Floats]:
-        """Return the unit vectors of all texts. Of a long text, the mean of at most four chunks.
+        """Return the unit vectors of all texts. The vector of a long text is the mean of at most four chunks.
 
         Raises:
-            RicordoError: any of them cannot be embedded.
+            RicordoError: a text cannot be embedded.
         """
         chunks = [_chunks(text) for text in texts]
         flat = [chunk for of_text in chunks for chunk in of_text]
@@ -145,7 +145,7 @@ def _read(answer: Any, count: int, dimension: int) -> list[Floats]:
 
 
 def _chunks(text: str) -> list[str]:
-    """Cut a text into at most four chunks, none blank: servers refuse empty input."""
+    """Cut a text into at most four chunks. None of them is blank, because servers refuse empty input."""
     clean = text.encode("utf-8", "replace").decode("utf-8")[: _CHUNK_CHARACTERS * _MOST_CHUNKS]
     parts = [clean[at : at + _CHUNK_CHARACTERS] for at in range(0, len(clean), _CHUNK_CHARACTERS)]
     return [part for part in parts if part.strip()]

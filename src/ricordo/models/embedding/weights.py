@@ -1,4 +1,4 @@
-"""The weights of models: read from .npz and ONNX files without the onnx package, and multiplied as int8."""
+"""Weights of models: reading them from .npz and ONNX files without the onnx package, and int8 multiplication."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 
 def _kernels() -> ModuleType | None:
-    """Import numkong. Where a platform has no wheel, numpy computes the same integers in four times the time."""
+    """Import numkong; return None on platforms without a wheel, where numpy takes four times as long."""
     try:
         import numkong
     except ImportError:
@@ -32,16 +32,18 @@ Floats = NDArray[np.float32]
 
 _LARGEST = 127
 _SMALLEST = np.float32(1e-30)
-_FLAT = np.float32(1e-3)  # a row of nearly equal values is cut into no finer steps, so that its middle stays small
-# Rows whose products with the widest matrix of a model stay in a core's second-level cache.
+_FLAT = np.float32(
+    1e-3
+)  # the smallest step of a row, so that for nearly equal values the middle, in steps, stays small
+# Rows at a time, so that the products with the widest matrix of a model fit into a core's second-level cache.
 ROWS_AT_ONCE = 64
 
 
 class Int8Matrix:
-    """An affine map whose matrix is int8 with a scale per column. Rows are rounded to integers, too.
+    """An affine map whose matrix is int8 with a scale per column. Input rows are rounded to integers, too.
 
-    The step of a row follows from its own smallest and largest value, and sums of integers are exact: a row's result
-    does not depend on the rows beside it, on the kernel or on the order of summation. With int8 instructions (AVX-512
+    The step of a row depends only on its own smallest and largest value, and sums of integers are exact. Therefore a
+    row's result does not depend on other rows, the kernel or the order of summation. With int8 instructions (AVX-512
     VNNI) a product takes a quarter of the time of float32. Safe to call from several threads; the product releases the
     GIL.
 
@@ -49,7 +51,7 @@ class Int8Matrix:
         codes: int8[inputs, outputs].
         scales: float32[outputs]; column i of the matrix is `codes[:, i] * scales[i]`.
         bias: float32[outputs].
-        outliers: inputs that are much larger than all others. They do not count for the step and may be beyond int8.
+        outliers: inputs that are much larger than all others. They are ignored for the step and may exceed int8.
     """
 
     def __init__(self, codes: NDArray[np.int8], scales: Floats, bias: Floats, *, outliers: Sequence[int] = ()) -> None:
@@ -57,8 +59,8 @@ class Int8Matrix:
         inner = codes.copy()
         inner[self._outliers] = 0
         self._dots = _dots_by_numpy(inner) if _numkong is None else _dots_by_numkong(inner, _numkong)
-        # The rows of the outliers and, for the middle of a row, the sum of all others. Products with them stay integers
-        # below 2**24, which float32 holds exactly.
+        # The matrix rows of the outliers, and the sum of all other matrix rows, by which the middle is multiplied.
+        # Products with them are integers below 2**24, which float32 represents exactly.
         self._rest = np.vstack([codes[self._outliers], inner.sum(axis=0, dtype=np.int64)]).astype(np.float32)
         self._scales = np.asarray(scales, np.float32).ravel()
         self._bias = np.asarray(bias, np.float32)
@@ -92,7 +94,7 @@ class Int8Matrix:
 
 
 def _steps(x: Floats) -> tuple[Floats, Floats]:
-    """Return the step of each row, and how many steps its middle is from 0: float32[rows, 1] each."""
+    """Return the step of each row, and the middle of the row in steps: float32[rows, 1] each."""
     low, high = x.min(axis=1, keepdims=True), x.max(axis=1, keepdims=True)
     middles = (low + high) / 2
     # Rounding the middle and a value can each add half a step, so the largest code is 127.
@@ -111,7 +113,7 @@ def _dots_by_numpy(codes: NDArray[np.int8]) -> Callable[[NDArray[np.int8]], NDAr
 
 
 class Archive:
-    """The arrays of an .npz file, which is mapped. isal inflates 4 MB in 8 ms, where zlib takes 22 ms."""
+    """The arrays of a memory-mapped .npz file. isal decompresses 4 MB in 8 ms, zlib in 22 ms."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -128,7 +130,7 @@ class Archive:
         return _array(plain, plain)
 
     def rows(self, name: str) -> Rows:
-        """Return one array that is inflated as its rows are read."""
+        """Return one array that is decompressed as its rows are read."""
         return Rows(self._packed(name), self._entries[name].file_size)
 
     def _packed(self, name: str) -> memoryview:
@@ -136,15 +138,15 @@ class Archive:
         if entry.compress_type != ZIP_DEFLATED:
             raise ValueError(f"{name} of {self._path} is not deflated")
         at = entry.header_offset + _NAME_SIZES
-        # The local header's name and extra field may differ in length from the directory's.
+        # Name and extra field may have other lengths in the local header than in the central directory.
         skipped = sum(int.from_bytes(self._data[n : n + 2], "little") for n in (at, at + 2))
         return self._data[at + 4 + skipped :][: entry.compress_size]
 
 
 class Rows:
-    """A deflated array, inflated from its beginning as far as its rows were read. Safe to call from several threads.
+    """A deflated array, decompressed from its beginning up to the last row that was read. The rest takes no memory.
 
-    What was not inflated takes no memory.
+    Safe to call from several threads.
     """
 
     def __init__(self, packed: memoryview, size: int) -> None:
@@ -157,7 +159,7 @@ class Rows:
         self._rows = _array(self._plain[: self._known].tobytes(), self._plain)
 
     def __getitem__(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
-        """Return the rows of some numbers."""
+        """Return the rows with the given numbers."""
         needed = len(self._plain) - (len(self._rows) - 1 - int(numbers.max())) * self._rows.strides[0]
         with self._lock:
             while self._known < needed:
@@ -182,7 +184,7 @@ _HEADER = re.compile(rb"'descr': '([^']+)', 'fortran_order': False, 'shape': \((
 
 
 def _array(beginning: bytes, plain: bytes | NDArray[np.uint8]) -> NDArray[Any]:
-    """Read an array in .npy format, version 1, by the header in its beginning.
+    """Return an array in .npy format, version 1, whose header is in `beginning`.
 
     `numpy.load` parses the header with `ast.literal_eval`, which sometimes fails in two threads at once in CPython 3.11
     (SystemError: AST constructor recursion depth mismatch).
@@ -202,8 +204,8 @@ def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
     """Return every initializer of an ONNX file by name, in file order, as read-only views of the mapped file.
 
     Only the protobuf fields of tensors are read: `ModelProto.graph` (7), `GraphProto.initializer` (5), and of each
-    tensor its dims (1), type (2), name (8) and raw data (9). The views keep the mapping alive; copy arrays that are
-    changed, or small and long-lived.
+    tensor its dims (1), type (2), name (8) and raw data (9). The views keep the mapping alive, so copy arrays that are
+    small and long-lived, or that must be changed.
 
     Raises:
         ValueError: the file is not ONNX, or is truncated.

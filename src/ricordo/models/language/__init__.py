@@ -45,7 +45,7 @@ def resolve(
     attempts: int = 3,
     first_wait_s: float = 0.5,
 ) -> LanguageModel | None:
-    """Return the language model that a name stands for (see `Memory.open`). None and objects are returned unchanged.
+    """Return the language model with a name (see `Memory.open`). None and objects are returned unchanged.
 
     Args:
         api_key: for servers only; the caller reads it from the environment.
@@ -107,7 +107,7 @@ def key_provider(spec: object) -> str | None:
 
 
 def model_from_settings(model: str | LanguageModel | None, settings: Settings) -> LanguageModel | None:
-    """Return the language model that a name stands for, with limits from the settings and the provider's API key."""
+    """Return the language model with a name, using limits from the settings and the provider's API key."""
     provider = key_provider(model)
     return resolve(
         model,
@@ -129,7 +129,7 @@ def chat_model_from_settings(model: str | LanguageModel | ChatModel | None, sett
     return found
 
 
-# ---- one checked question
+# ---- validated answers
 
 _MOST_ANSWER_CHARS = 400_000
 _MOST_QUOTED_CHARS = 2_000
@@ -150,7 +150,7 @@ class Answer(Generic[Shape]):
 
 
 class AnswerError(UnavailableError):
-    """A model gave no usable answer. `tokens_in` and `tokens_out` were spent nevertheless."""
+    """A model gave no usable answer. `tokens_in` and `tokens_out` were used nevertheless."""
 
     def __init__(self, message: str, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
         super().__init__(message)
@@ -161,7 +161,7 @@ class AnswerError(UnavailableError):
 async def ask(model: LanguageModel, turns: Sequence[Turn], shape: type[Shape], *, max_tokens: int) -> Answer[Shape]:
     """Ask for JSON that matches a pydantic model. An invalid answer is sent back once, with the reason.
 
-    If the second answer is also invalid, the valid items of it, or of the first one, are kept.
+    If the second answer is also invalid, its valid list items are kept, or those of the first answer if it has none.
 
     Raises:
         AnswerError: the model refused, was cut off, or neither answer has a valid item.
@@ -190,7 +190,7 @@ async def ask(model: LanguageModel, turns: Sequence[Turn], shape: type[Shape], *
 
 
 def _salvaged(completion: Completion, shape: type[Shape]) -> tuple[Shape, int] | None:
-    """Return an answer without invalid list items, and the number of these items; None if nothing is left."""
+    """Return an answer without its invalid list items, and their number; None if no item is valid."""
     if completion.ending == "cut" or len(completion.text) > _MOST_ANSWER_CHARS:
         return None
     try:
@@ -216,7 +216,7 @@ def _repair(problem: str, first: Completion) -> str:
 
 
 def _read(completion: Completion, shape: type[Shape]) -> tuple[Shape | None, str]:
-    """Return the value, or None and a description of the problem that does not quote the answer."""
+    """Return the value; or None, and a description of the problem that does not quote the answer."""
     if completion.ending == "cut":
         return None, "it ends in the middle"
     if len(completion.text) > _MOST_ANSWER_CHARS:

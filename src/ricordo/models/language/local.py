@@ -25,7 +25,7 @@ class LocalModel:
             raise InvalidError(f"model: the file {path} does not exist", hint="give the path of a .gguf file")
 
     async def complete(self, turns: Sequence[Turn], *, schema: Mapping[str, Any], max_tokens: int) -> Completion:
-        """Return one answer. The schema is used as a grammar.
+        """Return one answer. The schema restricts the output as a grammar.
 
         Raises:
             UnavailableError: llama.cpp is not installed, or cannot run the file.
@@ -33,7 +33,7 @@ class LocalModel:
         return await asyncio.to_thread(self._complete, turns, schema, max_tokens)
 
     async def stream(self, turns: Sequence[Turn], *, max_tokens: int) -> AsyncIterator[Piece]:
-        """Stream an answer. Raises as `complete` does. Closing the iterator stops it after the next piece."""
+        """Stream an answer. Raises as `complete` does. Closing the iterator stops generation after the next piece."""
         loop, pieces, is_over = asyncio.get_running_loop(), asyncio.Queue[Piece | UnavailableError](), threading.Event()
 
         def produce() -> None:
@@ -56,7 +56,7 @@ class LocalModel:
             await producer
 
     def _pieces(self, turns: Sequence[Turn], max_tokens: int) -> Iterator[Piece | UnavailableError]:
-        """Yield the pieces. The last item is the ending, or the error."""
+        """Yield the pieces. The last item has the end of the answer, or is the error."""
         messages = [{"role": turn.role, "content": turn.text} for turn in turns]
         with self._lock:
             try:

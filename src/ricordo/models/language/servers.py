@@ -41,7 +41,7 @@ def _checked(read: Callable[[Any], T]) -> Callable[[Any], T]:
 
 
 async def _streamed(events: AsyncIterator[Any], read: Callable[[Any], Piece]) -> AsyncIterator[Piece]:
-    """Yield the texts of a stream, and finally its ending with all counts. Raises UnavailableError if it breaks off."""
+    """Yield the texts of a stream, then a piece with all token counts. Raises UnavailableError if it breaks off."""
     last = Piece()
     async for event in events:
         piece = read(event)
@@ -64,8 +64,8 @@ def _messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
 class OpenAIModel:
     """A LanguageModel and a ChatModel over any server with OpenAI's chat completions protocol.
 
-    Not all of these servers accept a schema. A server that refuses one is asked for any JSON object, with the schema in
-    the prompt, then for a tool call. The first form it accepts is remembered.
+    Not all of these servers accept a schema. If a server refuses it, the model asks for any JSON object, with the
+    schema in the prompt, and finally for a tool call. It remembers the first form that the server accepts.
     """
 
     def __init__(self, name: str, endpoint: Endpoint, *, model: str, context_tokens: int, is_openai: bool) -> None:
@@ -144,7 +144,7 @@ _ABOUT_FORM = ("response_format", "json_schema", "json_object", "schema", "struc
 
 
 def _is_about_form(message: str) -> bool:
-    """Return whether a refusal may be about the requested form, rather than the key, model or length."""
+    """Return whether a refusal may concern the requested form rather than the key, model or length."""
     return any(word in message.lower() for word in _ABOUT_FORM)
 
 
@@ -185,7 +185,7 @@ def _count(used: Mapping[str, Any], name: str) -> int:
 
 
 class AnthropicModel:
-    """A LanguageModel and a ChatModel over Anthropic's messages. JSON is requested as a required tool's input."""
+    """A LanguageModel and a ChatModel over Anthropic's Messages API. JSON is requested as input of a required tool."""
 
     def __init__(self, name: str, endpoint: Endpoint, *, model: str, context_tokens: int) -> None:
         self.name = name
@@ -215,7 +215,7 @@ class AnthropicModel:
 
 @_checked
 def _anthropic_piece(event: Any) -> Piece:
-    """Read one event of a stream: the count of input tokens, a piece of text, or the ending."""
+    """Read one event of a stream: the count of input tokens, a piece of text, or the end."""
     match event.get("type"):
         case "message_start":
             return Piece(tokens_in=int(event["message"]["usage"].get("input_tokens") or 0))
