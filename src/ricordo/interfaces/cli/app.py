@@ -136,7 +136,7 @@ def config(ctx: CommandContext, action: str = "show", name: str | None = None, v
                 Text(row["name"], style), Text(shown), dim(row["set_by"].rpartition("/")[2]), dim(row["meaning"])
             )
         out.print(lines)
-        ctx.notice(f"File: {ctx.settings_file}{'' if ctx.settings_file.exists() else ' (not there yet)'}")
+        ctx.notice(f"File: {ctx.settings_file}{'' if ctx.settings_file.exists() else ' (does not exist yet)'}")
         ctx.tip("To change one: ricordo config set NAME VALUE. `ricordo config sample` prints a whole file.")
 
     return Output(data={"file": str(ctx.settings_file), "settings": rows}, show=show)

@@ -316,7 +316,8 @@ class _Chat:
             line = Text.assemble((f"{number:>2}  ", "dim"), hits.content(hit, terms), f"\n    found {why}")
             self._ctx.out.print(line.append(f"; {hit.event_time_relative}", "dim"), soft_wrap=True)
         if others := len(handles) - len(self._listed):
-            self._ctx.notice(f"{others} more are about the people or things that the others mention.")
+            found = plural(others, "more memory was", "more memories were")
+            self._ctx.notice(f"{found} found through people and things in these.")
         if self._listed:
             self._ctx.notice("/forget NUMBER removes one.")
 

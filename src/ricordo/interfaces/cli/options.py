@@ -294,9 +294,8 @@ class Program(click.Group):
         return list(_panels())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        for verb in (
-            [cmd_name] if cmd_name in _panels() else _panels()
-        ):  # build all verbs to suggest one for a misspelt name
+        # for an unknown name, build all verbs, so that click can suggest one
+        for verb in [cmd_name] if cmd_name in _panels() else _panels():
             if verb not in self.commands:
                 self.commands[verb] = _Verb(verb)
         return self.commands.get(cmd_name)

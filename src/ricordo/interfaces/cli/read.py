@@ -88,7 +88,7 @@ async def brief(ctx: CommandContext, memory: Memory, **given: Any) -> Output:
     for part in found.degraded:
         ctx.notice(f"Not available: {safe(part)}")
     if found.cut:
-        ctx.notice(f"Lines of the model that no memory supports, left out: {found.cut}.")
+        ctx.notice(f"Lines removed because no memory supports them: {found.cut}.")
 
     def show(out: Console) -> None:
         if found.text is None:
@@ -108,7 +108,7 @@ async def ask(ctx: CommandContext, memory: Memory, question: str, **given: Any) 
     for part in answer.degraded:
         ctx.notice(f"Not available: {safe(part)}")
     if answer.cut:
-        ctx.notice(f"Sentences of the model that no memory supports, left out: {answer.cut}.")
+        ctx.notice(f"Sentences removed because no memory supports them: {answer.cut}.")
     elif answer.known and answer.model is None:
         ctx.notice("These passages answer best; a language model (--model) would answer in a sentence.")
     return Output(data=answer, show=lambda out: hits.answer(out, question, answer))
@@ -142,7 +142,7 @@ async def receipts(
 
 def _list_receipts(ctx: CommandContext, out: Console, listed: Sequence[Receipt]) -> None:
     if not listed:
-        ctx.notice("No receipt is kept. --receipt leaves one, and so does each answer with the setting `receipts`.")
+        ctx.notice("There are no receipts. --receipt stores one; the setting `receipts` stores one for each answer.")
         return
     lines = table("receipt", "when", "by", "asked", "given")
     for each in listed:
@@ -210,7 +210,7 @@ async def question_renew(ctx: CommandContext, memory: Memory, **given: Any) -> O
 
 def _list_questions(ctx: CommandContext, out: Console, listed: Sequence[StandingQuestion]) -> None:
     if not listed:
-        ctx.notice("No question is kept. `ricordo question-keep` keeps one.")
+        ctx.notice("There are no standing questions. `ricordo question-keep` creates one.")
         return
     lines = table("question", "asked", "answer", "answered", "state")
     for each in listed:

@@ -354,7 +354,7 @@ async def watch(
     ignores = partial(projects.is_private, home=Path.home())
     watches = [Watch(memory, folder, name=name, ignores=ignores) for folder in folders]
     if len({each.name for each in watches}) < len(watches):
-        raise InvalidError("folders: two have the same name", hint="watch them one by one, each with its own --name")
+        raise InvalidError("folders: two folders have the same name", hint="watch each on its own, with another --name")
     steps = [step for each in watches for step in await each.catch_up()] if once else []
     if not once:
         ctx.notice(f"Watching {', '.join(safe(str(each.folder)) for each in watches)}. Press Ctrl-C to stop.")

@@ -65,7 +65,7 @@ async def spending(visit: Visit) -> Response:
 
 
 async def show(visit: Visit) -> Response:
-    """Show what one run did; for a replay, beside the present facts."""
+    """Show what one run did, or what a replay proposes compared with the present facts."""
     run: Run = await visit.call("run", id=visit.named())
     run = next(iter(await _as_they_were(visit, [run])), run)
     numbered = list(enumerate(run.items, start=1))
