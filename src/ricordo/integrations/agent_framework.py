@@ -35,7 +35,7 @@ def _function(tool: Tool) -> Any:
 
 
 class RicordoProvider(ContextProvider):
-    """For `Agent(context_providers=[...])`, in the loop in which `memory` was opened.
+    """A provider for `Agent(context_providers=[...])`. Use it in the event loop in which `memory` was opened.
 
     Before a run, the agent gets the tools, and instructions with the context for the user's message. Messages of the
     same session are left out, because the model already has them. After the run, the user's and the agent's messages

@@ -20,7 +20,7 @@ __all__ = ["RicordoMemoryTool"]
 
 
 class RicordoMemoryTool(BetaAsyncAbstractMemoryTool):
-    """For `AsyncAnthropic().beta.messages.tool_runner(tools=[...])`, in the loop in which `memory` was opened."""
+    """A tool for `AsyncAnthropic().beta.messages.tool_runner(tools=[...])`, in the event loop of `memory`."""
 
     def __init__(self, memory: Memory, **options: Any) -> None:
         super().__init__(**options)

@@ -42,7 +42,7 @@ class _Tool(BaseTool[Arguments, str]):
 
 
 class RicordoMemory(FrameworkMemory):
-    """For `AssistantAgent(memory=[...])`, in the loop in which `memory` was opened.
+    """A memory for `AssistantAgent(memory=[...])`. Use it in the event loop in which `memory` was opened.
 
     Before each answer, memories about the user's latest message are added to the model's context.
     """

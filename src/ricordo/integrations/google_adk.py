@@ -36,9 +36,9 @@ _USER = "user"
 
 
 class RicordoMemoryService(BaseMemoryService):
-    """For `Runner(memory_service=...)`, in the loop in which `memory` was opened.
+    """A memory service for `Runner(memory_service=...)`. Use it in the event loop in which `memory` was opened.
 
-    The memories of a user of an application belong to the owner "APPLICATION/USER". No call reaches another owner's.
+    The memories of a user of an application belong to the owner "APPLICATION/USER". No call reaches those of others.
     """
 
     def __init__(self, memory: Memory, *, limit: int = 10) -> None:
@@ -111,7 +111,7 @@ class RicordoMemoryService(BaseMemoryService):
 
 
 class RicordoToolset(BaseToolset):
-    """For `Agent(tools=[...])`: the tools for the memory of the user whose message the agent answers."""
+    """Memory tools for `Agent(tools=[...])`. They use the memory of the user whose message the agent answers."""
 
     def __init__(self, service: RicordoMemoryService, profile: str = "core") -> None:
         """Args:

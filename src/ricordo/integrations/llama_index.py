@@ -37,7 +37,7 @@ def _function(tool: Tool) -> Any:
 
 
 class RicordoMemoryBlock(BaseMemoryBlock[str]):
-    """For `Memory.from_defaults(memory_blocks=[...])`, in the loop in which `memory` was opened.
+    """A block for `Memory.from_defaults(memory_blocks=[...])`. Use it in the event loop in which `memory` was opened.
 
     LlamaIndex reads the block before each answer, and stores messages in it when they leave the chat history. Until
     then, messages of the present conversation are not recalled.

@@ -138,7 +138,7 @@ class Dispatcher:
         Raises:
             DeniedError: The caller lacks the right.
             InvalidError: An argument is not valid.
-            RicordoError: As the method says.
+            RicordoError: Any error of the method.
         """
         caller.require(capability.method)
         memory = await self.memory(caller)
@@ -190,7 +190,7 @@ _OF_THE_USER = frozenset(("identity", "relationship", "preference"))
 
 
 def _is_of_the_chat(capability: Capability, given: Mapping[str, Any]) -> bool:
-    """Return whether a call stores facts none of which, by category, is about the user."""
+    """Return whether a call stores facts and none of them, by its category, is about the user."""
     if capability.method not in ("remember", "remember_many"):
         return False
     from ricordo.text.sentences import infer_category

@@ -273,7 +273,7 @@ def _install(ctx: CommandContext, client: Client, entry: Entry, *, name: str, ye
 
 
 def confirmed(ctx: CommandContext) -> bool:
-    """Ask the person at the terminal to confirm. Raises InvalidError if there is none."""
+    """Ask the person at the terminal to confirm. Raises InvalidError if there is no terminal."""
     if not sys.stdin.isatty() or ctx.options.as_json:
         raise InvalidError("this needs a confirmation, and there is no terminal", hint="use --yes, or --dry-run")
     return click.confirm("Write it?", err=True)

@@ -181,7 +181,7 @@ def punctual_protocol(limits: Limits) -> type[asyncio.Protocol]:
 
 
 def _open_files() -> int:
-    """Raise the limit of open files, of which each connection is one, up to `_FILES` if permitted; return the limit."""
+    """Raise the limit of open files (each connection is one) up to `_FILES` if permitted; return the limit."""
     try:
         import resource
     except ImportError:  # pragma: no cover - other systems than POSIX

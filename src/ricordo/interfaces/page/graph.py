@@ -28,7 +28,7 @@ _SELF = "you"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spot:
-    """A node with coordinates from 0 to 1. `kind` is the type of the entity, "fact" or "you"."""
+    """A node with coordinates from 0 to 1. `kind` is "fact", "you" or the type of an entity."""
 
     id: str
     name: str

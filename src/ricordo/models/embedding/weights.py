@@ -42,10 +42,10 @@ ROWS_AT_ONCE = 64
 class Int8Matrix:
     """An affine map whose matrix is int8 with a scale per column. Input rows are rounded to integers, too.
 
-    The step of a row depends only on its own smallest and largest value, and sums of integers are exact. Therefore a
-    row's result does not depend on other rows, the kernel or the order of summation. With int8 instructions (AVX-512
-    VNNI) a product takes a quarter of the time of float32. Safe to call from several threads; the product releases the
-    GIL.
+    The step (rounding unit) of a row depends only on its own smallest and largest value, and integer sums are exact.
+    Therefore a row's result does not depend on other rows, the kernel or the order of summation. With int8 instructions
+    (AVX-512 VNNI) a product takes a quarter of the time of float32. Safe to call from several threads; the product
+    releases the GIL.
 
     Args:
         codes: int8[inputs, outputs].
