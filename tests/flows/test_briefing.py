@@ -67,7 +67,7 @@ async def test_the_same_memories_give_the_same_briefing_within_any_budget() -> N
         assert sizes == sorted(sizes) and sizes[0] < sizes[-1]
         for budget in (60, 200, 800, 3_000):
             parts = await memory.brief_parts(budget=budget)
-            assert parts.tokens <= 0.8 * budget and parts.budget == budget
+            assert parts.tokens <= budget and parts.budget == budget
 
 
 async def test_what_was_replaced_is_shown_with_its_former_value_and_only_since_last_time() -> None:
