@@ -277,7 +277,7 @@ def parsers() -> list[tuple[str, Callable[[str], object]]]:
         ("people.people_named", text("ricordo.text.people").people_named),
         ("passages_of", text("ricordo.text.passages").passages_of),
         ("prompt_text.reasons", prompt.reasons),
-        ("prompt_text.defused", prompt.defused),
+        ("prompt_text.safe_text", prompt.safe_text),
         ("prompt_text.as_label", prompt.as_label),
         ("disguise.revealed", disguise.revealed),
         ("disguise.is_disguised", disguise.is_disguised),
