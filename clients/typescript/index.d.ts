@@ -697,7 +697,7 @@ export interface RememberParameters {
   valid_from?: string | null;
   session?: string | null;
   id?: string | null;
-  /** store it for the group of this chat instead of for the owner alone. */
+  /** store it for everyone in this chat instead of for the owner alone. */
   shared?: boolean;
   /** Store a credential in it as it is. Only the owner's own programs may. */
   keep_secrets?: boolean;
@@ -1485,7 +1485,7 @@ export class Ricordo {
   /** Merge two entries that are the same person or thing. Permission: write. Trust: at least agent. */
   merge(parameters: MergeParameters, options?: CallOptions): Promise<MergeResult>;
   /**
-   * Split one entry that is really two people or things: the given names belong to the other one. Permission:
+   * Split one entry that is really two people or things: the given names move to a separate entry. Permission:
    * write. Trust: at least agent.
    */
   split(parameters: SplitParameters, options?: CallOptions): Promise<SplitResult>;
@@ -1504,9 +1504,9 @@ export class Ricordo {
   /** Bring back a forgotten or archived memory. Permission: write. Trust: at least agent. */
   restore(parameters: RestoreParameters, options?: CallOptions): Promise<RestoreResult>;
   /**
-   * Delete a memory, a conversation or a person permanently, because the user asked for exactly that. It cannot be
-   * undone; forget_memory can. Set dry_run first and show the user what would be deleted. Permission: erase.
-   * Trust: at least agent.
+   * Permanently delete a memory, a conversation or a person. Use only if the user asked for exactly that. It
+   * cannot be undone; forget_memory can. Set dry_run first and show the user what would be deleted. Permission:
+   * erase. Trust: at least agent.
    */
   erase(parameters?: EraseParameters, options?: CallOptions): Promise<EraseResult>;
   /** Undo a change: everything it touched becomes what it was before. Permission: write. Trust: at least agent. */

@@ -596,7 +596,7 @@ class Memory:
                 kept for 30 days, a fact with a coming date until at least 30 days after it, and any other fact for
                 good. The result is in `expires_at` of the returned node.
             confidence: from 0 to 1.
-            shared: store it for the group of this chat instead of for the owner alone.
+            shared: store it for everyone in this chat instead of for the owner alone.
             keep_secrets: store credentials in it unchanged, whatever the setting `secrets` says, for example a door
                 code that the owner wants to keep.
             at: when it happened or was said; relative dates in the text count from this time. None: now.

@@ -31,7 +31,7 @@ _REPLAY_STEPS = 200
 async def replayed(engine: Engine, scope: Scope, receipt: Receipt) -> ReceiptReplay:
     """Answer the question of a receipt as of its commit and from today's memories. Raises ConflictError."""
     if receipt.verb not in _ANSWERS:
-        raise ConflictError(f"receipt {receipt.id} is of `{receipt.verb}`, which cannot be replayed")
+        raise ConflictError(f"receipt {receipt.id} records a `{receipt.verb}` call, which cannot be replayed")
     if receipt.question is None:
         raise ConflictError(f"the question of receipt {receipt.id} was erased", hint="its results are still listed")
     if receipt.chat != (scope.chat or ""):

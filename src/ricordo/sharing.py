@@ -57,7 +57,7 @@ def with_member(
     """Return the change that gives an owner a role in a space, and the resulting space as the caller sees it.
 
     Raises:
-        NotFoundError: the space has no such member, or the caller is not one.
+        NotFoundError: the caller is not a member, or the role is "none" and the owner is not a member.
     """
     known = {each.owner: each for each in snapshot.members.of(space) if each.role != "none"}
     if scope.owner not in known:

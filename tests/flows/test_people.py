@@ -321,7 +321,7 @@ async def test_merging_never_crosses_memories(memory: Any) -> None:
     ann = memory.scoped(Scope(owner="ann", chat="team"))
     await memory.scoped(Scope(owner="", chat="team")).add_entity("Tom")
     await ann.add_entity("Thomas")
-    with pytest.raises(ConflictError, match="different memories"):
+    with pytest.raises(ConflictError, match="different owners or chats"):
         await ann.merge("Thomas", "Tom")
 
 

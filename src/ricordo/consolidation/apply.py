@@ -209,7 +209,11 @@ def _is_same(shown: Node, now: Node | None) -> bool:
 
 
 def _session(learning: _Learning, *, is_whole: bool) -> tuple[Session, ...]:
-    """Return the consolidated session. It keeps waiting if messages arrived in the meantime."""
+    """Return the conversation's session with its new summary; an empty tuple if it has no session.
+
+    Args:
+        is_whole: mark it as consolidated. If messages arrived in the meantime, the next run takes it again.
+    """
     draft = learning.draft
     known = None if draft.said.session is None else learning.snapshot.sessions.get(draft.said.scope, draft.said.session)
     if known is None:
@@ -514,7 +518,7 @@ def _present(learning: _Learning, shown: Node) -> Node | None:
 
 
 def _replace_contradicted(learning: _Learning, arrived: Arrived, facts: Facts) -> None:
-    """Close facts of the same subject and slot if a model is certain that they are outdated; else ask the user."""
+    """Close facts about the same subject if a model is certain that they are outdated; else ask the user."""
     added = {node.id: node for node in arrived.change.add}
     for node_id, node in added.items():
         for verdict in _verdicts(learning, facts[node_id][0], "contradicts") if node.is_live else ():

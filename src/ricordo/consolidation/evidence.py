@@ -133,7 +133,7 @@ class _Marks:
         return sum(word in self.negations or word.endswith(self.negated_endings or ("\0",)) for word in words)
 
     def times_in(self, words: Iterable[str]) -> frozenset[str]:
-        """Return the words that place a statement in another time than the present."""
+        """Return the words that place a statement in a time other than the present."""
         return frozenset(word for word in words if word in self.times or word.endswith(self.time_endings or ("\0",)))
 
     def is_past(self, word: str) -> bool:

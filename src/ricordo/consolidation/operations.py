@@ -1,8 +1,8 @@
 """The nine operations of the write path, individually, for your own agent that reads conversations.
 
 They are the steps of a consolidation and follow its rules. An item without evidence, with a credential, or that is an
-instruction is refused. A fact is closed only by one with the same slot and subject. Memories stored by an agent have an
-agent's trust. Everything done with one `Operations` is one run, which is listed and undone as a unit. Do not offer
+instruction is refused. A fact is closed only by one about the same people or things. Memories stored by an agent have
+an agent's trust. Everything done with one `Operations` is one run, which is listed and undone as a unit. Do not offer
 these operations as tools to the agent that talks to the user.
 """
 
@@ -100,8 +100,9 @@ class Operations:
     async def resolve_conflict(self, new: str, old: str, confidence: float) -> Json:
         """Report that a new memory contradicts an old one.
 
-        The old one is closed if both give a value for the same slot and subjects, and you are certain. Otherwise both
-        stay, and the user is asked.
+        Both must be about the same people or things. If you are certain, the old one is closed, unless the two may both
+        hold ("likes tea", "likes coffee") or the old one is more trusted, more certain or valid from a later time.
+        Otherwise both stay, and the user is asked.
         """
 
         def decide(tx: Snapshot) -> tuple[Change, Json]:

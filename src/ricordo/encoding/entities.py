@@ -520,7 +520,7 @@ def add_relation(
     Raises:
         NotFoundError: a name or a memory is unknown.
         InvalidError: the predicate is blank or too long, the end is not after the start, or both are the same entity
-            or belong to different memories.
+            or belong to different owners or chats.
     """
     check_period(start, end)
     shown = [snapshot.nodes.known(scope, each).id for each in evidence]
@@ -529,7 +529,7 @@ def add_relation(
     other = find_entity(snapshot, scope, target)
     if one is not None and (one.id == other.id or (one.owner, one.chat) != (other.owner, other.chat)):
         raise InvalidError(
-            f"target: {other.name} cannot be related to {one.name}", hint="give two entities of the same memory"
+            f"target: {other.name} cannot be related to {one.name}", hint="give two entities of the same owner or chat"
         )
     people = EntityResolver(snapshot, scope=scope_of(other.owner, other.chat), now=now)
     people.relate(label, other, source=one, start=start, end=end, evidence=shown)

@@ -21,7 +21,7 @@ def merge(snapshot: Snapshot, keep: str, other: str, *, scope: Scope, now: int) 
 
     Raises:
         NotFoundError: one of them is unknown.
-        ConflictError: both are already the same entity, or belong to different memories.
+        ConflictError: both are already the same entity, or belong to different owners or chats.
     """
     kept, gone = find_entity(snapshot, scope, keep), find_entity(snapshot, scope, other)
     if kept.id == gone.id:
@@ -31,8 +31,8 @@ def merge(snapshot: Snapshot, keep: str, other: str, *, scope: Scope, now: int) 
         )
     if (kept.owner, kept.chat) != (gone.owner, gone.chat):
         raise ConflictError(
-            f"{kept.name} and {gone.name} belong to different memories",
-            hint="only entities of the same memory can be merged",
+            f"{kept.name} and {gone.name} belong to different owners or chats",
+            hint="only entities of the same owner or chat can be merged",
         )
     at = from_ms(now)
     result = replace(

@@ -148,7 +148,9 @@ def _withhold(snapshot: Snapshot, targets: ErasureTargets, scope: Scope, *, at: 
 
 
 def _forget_questions(snapshot: Snapshot, targets: ErasureTargets, scope: Scope) -> None:
-    """Remove all standing answers, and the questions in receipts that reveal something about erased memories."""
+    """Remove the answers of all standing questions in the affected spaces. In receipts, blank the questions that reveal
+    something about erased memories.
+    """
     if targets.whole_space:
         return  # its receipts are erased with it
     nodes = snapshot.nodes.by_key(scope, targets.nodes)

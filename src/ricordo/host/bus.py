@@ -363,7 +363,7 @@ class Job:
 
 
 def latest(cron: str, zone: ZoneInfo, *, now: int) -> int | None:
-    """Return the last time of a plan up to `now`, in Unix milliseconds; None if there is none in 50 years.
+    """Return the latest time scheduled by a plan up to `now`, in Unix milliseconds; None if there is none in 50 years.
 
     Raises:
         InvalidError: the plan is invalid.
@@ -378,7 +378,7 @@ def latest(cron: str, zone: ZoneInfo, *, now: int) -> int | None:
 
 
 def _plan(cron: str, start: datetime) -> CronSim:
-    """Return the times of a plan before a time, latest first."""
+    """Return the times that a plan schedules before a given time, latest first."""
     try:
         return CronSim(cron, start, reverse=True)
     except CronSimError as error:
@@ -420,7 +420,7 @@ class Schedule:
         self._jobs[job.name] = job
 
     async def tick(self) -> list[str]:
-        """Publish the due jobs, each at most once per time of its plan; return their names."""
+        """Publish the jobs that are due, each at most once per scheduled time; return their names."""
         begun = []
         for job in tuple(self._jobs.values()):
             now = self._clock.now()

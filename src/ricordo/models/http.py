@@ -191,7 +191,7 @@ async def _answer_async(client: httpx.AsyncClient, endpoint: Endpoint, url: str,
             _check_status(response, answer)
             return answer
     except TimeoutError as error:  # httpx's own timeout restarts at each byte
-        raise httpx.ReadTimeout("no whole answer in time") from error
+        raise httpx.ReadTimeout("the answer was not complete in time") from error
 
 
 def _read_all(response: httpx.Response, parts: Iterator[bytes], *, until: float) -> bytes:
@@ -199,7 +199,7 @@ def _read_all(response: httpx.Response, parts: Iterator[bytes], *, until: float)
     for part in parts:
         answer += part
         if time.monotonic() > until:
-            raise httpx.ReadTimeout("no whole answer in time", request=response.request)
+            raise httpx.ReadTimeout("the answer was not complete in time", request=response.request)
         if len(answer) > _MOST_BYTES:
             break
     return bytes(answer)

@@ -533,7 +533,7 @@ _ALIKE_TO, _ALIKE_AMONG = 3, 200
 
 def like_best(pool: Pool, plan: Plan, totals: NDArray[np.float64]) -> tuple[Floats, Floats] | None:
     """Rate passages by the words they share with the three best. A message names its topic only in passing, and earlier
-    turns on the topic use other words than the message. Used for messages only (`is_message`).
+    turns on the topic use different words from the message. Used for messages only (`is_message`).
 
     Args:
         totals: the sums of all other signals, float64[size].

@@ -346,7 +346,7 @@ def _as_folder(trial: Trial, beside: Path) -> Path:
 
 
 def _place_file(copy: Path, path: Path, kept: Path | None, key: Key | None) -> None:
-    """Move a file into place. A replaced file first gets its second name, so that there is always a file."""
+    """Move a file into place. An existing file is first hard-linked to `kept`, so that `path` never disappears."""
     sync(copy)
     if kept is not None:
         with _alone(path, key):
@@ -373,7 +373,7 @@ def _place_folder(copy: Path, path: Path, kept: Path | None, options: Options) -
 
 @contextlib.contextmanager
 def _alone(path: Path, key: Key | None) -> Iterator[None]:
-    """Make sure that no program has a store open. This cannot be checked for a damaged store or another key."""
+    """Make sure that no program has a store open. Impossible if the store is damaged or has a different key."""
     with contextlib.ExitStack() as held:
         try:
             held.enter_context(exclusive(path, fitting(path, key)))

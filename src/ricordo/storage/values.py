@@ -493,7 +493,11 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def of_text(node: Node, *, is_erased: bool, spans: bool) -> list[Withhold]:
-    """Return a memory's sentences to suppress, a fact's in every session; `spans`: hide them in its own text, too."""
+    """Return the sentences of a memory to suppress, in every session; a short sentence of a message only in its own.
+
+    Args:
+        spans: also hide them in the memory's own text.
+    """
     is_fact = node.type != "episodic"
     return [
         Withhold(

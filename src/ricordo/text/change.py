@@ -107,7 +107,7 @@ class Topics:
     beginnings: frozenset[str]
 
     def likeness(self, stems: tuple[str, ...]) -> float:
-        """Return 1 if a word is shared, .8 if a word with the same beginning is (Cortison, Cortisonsalbe), else 0."""
+        """Return 1 if a word is shared, .8 if two words only begin alike (Cortison, Cortisonsalbe), else 0."""
         if not self.all_stems.isdisjoint(stems):
             return 1.0
         last = stems[0]
@@ -384,7 +384,7 @@ APART = (
     *("world", "world apart", "world plain", "apart", "apart plain", "people apart", "people apart plain"),
     *("introduced", "introduced brief"),
 )
-"""Features of two statements about different things or people, or about others than the speaker."""
+"""Features of two statements about different things or people, or about somebody other than the speaker."""
 DOUBTS = (*_AGAINST, "quoted", "another's", "possessed")
 """Features against a change. With one of them, a newer statement may rank below the older one."""
 

@@ -2,7 +2,7 @@
 
 Source for Telegram: telegram.org/blog/export-and-more and core.telegram.org/import-export: Telegram Desktop writes
 `result.json`, one chat (`name`, `messages`) or all (`chats.list`); a message has `id`, `type`, `date`, `date_unixtime`,
-`from` and `text`, which is a text or a list of texts and objects with one.
+`from` and `text`, which is a string, or a list of strings and of objects that have a `text` of their own.
 
 Source for WhatsApp: faq.whatsapp.com, "How to export your chat history": a text file with a line for each message,
 `[31/12/2021, 22:15:32] Name: text` on iOS and `31/12/2021, 22:15 - Name: text` on Android, with dates as the phone

@@ -39,7 +39,8 @@ _GO_ALONG = {
     ("sessions", "memory"): "erase_sessions_needed",
     ("sessions", "entity"): "erase_sessions_needed",
 }
-"""By (table, kind of erasure): finds rows, erased only because nothing referred to them, that are needed again."""
+"""Statements by (table, kind of erasure). Each finds rows that something refers to again, although they were marked for
+erasure because nothing did."""
 
 
 class _Erasing:
@@ -92,7 +93,7 @@ class _Erasing:
         self._remove(table, "key", keys)
 
     def _purge_nodes(self, keys: Sequence[int]) -> None:
-        """Erase memories. The time of an erased one must not stay in the time span of who it names."""
+        """Erase memories. An erased time must not stay in the time spans of the people and things named."""
         self._before_nodes(keys)
         spanned = {"entities": json.dumps(column(self._snapshot.rows("spans_at_nodes", {"nodes": json.dumps(keys)})))}
         self._remove_children("nodes", keys)
@@ -142,14 +143,18 @@ class _Erasing:
         self._snapshot.rows("words_blank", values)
 
     def _forget_history(self, table: Table, gone: Mapping[str, bytes]) -> None:
-        """Erase all versions of rows that were just removed (row to seal), including the version recorded just now."""
+        """Erase all versions of rows that were just removed, including the version recorded just now.
+
+        Args:
+            gone: maps each row to its seal.
+        """
         values = {"table": table.name, "rows": json.dumps([*gone])}
         former = self._snapshot.rows("history_images", values)
         self._leave_images(table, [each for each in former if table.image(each[3], each[1])["seal"] != gone[each[1]]])
         self._snapshot.rows("history_erase_rows", values)
 
     def _forget_stamps(self, table: str, keys: Iterable[tuple[Any, ...]]) -> None:
-        """Keep of erased rows only the record that tells other devices to erase them as well."""
+        """Of erased rows, keep only the record that tells other devices to erase them as well."""
         named = [{"table": table, "row": json.dumps(key, ensure_ascii=False, separators=(",", ":"))} for key in keys]
         for statement in ("stamps_erased_first", "stamps_erase", "stamps_erased_last") if table in _EXCHANGED else ():
             for each in named:

@@ -63,7 +63,7 @@ class CommitHook:
         """Called right after the COMMIT, before any caller gets a result. Raises RicordoError if nothing was kept."""
 
     def check_readable(self) -> None:
-        """Called before a reader opens the database. Raises StoreError if the file is another one than at first."""
+        """Called before a reader opens the database. Raises StoreError if the file was replaced by a different one."""
 
     @property
     def generation(self) -> int:

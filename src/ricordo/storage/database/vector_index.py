@@ -553,4 +553,4 @@ def _bury(blocks: list[Block], keys: Keys) -> list[Block]:
 def check_scales(scales: Floats) -> None:
     """Raise InvalidError if a scale is negative or not finite."""
     if not (np.isfinite(scales) & (scales >= 0)).all():
-        raise InvalidError("scales: every scale must be a finite number from 0")
+        raise InvalidError("scales: every scale must be finite and not negative")

@@ -249,7 +249,7 @@ class Kernel(Protocol):
 
 
 def dots_by_numpy(codes: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Return dot products by BLAS, which lacks int8: a few rows at a time are converted to float32."""
+    """Compute dot products with BLAS. It has no int8, so a few rows at a time are converted to float32."""
     count, dimension = codes.shape
     result = np.zeros(count, np.float64)
     for left in range(0, dimension, EXACT_COLUMNS):
@@ -269,7 +269,7 @@ def _add_dots(codes: NDArray[np.int8], query: NDArray[np.int8], *, to: NDArray[n
 
 
 def dots_by_simsimd(codes: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Return dot products by the processor's int8 instructions, with sums in int32; other threads can run meanwhile."""
+    """Compute dot products with the processor's int8 instructions, summing in int32. Releases the GIL."""
     import simsimd  # imported late: a platform without a wheel uses the other kernel
 
     if not len(codes):
@@ -371,7 +371,7 @@ def _likely_limit(parts: Sequence[Distances], count: int) -> int:
 
 
 def _limit_of(distances: NDArray[np.unsignedinteger], count: int) -> int:
-    """Return the least distance within which `count` of these are, or the greatest one if they are fewer."""
+    """Return the smallest distance within which `count` of these lie, or the largest one if there are fewer."""
     return int(np.searchsorted(np.cumsum(np.bincount(distances)), min(count, len(distances))))
 
 

@@ -105,7 +105,7 @@ class LineReader:
                     self.unused(name, offset, error)
 
     def opened(self, name: str, raw: bytes) -> bytes:
-        """Return a line of a file decrypted. Raises LineError."""
+        """Return a line of a file in plain text, decrypted if the store has a key. Raises LineError."""
         return opened(self.cipher, name, raw)
 
     def made(self, name: str, make: Callable[[Line], T], *, start: int = 0) -> Iterator[tuple[int, T]]:

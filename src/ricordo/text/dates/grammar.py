@@ -299,7 +299,7 @@ class _Match:
 def find_days(
     text: str, *, today: date, whole: bool = False, ahead: bool = False, languages: LanguageSet | None = None
 ) -> Found | None:
-    """Return the first time that a text names, or None.
+    """Return the first date or time mentioned in a text, or None.
 
     Args:
         whole: require the text to be nothing but that time.
@@ -351,7 +351,7 @@ RELATIVE_KINDS = frozenset("RltnLpaATWF")
 
 
 def find_all_days(text: str, *, today: date, ahead: bool) -> list[Found]:
-    """Return all times that a statement names, in order. Impossible dates are skipped. Never raises.
+    """Return all dates and times mentioned in a statement, in order. Impossible dates are skipped. Never raises.
 
     Args:
         ahead: a weekday, or a date without a year, is the coming one.
