@@ -136,6 +136,30 @@ def test_a_hot_statement_scans_no_table(connection, name):
     assert [step for step in steps if step.startswith("SCAN") and not re.search(innocent, step)] == [], steps
 
 
+LARGE = ("nodes", "embeddings", "edges", "subjects", "found_mentions", "history", "commits", "turns")
+
+
+@pytest.mark.parametrize("name", sorted(name for name in statements() if not name.startswith("past_")))
+def test_no_statement_scans_a_large_table_for_each_row_of_another(connection, name):
+    steps = list(connection.execute(f"EXPLAIN QUERY PLAN {sql(name)}", _bindings(sql(name))))
+    parents = {step: (parent, said) for step, parent, _, said in steps}
+    for step, parent, _, said in steps:
+        scanned = re.match(r"SCAN (\w+)", said)
+        if scanned is None or _table_of(sql(name), scanned[1]) not in LARGE:
+            continue
+        loops = [other for key, above, _, other in steps if above == parent and key < step]
+        assert not any(re.match("SCAN|SEARCH", loop) for loop in loops), said
+        while parent in parents:
+            parent, above = parents[parent]
+            assert not above.startswith("CORRELATED"), said
+
+
+def _table_of(text, alias):
+    """Return the table that a name in a query plan stands for."""
+    found = re.search(rf"\b(?:live_)?(\w+)\s+(?:AS\s+)?{alias}\b", text)
+    return found[1] if found and found[1] in LARGE else alias
+
+
 class Overheard:
     """A connection that records its statements."""
 

@@ -222,9 +222,12 @@ SELECT key, content || char(10) || coalesce(speaker, '') || char(10) || tags || 
 FROM nodes WHERE space = :space
 
 -- name: erase_emptied
--- Sessions that are empty without these memories.
+-- Sessions that are empty without these memories. Live memories, which have an index by session, are looked at first.
 SELECT DISTINCT n.session FROM nodes n WHERE n.key IN (SELECT value FROM json_each(:nodes)) AND n.session IS NOT NULL
-  AND NOT EXISTS (SELECT 1 FROM nodes o WHERE o.session = n.session AND o.key NOT IN (SELECT value FROM json_each(:nodes)))
+  AND NOT EXISTS (SELECT 1 FROM live_nodes o
+    WHERE o.session = n.session AND o.key NOT IN (SELECT value FROM json_each(:nodes)))
+  AND NOT EXISTS (SELECT 1 FROM nodes o WHERE o.closed_at IS NOT NULL AND o.space = n.space
+    AND o.session = n.session AND o.key NOT IN (SELECT value FROM json_each(:nodes)))
 
 -- name: erase_summarised
 -- Sessions and entities whose summary used these memories.
@@ -266,4 +269,7 @@ SELECT value FROM json_each(:keys) AS k WHERE EXISTS (SELECT 1 FROM subjects WHE
 
 -- name: erase_sessions_needed
 -- Of the sessions marked for erasure, those with messages written since.
-SELECT value FROM json_each(:keys) AS k WHERE EXISTS (SELECT 1 FROM nodes WHERE session = k.value)
+SELECT session FROM live_nodes WHERE session IN (SELECT value FROM json_each(:keys))
+UNION
+SELECT session FROM nodes WHERE closed_at IS NOT NULL AND session IN (SELECT value FROM json_each(:keys))
+  AND space IN (SELECT space FROM sessions WHERE key IN (SELECT value FROM json_each(:keys)))

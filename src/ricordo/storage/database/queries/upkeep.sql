@@ -21,11 +21,17 @@ WHERE space IN (SELECT value FROM json_each(:spaces)) AND type = 'episodic' AND 
 SELECT count(*) FROM live_entities WHERE space IN (SELECT value FROM json_each(:spaces))
 
 -- name: count_sessions
--- Without documents, and without sessions that have quarantined messages only.
+-- Without documents, and without sessions that have quarantined messages only. Only live memories have an index by
+-- session, so the closed ones are read once, by space.
+WITH closed AS MATERIALIZED (
+  SELECT session, max(closed_reason IS NOT 'quarantined') AS counts FROM nodes
+  WHERE space IN (SELECT value FROM json_each(:spaces)) AND closed_at IS NOT NULL AND session IS NOT NULL
+  GROUP BY session
+)
 SELECT count(*), coalesce(sum(consolidated_at IS NULL), 0) FROM sessions s
 WHERE space IN (SELECT value FROM json_each(:spaces)) AND substr(session_id, 1, 9) != 'document:'
-  AND (EXISTS (SELECT 1 FROM nodes n WHERE n.session = s.key AND n.closed_reason IS NOT 'quarantined')
-    OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.session = s.key))
+  AND (EXISTS (SELECT 1 FROM live_nodes n WHERE n.session = s.key)
+    OR coalesce((SELECT counts FROM closed WHERE closed.session = s.key), 1))
 
 -- name: count_commits
 SELECT count(*) FROM commits WHERE space IN (SELECT value FROM json_each(:spaces))
