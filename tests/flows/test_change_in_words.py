@@ -248,3 +248,26 @@ async def test_the_same_value_in_other_words_makes_nothing_out_of_date(memory: A
 async def test_leaving_is_not_the_same_value_in_other_words(memory: Any) -> None:
     await memory.remember("I moved to Oslo")
     assert (await memory.remember("I no longer live in Oslo")).outdates
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I am allergic to nuts", "I'm allergic to shellfish too"),
+        ("I subscribe to Netflix", "Besides that I subscribe to Mubi"),
+        ("The user is allergic to peanuts", "The user is also allergic to latex"),
+        ("Ich spreche Türkisch", "Ich spreche auch ein bisschen Polnisch"),
+        ("У меня аллергия на орехи", "Ещё у меня аллергия на пенициллин"),
+        ("Soy alérgico a los cacahuetes", "También soy alérgico a la penicilina"),
+        ("Je suis allergique aux noix", "Je suis aussi allergique au gluten"),
+    ],
+)
+async def test_what_is_added_makes_nothing_out_of_date(memory: Any, older: str, newer: str) -> None:
+    await memory.remember(older)
+    assert (await memory.remember(newer)).outdates == ()
+
+
+async def test_an_addition_that_also_says_what_ended_is_a_change(memory: Any) -> None:
+    drives = await memory.remember("I drive a Corolla")
+    bought = await memory.remember("Sold the Corolla, also bought an Outback")
+    assert [each.id for each in bought.outdates] == [drives.id]

@@ -612,7 +612,8 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
         aside = _likelihood(found, _coefficients()["aside"])
         if aside >= max(likely, least["aside"]) or (is_idle and aside + likely >= least["aside"]):
             return Succession(likelihood=aside, stands_aside=True)
-    if likely < least[kind] or (kind == "words" and (is_idle or (is_of_world and not found["changes"]))):
+    is_added = bool(found["added"]) and not found["changes"]  # "I am also allergic to nuts" replaces nothing
+    if likely < least[kind] or (kind == "words" and (is_idle or is_added or (is_of_world and not found["changes"]))):
         return None
     is_certain = likely >= least["certain"] and bool(found["says so"]) and not (is_doubted or found["denies"])
     return Succession(likelihood=likely, is_certain=is_certain)
