@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import Memory
-from ricordo.interfaces.page.rendering import LANGUAGES, Texts, undone, weakness
+from ricordo.interfaces.page.rendering import LANGUAGES, Texts, detail, texts, undone, weakness
 from tests.interfaces.serving import House, house
 from tests.page.doors import Browser, signed_in
 
@@ -73,3 +73,52 @@ def test_reasons_are_in_the_language_of_the_page(language: str) -> None:
     assert (told == "only 40% sure, expired on 2026-05-24, faded since 2026-06-01") == (language == "en")
     assert undone("67") == "67"
     assert undone("019f088f-0ae0-7002-bdff-47f1bd6d9a3b with 2 later") == "bd6d9a3b with 2 later"
+
+
+async def test_why_a_result_is_missing_is_told_in_the_language_of_the_page(at: House) -> None:
+    memory = await opened(at)
+    other = await memory.remember("The kettle is made of copper")
+    gone = await memory.remember("The boat is called Möwe")
+    await memory.forget(gone.id)
+    await memory.remember("Jonas is allergic to hazelnuts")
+    browser = await signed_in(at)
+    await browser.act("/page/language", language="de")
+    closed = await read(browser, f"/?q=Jonas+hazelnuts&why_not={gone.id}")
+    assert "es ist geschlossen (vergessen); „Im Archiv suchen“ findet Geschlossenes" in closed
+    assert "it is closed" not in closed
+    alive = await read(browser, f"/?q=Jonas&archived=1&why_not={other.id}")
+    assert "es ist nicht geschlossen, und nur das Archiv wurde durchsucht" in alive
+    found = await read(browser, "/?q=Jonas+hazelnuts&missing=allergic+to+hazelnuts")
+    assert re.search(r"Platz 1 von \d+ Kandidaten", found)
+    assert " candidates" not in found
+
+
+_SAID = (
+    "17 of 40 candidates, relevance -1.2: it is about someone other than the question names",
+    "12 of 40 candidates, 0.031 behind the one before it; only 10 were asked for",
+    "3 of 40 candidates; only 2 were asked for",
+    "31 of 40 candidates by its signals; only the best 30 went further",
+    "it holds cat, berlin, worth 1.25 (the 80 found by words: 2.00 and more); "
+    "its meaning scores 0.12 (the 80 found by meaning: 0.30 and more); it is of another time",
+)
+
+
+@pytest.mark.parametrize("said", _SAID)
+def test_details_of_several_parts_are_translated_as_a_whole(said: str) -> None:
+    assert detail(Texts("en"), said) == said
+    numbers = re.findall(r"\d+(?:\.\d+)?", said)
+    for language in set(LANGUAGES) - {"en"}:
+        told = detail(Texts(language), said)
+        assert sorted(re.findall(r"\d+(?:\.\d+)?", told)) == sorted(numbers)
+        assert not re.search(r"\b(it|is|of|the|candidates|only|and|worth)\b", told.replace("berlin", ""))
+
+
+def test_the_details_are_those_that_a_search_gives() -> None:
+    """A search gives details in English; one that is reworded there and not here would stay English on every page."""
+    folder = Path(__file__).parents[2] / "src/ricordo/retrieval"
+    code = "".join((folder / name).read_text("utf-8") for name in ("search.py", "relevance.py"))
+    given = re.sub(r'"\s*\n\s*(?:\+\s*)?f?"', "", code)
+    for key, text in texts("en").items():
+        if key.startswith("detail."):
+            for part in re.split(r"\{\w+\}", text):
+                assert part in given, key

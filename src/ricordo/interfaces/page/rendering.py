@@ -66,6 +66,7 @@ def environment() -> Environment:
         "undone": undone,
     }
     made.globals |= {"diff": difference, "marked": marked, "weakness": weakness, "asset": asset, "languages": LANGUAGES}
+    made.globals["detail"] = detail
     return made
 
 
@@ -111,6 +112,35 @@ _WEAKNESS = re.compile(r"(only|expired on|expires on|faded since|faded by) (\S+)
 def weakness(texts: Texts, why: str) -> str:
     """Translate the reason why a memory is weak."""
     return _WEAKNESS.sub(lambda found: texts(f"weak.{found[1].replace(' ', '_')}", value=found[2]), why)
+
+
+@cache
+def _details() -> tuple[re.Pattern[str], Mapping[str, tuple[str, ...]]]:
+    """Return a pattern with a group for each English detail, and the names of the values in each detail."""
+    english = {key: text for key, text in texts("en").items() if key.startswith("detail.")}
+    names = {key: tuple(re.findall(r"\{(\w+)\}", text)) for key, text in english.items()}
+    parts = []
+    for number, (key, held) in enumerate(names.items()):
+        part = re.escape(english[key])
+        for name in held:
+            value = ".+?" if name == "words" else "[^ ;]+?"
+            part = part.replace(re.escape(f"{{{name}}}"), f"(?P<{name}_{number}>{value})")
+        parts.append(f"(?P<detail_{number}>{part})")
+    return re.compile("|".join(parts)), names
+
+
+def detail(texts: Texts, said: str) -> str:
+    """Translate why a search did not return a memory. The English texts are the ones that a search gives."""
+    pattern, names = _details()
+
+    def own(found: re.Match[str]) -> str:
+        number, (key, held) = next(each for each in enumerate(names.items()) if found[f"detail_{each[0]}"] is not None)
+        values = {name: found[f"{name}_{number}"] for name in held}
+        if "reason" in values:
+            values["reason"] = texts.name("closed", values["reason"])
+        return texts(key, **values)
+
+    return pattern.sub(own, said)
 
 
 def undone(target: str) -> str:
