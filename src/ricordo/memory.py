@@ -2259,9 +2259,20 @@ class Memory:
         write = exporter(format, Path(path), scope=self._here, now=engine.now(), zone=engine.zone, progress=progress)
         return await self._store.look(write)
 
-    async def sync(self, other: str | Path, *, dry_run: bool = False, progress: Progress | None = None) -> SyncReport:
+    async def sync(
+        self,
+        other: str | Path,
+        *,
+        chats: Sequence[str] | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> SyncReport:
         """Synchronise with another device: exchange everything that this owner's memory learnt, changed, forgot and
         erased, in both directions. Repeating it changes nothing, and an interrupted exchange can be repeated.
+
+        The owner's chats are exchanged, too: open ones in which the owner wrote something, such as the projects of
+        coding agents, and shared spaces that the owner keeps.
 
         Commits are ordered by a counter that the devices share, never by clocks. If both devices changed the same
         field, the later commit in that order wins. Equal facts and people with the same name are merged; two
@@ -2269,28 +2280,36 @@ class Memory:
 
         Args:
             other: another store; or an existing folder that git, Syncthing or a network drive copies. In such a folder
-                each device writes its own files, in plain text.
+                each device writes its own files.
+            chats: exchange only these chats besides the owner's own memory; None: all.
+            key: encrypts the files of a folder, the same on all devices, or opens the other store; as for
+                `Memory.open`. By default the key of this store. Without any key, the files are plain text.
             dry_run: only count what would be sent and received.
-            progress: called with (commits so far, commits in total).
+            progress: called with (commits so far, commits in total), for the owner's memory and for each chat.
 
         Raises:
             InvalidError: there is neither a store nor a folder at `other`, or it is this store.
+            DeniedError: the key is wrong, or missing.
             StoreError: the other store or the folder cannot be read or written.
             UnavailableError: another process is exchanging this memory now.
         """
         from ricordo.portability import devices
-        from ricordo.storage.key import is_encrypted
+        from ricordo.storage.key import is_encrypted, key_of
 
         side = self._side()
         self._told("sync", None)
-        if not str(other).startswith("postgresql:"):
+        other_key = await asyncio.to_thread(key_of, key) or self._opened.key
+        if not (is_server := str(other).startswith("postgresql:")):
             place = devices.checked_place(other, side.store)
             if devices.is_exchange_folder(place):
-                return await devices.sync_folder(side, place, dry_run=dry_run, progress=progress)
-        mine, clock = self._opened.key, self._opened.clock
-        key = mine.secret if mine is not None and await asyncio.to_thread(is_encrypted, Path(other)) else None
-        async with Memory.open(other, scope=side.scope, embedder=None, clock=clock, key=key) as memory:
-            return await devices.sync_stores(side, memory._side(), dry_run=dry_run, progress=progress)
+                return await devices.sync_folder(
+                    side, place, key=other_key, chats=chats, dry_run=dry_run, progress=progress
+                )
+        needs_key = other_key is not None and not is_server and await asyncio.to_thread(is_encrypted, Path(other))
+        opening = other_key.secret if other_key is not None and needs_key else None
+        clock = self._opened.clock
+        async with Memory.open(other, scope=side.scope, embedder=None, clock=clock, key=opening) as memory:
+            return await devices.sync_stores(side, memory._side(), chats=chats, dry_run=dry_run, progress=progress)
 
     def _side(self) -> Side:
         """Return this memory's side of an exchange: that of its owner, or of its chat if it has no owner."""

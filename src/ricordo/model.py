@@ -1145,7 +1145,9 @@ class SyncReport:
         received: commits of other devices that were missing here.
         to_review: resulting open reviews.
         erased: rows that another device had erased and that were now erased here.
-        left_out: files that could not be used, with reasons; they are tried again next time.
+        chats: the chats that were exchanged besides the owner's own memory.
+        left_out: files that could not be used, with reasons; they are tried again next time. Also shared spaces that
+            only their keepers exchange.
     """
 
     dry_run: bool
@@ -1153,6 +1155,7 @@ class SyncReport:
     received: int
     to_review: int = 0
     erased: int = 0
+    chats: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
 

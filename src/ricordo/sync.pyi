@@ -673,7 +673,15 @@ class Memory:
     def export(self, path: str | Path, *, format: str = "jsonl", progress: Progress | None = None) -> ExportReport:
         """Export the data that this caller may see."""
 
-    def sync(self, other: str | Path, *, dry_run: bool = False, progress: Progress | None = None) -> SyncReport:
+    def sync(
+        self,
+        other: str | Path,
+        *,
+        chats: Sequence[str] | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> SyncReport:
         """Synchronise with another device: exchange everything that this owner's memory learnt, changed, forgot and
         erased, in both directions. Repeating it changes nothing, and an interrupted exchange can be repeated.
         """

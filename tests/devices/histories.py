@@ -3,8 +3,10 @@
     python -m tests.devices.histories --runs 500
 
 Each device has a store, a clock that is wrong by up to weeks, and a life of its own: messages, facts, corrections,
-decisions, merges, erasures, undoing. It is offline for long. The devices exchange through a folder or directly, in any
-order. In the end, after a few exchanges without further changes, every row is the same on all of them.
+decisions, merges, erasures, undoing, in the owner's memory and in two projects. It is offline for long. The devices
+exchange through a folder, every second one encrypted, or directly, in any order. In the end, after a few exchanges
+without further changes, every row is the same on all of them. With RICORDO_TEST_POSTGRES, every fifth store is in a
+database.
 """
 
 from __future__ import annotations
@@ -22,10 +24,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ricordo import Memory, RicordoError, Settings
+from ricordo import Memory, RicordoError, Scope, Settings
+from ricordo.model import SyncReport
 from ricordo.storage.exchange import Exchange
+from tests.contract import server
 from tests.crash.kills import ROOT, machine
-from tests.storage.histories import HOUR, HandClock, History
+from tests.storage.histories import HOUR, THINGS, HandClock, History
 from tests.storage.lives import ALL, maintain
 from tests.storage.making import failing
 
@@ -34,8 +38,9 @@ SETTINGS = Settings(durability="process", max_entries=60, max_size=20_000)
 WRONG_BY = 40 * 24 * HOUR
 ROUNDS = 12
 ACTS = tuple((condition, act) for condition, act in ALL if act is not maintain)
-TABLES = ("sessions", "nodes", "entities", "aliases", "relations", "subjects", "edges", "reviews")
-KINDS = ("file", "folder")
+TABLES = ("sessions", "nodes", "entities", "aliases", "relations", "subjects", "edges", "reviews", "members")
+KEY = "a passphrase of several words"
+PROJECTS = ("github.com/someone/shop", "github.com/someone/site")
 
 
 @dataclass(slots=True)
@@ -53,9 +58,11 @@ class Told:
 class Device:
     """A store with a clock of its own and what is done on it."""
 
-    def __init__(self, place: Path, *, seed: int, dice: random.Random) -> None:
+    def __init__(self, place: Path, *, seed: int, dice: random.Random, key: str | None = None) -> None:
         self.location = f"{place}/" if seed % 2 else str(place.with_suffix(".db"))
-        self.path = Path(self.location)
+        if seed % 5 == 0 and server.is_wanted():
+            self.location = server.location(place)
+        self.key = key
         self.clock = HandClock()
         self.clock.ms += dice.randrange(-WRONG_BY, WRONG_BY)
         self.history = History(None, self.clock, place, seed=seed, acts=ACTS)  # type: ignore[arg-type]
@@ -68,27 +75,39 @@ class Device:
     async def live(self, steps: int, told: Told) -> None:
         """Do random things."""
         for _ in range(steps):
+            chat = self.history.dice.choice((None, None, *PROJECTS))
+            shares = chat is not None and self.history.dice.random() < 0.7
+            self.history.memory = self.memory.scoped(Scope(chat=chat, shares=shares))
             told.acts[(await self.history.step()).partition(":")[0]] += 1
+
+    async def sync(self, other: str | Path, *, dry_run: bool = False) -> SyncReport:
+        """Exchange everything with a folder or another device."""
+        return await self.memory.sync(other, key=self.key, dry_run=dry_run)
 
     async def rows(self) -> dict[str, str]:
         """Return every row that devices exchange, by its public name."""
 
         def read(tx: Any) -> dict[str, str]:
             here = Exchange(tx, self.memory.scope)
+            spaces = {key: owner or chat for key, owner, chat in tx.rows("spaces_named")}
             found: dict[str, str] = {}
             for name in TABLES:
                 for image in here.table(name).images(tx.connection, CONDITIONS.get(name, "TRUE")):
-                    named = here.public(name, image) or {}
-                    found[f"{name} {_name(name, named)}"] = json.dumps(_plain(named), ensure_ascii=False)
+                    named, space = here.public(name, image) or {}, spaces.get(image.get("space"), "")
+                    found[f"{name} {space} {_name(name, named)}"] = json.dumps(_plain(named), ensure_ascii=False)
             return found
 
         return await self.memory._opened.store.derive(read)
 
-    async def exchanged(self) -> set[tuple[str, int]]:
-        """Return the commits that this device knows, by device and number."""
+    async def exchanged(self) -> set[tuple[str, str, int]]:
+        """Return the commits that this device knows, by space, device and number."""
 
-        def read(tx: Any) -> set[tuple[str, int]]:
-            return {(device, number) for device, number, _ in tx.rows("exchanged_commits", {"space": 1})}
+        def read(tx: Any) -> set[tuple[str, str, int]]:
+            return {
+                (owner or chat, device, number)
+                for key, owner, chat in tx.rows("spaces_named")
+                for device, number, _ in tx.rows("exchanged_commits", {"space": key})
+            }
 
         return await self.memory._opened.store.derive(read)
 
@@ -99,6 +118,7 @@ def _name(table: str, named: dict[str, Any]) -> str:
         "edges": ("source", "relation_type", "target"),
         "subjects": ("node", "entity"),
         "aliases": ("folded", "entity", "alias"),
+        "members": ("member",),
     }
     return " ".join(str(named[key]) for key in keys.get(table, ("id",)))
 
@@ -120,16 +140,16 @@ async def _sync(device: Device, others: list[Device], folder: Path, dice: random
         other = dice.choice(others)
         await other.memory.close()
         try:
-            report = await device.memory.sync(other.location)
+            report = await device.sync(other.location)
         finally:
             await other.open()
     else:
-        report = await device.memory.sync(folder)
+        report = await device.sync(folder)
     told.differences += [f"left out: {each}" for each in report.left_out if "are missing" not in each]
     told.reviews += report.to_review
     told.erased += report.erased
     if dice.random() < 0.1:
-        await device.memory.sync(folder, dry_run=True)
+        await device.sync(folder, dry_run=True)
     return report.sent + report.received + report.erased
 
 
@@ -138,7 +158,10 @@ async def live(place: Path, *, seed: int, devices: int, steps: int) -> Told:
     dice, told = random.Random(seed), Told()
     folder = place / "exchange"
     folder.mkdir()
-    there = [Device(place / f"device{number}", seed=seed * 10 + number, dice=dice) for number in range(devices)]
+    key = KEY if seed % 2 else None
+    there = [
+        Device(place / f"device{number}", seed=seed * 10 + number, dice=dice, key=key) for number in range(devices)
+    ]
     async with contextlib.AsyncExitStack() as stack:
         for device in there:
             await device.open()
@@ -194,10 +217,17 @@ async def _compare(there: list[Device], folder: Path, told: Told) -> None:
         told.differences += [f"doctor: {each}" for each in failing(await device.memory.doctor())]
     told.differences += [f"doubled: {each}" for each in await _doubled(first)]
     told.differences += [f"left behind: {each}" for each in _hidden(folder)]
+    if first.key is not None:
+        told.differences += [f"readable: {each}" for each in _readable(folder)]
 
 
 def _hidden(folder: Path) -> list[str]:
     return [file.name for file in folder.rglob(".*") if file.is_file()]
+
+
+def _readable(folder: Path) -> list[str]:
+    words = [each.encode() for each in (*THINGS, *PROJECTS, '"deltas"', '"nodes"') if len(each) > len("peanut")]
+    return [file.name for file in folder.rglob("*") if file.is_file() and any(w in file.read_bytes() for w in words)]
 
 
 async def _doubled(device: Device) -> list[str]:
@@ -210,7 +240,7 @@ async def _doubled(device: Device) -> list[str]:
         for image in images:
             named = here.table("subjects").images(tx.connection, "node = ?", (image["key"],))
             about = tuple(sorted(each["name"] for each in named))
-            said = (image["type"], " ".join(image["content"].casefold().split()), about)
+            said = (image["space"], image["type"], " ".join(image["content"].casefold().split()), about)
             found.setdefault(said, set()).add(here.maker("nodes", image["id"]))
         return [str(said) for said, makers in found.items() if len(makers) > 1]
 

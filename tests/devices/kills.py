@@ -27,7 +27,7 @@ from typing import Any
 from ricordo.storage import faults
 from tests.crash.forking import FORKED
 from tests.crash.kills import ROOT, machine
-from tests.devices.histories import Device, Told, _settle
+from tests.devices.histories import KEY, Device, Told, _settle
 from tests.storage.making import failing
 
 RESULT = ROOT / "benchmarks" / "results" / "devices_killed.json"
@@ -64,7 +64,7 @@ class Tally:
     problems: list[str] = field(default_factory=list)
 
 
-def _sync(location: str, ms: int, other: str, point: str | None, passes: int) -> None:
+def _sync(location: str, ms: int, other: str, point: str | None, passes: int, key: str | None) -> None:
     """Exchange in this process, which ends at a pass of a point."""
     left = {point: passes}
 
@@ -75,20 +75,20 @@ def _sync(location: str, ms: int, other: str, point: str | None, passes: int) ->
                 os.kill(os.getpid(), signal.SIGKILL)
 
     faults.install(hook)
-    device = _device(location, ms)
+    device = _device(location, ms, key)
 
     async def run() -> None:
         await device.open()
         try:
-            await device.memory.sync(other)
+            await device.sync(other)
         finally:
             await device.memory.close()
 
     asyncio.run(run())
 
 
-def _device(location: str, ms: int) -> Device:
-    device = Device(Path(location), seed=0, dice=random.Random(0))
+def _device(location: str, ms: int, key: str | None) -> Device:
+    device = Device(Path(location), seed=2, dice=random.Random(0), key=key)
     device.location = location
     device.clock.ms = ms
     return device
@@ -97,7 +97,7 @@ def _device(location: str, ms: int) -> Device:
 def _killed(device: Device, other: str, *, point: str | None, dice: random.Random) -> bool:
     """Sync in another process and kill it; return whether it was killed before it was done."""
     passes = dice.randrange(1, 5) if point and not point.startswith(("sync", "erase")) else 1
-    child = FORKED.Process(target=_sync, args=(device.location, device.clock.ms, other, point, passes))
+    child = FORKED.Process(target=_sync, args=(device.location, device.clock.ms, other, point, passes, device.key))
     child.start()
     after = dice.uniform(0.02, LATEST_S) if point is None else 60.0
     timer = threading.Timer(after, child.kill)
@@ -117,7 +117,10 @@ class Place:
     def __init__(self, place: Path, *, seed: int, dice: random.Random) -> None:
         self.place, self.dice = place, dice
         (place / "exchange").mkdir(parents=True)
-        self.devices = [Device(place / f"device{number}", seed=seed * 10 + number, dice=dice) for number in range(2)]
+        key = KEY if seed % 2 else None
+        self.devices = [
+            Device(place / f"device{number}", seed=seed * 10 + number + 1, dice=dice, key=key) for number in range(2)
+        ]
 
     async def live(self, steps: int) -> None:
         """Do random things on both, without exchanging."""
@@ -132,7 +135,8 @@ class Place:
 
     async def finish(self, place: Path) -> tuple[list[dict[str, str]], list[str]]:
         """Exchange until nothing moves; return the rows of both devices, and what is wrong."""
-        told, there = Told(), [_device(_moved(each, self.place, place), each.clock.ms) for each in self.devices]
+        told = Told()
+        there = [_device(_moved(each, self.place, place), each.clock.ms, each.key) for each in self.devices]
         found = []
         try:
             for device in there:

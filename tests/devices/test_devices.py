@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ricordo import InvalidError, Memory, Scope
+from ricordo import DeniedError, InvalidError, Memory, RicordoError, Scope
 from tests.devices.histories import lived
 from tests.storage.histories import HandClock
 from tests.storage.making import failing
@@ -192,17 +192,218 @@ async def test_a_preview_changes_nothing(tmp_path: Path) -> None:
         assert (await other.sync(shared)).received == 1
 
 
-async def test_other_owners_stay_at_home(tmp_path: Path) -> None:
+async def test_other_owners_and_their_chats_stay_at_home(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     async with Memory.open(tmp_path / "one.db", embedder=None) as one:
         await one.remember("I live in Rome")
         await one.scoped(Scope(owner="you")).remember("My secret is Zanzibar")
-        await one.scoped(Scope(owner="me", chat="family")).remember("We meet in Lisbon", shared=True)
-        await one.sync(shared)
+        await one.scoped(Scope(owner="you", chat="family")).remember("We meet in Lisbon", shared=True)
+        assert (await one.sync(shared)).chats == ()
     assert b"Rome" in _bytes(shared)
     assert b"Zanzibar" not in _bytes(shared)
     assert b"Lisbon" not in _bytes(shared)
+
+
+SHOP, SITE = "github.com/someone/shop", "github.com/someone/site"
+
+
+def in_chat(memory: Memory, chat: str, owner: str = "me") -> Memory:
+    return memory.scoped(Scope(owner=owner, chat=chat, shares=True))
+
+
+async def said_in(memory: Memory, chat: str, owner: str = "me") -> list[str]:
+    """Return what a chat alone holds, as its member sees it."""
+    page = await in_chat(memory, chat, owner).list(type="any", limit=100)
+    return sorted(node.content for node in page.nodes if node.chat == chat)
+
+
+async def test_one_call_exchanges_all_projects_of_a_person(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        await one.remember("I live in Rome")
+        await in_chat(one, SHOP).add("We deploy on Fridays", session="s")
+        await in_chat(other, SITE).remember("The site is built with make")
+        assert (await one.sync(shared)).chats == (SHOP,)
+        assert (await other.sync(shared)).chats == (SHOP, SITE)
+        report = await one.sync(shared)
+        assert (report.chats, report.received, report.sent) == ((SHOP, SITE), 1, 0)
+        for device in (one, other):
+            assert await said_in(device, SHOP) == ["We deploy on Fridays"]
+            assert await said_in(device, SITE) == ["The site is built with make"]
+            again = await device.sync(shared)
+            assert (again.sent, again.received) == (0, 0)
+
+
+async def test_a_project_travels_on_from_a_device_that_only_received_it(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, _):
+        await in_chat(one, SHOP).add("We deploy on Fridays")
+        for place in ("a", "b"):
+            (tmp_path / place).mkdir()
+        await exchange(tmp_path / "a", one, other)
+        await other.sync(tmp_path / "b")
+        async with Memory.open(tmp_path / "three.db", embedder=None) as third:
+            assert (await third.sync(tmp_path / "b")).chats == (SHOP,)
+            assert await said_in(third, SHOP) == ["We deploy on Fridays"]
+
+
+async def test_two_stores_exchange_all_projects_or_those_that_are_named(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, _):
+        for device, chat in ((one, SHOP), (one, "work"), (other, SITE)):
+            await in_chat(device, chat).remember(f"This is about {chat}")
+        await other.close()
+        assert (await one.sync(tmp_path / "two.db", chats=[SHOP])).chats == (SHOP,)
+        async with Memory.open(tmp_path / "two.db", embedder=None) as again:
+            assert [await said_in(again, chat) for chat in (SHOP, "work")] == [[f"This is about {SHOP}"], []]
+        assert (await one.sync(tmp_path / "two.db", dry_run=True)).chats == (SHOP, SITE, "work")
+        assert (await one.sync(tmp_path / "two.db")).chats == (SHOP, SITE, "work")
+        assert await said_in(one, SITE) == [f"This is about {SITE}"]
+
+
+async def test_a_shared_space_is_exchanged_by_its_keepers_only(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        await one.create_space("team")
+        await one.set_member("team", "anna", "writer")
+        await in_chat(one, "team").remember("The budget is 500 euros")
+        assert (await one.scoped(Scope(owner="anna")).spaces())[0].role == "writer"
+        assert (await one.sync(shared)).chats == ("team",)
+        assert (await other.sync(shared)).chats == ("team",)
+        assert await said_in(other, "team") == ["The budget is 500 euros"]
+        assert await said_in(other, "team", "anna") == ["The budget is 500 euros"]
+        await one.set_member("team", "anna", "keeper")
+        await one.set_member("team", "me", "reader")
+        await in_chat(other, "team").remember("I still think that I keep it")
+        report = await one.sync(shared)
+        assert report.chats == ()
+        assert report.left_out == ("the shared space 'team': only its keepers sync it",)
+        assert await said_in(one, "team") == ["The budget is 500 euros"]
+
+
+async def test_a_folder_of_an_encrypted_store_shows_no_plain_byte(tmp_path: Path) -> None:
+    async with two(tmp_path, key="one two three") as (one, other, shared):
+        await one.remember("I live in Rome", about=["Zanzibar"])
+        await in_chat(other, SHOP).add("We deploy on Fridays", session="monday")
+        await exchange(shared, one, other)
+        assert await contents(one) == await contents(other) == [("I live in Rome", ("Zanzibar",))]
+        assert await said_in(one, SHOP) == ["We deploy on Fridays"]
+        data = _bytes(shared)
+        for word in (b"Rome", b"Zanzibar", b"Fridays", b"shop", b"monday", b"nodes", b"deltas", b'"me"'):
+            assert word not in data
+        assert [each.name for each in shared.iterdir()] == ["ricordo-sealed"]
+
+
+async def test_a_passphrase_encrypts_the_folder_of_a_plain_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOLDER_KEY", "one two three")
+    async with two(tmp_path) as (one, other, shared):
+        await one.remember("I live in Rome")
+        assert (await one.sync(shared, key="one two three")).sent == 1
+        assert (await other.sync(shared, key="env:FOLDER_KEY")).received == 1
+        assert b"Rome" not in _bytes(shared)
+
+
+@pytest.mark.parametrize("key", [None, "another key"])
+async def test_a_wrong_or_missing_key_writes_nothing(tmp_path: Path, key: str | None) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        await one.remember("I live in Rome")
+        await one.sync(shared, key="one two three")
+        before = _bytes(shared)
+        await other.remember("I speak Greek")
+        for dry_run in (True, False):
+            with pytest.raises(DeniedError, match=r"no key was given|the key is wrong"):
+                await other.sync(shared, key=key, dry_run=dry_run)
+        assert _bytes(shared) == before
+        assert [text for text, _ in await contents(other)] == ["I speak Greek"]
+
+
+async def test_one_device_with_another_key_is_named_and_left_out(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        await one.remember("I live in Rome")
+        await one.sync(shared, key="one two three")
+        (tmp_path / "apart").mkdir()
+        await other.sync(tmp_path / "apart", key="another key")
+        await other.remember("I speak Greek")
+        await other.sync(tmp_path / "apart", key="another key")
+        for file in (tmp_path / "apart" / "ricordo-sealed").iterdir():
+            file.rename(shared / "ricordo-sealed" / file.name)
+        report = await one.sync(shared, key="one two three")
+        assert [line.partition(" ")[2] for line in report.left_out] == [
+            "is encrypted with another key (use one key on all devices)"
+        ]
+        assert [text for text, _ in await contents(one)] == ["I live in Rome"]
+
+
+async def test_a_folder_that_gets_a_key_keeps_no_plain_file_of_this_device(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        await one.remember("I live in Rome")
+        await other.remember("I speak Greek")
+        await exchange(shared, one, other)
+        report = await one.sync(shared, key="one two three")
+        assert len(report.left_out) == 1
+        assert "is not encrypted" in report.left_out[0]
+        assert not (await other.sync(shared, key="one two three")).left_out
+        assert [each.name for each in shared.iterdir()] == ["ricordo-sealed"]
+        await exchange_sealed(shared, one, other)
+        assert await contents(one) == await contents(other)
+        with pytest.raises(DeniedError, match="no key was given"):
+            await one.sync(shared)
+
+
+async def exchange_sealed(shared: Path, *devices: Memory) -> None:
+    for _ in range(3):
+        for device in devices:
+            assert not (await device.sync(shared, key="one two three")).left_out
+
+
+async def test_encrypted_files_that_are_cut_moved_or_changed_are_left_out_and_read_again(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        for city in ("Rome", "Milan", "Turin"):
+            await one.remember(f"I was in {city}")
+        await one.sync(shared, key="one two three")
+        (segment,) = shared.rglob("*.jsonl")
+        whole = segment.read_bytes()
+        lines = whole.splitlines(keepends=True)
+        middle = lines[3].replace(lines[3][40:44], b"AAAA")
+        for damaged, why in (
+            (whole[:-30], "incomplete"),
+            (whole[: len(whole) // 2], "incomplete"),
+            (b"".join(lines[:2]), "incomplete"),
+            (lines[0], "incomplete"),
+            (lines[0][:40], "not a file that Ricordo encrypted"),
+            (b"", "not a file that Ricordo encrypted"),
+            (b"".join((*lines[:2], lines[3], lines[2], *lines[4:])), "damaged"),
+            (b"".join((*lines[:2], *lines[3:])), "damaged"),
+            (b"".join((*lines[:3], middle, *lines[4:])), "damaged"),
+            (lines[0].replace(b'"salt":"', b'"salt":"zz'), "damaged"),
+        ):
+            segment.write_bytes(damaged)
+            report = await other.sync(shared, key="one two three")
+            assert why in report.left_out[0], report.left_out
+            assert await contents(other) == []
+        segment.write_bytes(whole)
+        copy = segment.with_name(f"{segment.stem} (Anna's conflicted copy 2026-11-23).jsonl")
+        segment.rename(copy)
+        assert (await other.sync(shared, key="one two three")).received == 3
+        assert await contents(other) == await contents(one)
+
+
+async def test_what_is_erased_goes_from_encrypted_files_too(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        fact = await in_chat(one, SHOP).remember("The code word is Zanzibar")
+        await exchange_sealed(shared, one, other)
+        before = {each.name for each in shared.rglob("*.jsonl")}
+        await in_chat(one, SHOP).erase(id=fact.id)
+        await exchange_sealed(shared, one, other)
+        assert await said_in(other, SHOP) == []
+        assert not before & {each.name for each in shared.rglob("*.jsonl") if each.stat().st_size > 2_000}
+
+
+async def test_a_store_does_not_exchange_with_itself_under_another_name(tmp_path: Path) -> None:
+    async with Memory.open(tmp_path / "one.db", embedder=None) as one:
+        await one.remember("I live in Rome")
+        (tmp_path / "two.db").hardlink_to(tmp_path / "one.db")
+        with pytest.raises(RicordoError):
+            await one.sync(tmp_path / "two.db")
 
 
 async def test_files_that_are_cut_off_damaged_or_foreign_are_left_out_and_said(tmp_path: Path) -> None:

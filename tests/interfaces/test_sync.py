@@ -33,3 +33,23 @@ def test_there_must_be_something_to_exchange_with(cli: Cli) -> None:
     refused = cli("sync", str(cli.folder / "nowhere"))
     assert refused.status == 2
     assert "create the folder" in refused.err
+
+
+def test_one_call_brings_the_projects_and_a_key_hides_them(cli: Cli) -> None:
+    shared = cli.folder / "shared"
+    shared.mkdir()
+    key = cli.folder / "key.txt"
+    key.write_text("one two three\n", encoding="utf-8")
+    cli("remember", "I live in Rome")
+    cli("add", "We deploy on Fridays", "--chat", "shop")
+    cli("add", "The site is slow", "--chat", "site")
+    told = cli("sync", str(shared), "--key", f"file:{key}", "--only-chat", "shop").out
+    assert "2 commits sent, 0 received. Your memory and 1 chat." in told
+    assert not any(b"Fridays" in file.read_bytes() for file in shared.rglob("*") if file.is_file())
+    cli.store = cli.folder / "other.db"
+    assert cli("sync", str(shared)).status == 5
+    refused = cli("sync", str(shared), "--key", "another key")
+    assert (refused.status, "the key is wrong" in refused.err) == (5, True)
+    assert cli("sync", str(shared), "--key", f"file:{key}", "--json").json["chats"] == ["shop"]
+    found = cli("list", "--type", "any", "--chat", "shop", "--json").json["nodes"]
+    assert sorted(node["content"] for node in found) == ["I live in Rome", "We deploy on Fridays"]

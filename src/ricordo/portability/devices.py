@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
@@ -18,10 +19,12 @@ from ricordo.errors import InvalidError, UnavailableError
 from ricordo.forgetting.erase import follow
 from ricordo.model import Change, Node, Review, Scope, SyncReport
 from ricordo.portability import segments
+from ricordo.portability.segments import ExchangeFolder
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, faults
 from ricordo.storage.complete import COMMITS
 from ricordo.storage.exchange import Exchange, ExchangedCommit, Merged, Vector
+from ricordo.storage.key import Key
 from ricordo.storage.leases import LeaseHolder
 from ricordo.storage.staging import check_file_name
 from ricordo.text.change import topics
@@ -50,6 +53,10 @@ class Side:
     now: Callable[[], int]
     noted: Callable[[int], None]
 
+    def of_chat(self, chat: str) -> Side:
+        """Return the side of the same store for a chat."""
+        return replace(self, scope=Scope.of("", chat))
+
     async def derive(self, work: Callable[[Exchange], T]) -> T:
         """Run some work on the space, in one transaction of the writer."""
         return await self.store.derive(lambda tx: work(Exchange(tx, self.scope)))
@@ -73,49 +80,90 @@ def is_exchange_folder(place: Path) -> bool:
     return place.is_dir() and not (place / COMMITS).exists()
 
 
-async def sync_folder(side: Side, folder: Path, *, dry_run: bool, progress: Progress | None) -> SyncReport:
+async def sync_folder(
+    side: Side, folder: Path, *, key: Key | None, chats: Sequence[str] | None, dry_run: bool, progress: Progress | None
+) -> SyncReport:
     """Exchange commits with the other devices that use a folder.
 
+    Args:
+        key: encrypts the files; None: they are readable.
+        chats: the chats to exchange besides the owner's own memory; None: all chats of the owner.
+
     Raises:
+        DeniedError: the key is missing or wrong.
         StoreError: the folder cannot be read or written.
         UnavailableError: another process exchanges this store's commits.
     """
-    space = segments.name_of(*_place(side.scope))
-    async with LeaseHolder(side.store, f"sync/{space}", lease_ms=_LEASE_MS).held() as is_ours:
-        if not is_ours:
-            raise UnavailableError("another process syncs this memory", hint="try again when it has finished")
-        shelf = segments.shelf_of(folder, space)
+    shared = ExchangeFolder(folder, key)
+    known = await _chats(side)
+    own = shared.shelf(segments.name_of(*_place(side.scope)))
+    report = await _sync_shelf(side, own, chats=known.own, dry_run=dry_run, progress=progress)
+    wanted, closed = _wanted(known.own | own.chats, known.closed, chats)
+    for chat in wanted:
+        shelf = shared.shelf(segments.name_of("", chat))
+        if shelf.segments or chat in known.here:
+            done = await _sync_shelf(side.of_chat(chat), shelf, chats=frozenset(), dry_run=dry_run, progress=progress)
+            report = _sum(report, replace(done, chats=(chat,)))
+    return replace(report, left_out=tuple(dict.fromkeys((*report.left_out, *closed))))
+
+
+async def _sync_shelf(
+    side: Side, shelf: segments.Shelf, *, chats: frozenset[str], dry_run: bool, progress: Progress | None
+) -> SyncReport:
+    async with _alone(side):
         if dry_run:
             return await _previewed(side, shelf)
         await side.derive(lambda here: _numbered(here, shelf.known()))
         before = await _open_reviews(side)
-        vector = await side.derive(lambda here: here.vector())
+        device, vector = await side.derive(lambda here: (here.device(), here.vector()))
         commits, left_out = segments.unread(shelf, vector)
         merged, erased = await _taken_in(side, commits, progress)
-        missing = [
-            f"commits of the device {device} after {last} are missing" for device, last in merged.missing.items()
-        ]
-        sent = await _written(side, shelf, space)
+        missing = [f"commits of the device {name} after {last} are missing" for name, last in merged.missing.items()]
+        sent = await _written(side, shelf, chats)
         return SyncReport(
             dry_run=False,
             sent=sent,
             received=merged.commits,
             to_review=max(0, await _open_reviews(side) - before),
             erased=erased,
-            left_out=(*shelf.left_out, *left_out, *missing),
+            left_out=(*shelf.left_out(device), *left_out, *missing),
         )
 
 
-async def sync_stores(side: Side, other: Side, *, dry_run: bool, progress: Progress | None) -> SyncReport:
-    """Exchange all commits that only one of two stores has.
-
-    Raises:
-        UnavailableError: another process exchanges this store's commits.
-    """
+@contextlib.asynccontextmanager
+async def _alone(side: Side) -> AsyncIterator[None]:
+    """Let one process at a time exchange a space. Raises UnavailableError if another one does."""
     space = segments.name_of(*_place(side.scope))
     async with LeaseHolder(side.store, f"sync/{space}", lease_ms=_LEASE_MS).held() as is_ours:
         if not is_ours:
             raise UnavailableError("another process syncs this memory", hint="try again when it has finished")
+        yield
+
+
+async def sync_stores(
+    side: Side, other: Side, *, chats: Sequence[str] | None, dry_run: bool, progress: Progress | None
+) -> SyncReport:
+    """Exchange all commits that only one of two stores has.
+
+    Args:
+        chats: as for `sync_folder`.
+
+    Raises:
+        InvalidError: both are the same store.
+        UnavailableError: another process exchanges this store's commits.
+    """
+    report = await _sync_pair(side, other, dry_run=dry_run, progress=progress)
+    here, there = await _chats(side), await _chats(other)
+    wanted, closed = _wanted(here.own | there.own, here.closed | there.closed, chats)
+    for chat in wanted:
+        if chat in here.here | there.here:
+            done = await _sync_pair(side.of_chat(chat), other.of_chat(chat), dry_run=dry_run, progress=progress)
+            report = _sum(report, replace(done, chats=(chat,)))
+    return replace(report, left_out=tuple(dict.fromkeys((*report.left_out, *closed))))
+
+
+async def _sync_pair(side: Side, other: Side, *, dry_run: bool, progress: Progress | None) -> SyncReport:
+    async with _alone(side):
         before, sent, received, erased = await _open_reviews(side), 0, 0, 0
         if dry_run:
             return await _previewed_stores(side, other)
@@ -133,6 +181,60 @@ async def sync_stores(side: Side, other: Side, *, dry_run: bool, progress: Progr
         return SyncReport(dry_run=False, sent=sent, received=received, to_review=to_review, erased=erased)
 
 
+def _sum(first: SyncReport, second: SyncReport) -> SyncReport:
+    return SyncReport(
+        dry_run=first.dry_run,
+        sent=first.sent + second.sent,
+        received=first.received + second.received,
+        to_review=first.to_review + second.to_review,
+        erased=first.erased + second.erased,
+        chats=(*first.chats, *second.chats),
+        left_out=(*first.left_out, *second.left_out),
+    )
+
+
+# the chats of an owner
+
+
+@dataclass(frozen=True, slots=True)
+class _Chats:
+    """The chats of a store, as an owner sees them.
+
+    Attributes:
+        here: all of them.
+        own: the chats that the owner exchanges: open ones in which the owner took part, and shared spaces that the
+            owner keeps.
+        closed: shared spaces that the owner does not keep, and may not pass on to a device without their members.
+    """
+
+    here: frozenset[str]
+    own: frozenset[str]
+    closed: frozenset[str]
+
+
+def _wanted(own: frozenset[str], closed: frozenset[str], named: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    """Return the chats to exchange, and why some are left out.
+
+    Args:
+        own: the owner's chats here or on other devices.
+        named: the chats that the caller asks for; None: all.
+    """
+    if named is not None:
+        return list(dict.fromkeys(named)), []
+    left_out = [f"the shared space {each!r}: only its keepers sync it" for each in sorted(own & closed)]
+    return sorted(own - closed), left_out
+
+
+async def _chats(side: Side) -> _Chats:
+    owner = side.scope.owner
+    rows = await side.derive(lambda here: here.chats(owner)) if owner else []
+    return _Chats(
+        frozenset(each.name for each in rows),
+        frozenset(each.name for each in rows if (each.is_kept if each.is_shared else each.is_joined)),
+        frozenset(each.name for each in rows if each.is_shared and not each.is_kept),
+    )
+
+
 class _PreviewedError(Exception):
     """Rolls back what a preview had to write."""
 
@@ -148,9 +250,8 @@ async def _previewed(side: Side, shelf: segments.Shelf) -> SyncReport:
         commits, left_out = segments.unread(shelf, vector := here.vector())
         new = {(each.device, each.number) for each in commits if each.number > vector.get(each.device, 0)}
         sent = sum(1 for _ in here.unknown_to(known))
-        raise _PreviewedError(
-            SyncReport(dry_run=True, sent=sent, received=len(new), left_out=(*shelf.left_out, *left_out))
-        )
+        unused = (*shelf.left_out(here.device()), *left_out)
+        raise _PreviewedError(SyncReport(dry_run=True, sent=sent, received=len(new), left_out=unused))
 
     return await _taken_back(side, work)
 
@@ -197,9 +298,11 @@ def _numbered(here: Exchange, there: Vector) -> None:
 
 
 async def _told_apart(side: Side, other: Side) -> None:
-    names = await side.derive(lambda tx: tx.device()), await other.derive(lambda tx: tx.device())
-    if names[0] == names[1]:  # one store is a copy of the other
+    theirs = await other.derive(lambda tx: tx.device())
+    if theirs == await side.derive(lambda tx: tx.device()):  # one store is a copy of the other
         await side.derive(lambda tx: tx.rename())
+        if theirs != await other.derive(lambda tx: tx.device()):
+            raise InvalidError("other: this is the store itself", hint="name the other device's store, or a folder")
     there, here = await _looked(other), await _looked(side)
     await side.derive(lambda tx: _numbered(tx, there))
     await other.derive(lambda tx: _numbered(tx, here))
@@ -259,19 +362,24 @@ async def _erased(side: Side) -> int:
     return report.count
 
 
-async def _written(side: Side, shelf: segments.Shelf, space: str) -> int:
-    """Write the commits that the folder lacks; after an erasure, rewrite all files of this device."""
+async def _written(side: Side, shelf: segments.Shelf, chats: frozenset[str]) -> int:
+    """Write the commits that the folder lacks; after an erasure, rewrite all files of this device.
 
-    def work(here: Exchange) -> tuple[str, int, list[ExchangedCommit], bool]:
+    Args:
+        chats: the owner's chats here, which the other devices are told of.
+    """
+
+    def work(here: Exchange) -> tuple[segments.Entry, list[ExchangedCommit]]:
         here.number_own()
         device, erased_at = here.device(), here.erased_at()
         instead = shelf.needs_rewriting(device, erased_at=erased_at)
         known = shelf.known(without=device if instead else "")
-        return device, erased_at, list(here.unknown_to(known)), instead
+        entry = segments.Entry(device=device, erased_at=erased_at, chats=chats, instead=instead)
+        return entry, list(here.unknown_to(known))
 
-    device, erased_at, commits, instead = await side.derive(work)
-    if commits or instead:
-        segments.write(shelf, commits, space=space, device=device, erased_at=erased_at, instead=instead)
+    entry, commits = await side.derive(work)
+    if commits or entry.instead or not chats <= shelf.chats:
+        segments.write(shelf, commits, entry)
     already = shelf.known()
     return sum(each.number > already.get(each.device, 0) for each in commits)
 

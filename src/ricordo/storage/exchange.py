@@ -35,6 +35,7 @@ _NAMED: Final[Mapping[str, tuple[str, ...]]] = {
     "edges": ("source", "relation_type", "target"),
     "subjects": ("node", "entity"),
     "aliases": ("folded", "entity", "alias"),
+    "members": ("member",),
 }
 """The columns that identify a row to other devices, in tables where its `id` does not."""
 _NEXT_KEY: Final[Mapping[str, str]] = {
@@ -110,6 +111,21 @@ class Stamp(NamedTuple):
     device: str
 
 
+class Chat(NamedTuple):
+    """A chat of the store, as an owner sees it.
+
+    Attributes:
+        is_shared: whether it has, or had, members.
+        is_kept: whether the owner is a keeper of it.
+        is_joined: whether the owner wrote something in it.
+    """
+
+    name: str
+    is_shared: bool
+    is_kept: bool
+    is_joined: bool
+
+
 Settle = Callable[[Snapshot, "Exchange", Merged], Change]
 """Returns the change that follows from a merge of other devices' commits, in the same transaction."""
 
@@ -144,6 +160,11 @@ class Exchange:
     def space(self) -> int:
         return self._at["space"]
 
+    def chats(self, owner: str) -> list[Chat]:
+        """Return all chats of the store."""
+        found = self._sql.rows("exchanged_chats", {"owner": owner})
+        return [Chat(name, bool(shared), bool(kept), bool(joined)) for name, shared, kept, joined in found]
+
     # what this store did
 
     def device(self) -> str:
@@ -172,19 +193,25 @@ class Exchange:
         return int(self._sql.value("erasures_last", self._at))
 
     def number_own(self) -> int:
-        """Number the store's own commits since the last exchange; return how many there are."""
+        """Number the store's own commits since the last exchange that changed rows of the space; return how many."""
         device, (after, number) = self.device(), self._last()
-        own = self._sql.rows("commits_to_exchange", {**self._at, "after": after, "is_group": not self._scope.owner})
-        for place, (seq,) in enumerate(own, start=1):
-            self._note(device, number + place, seq)
-            for row in self._ledger.touched(seq):
-                if row.table in _ORDER:
-                    self._stamp_own(row, seq, Stamp(number + place, device))
-        if own:
-            self._number_erasures(Stamp(number + len(own), device))
+        listed = self._sql.rows("commits_to_exchange", {**self._at, "after": after, "is_group": not self._scope.owner})
+        own = [seq for (seq,) in listed]
+        erases = bool(own) and (self.erased_at() > after or bool(self._sql.rows("stamps_unnumbered", self._at)))
+        count = 0
+        for seq in own:
+            stamp = Stamp(number + count + 1, device)
+            touched = [self._stamp_own(row, seq, stamp) for row in self._ledger.touched(seq) if row.table in _ORDER]
+            if any(touched) or (erases and seq == own[-1]):
+                self._note(device, stamp.number, seq)
+                count += 1
+        if erases:
+            self._number_erasures(Stamp(number + count, device))
         if self.erased_at() > after:
-            self._number_traceless(Stamp(number + len(own), device))
-        return len(own)
+            self._number_traceless(Stamp(number + count, device))
+        if own:
+            self._sql.rows("exchanged_reached", {**self._at, "seq": own[-1]})
+        return count
 
     def _number_traceless(self, stamp: Stamp) -> None:
         """Mark rows as gone that were undone and then lost their history to an erasure; mark nodes as erased."""
@@ -202,25 +229,27 @@ class Exchange:
         for record, table in erased:
             self.stamp(record, table, "", stamp, {_ERASED})
 
-    def _stamp_own(self, row: RowId, seq: int, stamp: Stamp) -> None:
+    def _stamp_own(self, row: RowId, seq: int, stamp: Stamp) -> bool:
+        """Note what an own commit did to a row; return whether other devices need to know."""
         before, after = self._ledger.state(row, seq - 1), self._ledger.state(row, seq)
         image = after or before
         if image is None or self._space_of(row.table, image) != self.space:
-            return
+            return False
         named = self.public(row.table, image)
         if named is None or (after is None and row.table == "sessions"):  # only its last message removes a session
-            return
+            return False
         record = record_of(row.table, named)
         if after is None:
             self.put_aside(record, row.table, named)
             self.stamp(record, row.table, _text(row), stamp, {_GONE})
-            return
+            return True
         changed = {_ALL} if before is None else self._changed(row.table, before, after)
         if changed:
             self._sql.rows("unplaced_drop", {**self._at, "record": record})
             self.stamp(record, row.table, _text(row), stamp, changed)
             if before is None and row.table == "sessions":  # an earlier one of that name may have had another key
                 self.moved(record, row)
+        return bool(changed)
 
     def _changed(self, table: str, before: Image, after: Image) -> set[str]:
         found = {name for name in self.columns(table) if before[name] != after[name]}

@@ -237,7 +237,7 @@ class LineCipher:
         except ImportError as error:
             raise InvalidError(
                 "key: an encrypted folder needs a package that is not installed (cryptography)",
-                hint='pip install "ricordo[keys]", or use a single file',
+                hint='pip install "ricordo[keys]"; a store in a single file does without it',
             ) from error
         self._cipher = AESGCM(_part(key, b"lines"))
         self.index_key = DerivedKey(_part(key, b"index"))
@@ -272,11 +272,21 @@ def _part(key: bytes, purpose: bytes) -> bytes:
 
 def new_folder_key(key: Key) -> tuple[LineCipher, bytes]:
     """Return the cipher for a folder to be encrypted, and the content of its key file."""
-    salt = secrets.token_bytes(_SALT_BYTES)
-    derived = key.derived(salt)
-    cipher = LineCipher(derived)
-    plain = {"version": 1, "kdf": "scrypt", "salt": salt.hex(), "check": _part(derived, b"check").hex()}
+    salt = new_salt()
+    cipher, check = line_cipher(key, salt)
+    plain = {"version": 1, "kdf": "scrypt", "salt": salt.hex(), "check": check.hex()}
     return cipher, json.dumps(plain).encode() + b"\n"
+
+
+def new_salt() -> bytes:
+    """Return a random salt."""
+    return secrets.token_bytes(_SALT_BYTES)
+
+
+def line_cipher(key: AnyKey, salt: bytes) -> tuple[LineCipher, bytes]:
+    """Return the cipher for a key and a salt, and a check value that tells whether a key is the right one."""
+    derived = key.derived(salt)
+    return LineCipher(derived), _part(derived, b"check")
 
 
 def folder_cipher(
@@ -308,10 +318,10 @@ def folder_cipher(
         salt, check = bytes.fromhex(plain["salt"]), bytes.fromhex(plain["check"])
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} is damaged", hint="restore it from a backup of the folder") from error
-    derived = key.derived(salt)
-    if not secrets.compare_digest(_part(derived, b"check"), check):
+    cipher, expected = line_cipher(key, salt)
+    if not secrets.compare_digest(expected, check):
         raise wrong_key(str(folder))
-    return LineCipher(derived)
+    return cipher
 
 
 def _may_be_new(folder: Path, key: AnyKey | None, files: tuple[str, ...]) -> bool:

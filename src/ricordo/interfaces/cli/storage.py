@@ -415,7 +415,8 @@ def _show_sync(ctx: CommandContext, report: SyncReport) -> None:
     parts = [f"{plural(report.sent, 'commit')} {would}sent", f"{report.received:,} {would}received"]
     parts += [f"{report.to_review:,} to review"] if report.to_review else []
     parts += [f"{report.erased:,} erased"] if report.erased else []
-    ctx.out.print(Text(f"{', '.join(parts)}."), soft_wrap=True)
+    chats = f" Your memory and {plural(len(report.chats), 'chat')}." if report.chats else ""
+    ctx.out.print(Text(f"{', '.join(parts)}.{chats}"), soft_wrap=True)
     if report.left_out:
         ctx.out.print(Text(f"Left out ({len(report.left_out):,}):", style="yellow"))
         for line in report.left_out:

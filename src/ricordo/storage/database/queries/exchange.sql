@@ -7,11 +7,17 @@ SELECT device FROM exchanged WHERE space = :space AND number = 0 ORDER BY seq DE
 
 -- name: exchanged_vector
 -- The last known commit of each device.
-SELECT device, max(number) FROM exchanged WHERE space = :space GROUP BY device
+SELECT device, max(number) FROM exchanged WHERE space = :space AND number >= 0 GROUP BY device
 
 -- name: exchanged_last
--- The last own commit that was numbered, and the latest time on the shared logical clock.
-SELECT coalesce(max(seq), 0), coalesce(max(number), 0) FROM exchanged WHERE space = :space AND number > 0
+-- The last commit that was looked at, and the latest time on the shared logical clock.
+SELECT coalesce(max(seq), 0), coalesce(max(CASE WHEN number > 0 THEN number END), 0) FROM exchanged
+WHERE space = :space AND number != 0
+
+-- name: exchanged_reached
+-- How far the store's own commits were looked at.
+INSERT INTO exchanged VALUES (:space, '', -1, :seq)
+ON CONFLICT (space, device, number) DO UPDATE SET seq = excluded.seq
 
 -- name: exchanged_names
 SELECT count(*) FROM exchanged WHERE space = :space AND number = 0
@@ -19,9 +25,19 @@ SELECT count(*) FROM exchanged WHERE space = :space AND number = 0
 -- name: exchanged_commits
 SELECT device, number, seq FROM exchanged WHERE space = :space AND number > 0 ORDER BY number, device
 
+-- name: exchanged_chats
+-- All chats: whether they have members, whether the owner is a keeper, and whether the owner has written in them. Messages are
+-- commits of the chat; facts may be listed under the owner.
+SELECT s.chat, EXISTS (SELECT 1 FROM members m WHERE m.space = s.key),
+  EXISTS (SELECT 1 FROM members m WHERE m.space = s.key AND m.member = :owner AND m.role = 'keeper'),
+  EXISTS (SELECT 1 FROM commits c WHERE c.space = s.key AND c.actor = :owner)
+    OR EXISTS (SELECT 1 FROM nodes n JOIN commits c ON c.seq = n.commit_seq WHERE n.space = s.key AND c.actor = :owner)
+FROM spaces s WHERE s.owner = '' AND s.chat != '' ORDER BY s.chat
+
 -- name: commits_to_exchange
--- A group's commits may be listed under the owner who made them.
-SELECT seq FROM commits WHERE seq > :after AND (space = :space OR :is_group) ORDER BY seq
+-- A group's commits may be listed under the owner who made them, but under no other group.
+SELECT seq FROM commits WHERE seq > :after
+  AND (space = :space OR (:is_group AND space IN (SELECT key FROM spaces WHERE chat = ''))) ORDER BY seq
 
 -- name: stamp_put
 INSERT INTO stamps VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
