@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ricordo import Scope
 from ricordo.language import ScriptedModel
 from tests.contract.backends import SHARED
 from tests.contract.histories import answer
@@ -80,3 +81,16 @@ async def test_a_store_of_an_older_version_gives_no_key_again_that_a_run_holds(c
     async with open_memory() as again:
         await again.add("It rains", session="later")
         assert (await again.run(run)).sessions == ("kept",)
+
+
+async def test_of_two_sessions_of_one_name_the_older_one_is_ended(memory):
+    """The session of the chat is older; the owner's space is older."""
+    me, family = memory.scoped(Scope(owner="me")), memory.scoped(Scope(owner="", chat="family"))
+    await me.add("It rains", session="first")
+    await family.add("Tea is ready", session="both")
+    await me.add("Anna likes tea", session="both")
+    await memory.scoped(Scope(owner="me", chat="family")).end_session("both")
+    assert [each.ended_at is not None for each in ((await family.session("both")), (await me.session("both")))] == [
+        True,
+        False,
+    ]

@@ -267,3 +267,61 @@ async def test_a_search_takes_three_round_trips_and_one_more_after_others_wrote(
         assert await trips(me) == ["begin_reading", "weights", "execute"]
         await memory.scoped(Scope(owner="bob")).add("Coffee in Rome")
         assert await trips(me) == ["begin_reading", "rows_of_each", "weights", "execute"]
+
+
+# upgrades
+
+
+async def test_an_upgrade_gives_way_to_readers_of_a_table_and_tries_again(where, monkeypatch):
+    from ricordo.storage.postgres import schema
+
+    open_store(where).close()
+    newest = schema.migrations()[-1][0]
+    steps = (*schema.migrations(), (newest + 1, "ALTER TABLE nodes ADD COLUMN later bigint"))
+    monkeypatch.setattr(schema, "migrations", lambda: steps)
+    monkeypatch.setattr(schema, "_LOCK_MS", 50)
+    name = open_location(where).schema
+    with admin() as reader, reader.transaction():
+        reader.execute(f'SELECT count(*) FROM "{name}".nodes')
+        opening = asyncio.create_task(asyncio.to_thread(open_store, where))
+        await asyncio.sleep(0.3)
+        with admin() as another:
+            another.execute("SET statement_timeout = 2000")
+            another.execute(f'SELECT count(*) FROM "{name}".nodes')  # would wait behind a waiting step
+        assert not opening.done()
+    store = await opening
+    try:
+        assert store.writer.submit(lambda tx: schema.version_of(tx.connection)).result() == newest + 1
+    finally:
+        store.close()
+
+
+async def test_words_of_another_analyzer_are_derived_again_while_others_write(where, monkeypatch):
+    from ricordo.storage.postgres import store as store_module
+    from ricordo.storage.postgres import words
+
+    async with Memory.open(where, **OPTIONS) as memory:
+        await memory.add_many([Message(text=f"tea number {n}") for n in range(25)])
+        schema = open_location(where).schema
+        monkeypatch.setattr(words, "_AT_ONCE", 10)
+        steps, analyze = [], words.analyze_again
+
+        def noted(snapshot):
+            is_left = analyze(snapshot)
+            steps.append(is_left)
+            return is_left
+
+        monkeypatch.setattr(store_module, "analyze_again", noted)
+        with admin() as connection:
+            connection.execute(f"UPDATE \"{schema}\".meta SET value = 'older' WHERE name = 'analyzer'")
+            connection.execute(f"UPDATE \"{schema}\".words SET terms = '{{}}'")
+        async with Memory.open(where, **OPTIONS) as other:
+            assert steps == [True, True, False]
+            assert (await other.search("number 7", type="any")).hits
+            assert (await other.doctor()).ok
+
+
+def open_location(where):
+    from ricordo.storage.postgres.location import Location
+
+    return Location.of(where)

@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import lru_cache, partial
+from datetime import datetime
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ricordo.clock import checked_id, to_ms
@@ -290,23 +291,29 @@ def holds_credentials(given: Sequence[Any], *, rules: TextRules) -> bool:
 
 def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
     """Return a value with every text in it cleaned, or the same object if nothing changes."""
+    if not value or isinstance(value, int | float | datetime):  # most fields of a memory
+        return value
     if isinstance(value, str):
         text = clean(value)
         return value if text == value else text
-    if isinstance(value, Mapping):
-        done = _screened(value, key="", clean=clean)
-        return value if done == value else done
     if isinstance(value, list | tuple):
         new = [_cleaned(each, clean) for each in value]
         is_same = all(one is other for one, other in zip(new, value, strict=True))
         return value if is_same else type(value)(new)
+    if isinstance(value, Mapping):
+        done = _screened(value, key="", clean=clean)
+        return value if done == value else done
     if not is_dataclass(value) or isinstance(value, type):
         return value
-    parts = (
-        (each.name, getattr(value, each.name)) for each in fields(value) if each.name not in _NO_TEXT and each.init
-    )
+    parts = ((name, getattr(value, name)) for name in _text_fields(type(value)))
     changed = {name: new for name, part in parts if (new := _cleaned(part, clean)) is not part}
     return replace(value, **changed) if changed else value
+
+
+@cache
+def _text_fields(cls: type) -> tuple[str, ...]:
+    """Return the fields of a dataclass that may contain text."""
+    return tuple(each.name for each in fields(cls) if each.name not in _NO_TEXT and each.init)
 
 
 def _with_kept(snapshot: Snapshot, change: Change, screened: Change, clean: Callable[[str], str]) -> Change:

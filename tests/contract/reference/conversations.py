@@ -47,7 +47,8 @@ class Sessions(Group):
         rows = self._state.all("sessions", lambda row: row["session_id"] == session_id and sees(row))
         if not rows:
             return None
-        row, space = rows[0], self._state.tables["spaces"][(rows[0]["space"],)]
+        row = min(rows, key=lambda row: row["key"])
+        space = self._state.tables["spaces"][(row["space"],)]
         return Session(
             key=row["key"],
             id=row["session_id"],

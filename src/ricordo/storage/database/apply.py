@@ -79,9 +79,12 @@ def apply(snapshot: DatabaseSnapshot, change: Change, *, scope: Scope, reason: R
     writer.write(change, at)
     restored = restored_rows(snapshot, change.rows, commit=writer.commit)
     space = writer.home(each.space for each in restored if each.space is not None)
-    commit = put_commit(snapshot, head, writer.commit, space=space, reason=reason, at=at, hashes=writer.rows.hashes)
-    faults.reached("apply: after commit row")
-    write_rows(snapshot, writer.rows)
+    with snapshot.in_one_trip():
+        commit = put_commit(snapshot, head, writer.commit, space=space, reason=reason, at=at, hashes=writer.rows.hashes)
+        faults.reached("apply: after commit row")
+        write_rows(snapshot, writer.rows)
+    if altered := [*writer.rows.by_statement["node_update"], *writer.rows.by_statement["node_index_closed"]]:
+        snapshot.reindex([row[0] for row in altered])
     put_back(snapshot, restored)
     _withhold(writer, change, at)
     if restored or not writer.rows.is_plain:
@@ -111,9 +114,6 @@ def write_rows(snapshot: Statements, given: Rows) -> None:
     faults.reached("apply: before counts")
     grown = [(*shelf, *amounts) for shelf, amounts in given.grown.items()]
     snapshot.many("shelf_grew", grown)
-    altered = [*given.by_statement["node_update"], *given.by_statement["node_index_closed"]]
-    if altered:
-        snapshot.reindex([row[0] for row in altered])
 
 
 class _RowBuilder:

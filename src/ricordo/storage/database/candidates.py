@@ -102,7 +102,7 @@ class SearchReader(Statements):
         if shared:
             table = self._cache.turns.of(spaces)
             with table.lock:
-                if table.follow(self):
+                if table.follow(self, spaces):
                     try:
                         yield table
                     except BaseException:  # the table may be incomplete
@@ -110,7 +110,7 @@ class SearchReader(Statements):
                         raise
                     return
         own = TurnTable(closed=not shared)
-        own.follow(self)
+        own.follow(self, spaces)
         yield own
 
     def has_room_for_turns(self, count: int) -> bool:

@@ -519,22 +519,26 @@ class Vectors(Group):
         return {key: decode(vector) for key, vector in rows}
 
     def put(self, model: int, dimension: int, made: Sequence[NewVectors]) -> int | None:
-        left: int | None = None
         faults.reached("vectors: before storing")
-        for new in made:
-            values = {"node": new.key, "content": new.content, "model": model, "vector": encode(new.vector, dimension)}
-            embedding = self._sql.value("embedding_insert", values)
-            if embedding is None:
-                left = new.key if left is None else left
-                continue
-            if new.passages is not None:
-                vectors = b"".join(encode(each, dimension) for each in new.passages)
-                self._sql.rows("passage_vectors_insert", {"embedding": embedding, "vectors": vectors})
-            if new.words is not None:
-                codes = np.rint(new.words * 127).astype(np.int8).tobytes()  # unit vectors: 127 stands for 1
-                words = {"embedding": embedding, "pieces": " ".join(new.pieces), "vectors": codes}
-                self._sql.rows("word_vectors_insert", words)
-        return left
+        values = [
+            {"node": new.key, "content": new.content, "model": model, "vector": encode(new.vector, dimension)}
+            for new in made
+        ]
+        stored = list(zip(self._sql.values("embedding_insert", values), made, strict=True))
+        passages = [
+            (embedding, b"".join(encode(each, dimension) for each in new.passages))
+            for embedding, new in stored
+            if embedding is not None and new.passages is not None
+        ]
+        words = [  # unit vectors: 127 stands for 1
+            (embedding, " ".join(new.pieces), np.rint(new.words * 127).astype(np.int8).tobytes())
+            for embedding, new in stored
+            if embedding is not None and new.words is not None
+        ]
+        with self._sql.in_one_trip():
+            self._sql.many("passage_vectors_insert", passages)
+            self._sql.many("word_vectors_insert", words)
+        return next((new.key for embedding, new in stored if embedding is None), None)
 
     def compact(self) -> bool:
         """Write a segment for each partition with enough vectors outside segments; return whether there was any."""

@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from itertools import chain
 from operator import attrgetter, itemgetter
@@ -43,6 +43,7 @@ class Statements:
         self.connection = connection
         self._unchanged = unchanged
         self._spaces: dict[Scope, tuple[int, ...]] = {}
+        self._keys: dict[tuple[str, str], int] = {}
 
     is_past = False
     among = "IN (SELECT value FROM json_each(?))"
@@ -81,6 +82,10 @@ class Statements:
             insert_all(self.connection, self.text(name), rows)
         else:
             self.connection.executemany(self.text(name), rows)
+
+    def in_one_trip(self) -> AbstractContextManager[None]:
+        """Send the statements of a block together to a server. None of them may return rows."""
+        return nullcontext()
 
     def reindex(self, nodes: Sequence[int]) -> None:
         """Index the words of altered nodes again, in backends whose triggers cannot. Only inside a write."""
@@ -122,14 +127,22 @@ class Statements:
         """Return the first column of the first row of a named statement; None if there is no row."""
         return self.connection.execute(self.text(name), values).get
 
+    def values(self, name: str, given: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """Return `value` for each of several sets of parameters."""
+        return [self.value(name, each) for each in given]
+
     def current(self, now: int) -> int:
         """Return the instant that counts as now in this snapshot, in Unix milliseconds."""
         return now
 
     def space(self, owner: str, chat: str) -> int | None:
-        """Return the key of a space; None if nothing was ever written to it."""
-        rows = self.rows_of_store("space_by_owner", {"owner": owner, "chat": chat})
-        return rows[0][0] if rows else None
+        """Return the key of a space; None if nothing was ever written to it. A space keeps its key."""
+        if (owner, chat) not in self._keys:
+            rows = self.rows_of_store("space_by_owner", {"owner": owner, "chat": chat})
+            if not rows:
+                return None
+            self._keys[owner, chat] = rows[0][0]
+        return self._keys[owner, chat]
 
     def visible(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces a caller sees: the caller's own, the present chat's, and shared ones as a member."""

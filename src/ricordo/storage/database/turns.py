@@ -171,15 +171,20 @@ class TurnTable:
         self._held: _Held | None = None
         self._held_later: _Held | None = None
 
-    def follow(self, snapshot: Statements) -> bool:
-        """Bring the table to the state of a snapshot. Return False if the table is already ahead of it."""
+    def follow(self, snapshot: Statements, spaces: Sequence[int]) -> bool:
+        """Bring the table to the state of a snapshot. Return False if the table is already ahead of it.
+
+        Args:
+            spaces: the spaces that the caller sees.
+        """
         changes, last = snapshot.rows_of_store("turns_position")[0]
         if changes < self._changes or (changes == self._changes and last < self._last):
             return False
         if changes != self._changes or self._count > self._most or last - self._last > self._most:
             self.drop(changes=changes, last=last)
         elif last > self._last:
-            grown = [row[0] for row in snapshot.rows("sessions_grown", {"after": self._last})]
+            values = {"after": self._last, "spaces": json.dumps(spaces)}
+            grown = [row[0] for row in snapshot.rows("sessions_grown", values)]
             rows = np.isin(self._rows["session"][: self._count], grown).nonzero()[0]
             for column in (self._known, self._previous, self._following):
                 column[rows] = 0

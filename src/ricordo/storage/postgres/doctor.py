@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import psycopg
 
+from ricordo.errors import UnavailableError
 from ricordo.model import Report
 from ricordo.storage.database.maintenance import Check, report_of, truth_checks
 from ricordo.storage.postgres.connection import connect, translated
@@ -16,6 +18,7 @@ from ricordo.storage.postgres.words import words_off
 from ricordo.storage.values import Cleaned
 from ricordo.text.sentences import plural
 
+_LOCKED = "55P03"
 _RESTORE = "restore the database from a backup"
 
 
@@ -53,15 +56,34 @@ def _words(snapshot: PostgresSnapshot) -> tuple[str, str]:
 def clean(location: Location, *, patience_s: float) -> Cleaned:
     """Remove deleted rows from the tables. The server's log, its replicas and its backups keep them for a while."""
     with translated("cannot clean the store"), connect(location) as raw:
-        raw.execute(f"SET lock_timeout = {max(1, round(patience_s * 1_000))}")
         before = _size(raw, location)
         tables = raw.execute(
             "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace(%s)",
             (location.schema,),
         ).fetchall()
         for (table,) in tables:
-            raw.execute(f'VACUUM (TRUNCATE FALSE) "{location.schema}"."{table}"')
+            _vacuum(raw, f'"{location.schema}"."{table}"', until=time.monotonic() + patience_s)
         return Cleaned(is_done=True, bytes_before=before, bytes_after=_size(raw, location))
+
+
+def _vacuum(raw: psycopg.Connection[Any], table: str, *, until: float) -> None:
+    """Vacuum a table, waiting a while for its lock. `lock_timeout` would stay set in the connection of a pooler, since
+    VACUUM does not run in a transaction.
+    """
+    skipped: list[str | None] = []
+
+    def note(notice: psycopg.errors.Diagnostic) -> None:
+        skipped.append(notice.sqlstate)
+
+    raw.add_notice_handler(note)
+    while True:
+        skipped.clear()
+        raw.execute(f"VACUUM (TRUNCATE FALSE, SKIP_LOCKED) {table}")
+        if _LOCKED not in skipped:
+            return raw.remove_notice_handler(note)
+        if time.monotonic() >= until:
+            raise UnavailableError(f"cannot clean the store: {table} is in use", hint="try again")
+        time.sleep(0.1)
 
 
 def _size(raw: psycopg.Connection[Any], location: Location) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ricordo.errors import InvalidError
@@ -20,14 +21,16 @@ class Location:
     Attributes:
         conninfo: the connection string for the client library; it may contain a password.
         schema: the schema of the store; the schema "<schema>_past" holds its views of the past.
+        prepare: whether the server may prepare statements, which a pooler between may not forward.
     """
 
     conninfo: str
     schema: str
+    prepare: bool = True
 
     @classmethod
     def of(cls, text: str) -> Location:
-        """Parse "postgresql://user@host:port/database?schema=name"; other parameters go to the client library.
+        """Parse "postgresql://user@host/database?schema=name&prepare=off". Other parameters go to the client library.
 
         Raises:
             InvalidError: it is not such an address.
@@ -43,8 +46,17 @@ class Location:
                 f"location: {schema!r} cannot be the schema of a store",
                 hint="use up to 55 small letters, digits and underscores",
             )
-        query = urlencode([(name, value) for name, value in given if name != "schema"])
-        return cls(conninfo=urlunsplit(("postgresql", parts.netloc, parts.path, query, "")), schema=schema)
+        prepare = next((value for name, value in given if name == "prepare"), "on")
+        if prepare not in ("on", "off"):
+            raise InvalidError(f"location: prepare={prepare}", hint="use prepare=on or prepare=off")
+        query = urlencode([(name, value) for name, value in given if name not in ("schema", "prepare")])
+        conninfo = urlunsplit(("postgresql", parts.netloc, parts.path, query, ""))
+        return cls(conninfo=conninfo, schema=schema, prepare=prepare == "on")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """How the client library opens each connection."""
+        return {"autocommit": True} if self.prepare else {"autocommit": True, "prepare_threshold": None}
 
     @property
     def past(self) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import re
+import time
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
+
+from psycopg import errors
 
 from ricordo.errors import StoreError
 from ricordo.storage import faults
@@ -16,6 +20,8 @@ if TYPE_CHECKING:
 
 _FILE = re.compile(r"(\d{4})_\w+\.sql\Z")
 _LOCK = 0x52434F53
+_LOCK_MS = 500
+_ATTEMPTS = 60
 
 
 @cache
@@ -30,30 +36,51 @@ def migrations() -> tuple[tuple[int, str], ...]:
 
 
 def prepare(connection: PostgresConnection) -> None:
-    """Create the schema of a store, or migrate it. Of several processes, only one does.
+    """Create the schema of a store, or migrate it step by step. Of several processes, only one does each step.
+
+    A step waits for a table only briefly, because all later readers of that table wait behind it. Then it gives way and
+    tries again.
 
     Raises:
         StoreError: the schema is newer, or the role may not create it.
+        UnavailableError: a table of the store stayed locked.
     """
-    location, newest = connection.location, migrations()[-1][0]
     with translated("cannot open the store"):
-        if version_of(connection) == newest:
-            return
-        connection.execute(f"BEGIN; SELECT pg_advisory_xact_lock({_LOCK}, hashtext('{location.schema}'))")
-        try:
-            version = version_of(connection)  # another process may have been first
-            if version > newest:
-                raise StoreError(
-                    f"{location.path} has schema {version}, this Ricordo knows {newest}",
-                    hint="upgrade with pip install -U ricordo",
-                )
+        given_way = 0
+        while (version := _known_version(connection)) < migrations()[-1][0]:
+            try:
+                _step(connection, version)
+            except errors.LockNotAvailable:
+                given_way += 1
+                if given_way == _ATTEMPTS:
+                    raise
+                time.sleep(random.uniform(0.2, 1.0))
+
+
+def _known_version(connection: PostgresConnection) -> int:
+    version, newest = version_of(connection), migrations()[-1][0]
+    if version > newest:
+        raise StoreError(
+            f"{connection.location.path} has schema {version}, this Ricordo knows {newest}",
+            hint="upgrade with pip install -U ricordo",
+        )
+    return version
+
+
+def _step(connection: PostgresConnection, version: int) -> None:
+    """Take the step from a version to the next one in a transaction of its own, unless another process has taken it."""
+    location = connection.location
+    connection.execute(f"BEGIN; SELECT pg_advisory_xact_lock({_LOCK}, hashtext('{location.schema}'))")
+    try:
+        if version_of(connection) == version:
+            connection.execute(f"SET LOCAL lock_timeout = {_LOCK_MS}")
             _run(connection, location, version)
-            faults.reached("schema: before commit")
-            connection.end("COMMIT")
-        except BaseException:
-            if not connection.raw.closed:
-                connection.end("ROLLBACK")
-            raise
+        faults.reached("schema: before commit")
+        connection.end("COMMIT")
+    except BaseException:
+        if not connection.raw.closed:
+            connection.end("ROLLBACK")
+        raise
 
 
 def _run(connection: PostgresConnection, location: Location, version: int) -> None:
@@ -62,11 +89,10 @@ def _run(connection: PostgresConnection, location: Location, version: int) -> No
             connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
         connection.execute(f'CREATE TABLE "{location.schema}".migrations (version bigint PRIMARY KEY)')
     connection.execute(f'SET LOCAL search_path = "{location.schema}"')
-    for after, statements in migrations():
-        if after > version:
-            connection.raw.execute(location.worded(statements))
-            connection.execute("INSERT INTO migrations VALUES (:version)", {"version": after})
-            faults.reached("schema: between steps")
+    after, statements = next(step for step in migrations() if step[0] > version)
+    connection.raw.execute(location.worded(statements))
+    connection.execute("INSERT INTO migrations VALUES (:version)", {"version": after})
+    faults.reached("schema: between steps")
 
 
 def version_of(connection: PostgresConnection) -> int:

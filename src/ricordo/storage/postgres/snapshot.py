@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import Any, TypeVar
@@ -145,6 +145,15 @@ class _Worded(Statements):
     def many(self, name: str, rows: Sequence[Row]) -> None:
         self.connection.executemany(self.text(name), rows)
 
+    def values(self, name: str, given: Sequence[Mapping[str, Any]]) -> list[Any]:
+        connection: Any = self.connection
+        return [rows[0][0] if rows else None for rows in connection.rows_of_each([(name, each) for each in given])]
+
+    def in_one_trip(self) -> AbstractContextManager[None]:
+        connection: Any = self.connection
+        found: AbstractContextManager[None] = connection.in_one_trip()
+        return found
+
     def reindex(self, nodes: Sequence[int]) -> None:
         reindex(self, nodes)
 
@@ -209,9 +218,13 @@ class PostgresSnapshot(_Worded, DatabaseSnapshot):
         Args:
             asked: the queries they cached; those that this snapshot caches are added.
         """
-        connection: Any = self.connection
         self._asked = asked
-        self._ahead = self.once(("ahead",), lambda: connection.rows_of_each(tuple(asked)) if asked else {})
+        self._ahead = self.once(("ahead",), lambda: self._rows_of(asked))
+
+    def _rows_of(self, asked: Collection[Asked]) -> dict[Asked, list[Row]]:
+        connection: Any = self.connection
+        found = connection.rows_of_each([(name, dict(values)) for name, values in asked]) if asked else []
+        return dict(zip(asked, found, strict=True))
 
     def once(self, asked: tuple[Hashable, ...], work: Callable[[], T]) -> T:
         before, self._is_kept = self._is_kept, True

@@ -66,7 +66,8 @@ class PostgresStore:
         self._scope: Scope | None = None
         self._is_open = True
         keep_open(self)
-        self.writer.submit(analyze_again).result()
+        while self.writer.submit(analyze_again).result():
+            pass
 
     def check_process(self) -> None:
         """Raise UnavailableError in a forked child, which shares the connections but not the threads."""

@@ -124,7 +124,7 @@ class PostgresReaders:
         self._lock = threading.Lock()
         self._connections: ConnectionPool[psycopg.Connection[Any]] = ConnectionPool(
             location.conninfo,
-            kwargs={"autocommit": True},
+            kwargs=location.options,
             configure=configure,
             min_size=1,
             max_size=2 * threads + 2,  # a question about the past takes two

@@ -13,6 +13,8 @@ from ricordo.text.passages import traits_of
 from ricordo.text.statement import statement_line
 
 _ANALYZER_KEY = "analyzer"
+_ANALYZED_KEY = "analyzed"
+"""The version of the analyzer and the last memory, while everything is derived again."""
 _AT_ONCE = 500
 
 
@@ -36,14 +38,25 @@ def reindex(snapshot: Statements, nodes: Sequence[int]) -> None:
         snapshot.many("slots_put", slots)
 
 
-def analyze_again(snapshot: Statements) -> None:
-    """Derive everything again if another version of the analyzer derived it. Only inside a write."""
+def analyze_again(snapshot: Statements) -> bool:
+    """Derive the next memories again if another version of the analyzer derived them. Only inside a write.
+
+    Returns:
+        Whether more are left. A few at a time, so that other writers need not wait for a large store.
+    """
     version = analyzer_version()
     if snapshot.meta(_ANALYZER_KEY) == version:
-        return
-    reindex(snapshot, [key for (key,) in snapshot.rows("nodes_all")])
+        return False
+    by, _, last = (snapshot.meta(_ANALYZED_KEY) or "").rpartition(" ")
+    after = {"after": int(last) if by == version else 0, "most": _AT_ONCE}
+    keys = [key for (key,) in snapshot.rows("nodes_following", after)]
+    reindex(snapshot, keys)
+    if len(keys) == _AT_ONCE:
+        snapshot.rows("meta_put", {"name": _ANALYZED_KEY, "value": f"{version} {keys[-1]}"})
+        return True
     snapshot.rows("turns_changed")
     snapshot.rows("meta_put", {"name": _ANALYZER_KEY, "value": version})
+    return False
 
 
 def words_off(snapshot: Statements) -> int:

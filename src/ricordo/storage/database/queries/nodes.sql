@@ -85,9 +85,10 @@ INSERT INTO sqlite_sequence (name, seq) SELECT :table, :key
 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = :table)
 
 -- name: session_row
+-- The oldest first: sessions of an owner and of the chat may have the same name.
 SELECT ss.key, ss.session_id, ss.first_seen_at, ss.ended_at, ss.consolidated_at, ss.summary, s.owner, s.chat
 FROM sessions ss JOIN spaces s ON s.key = ss.space
-WHERE ss.session_id = :session AND ss.space IN (SELECT value FROM json_each(:spaces))
+WHERE ss.session_id = :session AND ss.space IN (SELECT value FROM json_each(:spaces)) ORDER BY ss.key
 
 -- name: session_update
 UPDATE sessions SET (space, session_id, first_seen_at, ended_at, consolidated_at, summary, commit_seq, seal)

@@ -53,8 +53,9 @@ FROM traits WHERE node BETWEEN :first AND :last AND space IN (SELECT value FROM 
 SELECT (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'turns_changed'), coalesce((SELECT max(node) FROM traits), 0)
 
 -- name: sessions_grown
--- The sessions with turns added after a given one.
-SELECT DISTINCT session FROM traits WHERE node > :after AND session != 0
+-- The sessions of some tenants with turns added after a given one.
+SELECT DISTINCT session FROM nodes WHERE space IN (SELECT value FROM json_each(:spaces)) AND key > :after
+  AND session IS NOT NULL
 
 -- name: turns_live
 -- All turns of some tenants, and the closed ones among them, each from a covering index. As text for the reason above.

@@ -38,10 +38,10 @@ SELECT key, :model, space, shelf, :vector FROM nodes WHERE key = :node AND conte
 ON CONFLICT DO NOTHING RETURNING id
 
 -- name: word_vectors_insert
-INSERT INTO word_vectors VALUES (:embedding, :pieces, :vectors)
+INSERT INTO word_vectors VALUES (?, ?, ?)
 
 -- name: passage_vectors_insert
-INSERT INTO passage_vectors VALUES (:embedding, :vectors)
+INSERT INTO passage_vectors VALUES (?, ?)
 
 -- name: passage_vectors_of
 SELECT e.node, p.vectors FROM embeddings e JOIN passage_vectors p ON p.embedding = e.id

@@ -30,7 +30,8 @@ SELECT id, space, content FROM ids_taken(:ids)
 -- name: node_index
 -- Index the terms of a new node, in the same transaction.
 INSERT INTO words (node, space, shelf, is_live, terms)
-SELECT n.key, n.space, n.shelf, n.closed_at IS NULL, labelled(?2) FROM nodes n WHERE n.key = ?1
+SELECT n.key, n.space, n.shelf, n.closed_at IS NULL, labelled(given.terms)
+FROM (VALUES (?::bigint, ?)) AS given (key, terms) JOIN nodes n ON n.key = given.key
 
 -- name: node_slot
 WITH kept AS (UPDATE words SET line = ?3 WHERE node = ?1)
@@ -38,7 +39,8 @@ INSERT INTO slots VALUES (?1, ?2, '', ?3)
 
 -- name: node_index_closed
 INSERT INTO words (node, space, shelf, is_live, terms)
-SELECT n.key, n.space, n.shelf, n.closed_at IS NULL, labelled(?2) FROM nodes n WHERE n.key = ?1
+SELECT n.key, n.space, n.shelf, n.closed_at IS NULL, labelled(given.terms)
+FROM (VALUES (?::bigint, ?)) AS given (key, terms) JOIN nodes n ON n.key = given.key
 
 -- name: shelf_grew
 INSERT INTO shelves VALUES (?, ?, ?, ?)
@@ -63,9 +65,10 @@ UPDATE counters SET last = greatest(last, :key) WHERE tbl = :table
 INSERT INTO counters VALUES (:table, :key) ON CONFLICT DO NOTHING
 
 -- name: session_row
+-- The oldest first: sessions of an owner and of the chat may have the same name.
 SELECT ss.key, ss.session_id, ss.first_seen_at, ss.ended_at, ss.consolidated_at, ss.summary, s.owner, s.chat
 FROM sessions ss JOIN spaces s ON s.key = ss.space
-WHERE ss.session_id = :session AND ss.space = ANY (ints(:spaces))
+WHERE ss.session_id = :session AND ss.space = ANY (ints(:spaces)) ORDER BY ss.key
 
 -- name: edge_put
 INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

@@ -57,6 +57,10 @@ SELECT (SELECT value::bigint FROM meta WHERE name = 'turns_changed'), coalesce((
   FROM unnest(seen()) AS s (space) CROSS JOIN LATERAL (SELECT n.key FROM nodes n WHERE n.space = s.space
     ORDER BY n.key DESC LIMIT 1) AS latest), 0)
 
+-- name: sessions_grown
+-- The sessions of some tenants with turns added after a given one.
+SELECT DISTINCT session FROM nodes WHERE space = ANY (ints(:spaces)) AND key > :after AND session IS NOT NULL
+
 -- name: turns_live
 -- All turns of some tenants, and the closed ones among them, each from a covering index. As text for the reason above.
 SELECT (SELECT string_agg(key::text, ',') FROM nodes WHERE space = ANY (ints(:spaces))),

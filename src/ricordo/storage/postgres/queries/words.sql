@@ -23,6 +23,9 @@ INSERT INTO slots SELECT ?1, ?2, coalesce((SELECT string_agg(entity::text, ',' O
 -- name: nodes_all
 SELECT key FROM nodes ORDER BY key
 
+-- name: nodes_following
+SELECT key FROM nodes WHERE key > :after ORDER BY key LIMIT :most
+
 -- name: words_stray
 SELECT (SELECT count(*) FROM traits t WHERE NOT EXISTS (SELECT 1 FROM nodes n WHERE n.key = t.node))
   + (SELECT count(*) FROM slots s WHERE NOT EXISTS (SELECT 1 FROM live_nodes n WHERE n.key = s.node AND n.shelf = 'k'))
