@@ -68,6 +68,19 @@ def test_the_compose_file_publishes_to_this_machine_alone_and_keeps_the_store() 
     assert service["read_only"] and service["cap_drop"] == ["ALL"]
 
 
+def test_the_compose_file_for_postgresql_makes_the_roles_of_the_guide_and_publishes_to_this_machine_alone() -> None:
+    given = YAML(typ="safe").load(ROOT / "compose.postgres.yaml")
+    services, roles = given["services"], given["configs"]["roles"]["content"]
+    for name in ("memory", "second"):
+        assert [each.partition(":")[0] for each in services[name]["ports"]] == ["127.0.0.1"]
+        assert services[name]["environment"]["RICORDO_STORE"].startswith("postgresql://ricordo_app@")
+        assert services[name]["read_only"] and services[name]["cap_drop"] == ["ALL"]
+    guide = (ROOT / "docs" / "how-to" / "use-postgresql.md").read_text("utf-8")
+    made, admitted = re.findall(r"```sql\n(.*?)```", guide, re.DOTALL)[:2]
+    assert roles.startswith(made)
+    assert admitted.strip(";\n") in services["rights"]["command"][-1]
+
+
 def test_the_command_serves_and_the_health_check_succeeds_then_fails(tmp_path: Path) -> None:
     entry, command = json.loads(last("ENTRYPOINT")), json.loads(last("CMD"))
     assert entry == ["ricordo"] and command[:3] == ["serve", "--host", "0.0.0.0"]

@@ -21,7 +21,8 @@ OWN = {
     name
     for name in STATEMENTS
     if re.match(
-        r"words_(?!erase|blank)|slots_(drop|put)|traits_put|nodes_all|\w+_(occurring|guarded)|roles_seeing", name
+        r"words_(?!erase|blank)|slots_(drop|put)|traits_put|nodes_(all|following)|\w+_(occurring|guarded)|roles_seeing",
+        name,
     )
 }
 OF_FILES = {

@@ -303,7 +303,7 @@ async def test_words_of_another_analyzer_are_derived_again_while_others_write(wh
     async with Memory.open(where, **OPTIONS) as memory:
         await memory.add_many([Message(text=f"tea number {n}") for n in range(25)])
         schema = open_location(where).schema
-        monkeypatch.setattr(words, "_AT_ONCE", 10)
+        monkeypatch.setattr(words, "_STEP", 10)
         steps, analyze = [], words.analyze_again
 
         def noted(snapshot):

@@ -132,12 +132,9 @@ class SearchReader(Statements):
             if held is not None:
                 return [keys[:most] for keys in held]
         name = "archive_postings" if archived else "live_postings"
-        found = []
-        for term in terms:
-            match = " OR ".join([f'"{term}{ending}"' for ending in endings])
-            text = self.value(name, {"match": match, "most": most})
-            found.append(np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, np.int64))
-        return found
+        matches = [" OR ".join([f'"{term}{ending}"' for ending in endings]) for term in terms]
+        texts = self.values(name, [{"match": match, "most": most} for match in matches])
+        return [np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, np.int64) for text in texts]
 
     def _all_lie_on(self, scope: Scope, shelves: Sequence[str]) -> bool:
         """Return whether everything a caller may see is on these shelves."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ricordo.errors import InvalidError
 from ricordo.storage import faults
 from ricordo.storage.candidates import Turns, WordVectors, stretches
-from ricordo.storage.database.statements import Group, Statements
+from ricordo.storage.database.statements import Group, Row, Statements
 from ricordo.storage.database.vector_index import SKETCH_FROM, Room, VectorIndex, check_scales
 from ricordo.storage.database.vector_math import (
     Centre,
@@ -253,22 +253,31 @@ def _follow(snapshot: Statements, held: _Shelf, place: Place, position: Position
     if held.embedding >= embedding and held.removal >= removal:
         return
     values = {"model": place[0], "space": place[1], "shelf": place[2]}
-    removed = snapshot.rows("removals_new", {"model": place[0], "after": held.removal})
     if held.embedding == 0:
-        held.embedding = _load_packs(snapshot, held, values, removed)
+        held.embedding = _load_packs(snapshot, held, values)
     else:
-        for _, node in removed:
+        for _, node in _removed(snapshot, held, values):
             held.index.remove(node)
-    while fresh := snapshot.rows("embeddings_new", {**values, "after": held.embedding, "most": PACK_ROWS}):
-        held.index.extend(pack_segment([row[1] for row in fresh], [row[2] for row in fresh]))
-        held.embedding = fresh[-1][0]
+    is_more = held.embedding < embedding
+    while is_more:
+        fresh = snapshot.rows("embeddings_new", {**values, "after": held.embedding, "most": PACK_ROWS})
+        if fresh:
+            held.index.extend(pack_segment([row[1] for row in fresh], [row[2] for row in fresh]))
+            held.embedding = fresh[-1][0]
+        is_more = len(fresh) == PACK_ROWS
     held.embedding, held.removal = max(held.embedding, embedding), max(held.removal, removal)
 
 
-def _load_packs(snapshot: Statements, held: _Shelf, values: dict[str, object], removed: list[tuple[int, int]]) -> int:
+def _removed(snapshot: Statements, held: _Shelf, values: Mapping[str, Any]) -> list[Row]:
+    return snapshot.rows("removals_new", {"model": values["model"], "after": held.removal})
+
+
+def _load_packs(snapshot: Statements, held: _Shelf, values: Mapping[str, Any]) -> int:
     """Read all segments of a partition. Removals later than a segment apply before the next segment is added."""
     through, index = 0, held.index
-    packs = [(*row[:3], row[3] // (12 + index.dimension)) for row in snapshot.rows("packs_of", values)]
+    rows = snapshot.rows("packs_of", values) if snapshot.has_packs else []
+    packs = [(*row[:3], row[3] // (12 + index.dimension)) for row in rows]
+    removed = _removed(snapshot, held, values) if packs else []
     count = sum(rows for *_, rows in packs)
     is_large = count > index.sketch_from
     if is_large:

@@ -46,6 +46,8 @@ class Statements:
         self._keys: dict[tuple[str, str], int] = {}
 
     is_past = False
+    has_packs = True
+    """Whether the backend keeps segments of vectors."""
     among = "IN (SELECT value FROM json_each(?))"
     """The condition that a column is one of the keys in a JSON list."""
     holds_evidence = (
@@ -127,9 +129,13 @@ class Statements:
         """Return the first column of the first row of a named statement; None if there is no row."""
         return self.connection.execute(self.text(name), values).get
 
+    def rows_of_each(self, name: str, given: Sequence[Mapping[str, Any]]) -> list[list[Row]]:
+        """Return the rows of a named statement for each of several sets of parameters."""
+        return [self.rows(name, each) for each in given]
+
     def values(self, name: str, given: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Return `value` for each of several sets of parameters."""
-        return [self.value(name, each) for each in given]
+        return [rows[0][0] if rows else None for rows in self.rows_of_each(name, given)]
 
     def current(self, now: int) -> int:
         """Return the instant that counts as now in this snapshot, in Unix milliseconds."""

@@ -11,6 +11,7 @@ import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -449,13 +450,11 @@ class TurnTable:
     def _walks(self, snapshot: Statements, asked: Sequence[tuple[Places, int]]) -> tuple[Keys, Keys]:
         """Return the keys of walks back from some turns, and of walks on, each with a zero before the next walk."""
         back, on = list[str](), list[str]()
-        for at, steps in asked:
-            inside = at[self._rows["session"][at] > 0]
-            if len(inside):
-                values = {"keys": json.dumps(self._keys[inside].tolist()), "each": steps}
-                for key, before, after in snapshot.rows("windows", values):
-                    back += [f"{key},{before}"] if before else []
-                    on += [f"{key},{after}"] if after else []
+        inside = [(at[self._rows["session"][at] > 0], steps) for at, steps in asked]
+        values = [{"keys": json.dumps(self._keys[at].tolist()), "each": steps} for at, steps in inside if len(at)]
+        for key, before, after in chain.from_iterable(snapshot.rows_of_each("windows", values)):
+            back += [f"{key},{before}"] if before else []
+            on += [f"{key},{after}"] if after else []
         return _numbers(",0,".join(back)), _numbers(",0,".join(on))
 
     def _knows(self, at: Places, reach: int) -> None:

@@ -134,6 +134,7 @@ class Upkeep(word_index.Upkeep):
 class _Worded(Statements):
     """The parts of statements that PostgreSQL writes differently from SQLite."""
 
+    has_packs = False
     among = "= ANY (ints(?))"
     holds_evidence = "evidence != '[]' AND EXISTS (SELECT 1 FROM unnest(texts(evidence)) e WHERE e = ANY (texts(?)))"
     former_key = "(before ->> '{}')::bigint"
@@ -145,9 +146,10 @@ class _Worded(Statements):
     def many(self, name: str, rows: Sequence[Row]) -> None:
         self.connection.executemany(self.text(name), rows)
 
-    def values(self, name: str, given: Sequence[Mapping[str, Any]]) -> list[Any]:
+    def rows_of_each(self, name: str, given: Sequence[Mapping[str, Any]]) -> list[list[Row]]:
         connection: Any = self.connection
-        return [rows[0][0] if rows else None for rows in connection.rows_of_each([(name, each) for each in given])]
+        found: list[list[Row]] = connection.rows_of_each([(name, each) for each in given])
+        return found
 
     def in_one_trip(self) -> AbstractContextManager[None]:
         connection: Any = self.connection
@@ -204,6 +206,13 @@ class _Elevated:
 Asked = tuple[str, tuple[tuple[str, Any], ...]]
 """The name of a statement and its parameters."""
 
+_SPACES = frozenset(("space", "spaces"))
+
+
+def _with(asked: Asked, own: Mapping[str, Any]) -> Asked:
+    """Return a query with other values for some of its parameters."""
+    return asked[0], tuple((name, own.get(name, value)) for name, value in asked[1])
+
 
 class PostgresSnapshot(_Worded, DatabaseSnapshot):
     """A store at one moment, in one transaction of one thread."""
@@ -212,14 +221,28 @@ class PostgresSnapshot(_Worded, DatabaseSnapshot):
     _ahead: Mapping[Asked, list[Row]] = {}
     _is_kept = False
 
-    def ask_ahead(self, asked: dict[Asked, None]) -> None:
+    def ask_ahead(self, scope: Scope, asked: dict[Asked, None], others: Sequence[Asked]) -> None:
         """Run in one round trip what the caller's earlier snapshots cached until the next write, if there was a write.
 
         Args:
             asked: the queries they cached; those that this snapshot caches are added.
+            others: what another caller of the same kind cached, for a caller without earlier snapshots.
         """
         self._asked = asked
-        self._ahead = self.once(("ahead",), lambda: self._rows_of(asked))
+        if asked or not others:
+            self._ahead = self.once(("ahead", scope), lambda: self._rows_of(asked))
+        else:
+            self._ahead = self.once(("ahead", scope), lambda: self._rows_like(scope, others))
+            asked.update(dict.fromkeys(self._ahead))
+
+    def _rows_like(self, scope: Scope, others: Sequence[Asked]) -> dict[Asked, list[Row]]:
+        """Run what another caller asked for this one, in two round trips: the second one knows the caller's spaces."""
+        own: dict[str, Any] = {"owner": scope.owner, "member": scope.who}
+        self._ahead = found = self._rows_of([_with(each, own) for each in others if not _SPACES & dict(each[1]).keys()])
+        own = {"spaces": json.dumps(self.visible(scope))}
+        return found | self._rows_of(
+            [_with(each, own) for each in others if _SPACES & dict(each[1]).keys() == {"spaces"}]
+        )
 
     def _rows_of(self, asked: Collection[Asked]) -> dict[Asked, list[Row]]:
         connection: Any = self.connection

@@ -169,17 +169,25 @@ class PostgresReaders:
             found = self._found(version, scope if self._upkeep else None)
             snapshot: Any = PostgresSnapshot(connection, self._cache, unchanged=found)  # type: ignore[arg-type]
             if scope is not None:
-                snapshot.ask_ahead(self._asked_by(scope))
+                snapshot.ask_ahead(scope, *self._asked_by(scope))
             give(ask(snapshot))
 
-    def _asked_by(self, scope: Scope) -> dict[Asked, None]:
-        """Return the queries that a caller's snapshots run once after each write."""
+    def _asked_by(self, scope: Scope) -> tuple[dict[Asked, None], list[Asked]]:
+        """Return what a caller's snapshots ask once after each write, and for a new caller what another one asks."""
         with self._lock:
+            others = list[Asked]() if scope in self._asked else self._asked_by_others(scope)
             asked = self._asked.pop(scope, {})
             self._asked[scope] = asked  # the latest one is last
             if len(self._asked) > _CALLERS_MOST:
                 del self._asked[next(iter(self._asked))]
-            return asked
+            return asked, others
+
+    def _asked_by_others(self, scope: Scope) -> list[Asked]:
+        """Return what the latest other owner asked outside chats, if this caller is such an owner, too."""
+        if not self._asked or scope != Scope(owner=scope.owner):
+            return []
+        latest = next(reversed(self._asked))
+        return list(self._asked[latest]) if latest == Scope(owner=latest.owner) else []
 
     @contextlib.contextmanager
     def connected(self) -> Iterator[PostgresConnection]:

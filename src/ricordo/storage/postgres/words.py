@@ -16,6 +16,8 @@ _ANALYZER_KEY = "analyzer"
 _ANALYZED_KEY = "analyzed"
 """The version of the analyzer and the last memory, while everything is derived again."""
 _AT_ONCE = 500
+_STEP = 200
+"""How many memories are derived again in one transaction, for which other writers wait."""
 
 
 def reindex(snapshot: Statements, nodes: Sequence[int]) -> None:
@@ -48,10 +50,10 @@ def analyze_again(snapshot: Statements) -> bool:
     if snapshot.meta(_ANALYZER_KEY) == version:
         return False
     by, _, last = (snapshot.meta(_ANALYZED_KEY) or "").rpartition(" ")
-    after = {"after": int(last) if by == version else 0, "most": _AT_ONCE}
+    after = {"after": int(last) if by == version else 0, "most": _STEP}
     keys = [key for (key,) in snapshot.rows("nodes_following", after)]
     reindex(snapshot, keys)
-    if len(keys) == _AT_ONCE:
+    if len(keys) == _STEP:
         snapshot.rows("meta_put", {"name": _ANALYZED_KEY, "value": f"{version} {keys[-1]}"})
         return True
     snapshot.rows("turns_changed")
