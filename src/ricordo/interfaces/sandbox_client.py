@@ -8,25 +8,24 @@ import json
 import os
 import socket
 import sys
+import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from ricordo.interfaces.outbox import Outbox, RefusedError, Waiting
+
 _STATUS = {"invalid": 2, "not_found": 3, "conflict": 4, "denied": 5, "unauthorized": 5, "unavailable": 6, "store": 7}
 _TIMEOUT_S = 60.0
+_DEFAULT_URL = "http://127.0.0.1:7411"
 
 _ABOUT = """Environment: RICORDO_SOCKET is the server's Unix socket; without it, RICORDO_URL is its address
 (default http://127.0.0.1:7411) with RICORDO_TOKEN or RICORDO_TOKEN_FILE. RICORDO_USER_ID and RICORDO_CHAT_ID, if set,
-must match the token."""
-
-
-class _Refused(Exception):
-    """The server refused the call, or did not answer."""
-
-    def __init__(self, message: str, *, code: str = "unavailable", hint: str = "") -> None:
-        super().__init__(f"{message} ({hint})" if hint else message)
-        self.code = code
+must match the token. With RICORDO_OUTBOX, the path of a folder, `memory add` also works while the server is away: facts
+wait there, and the next `memory add` or `outbox send` delivers them in order."""
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -44,12 +43,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command in the arguments; return the exit status, like `ricordo`."""
     given = _parser().parse_args(arguments)
     params = {name: value for name, value in vars(given).items() if name not in ("verb", "json", "group")}
+    params = {name: value for name, value in params.items() if value is not None}
     try:
-        result = call(f"memory.{given.verb}", {name: value for name, value in params.items() if value is not None})
-    except _Refused as error:
+        if given.group == "outbox":
+            return _on_outbox(given.verb, _outbox(), params, as_json=given.json)
+        if given.verb == "add" and os.environ.get("RICORDO_OUTBOX"):
+            return _add_later(_outbox(), params, as_json=given.json)
+        result = call(f"memory.{given.verb}", params)
+    except RefusedError as error:
         sys.stderr.write(f"ricordo-sb: {error}\n")
         return _STATUS.get(error.code, 1)
-    text = json.dumps(result, ensure_ascii=False, indent=2) if given.json else "\n".join(_lines(given.verb, result))
+    return _show(given.verb, result, as_json=given.json)
+
+
+def _show(verb: str, result: Any, *, as_json: bool) -> int:
+    text = json.dumps(result, ensure_ascii=False, indent=2) if as_json else "\n".join(_lines(verb, result))
     sys.stdout.write(text + "\n" if text else "")
     return 0
 
@@ -71,16 +79,69 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--include-expired", action="store_true", dest="include_expired", default=None)
     delete = verbs.add_parser("delete", help="remove a memory from every answer")
     delete.add_argument("memory_id")
-    for each in (search, add, listing, delete):
+    outbox = groups.add_parser("outbox", help="list, send, drop").add_subparsers(dest="verb", required=True)
+    waiting = outbox.add_parser("list", help="show what was not delivered yet")
+    send = outbox.add_parser("send", help="deliver it")
+    drop = outbox.add_parser("drop", help="delete one of them")
+    drop.add_argument("number", type=int)
+    for each in (search, add, listing, delete, waiting, send, drop):
         each.add_argument("--json", action="store_true", help="print the server's answer as JSON")
     return parser
+
+
+def _outbox() -> Outbox:
+    if not (path := os.environ.get("RICORDO_OUTBOX")):
+        raise RefusedError("RICORDO_OUTBOX is not set", code="invalid", hint="set it to the path of a folder")
+    who = [os.environ.get(name) for name in ("RICORDO_USER_ID", "RICORDO_CHAT_ID")]
+    address = os.environ.get("RICORDO_SOCKET") or os.environ.get("RICORDO_URL") or _DEFAULT_URL
+    return Outbox(path, address=" ".join([address, *(each for each in who if each)]))
+
+
+def _add_later(outbox: Outbox, params: Mapping[str, Any], *, as_json: bool) -> int:
+    """Keep a fact, and deliver it behind those that wait already."""
+    params = {**params, "id": str(uuid.uuid4())}
+    try:
+        kept = outbox.keep("memory.add", params)
+    except OSError as error:
+        raise RefusedError(f"{outbox.folder} cannot be written: {error}", code="store") from error
+    sent = outbox.send(call)
+    if kept in sent.answers:
+        return _show("add", sent.answers[kept], as_json=as_json)
+    waiting = outbox.waiting()
+    mine = next((each for each in waiting if each.path == kept), None)
+    if mine is not None and mine.refused:
+        mine.remove()
+        raise RefusedError(mine.refused, code="invalid")
+    if mine is not None:  # otherwise another process delivered it
+        sys.stderr.write(f"Kept for later, {len(waiting)} waiting: {sent.away}\n")
+    return _show("add", params, as_json=as_json)
+
+
+def _on_outbox(verb: str, outbox: Outbox, params: Mapping[str, Any], *, as_json: bool) -> int:
+    if verb == "drop":
+        _drop(outbox, params["number"])
+    sent = outbox.send(call) if verb == "send" else None
+    waiting = outbox.waiting()
+    if as_json:
+        found = [{**asdict(each), "path": str(each.path), "kept_at": _day(each)} for each in waiting]
+        done = {} if sent is None else {"delivered": len(sent.answers)}
+        sys.stdout.write(f"{json.dumps({**done, 'waiting': found}, ensure_ascii=False, indent=2)}\n")
+    else:
+        lines = [] if sent is None else [f"{len(sent.answers)} delivered, {len(waiting)} waiting."]
+        for each in waiting if verb == "list" or sent else []:
+            why = f" (refused: {each.refused})" if each.refused else ""
+            lines.append(f"{each.number}  {_day(each)}  {_clean(_said(each) + why)}")
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+    if sent is not None and sent.away:
+        raise RefusedError(sent.away)
+    return 0
 
 
 def call(method: str, params: Mapping[str, Any], *, environment: Mapping[str, str] | None = None) -> Any:
     """Call a method of the server named in the environment; return the result.
 
     Raises:
-        _Refused: The server refused the call, or did not answer.
+        RefusedError: The server refused the call, or did not answer.
     """
     known = os.environ if environment is None else environment
     who = {"user_id": known.get("RICORDO_USER_ID"), "chat_id": known.get("RICORDO_CHAT_ID")}
@@ -92,7 +153,7 @@ def call(method: str, params: Mapping[str, Any], *, environment: Mapping[str, st
         answer = json.loads(connection.getresponse().read())
     except (OSError, ValueError, http.client.HTTPException) as error:
         hint = "is `ricordo serve` running? check RICORDO_SOCKET and RICORDO_URL"
-        raise _Refused(f"no answer from the server: {error}", hint=hint) from error
+        raise RefusedError(f"no answer from the server: {error}", hint=hint) from error
     finally:
         connection.close()
     if "error" not in answer:
@@ -100,16 +161,16 @@ def call(method: str, params: Mapping[str, Any], *, environment: Mapping[str, st
     failure = answer["error"]
     data = failure.get("data") or {}
     code, hint = data.get("code", failure.get("code")), data.get("hint", failure.get("hint", ""))
-    raise _Refused(failure["message"], code=str(code), hint=hint)
+    raise RefusedError(failure["message"], code=str(code), hint=hint)
 
 
 def _connection(known: Mapping[str, str]) -> tuple[http.client.HTTPConnection, dict[str, str]]:
     headers = {"Authorization": f"Bearer {token}"} if (token := _token(known)) else {}
     if path := known.get("RICORDO_SOCKET"):
         return _UnixConnection(path), headers
-    url = urlsplit(known.get("RICORDO_URL") or "http://127.0.0.1:7411")
+    url = urlsplit(known.get("RICORDO_URL") or _DEFAULT_URL)
     if url.scheme not in ("http", "https") or not url.hostname:
-        raise _Refused("RICORDO_URL is not an http address", code="invalid")
+        raise RefusedError("RICORDO_URL is not an http address", code="invalid")
     kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
     return kind(url.hostname, url.port, timeout=_TIMEOUT_S), headers
 
@@ -122,7 +183,7 @@ def _token(known: Mapping[str, str]) -> str:
     try:
         return Path(file).read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise _Refused(f"RICORDO_TOKEN_FILE: {error}", code="invalid") from error
+        raise RefusedError(f"RICORDO_TOKEN_FILE: {error}", code="invalid") from error
 
 
 def _lines(verb: str, result: Any) -> list[str]:
@@ -136,8 +197,29 @@ def _lines(verb: str, result: Any) -> list[str]:
 def _line(memory: Mapping[str, Any]) -> str:
     """Return a memory on one line, without control characters."""
     about = f" (about {', '.join(memory['about'])})" if memory.get("about") else ""
-    text = " ".join(f"{memory['content']}{about}".split())
-    return f"{memory['id']}  {''.join(char if char.isprintable() else '�' for char in text)}"
+    return f"{memory['id']}  {_clean(memory['content'] + about)}"
+
+
+def _drop(outbox: Outbox, number: int) -> None:
+    found = [each for each in outbox.waiting() if each.number == number]
+    if not found:
+        raise RefusedError(f"nothing with the number {number} is waiting", code="not_found")
+    for each in found:
+        each.remove()
+
+
+def _day(each: Waiting) -> str:
+    return datetime.fromtimestamp(each.kept_at, UTC).strftime("%Y-%m-%d %H:%MZ")
+
+
+def _said(each: Waiting) -> str:
+    params = each.params
+    told = params.get("messages") or params.get("facts_") or [params]
+    return " / ".join(str(one.get("content") or one.get("text") or each.method) for one in told)
+
+
+def _clean(text: str) -> str:
+    return "".join(char if char.isprintable() else "�" for char in " ".join(text.split()))
 
 
 if __name__ == "__main__":

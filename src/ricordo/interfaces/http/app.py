@@ -284,6 +284,8 @@ class _Add(_Params):
     source: Origin | None = None
     expires_days: int | None = Field(None, ge=1, le=36_500)
     subjects: list[str] = Field(default_factory=list)
+    id: str | None = None
+    at: str | None = None
 
 
 class _List(_Params):
@@ -383,7 +385,9 @@ class Rpc:
         expires = None if params.expires_days is None else f"in {params.expires_days} days"
         # Only a caller with the trust level "user" may give another origin.
         origin = (params.source or "rpc") if caller.trust == "user" else caller.origin
-        return await memory.remember(params.content, about=params.subjects, expires=expires, origin=origin)
+        return await memory.remember(
+            params.content, about=params.subjects, expires=expires, origin=origin, id=params.id, at=params.at
+        )
 
     async def _list(self, params: _List, caller: Caller) -> Any:
         page = await self._call("memory.list", {"limit": params.limit}, caller)
