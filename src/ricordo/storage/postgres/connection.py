@@ -223,7 +223,7 @@ class PostgresConnection:
                 statement = self.text(name)
                 self.has_written = self.has_written or _is_noted(statement)
                 cursors.append(self.raw.cursor().execute(*_translated(statement, values)))
-        return [cursor.fetchall() for cursor in cursors]
+        return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
     def changes(self) -> int:
         """Return how many rows the last statement changed."""
