@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from ricordo import Memory, Message, Scope, Settings
 
 TEN, HUNDRED, SMALL = "ten thousand", "hundred thousand", 1_000
+SESSIONS = 500
 _TABLES = {
     "sessions": ("key", {"key": "key + {sessions}", "space": "{space}", "session_id": "'{n}-' || session_id"}),
     "nodes": (
@@ -59,7 +60,7 @@ async def fill_one(place: str, turns: Sequence[tuple[str, str]]) -> None:
     dice = random.Random(3)
     async with Memory.open(place, embedder="hashing", settings=Settings(durability="process", auto_gc=False)) as memory:
         me = memory.scoped(Scope(owner=TEN))
-        for session in range(500):
+        for session in range(SESSIONS):
             said = [(who, f"{text} {dice.randrange(1_000)}") for who, text in dice.choices(turns, k=20)]
             await me.add_many([Message(text=text, speaker=who, session=f"s{session}") for who, text in said])
         await memory.settle(3_600)

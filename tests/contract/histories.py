@@ -183,7 +183,7 @@ def compared(
     return lived[first].acts, lines
 
 
-def many(runs: int, *, seed: int, steps: int, within_s: float) -> dict[str, Any]:
+def many(runs: int, *, seed: int, steps: int, within_s: float, backends: Sequence[str] = BACKENDS) -> dict[str, Any]:
     """Run so many histories, with progress on standard error; fewer if time is over before."""
     acts: Counter[str] = Counter()
     wrong: dict[int, list[str]] = {}
@@ -192,7 +192,7 @@ def many(runs: int, *, seed: int, steps: int, within_s: float) -> dict[str, Any]
         if time.monotonic() - started > within_s:
             break
         with tempfile.TemporaryDirectory(prefix="ricordo-histories-") as folder:
-            taken, lines = compared(Path(folder), seed=number, steps=steps)
+            taken, lines = compared(Path(folder), seed=number, steps=steps, backends=backends)
         done += 1
         acts.update(act.partition(":")[0] for act in taken)
         refused += sum(":" in act for act in taken)
@@ -205,7 +205,7 @@ def many(runs: int, *, seed: int, steps: int, within_s: float) -> dict[str, Any]
     return {
         "histories": done,
         "steps_each": steps,
-        "backends": list(BACKENDS),
+        "backends": list(backends),
         "with_differences": len(wrong),
         "differences": wrong,
         "refused": refused,
@@ -222,15 +222,17 @@ def main() -> int:
     options.add_argument("--steps", type=int, default=STEPS)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--within-s", type=float, default=float("inf"), help="begin no further history after so long")
+    options.add_argument("--backends", nargs="+", default=BACKENDS)
+    options.add_argument("--out", type=Path, default=RESULT)
     options.add_argument("--no-result", action="store_true", help="write no file of results")
     given = options.parse_args()
-    result = many(given.runs, seed=given.seed, steps=given.steps, within_s=given.within_s)
+    result = many(given.runs, seed=given.seed, steps=given.steps, within_s=given.within_s, backends=given.backends)
     if not given.no_result:
-        RESULT.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        given.out.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     for seed, lines in result["differences"].items():
         sys.stdout.write("\n  ".join((f"seed {seed}:", *lines)) + "\n")
     sys.stdout.write(
-        f"{result['histories']} histories of {result['steps_each']} steps on {', '.join(BACKENDS)}:"
+        f"{result['histories']} histories of {result['steps_each']} steps on {', '.join(given.backends)}:"
         f" {result['with_differences']} with differences, {result['seconds']} s\n"
     )
     return 1 if result["differences"] else 0
