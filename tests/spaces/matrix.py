@@ -56,6 +56,8 @@ class Target:
     commit: int
     held: str
     word: str
+    person: str
+    other: str
 
 
 Ask = Callable[[Target, str], tuple[str, dict[str, Any]]]
@@ -87,6 +89,11 @@ ACTIONS: Mapping[str, Ask] = {
     "reinforce": lambda at, who: ("reinforce", {"id": at.id}),
     "forget": lambda at, who: ("forget", {"id": at.id}),
     "undo": lambda at, who: ("undo", {"commit_or_run": at.commit}),
+    "describe": lambda at, who: ("update_entity", {"entity": at.person, "attributes": {"hair": "red"}}),
+    "relate": lambda at, who: ("relate", {"target": at.person, "predicate": "sister", "source": at.other}),
+    "merge": lambda at, who: ("merge", {"keep": at.person, "other": at.other}),
+    "merge_own": lambda at, who: ("merge", {"keep": at.person, "other": f"Friend of {who}"}),
+    "split": lambda at, who: ("split", {"entity": at.person, "names": [f"Nick{at.word[-4:]}"]}),
     "end_session": lambda at, who: ("end_session", {"session": at.session}),
     "off_record": lambda at, who: ("off_record", {"session": f"{at.session} unheard"}),
     "approve": lambda at, who: ("resolve", {"item": at.held, "decision": "approve"}),
@@ -124,6 +131,8 @@ class Crew:
     async def found(self) -> None:
         await self._memory.scoped(Scope(owner="ann")).create_space(SPACE)
         await self._memory.scoped(Scope(owner="mia")).remember("I keep this to myself")
+        for owner in OWNERS.values():
+            await self._memory.scoped(Scope(owner=owner)).add_entity(f"Friend of {owner}")
         await self.restore()
 
     async def restore(self) -> None:
@@ -145,12 +154,18 @@ class Crew:
         word, hidden = f"{CANARY}{self._number:04}", f"{HIDDEN}{self._number:04}"
         session = f"{word} talk"
         await self.keeper.add(f"Zqcanary{word[-4:]} said {word} {hidden}", session=session)
+        await self.keeper.remember(f"It was {hidden}", shared=True, about=[f"Zqother{word[-4:]}"])
         kept = await self.keeper.remember(f"The word is {word} {hidden}", shared=True, about=[f"Zqcanary{word[-4:]}"])
         commit = (await self.keeper.log(limit=1))[0].seq
+        person = (await self.keeper.entity(f"Zqcanary{word[-4:]}")).id
+        await self.keeper.update_entity(person, aliases=[f"Nick{word[-4:]}"])
         proposing = self._memory.scoped(Scope(owner="bob", chat=SPACE, proposes=True))
         await proposing.remember(f"A proposal of {word} {hidden}", shared=True)
         held = (await self.keeper.review(kind="quarantine"))[0].id
-        return Target(id=kept.id, session=session, commit=commit, held=held, word=word)
+        other = (await self.keeper.entity(f"Zqother{word[-4:]}")).id
+        if other == person:  # a name was taken for an earlier one, misspelt
+            return await self.target()
+        return Target(id=kept.id, session=session, commit=commit, held=held, word=word, person=person, other=other)
 
     async def call(
         self, door: str, owner: str, chat: str | None, method: str, given: dict[str, Any]
@@ -215,6 +230,8 @@ async def _one(crew: Crew, result: Walk, door: str, action: str, who: str) -> No
     result.calls[door] += 1
     result.cells.add((action, who))
     marks = [HIDDEN, *([] if at.word[-4:] in json.dumps(given) or at.id in given.values() else [CANARY])]
+    if action == "merge_own" and role not in ("outsider", "former"):  # the refusal names a person whom members may read
+        marks = [HIDDEN]
     if expected != "yes" and any(mark in said.lower() for mark in marks):
         result.leaks.append(f"{where}: {said[:200]}")
     left = owner == "ann" and action == "leave"
