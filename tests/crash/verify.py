@@ -16,7 +16,7 @@ import apsw
 import numpy as np
 
 from ricordo.memory import Memory
-from ricordo.storage.database.embeddings import VectorShelves
+from ricordo.storage.database.embeddings import Corpus, VectorShelves
 from ricordo.storage.database.schema import migrations
 from ricordo.storage.registry import open_store
 from tests.crash.workload import UPGRADED
@@ -244,15 +244,8 @@ def _index_off(tx) -> list[str]:
     wrong = []
     for key, dimension in tx.connection.execute("SELECT key, dimension FROM models").fetchall():
         for space, shelf in tx.connection.execute("SELECT DISTINCT space, shelf FROM nodes").fetchall():
-            keys, _ = VectorShelves().nearest(
-                tx,
-                np.ones(dimension, np.float32),
-                model=key,
-                spaces=[space],
-                shelves=[shelf],
-                limit=1_000_000,
-                among=None,
-            )
+            corpus, question = Corpus(key, dimension, [space], [shelf]), np.ones(dimension, np.float32)
+            keys, _ = VectorShelves().nearest(tx, corpus, question, limit=1_000_000, among=None)
             live = tx.connection.execute("SELECT key FROM live_nodes WHERE (space, shelf) = (?, ?)", (space, shelf))
             if set(keys.tolist()) != {key for (key,) in live}:
                 wrong.append(f"the vector index of shelf {space}{shelf} is out of step")

@@ -16,7 +16,7 @@ from ricordo.memory import Memory
 from ricordo.model import RowId, RowState
 from ricordo.storage import faults
 from ricordo.storage.database import embeddings
-from ricordo.storage.database.embeddings import VectorShelves
+from ricordo.storage.database.embeddings import Corpus, VectorShelves
 from ricordo.storage.database.history import Ledger
 from ricordo.storage.values import NewVectors
 
@@ -90,13 +90,14 @@ class World:
     async def key(self, node):
         return await self.store.read(lambda tx: tx.rows("node_place", {"id": node.id})[0][0])
 
+    def corpus(self, tx, shelves):
+        return Corpus(self.model.key, DIMENSION, tx.visible(ME), shelves)
+
     async def held(self, shelves, on="kec"):
         """Return the answer of a reader's index: {key: score}."""
         question = np.ones(DIMENSION, np.float32)
         keys, scores = await self.store.read(
-            lambda tx: shelves.nearest(
-                tx, question, model=self.model.key, spaces=tx.visible(ME), shelves=on, limit=10_000, among=None
-            )
+            lambda tx: shelves.nearest(tx, self.corpus(tx, on), question, limit=10_000, among=None)
         )
         return dict(zip(keys.tolist(), scores.tolist(), strict=True))
 
@@ -105,11 +106,7 @@ class World:
 
     async def vectors(self, shelves, keys):
         """Return a reader's vectors for keys in all partitions."""
-        return await self.store.read(
-            lambda tx: shelves.vectors(
-                tx, np.array(keys), model=self.model.key, dimension=DIMENSION, spaces=tx.visible(ME), shelves="kec"
-            )
-        )
+        return await self.store.read(lambda tx: shelves.vectors(tx, self.corpus(tx, "kec"), np.array(keys)))
 
     async def check(self):
         """Old readers, a new one, and the table of embeddings agree."""
@@ -317,26 +314,19 @@ def test_vectors_of_a_large_partition_are_read_at_the_second_search(tmp_path, si
         await world.pack()
         reader = VectorShelves()
         first = await world.held(reader)
-        assert len(first) == 30 and reader.has_unread
+        assert len(first) == 30
         await commit(world.store, close=tuple(closing(node) for node in nodes[3:15]))  # time to compact the live rows
         halfway = [await world.held(reader)]
         while await world.read_on(reader):
             halfway.append(await world.held(reader))
         assert len(halfway) == 8, "a pack at a time, seven of them"
-        assert not reader.has_unread
+        assert not await world.read_on(reader)
         gone = {await world.key(node) for node in nodes[3:15]}
         left = {key: score for key, score in first.items() if key not in gone}
         assert all(held == left for held in halfway)
+        wanted, question = np.array([*gone, 900, *list(left)[:3]]), np.ones(DIMENSION, np.float32)
         among = await world.store.read(
-            lambda tx: reader.nearest(
-                tx,
-                np.ones(DIMENSION, np.float32),
-                model=world.model.key,
-                spaces=tx.visible(ME),
-                shelves="kec",
-                limit=5,
-                among=np.array([*gone, 900, *list(left)[:3]]),
-            )
+            lambda tx: reader.nearest(tx, world.corpus(tx, "kec"), question, limit=5, among=wanted)
         )
         assert set(among[0].tolist()) == set(list(left)[:3])
 

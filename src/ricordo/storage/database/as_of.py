@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ricordo.model import Scope
 from ricordo.storage.database.connection import all_terms
-from ricordo.storage.database.embeddings import centre
+from ricordo.storage.database.embeddings import Corpus, mean_vector
 from ricordo.storage.database.history import Table, marks, named, truth_of
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import column, sql
@@ -81,26 +81,22 @@ class DatabasePastSnapshot(DatabaseSnapshot):
     ) -> dict[int, float]:
         unaltered = among[~np.isin(among, np.array(list(self.altered), np.int64))]
         found: dict[int, float] = {}
-        spaces = self.visible(scope)
         for model, vector in vectors.items() if len(unaltered) else ():
-            live, _ = self.today.vector_shelves.nearest(
-                self.today, vector, model=model, spaces=spaces, shelves=("k", "e", "c"), limit=most, among=unaltered
-            )
-            keys = np.concatenate([live, self.closed_since(unaltered)])
-            cosines = self._cosines(keys, vector, model=model, spaces=spaces, shelves=shelves)
+            corpus = Corpus(model, len(vector), self.visible(scope), shelves)
+            everywhere = corpus._replace(shelves=("k", "e", "c"))
+            live, _ = self.today.vector_shelves.nearest(self.today, everywhere, vector, limit=most, among=unaltered)
+            cosines = self._cosines(corpus, np.concatenate([live, self.closed_since(unaltered)]), vector)
             best = sorted(cosines.items(), key=lambda pair: (-pair[1], -pair[0]))[:most]
             found.update((key, max(cosine, found.get(key, 0.0))) for key, cosine in best if cosine > 0)
         return found
 
-    def _cosines(
-        self, keys: Keys, question: NDArray[np.float32], *, model: int, spaces: Sequence[int], shelves: Sequence[str]
-    ) -> dict[int, float]:
+    def _cosines(self, corpus: Corpus, keys: Keys, question: NDArray[np.float32]) -> dict[int, float]:
         """Return cosines with the question after today's mean is subtracted from both, for keys with a vector today."""
-        rows = self.rows("embeddings_of", {"model": model, "nodes": json.dumps(keys.tolist())})
+        rows = self.rows("embeddings_of", {"model": corpus.model, "nodes": json.dumps(keys.tolist())})
         if not rows:
             return {}
         held = {node: decode(vector) for node, vector in rows}
-        mean = centre(self.today, model=model, dimension=len(question), spaces=spaces, shelves=shelves)
+        mean = mean_vector(self.today, corpus)
         differences, asked = np.stack(list(held.values())) - mean, question - mean
         norms = np.linalg.norm(differences, axis=1) * np.linalg.norm(asked)
         return dict(zip(held, (differences @ asked / np.maximum(norms, 1e-9)).tolist(), strict=True))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
 from math import exp
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import apsw
 import numpy as np
@@ -42,7 +42,14 @@ from ricordo.storage.candidates import (
     live_newer,
 )
 from ricordo.storage.database import turns
-from ricordo.storage.database.embeddings import EmbeddingModels, VectorShelves, centre, passage_cosines, word_vectors
+from ricordo.storage.database.embeddings import (
+    Corpus,
+    EmbeddingModels,
+    VectorShelves,
+    mean_vector,
+    passage_cosines,
+    word_vectors,
+)
 from ricordo.storage.database.entities import Graph
 from ricordo.storage.database.nodes import Nodes, Statistics
 from ricordo.storage.database.statements import Statements, Unchanged
@@ -191,6 +198,10 @@ class _Search:
         finally:
             self.timings_ms[name] = (time.perf_counter() - started) * 1_000
 
+    def corpus(self, model: int, vector: NDArray[np.float32]) -> Corpus:
+        """Return the vectors of a model that this search reads."""
+        return Corpus(model, len(vector), self.spaces, self.shelves)
+
     def permitted(self, keys: Keys) -> Keys:
         """Return those of the keys that match the filter, in their order."""
         return keys if self.allowed is None else keys[np.isin(keys, self.allowed)]
@@ -298,13 +309,7 @@ def _by_meaning(search: _Search) -> Found:
     found: Found = {}
     for model, vector in search.query.vectors.items() if not search.archived else ():
         keys, scores = search.snapshot.vector_shelves.nearest(
-            search.snapshot,
-            vector,
-            model=model,
-            spaces=search.spaces,
-            shelves=search.shelves,
-            limit=BY_MEANING,
-            among=search.allowed,
+            search.snapshot, search.corpus(model, vector), vector, limit=BY_MEANING, among=search.allowed
         )
         nearest = dict(zip(keys.tolist(), scores.tolist(), strict=True))
         found |= {key: max(score, found.get(key, score)) for key, score in nearest.items()} if found else nearest
@@ -440,11 +445,11 @@ def _cosines(search: _Search, turns: Turns) -> Floats:
     """Return the cosine of each passage. A memory with one passage has one vector; the placeholder row stays 0."""
     cosines = np.zeros(len(turns), np.float32)
     for model, vector in search.query.vectors.items():
-        among: dict[str, Any] = {"model": model, "spaces": search.spaces, "shelves": search.shelves}
-        found = search.snapshot.vector_shelves.cosines(search.snapshot, turns.keys[:-1], vector, **among)
+        corpus = search.corpus(model, vector)
+        found = search.snapshot.vector_shelves.cosines(search.snapshot, corpus, turns.keys[:-1], vector)
         several = turns.several.nonzero()[0]
         if len(several):
-            found[several] = passage_cosines(search.snapshot, turns, several, vector, **among)
+            found[several] = passage_cosines(search.snapshot, corpus, turns, several, vector)
         cosines[:-1] = np.where((cosines[:-1] == 0) & ~np.isnan(found), found, cosines[:-1])
     return cosines
 
@@ -452,9 +457,9 @@ def _cosines(search: _Search, turns: Turns) -> Floats:
 def _directions(search: _Search, keys: Keys) -> tuple[Floats, ...]:
     directions = []
     for model, vector in search.query.vectors.items():
-        rows = _rows(search, keys, model=model, width=len(vector))
-        mean = centre(search.snapshot, model=model, dimension=len(vector), spaces=search.spaces, shelves=search.shelves)
-        rows = np.nan_to_num(rows - mean)
+        corpus = search.corpus(model, vector)
+        rows = search.snapshot.vector_shelves.vectors(search.snapshot, corpus, keys)
+        rows = np.nan_to_num(rows - mean_vector(search.snapshot, corpus))
         rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
         directions.append(rows)
     return tuple(directions)
@@ -462,27 +467,19 @@ def _directions(search: _Search, keys: Keys) -> tuple[Floats, ...]:
 
 def _similarity(search: _Search, key: int) -> float | None:
     for model, vector in search.query.vectors.items():
-        rows = _rows(search, np.array([key], np.int64), model=model, width=len(vector))
-        if not np.isnan(rows[0, 0]):
-            return float(rows[0] @ vector)
+        corpus = search.corpus(model, vector)
+        (row,) = search.snapshot.vector_shelves.vectors(search.snapshot, corpus, np.array([key], np.int64))
+        if not np.isnan(row[0]):
+            return float(row @ vector)
     return None
-
-
-def _rows(search: _Search, keys: Keys, *, model: int, width: int) -> Floats:
-    """Return the vectors of live memories, float32[n, width]; NaN for a memory without one."""
-    return search.snapshot.vector_shelves.vectors(
-        search.snapshot, keys, model=model, dimension=width, spaces=search.spaces, shelves=search.shelves
-    )
 
 
 def load_vectors(snapshot: SearchReader, scope: Scope, shelves: Sequence[str]) -> None:
     """Load the vectors that a caller's first search needs into memory."""
     for model in snapshot.models.known():
         if model.state == "active":
-            spaces = snapshot.visible(scope)
-            snapshot.vector_shelves.load(
-                snapshot, model=model.key, dimension=model.dimension, spaces=spaces, shelves=shelves
-            )
+            corpus = Corpus(model.key, model.dimension, snapshot.visible(scope), shelves)
+            snapshot.vector_shelves.load(snapshot, corpus)
 
 
 def load_turns(snapshot: SearchReader, scope: Scope, *, ahead: bool = False) -> bool:

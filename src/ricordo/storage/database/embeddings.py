@@ -15,7 +15,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,19 @@ Position = tuple[int, int, int]
 """The latest ids of an embedding, a removal and an erasure."""
 
 
+class Corpus(NamedTuple):
+    """The vectors that a caller searches: those of one model, in some spaces and partitions."""
+
+    model: int
+    dimension: int
+    spaces: Sequence[int]
+    shelves: Sequence[str]
+
+    @property
+    def places(self) -> list[Place]:
+        return [(self.model, space, shelf) for space in self.spaces for shelf in self.shelves]
+
+
 @dataclass(slots=True)
 class _Shelf:
     """The index of one model, space and partition, and how far it has followed the store.
@@ -75,17 +88,9 @@ class VectorShelves:
         self._lock = threading.Lock()
 
     def nearest(
-        self,
-        snapshot: Statements,
-        vector: NDArray[np.float32],
-        *,
-        model: int,
-        spaces: Sequence[int],
-        shelves: Sequence[str],
-        limit: int,
-        among: Keys | None,
+        self, snapshot: Statements, corpus: Corpus, vector: NDArray[np.float32], *, limit: int, among: Keys | None
     ) -> tuple[Keys, Scores]:
-        """Return the live nodes nearest to a vector over several spaces and partitions, best first.
+        """Return the live nodes nearest to a vector, best first.
 
         Args:
             among: the keys to choose from; None for all.
@@ -95,27 +100,17 @@ class VectorShelves:
         """
         position = _position(snapshot)
         parts = []
-        for space in spaces:
-            for shelf in shelves:
-                held = self._current(snapshot, (model, space, shelf), len(vector), position)
-                if held.unread or len(held.index):
-                    parts.append(_search(snapshot, held, vector, model=model, limit=limit, among=among))
+        for place in corpus.places:
+            held = self._current(snapshot, place, corpus.dimension, position)
+            if held.unread or len(held.index):
+                parts.append(_search(snapshot, held, vector, model=corpus.model, limit=limit, among=among))
         return _merged(parts, limit)
 
-    def load(
-        self, snapshot: Statements, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
-    ) -> None:
+    def load(self, snapshot: Statements, corpus: Corpus) -> None:
         """Load the indexes of a caller before the first search."""
         position = _position(snapshot)
-        for space in spaces:
-            for shelf in shelves:
-                self._current(snapshot, (model, space, shelf), dimension, position)
-
-    @property
-    def has_unread(self) -> bool:
-        """Whether `read_on` has anything left to read."""
-        with self._lock:
-            return any(held.unread for held in self._shelves.values())
+        for place in corpus.places:
+            self._current(snapshot, place, corpus.dimension, position)
 
     def read_on(self, snapshot: Statements, *, for_s: float = _READ_ON_S) -> bool:
         """Read more vectors of large partitions for `for_s` seconds, at least a segment. Return whether any remain."""
@@ -130,59 +125,30 @@ class VectorShelves:
                         return True
         return False
 
-    def vectors(
-        self,
-        snapshot: Statements,
-        keys: Keys,
-        *,
-        model: int,
-        dimension: int,
-        spaces: Sequence[int],
-        shelves: Sequence[str],
-    ) -> NDArray[np.float32]:
+    def vectors(self, snapshot: Statements, corpus: Corpus, keys: Keys) -> NDArray[np.float32]:
         """Return the vectors of live nodes, float32[n, dimension]; NaN for a node without one."""
-        codes, scales = self.rows(snapshot, keys, model=model, dimension=dimension, spaces=spaces, shelves=shelves)
+        codes, scales = self._rows(snapshot, corpus, keys)
         return codes * scales[:, np.newaxis]
 
-    def cosines(
-        self,
-        snapshot: Statements,
-        keys: Keys,
-        vector: NDArray[np.float32],
-        *,
-        model: int,
-        spaces: Sequence[int],
-        shelves: Sequence[str],
-    ) -> Scores:
+    def cosines(self, snapshot: Statements, corpus: Corpus, keys: Keys, vector: NDArray[np.float32]) -> Scores:
         """Return cosines of live nodes with a vector, after the mean of what the caller sees is subtracted from both,
         float32[n]; NaN for a node without a vector.
         """
-        width = len(vector)
-        codes, scales = self.rows(snapshot, keys, model=model, dimension=width, spaces=spaces, shelves=shelves)
-        return centred_cosines(
-            codes, scales, vector, _centre(snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves)
-        )
+        codes, scales = self._rows(snapshot, corpus, keys)
+        return centred_cosines(codes, scales, vector, _centre(snapshot, corpus))
 
-    def rows(
-        self,
-        snapshot: Statements,
-        keys: Keys,
-        *,
-        model: int,
-        dimension: int,
-        spaces: Sequence[int],
-        shelves: Sequence[str],
-    ) -> tuple[NDArray[np.int8], Scores]:
+    def _rows(self, snapshot: Statements, corpus: Corpus, keys: Keys) -> tuple[NDArray[np.int8], Scores]:
         """Return the stored form of live nodes' vectors: int8[n, dimension] and scales float32[n], NaN without a
         vector. A vector is the product of both; callers that need only dot products save the multiplication.
         """
-        codes, scales = np.zeros((len(keys), dimension), np.int8), np.full(len(keys), np.nan, np.float32)
+        codes, scales = np.zeros((len(keys), corpus.dimension), np.int8), np.full(len(keys), np.nan, np.float32)
         position = _position(snapshot)
-        for space in spaces:
-            for shelf in shelves:
-                held = self._current(snapshot, (model, space, shelf), dimension, position)
-                index = _fetched(snapshot, model, held.index, held.index.present(keys)) if held.unread else held.index
-                index.write_rows(keys, codes, scales)
+        for place in corpus.places:
+            held = self._current(snapshot, place, corpus.dimension, position)
+            index = held.index
+            if held.unread:
+                index = _fetched(snapshot, corpus.model, index, index.present(keys))
+            index.write_rows(keys, codes, scales)
         return codes, scales
 
     def _current(self, snapshot: Statements, place: Place, dimension: int, position: Position) -> _Shelf:
@@ -368,22 +334,14 @@ def _by_passage(
 
 
 def passage_cosines(
-    snapshot: Statements,
-    turns: Turns,
-    places: NDArray[np.intp],
-    vector: NDArray[np.float32],
-    *,
-    model: int,
-    spaces: Sequence[int],
-    shelves: Sequence[str],
+    snapshot: Statements, corpus: Corpus, turns: Turns, places: NDArray[np.intp], vector: NDArray[np.float32]
 ) -> Scores:
     """Return the centred cosines of passages of memories with several, float32[n]; NaN for one without a vector."""
-    width, of_place = len(vector), turns.keys.take(places)
+    width, of_place = corpus.dimension, turns.keys.take(places)
     nodes = np.unique(of_place)
-    rows = snapshot.rows("passage_vectors_of", {"model": model, "nodes": json.dumps(nodes.tolist())})
+    rows = snapshot.rows("passage_vectors_of", {"model": corpus.model, "nodes": json.dumps(nodes.tolist())})
     codes, scales = columns_of(b"".join(encoded for _, encoded in rows), width)
-    centre = _centre(snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves)
-    cosines = exact_centred_cosines(codes, scales, vector, centre)
+    cosines = exact_centred_cosines(codes, scales, vector, _centre(snapshot, corpus))
     # The vectors of a memory follow each other, in the order of the rows.
     here = nodes.searchsorted(np.array([node for node, _ in rows], np.int64))
     sizes = np.array([len(encoded) // (4 + width) for _, encoded in rows], np.intp)
@@ -396,26 +354,20 @@ def passage_cosines(
     return found
 
 
-def centre(
-    snapshot: Statements, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
-) -> NDArray[np.float32]:
-    """Return the mean vector of what a caller sees, float32[dimension]; zeros while there are few vectors."""
-    return _centre(snapshot, model=model, dimension=dimension, spaces=spaces, shelves=shelves).mean
+def mean_vector(snapshot: Statements, corpus: Corpus) -> NDArray[np.float32]:
+    """Return the mean of what a caller searches, float32[dimension]; zeros while there are few vectors."""
+    return _centre(snapshot, corpus).mean
 
 
-def _centre(
-    snapshot: Statements, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
-) -> Centre:
-    asked = "centre", model, dimension, *spaces, *shelves
-    return snapshot.once(asked, lambda: Centre.at(_mean_of_centres(snapshot, model, dimension, spaces, shelves)))
+def _centre(snapshot: Statements, corpus: Corpus) -> Centre:
+    asked = "centre", corpus.model, corpus.dimension, *corpus.spaces, *corpus.shelves
+    return snapshot.once(asked, lambda: Centre.at(_mean_of_centres(snapshot, corpus)))
 
 
-def _mean_of_centres(
-    snapshot: Statements, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
-) -> NDArray[np.float32]:
-    values = {"model": model, "spaces": json.dumps(spaces), "shelves": json.dumps(shelves)}
+def _mean_of_centres(snapshot: Statements, corpus: Corpus) -> NDArray[np.float32]:
+    values = {"model": corpus.model, "spaces": json.dumps(corpus.spaces), "shelves": json.dumps(corpus.shelves)}
     rows = snapshot.rows("centres_of", values)
-    total = np.zeros(dimension, np.float64)
+    total = np.zeros(corpus.dimension, np.float64)
     for count, vector in rows:
         total += count * np.frombuffer(vector, "<f4").astype(np.float64)
     return np.asarray(total / max(1, sum(count for count, _ in rows)), np.float32)

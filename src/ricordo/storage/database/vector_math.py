@@ -80,12 +80,6 @@ def columns_of(encoded: bytes, dimension: int) -> tuple[NDArray[np.int8], NDArra
     return np.ascontiguousarray(rows[:, 4:]).view(np.int8), scales.astype(np.float32, copy=False)
 
 
-def decode_rows(encoded: bytes, dimension: int) -> NDArray[np.float32]:
-    """Return concatenated encoded vectors, float32[n, dimension]."""
-    codes, scales = columns_of(encoded, dimension)
-    return codes * scales[:, np.newaxis]
-
-
 def pack_segment(keys: Iterable[int], rows: Iterable[bytes]) -> bytes:
     """Pack encoded rows into one blob, by column: int64 keys, float32 scales, int8 codes; little-endian.
 
