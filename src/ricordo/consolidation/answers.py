@@ -18,8 +18,8 @@ from ricordo.consolidation.context import (
     as_shown,
     ask_model,
     batches,
-    failure_reason,
     new_run,
+    note_failure,
     note_outcome,
     prompt_room,
     require_model,
@@ -96,8 +96,7 @@ async def answer(context: ConsolidationContext, question: str, hits: Sequence[Hi
         turns = prompts.answering(question, _lines(shown), _undecided(shown, contradictions), day=context.day())
         proposed = await ask_model(context, turns, ProposedAnswer, spent)
     except RicordoError as error:
-        reason = failure_reason(error)
-        await note_outcome(context, replace(run, state="failed", reason=reason))
+        reason = await note_failure(context, run, error)
         return replace(_passages(kept, contradictions), degraded=(f"model: {reason}",))
     await note_outcome(context, run)
     handed_out = {f"m{number}": node for number, (_, node) in enumerate(shown, 1)}
@@ -136,9 +135,7 @@ async def brief(context: ConsolidationContext, found: Sequence[tuple[str, str]])
         turns = prompts.briefing(lines, day=context.day())
         proposed = await ask_model(context, turns, ProposedBriefing, Spent(run=run))
     except RicordoError as error:
-        reason = failure_reason(error)
-        await note_outcome(context, replace(run, state="failed", reason=reason))
-        return Written(failed=reason)
+        return Written(failed=await note_failure(context, run, error))
     await note_outcome(context, run)
     written = [_supported(context, each, handles) for each in proposed.lines[:_MAX_LINES]]
     lines_ = tuple(each for each in written if each is not None)

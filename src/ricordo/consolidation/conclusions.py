@@ -83,9 +83,7 @@ async def run_alone(context: ConsolidationContext, run: Run, work: Work) -> Run:
 
 
 async def _run_and_keep(context: ConsolidationContext, run: Run, work: Work, spent: Spent) -> Run:
-    decide = await work(spent)
-    reason = context.reason(_VERBS[run.kind], run.id)
-    return await context.store.write(decide, scope=context.scope, reason=reason, at=from_ms(context.now()))
+    return await context.write(_VERBS[run.kind], await work(spent), run_id=run.id)
 
 
 def may_conclude_from(node: Node) -> bool:

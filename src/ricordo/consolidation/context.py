@@ -15,7 +15,7 @@ from ricordo.consolidation.apply import LearningRules
 from ricordo.consolidation.judge import Rules
 from ricordo.consolidation.prompts import instructions
 from ricordo.errors import InvalidError, RicordoError, UnavailableError
-from ricordo.model import BY_RULE, Node, Reason, Run, RunKind, Scope
+from ricordo.model import BY_RULE, Change, Node, Reason, Run, RunKind, Scope
 from ricordo.models.language import ask
 from ricordo.ports import Completion, LanguageModel, TokenCounter, Turn
 from ricordo.spans import span
@@ -77,9 +77,17 @@ class ConsolidationContext:
         """(owner, chat) under which the caller's knowledge is stored: the owner's, or else the chat's."""
         return self.scope.owner, "" if self.scope.owner else self.scope.chat or ""
 
-    def reason(self, origin: str, run_id: str | None = None) -> Reason:
-        """Return the reason for a commit, as part of a run if one is given."""
-        return Reason(actor=self.scope.owner or self.scope.chat or "", origin=origin, reason=origin, run_id=run_id)
+    async def write(
+        self,
+        verb: str,
+        decide: Callable[[Snapshot], tuple[Change, T]],
+        *,
+        run_id: str | None = None,
+        scope: Scope | None = None,
+    ) -> T:
+        """Write a change now, as part of a run if one is given; in another scope than the caller's if one is given."""
+        reason = Reason(actor=self.scope.owner or self.scope.chat or "", origin=verb, reason=verb, run_id=run_id)
+        return await self.store.write(decide, scope=scope or self.scope, reason=reason, at=from_ms(self.now()))
 
     def lease(self, name: str) -> AbstractAsyncContextManager[bool]:
         """Hold a lease during a block; yield whether it was acquired.
@@ -254,6 +262,13 @@ async def note_outcome(context: ConsolidationContext, run: Run, session: str | N
     if context.model is not None:
         day, at = context.day(), context.now()
         await context.store.derive(lambda tx: tx.runs.note_outcome(run, session, day=day, at=at))
+
+
+async def note_failure(context: ConsolidationContext, run: Run, error: RicordoError, session: str | None = None) -> str:
+    """Record that a run, or one of its sessions, failed; return the reason."""
+    reason = failure_reason(error)
+    await note_outcome(context, replace(run, state="failed", reason=reason), session)
+    return reason
 
 
 def failure_reason(error: RicordoError) -> str:

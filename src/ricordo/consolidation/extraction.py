@@ -406,11 +406,8 @@ async def _read(
     draft = replace(draft, judged=_lasting(draft.judged, lists=context.model is not None), waits_on=True)
     if dry_run:
         return await context.store.read(lambda tx: _learn(tx, context, draft, run, spent)[1])
-    done = await context.store.write(
-        lambda tx: _learn(tx, context, draft, run, spent),
-        scope=said.scope,
-        reason=context.reason("extract", run.id),
-        at=from_ms(context.now()),
+    done = await context.write(
+        "extract", lambda tx: _learn(tx, context, draft, run, spent), run_id=run.id, scope=said.scope
     )
     await context.store.derive(lambda tx: tx.proposals.drop(draft.answers))
     return done

@@ -226,9 +226,7 @@ class Operations:
         return replace(change, runs=(done,))
 
     async def _write(self, decide: Callable[[Snapshot], tuple[Change, Json]]) -> Json:
-        reason = self.context.reason("agent", self.run.id)
-        at = from_ms(self.context.now())
-        return await self.context.store.write(decide, scope=self.context.scope, reason=reason, at=at)
+        return await self.context.write("agent", decide, run_id=self.run.id)
 
 
 def _as_an_agents(judged: Judged) -> Judged:

@@ -22,8 +22,8 @@ from ricordo.consolidation.context import (
     ConsolidationContext,
     Spent,
     ask_model,
-    failure_reason,
     new_run,
+    note_failure,
     note_outcome,
     require_model,
     with_cost,
@@ -118,8 +118,7 @@ async def _consolidate_one(
 
     if dry_run:
         return await context.store.read(lambda tx: decide(tx)[1])
-    reason = context.reason("consolidate", run.id)
-    done = await context.store.write(decide, scope=draft.said.scope, reason=reason, at=from_ms(context.now()))
+    done = await context.write("consolidate", decide, run_id=run.id, scope=draft.said.scope)
     await context.store.derive(lambda tx: _settle(tx, draft, at=context.now()))
     return done
 
@@ -138,8 +137,7 @@ async def _record_failure(
     context: ConsolidationContext, run: Run, waiting: Waiting, error: RicordoError, *, counts: bool
 ) -> RunItem:
     """Record that a conversation failed. After three failures it becomes a review."""
-    reason = failure_reason(error)
-    await note_outcome(context, replace(run, state="failed", reason=reason), waiting.session)
+    reason = await note_failure(context, run, error, waiting.session)
     if counts and not isinstance(error, BudgetError | DeniedError):
         place, at = (waiting.owner, waiting.chat), context.now()
         await context.store.derive(lambda tx: tx.runs.note_failure(place, waiting.session, at=at, reason=reason))
@@ -165,7 +163,7 @@ async def summarise(context: ConsolidationContext, session: str) -> str:
             turns = extraction(page.lines, before=page.before, day=page.day, name=_SUMMARISE)
             parts.append((await ask_model(context, turns, Summary, spent)).summary)
     except RicordoError as error:
-        await note_outcome(context, replace(run, state="failed", reason=failure_reason(error)), session)
+        await note_failure(context, run, error, session)
         raise
     await note_outcome(context, run)
     text, shown = " ".join(" ".join(parts).split())[:_MAX_SUMMARY_CHARS], {node.id for node in found.episodes}
@@ -180,8 +178,7 @@ async def summarise(context: ConsolidationContext, session: str) -> str:
         change = Change(sessions=(replace(known, summary=text),), close=_summaries_of(tx, context, present))
         return with_summary(change, text, present, node_id=new_id(context.now()), at=from_ms(context.now())), text
 
-    reason = context.reason("summarise")
-    return await context.store.write(decide, scope=context.scope, reason=reason, at=from_ms(context.now()))
+    return await context.write("summarise", decide)
 
 
 def _summaries_of(snapshot: Snapshot, context: ConsolidationContext, episodes: Sequence[Node]) -> tuple[Closing, ...]:
@@ -225,7 +222,7 @@ async def replay(context: ConsolidationContext, run: Run) -> Run:
             found = await context.store.read(lambda tx, at=session: _whole(tx, context.scope, place, at))  # type: ignore[misc]
             drafts.append(await make_draft(context, found, spent, replays=run.id))
     except RicordoError as error:
-        await note_outcome(context, replace(fresh, state="failed", reason=failure_reason(error)))
+        await note_failure(context, fresh, error)
         raise
     made = await context.store.read(lambda tx: _still_known(tx, context.scope, run))
     again: set[str] = set()
@@ -367,8 +364,7 @@ async def accept(context: ConsolidationContext, run_id: str, numbers: Sequence[i
     def decide(tx: Snapshot) -> tuple[Change, Run]:
         return _accept(tx, context.scope, known, numbers, context.learning, now=context.now())
 
-    reason = context.reason("accept", known)
-    return await context.store.write(decide, scope=context.scope, reason=reason, at=from_ms(context.now()))
+    return await context.write("accept", decide, run_id=known)
 
 
 def _accept(
