@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 
 from ricordo.consolidation.prompts import own_words, speaker_label
 from ricordo.model import Node
 from ricordo.text.analyzer import function_words, index_terms, name_terms, raw_words
 from ricordo.text.canonical import is_owner
 from ricordo.text.dates.grammar import mentions_time
-from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
+from ricordo.text.languages import Lexicon, all_languages, cached, languages_of, list_of, pattern_of, words_of
 from ricordo.text.names import folded_relation, predicate_of, relation_words
 from ricordo.text.sentences import plain_sentences
 
@@ -111,22 +111,32 @@ def _clauses(text: str) -> Iterator[str]:
             yield from marks.conjunction.split(part)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Marks:
-    """Per language, the words that mark person, negation and time, and the words that carry no meaning alone."""
+class _Marks(Lexicon):
+    """The words that mark person, negation and time, and the words that carry no meaning alone."""
 
-    empty: frozenset[str]
-    first_person: frozenset[str]
-    possessive: re.Pattern[str]
-    negations: frozenset[str]
-    negated_endings: tuple[str, ...]
-    times: frozenset[str]
-    time_endings: tuple[str, ...]
-    past: frozenset[str]
-    past_form: re.Pattern[str]
-    doubtful: re.Pattern[str]
-    conjunction: re.Pattern[str]
-    kin: dict[str, str]
+    first_person = words_of(lambda each: each.sentences.first_person)
+    possessive = pattern_of(lambda each: each.kinship.possessives, r"(?:{})\Z", flags=re.IGNORECASE)
+    negations = words_of(lambda each: each.statements.negations)
+    negated_endings = list_of(lambda each: each.statements.negated_endings)
+    times = words_of(
+        lambda each: (*each.dates.future, *each.dates.past, *each.statements.past, *each.statements.unsure)
+    )
+    time_endings = list_of(lambda each: each.dates.future_endings)
+    past = words_of(lambda each: each.statements.past_verbs)
+    past_form = pattern_of(lambda each: (*each.statements.past_verb, *each.statements.participle))
+    doubtful = pattern_of(lambda each: each.plain.doubtful, flags=re.IGNORECASE)
+    conjunction = pattern_of(
+        lambda each: map(re.escape, each.entities.conjunctions), r"\s(?:{})\s", flags=re.IGNORECASE
+    )
+
+    @cached_property
+    def empty(self) -> frozenset[str]:
+        silent = frozenset(word for each in self.languages for word in function_words(each.code))
+        return silent | self.languages.words(lambda each: each.statements.fillers)
+
+    @cached_property
+    def kin(self) -> dict[str, str]:
+        return relation_words(self.languages)
 
     def is_denied(self, words: Sequence[str]) -> int:
         """Return the number of negating words."""
@@ -140,29 +150,7 @@ class _Marks:
         return word in self.past or self.past_form.search(word) is not None
 
 
-@cached()
-def _marks(languages: LanguageSet) -> _Marks:
-    past_form = "|".join(
-        languages.in_order(lambda each: (*each.statements.past_verb, *each.statements.participle)) or ("(?!)",)
-    )
-    joined = "|".join(map(re.escape, languages.in_order(lambda each: each.entities.conjunctions))) or "(?!)"
-    return _Marks(
-        empty=frozenset(word for each in languages for word in function_words(each.code))
-        | languages.words(lambda each: each.statements.fillers),
-        first_person=languages.words(lambda each: each.sentences.first_person),
-        possessive=languages.pattern(lambda each: each.kinship.possessives, r"(?:{})\Z", flags=re.IGNORECASE),
-        negations=languages.words(lambda each: each.statements.negations),
-        negated_endings=languages.in_order(lambda each: each.statements.negated_endings),
-        times=languages.words(
-            lambda each: (*each.dates.future, *each.dates.past, *each.statements.past, *each.statements.unsure)
-        ),
-        time_endings=languages.in_order(lambda each: each.dates.future_endings),
-        past=languages.words(lambda each: each.statements.past_verbs),
-        past_form=re.compile(past_form),
-        doubtful=languages.pattern(lambda each: each.plain.doubtful, flags=re.IGNORECASE),
-        conjunction=re.compile(rf"\s(?:{joined})\s", re.IGNORECASE),
-        kin=relation_words(languages),
-    )
+_marks = cached()(_Marks)
 
 
 @cached()

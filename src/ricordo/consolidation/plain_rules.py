@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from ricordo.consolidation.judge import MAX_ITEMS, Proposal, ProposedEntity, ProposedFact
@@ -20,7 +21,7 @@ from ricordo.model import AGENT, Category
 from ricordo.text.change import topics
 from ricordo.text.dates.grammar import mentions_time
 from ricordo.text.entity_recognition import entities_named
-from ricordo.text.languages import LanguageSet, cached, languages_of
+from ricordo.text.languages import Lexicon, cached, languages_of, pattern_of
 from ricordo.text.sentences import infer_category, plain_sentences
 from ricordo.text.work import WorkStatement, statements_of_work
 from ricordo.trust import trust_of
@@ -114,52 +115,34 @@ _KINDS: Mapping[Kind, str] = {
 _CATEGORIES: Mapping[Kind, Category] = {"commitment": "task", "decision": "knowledge", "opinion": "knowledge"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cues:
-    """Patterns for statements worth keeping; see `PlainStatements` in the language schema.
+class _Cues(Lexicon):
+    """Patterns for statements worth keeping; see `PlainStatements` in the language schema."""
 
-    Attributes:
-        kinds: the kind of a sentence with this beginning, the most specific first.
-    """
+    doubtful = pattern_of(lambda each: each.plain.doubtful, flags=re.IGNORECASE)
+    vague = pattern_of(lambda each: each.plain.vague, flags=re.IGNORECASE)
+    lead = pattern_of(lambda each: each.plain.leads, r"^(?:(?:{})[,:!—–-]*\s+)+", flags=re.IGNORECASE)
+    commitment = pattern_of(lambda each: each.plain.commitment, flags=re.IGNORECASE)
+    decision = pattern_of(lambda each: each.plain.decision, flags=re.IGNORECASE)
+    preference = pattern_of(lambda each: each.plain.preference, flags=re.IGNORECASE)
+    opinion = pattern_of(lambda each: each.plain.opinion, flags=re.IGNORECASE)
+    fact = pattern_of(lambda each: each.plain.fact, flags=re.IGNORECASE)
+    will = pattern_of(lambda each: each.plain.will, flags=re.IGNORECASE)
+    unlikely = pattern_of(lambda each: each.plain.unlikely, flags=re.IGNORECASE)
+    tails = pattern_of(lambda each: each.plain.tails, flags=re.IGNORECASE)
+    loose_ends = pattern_of(lambda each: each.plain.loose_ends, flags=re.IGNORECASE)
+    context = pattern_of(lambda each: each.plain.context, flags=re.IGNORECASE)
+    passing = pattern_of(lambda each: each.plain.passing, flags=re.IGNORECASE)
 
-    doubtful: re.Pattern[str]
-    vague: re.Pattern[str]
-    lead: re.Pattern[str]
-    remember: re.Pattern[str]
-    kinds: tuple[tuple[Kind, re.Pattern[str]], ...]
-    will: re.Pattern[str]
-    unlikely: re.Pattern[str]
-    tails: re.Pattern[str]
-    loose_ends: re.Pattern[str]
-    context: re.Pattern[str]
-    passing: re.Pattern[str]
+    @cached_property
+    def remember(self) -> re.Pattern[str]:
+        please = "|".join(self.languages.in_order(lambda each: each.plain.please))
+        template = rf"^(?:(?:{please}),?\s+)?(?:{{}})"
+        return self.languages.pattern(lambda each: each.plain.remember, template, flags=re.IGNORECASE)
 
 
-@cached()
-def _cues(languages: LanguageSet) -> _Cues:
-    please = "|".join(languages.in_order(lambda each: each.plain.please))
-    ignore_case = re.IGNORECASE
-    return _Cues(
-        doubtful=languages.pattern(lambda each: each.plain.doubtful, flags=ignore_case),
-        vague=languages.pattern(lambda each: each.plain.vague, flags=ignore_case),
-        lead=languages.pattern(lambda each: each.plain.leads, r"^(?:(?:{})[,:!—–-]*\s+)+", flags=ignore_case),
-        remember=languages.pattern(
-            lambda each: each.plain.remember, rf"^(?:(?:{please}),?\s+)?(?:{{}})", flags=ignore_case
-        ),
-        kinds=(
-            ("commitment", languages.pattern(lambda each: each.plain.commitment, flags=ignore_case)),
-            ("decision", languages.pattern(lambda each: each.plain.decision, flags=ignore_case)),
-            ("preference", languages.pattern(lambda each: each.plain.preference, flags=ignore_case)),
-            ("opinion", languages.pattern(lambda each: each.plain.opinion, flags=ignore_case)),
-            ("fact", languages.pattern(lambda each: each.plain.fact, flags=ignore_case)),
-        ),
-        will=languages.pattern(lambda each: each.plain.will, flags=ignore_case),
-        unlikely=languages.pattern(lambda each: each.plain.unlikely, flags=ignore_case),
-        tails=languages.pattern(lambda each: each.plain.tails, flags=ignore_case),
-        loose_ends=languages.pattern(lambda each: each.plain.loose_ends, flags=ignore_case),
-        context=languages.pattern(lambda each: each.plain.context, flags=ignore_case),
-        passing=languages.pattern(lambda each: each.plain.passing, flags=ignore_case),
-    )
+_cues = cached()(_Cues)
+_BY_BEGINNING: tuple[Kind, ...] = ("commitment", "decision", "preference", "opinion", "fact")
+"""The kinds that a sentence shows by its beginning, the most specific first."""
 
 
 def _statement(sentence: str, cues: _Cues) -> Plain | None:
@@ -168,7 +151,7 @@ def _statement(sentence: str, cues: _Cues) -> Plain | None:
     said = cues.tails.sub("", cues.lead.sub("", sentence))
     if cues.vague.search(" ".join(said.split()[:_OPENING])) or cues.loose_ends.search(said):
         return None
-    kind = next((kind for kind, pattern in cues.kinds if pattern.search(said)), None)
+    kind = next((kind for kind in _BY_BEGINNING if getattr(cues, kind).search(said)), None)
     if cues.passing.search(said) or (kind == "opinion" and cues.context.search(said)):
         return None
     if kind:

@@ -9,12 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from ricordo.model import Origin, Role
 from ricordo.text.canonical import is_owner
 from ricordo.text.entity_recognition import folded_words
-from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, fold_letters, languages_of
+from ricordo.text.languages import (
+    NEVER,
+    LanguageSet,
+    Lexicon,
+    all_languages,
+    cached,
+    fold_letters,
+    languages_of,
+    pattern_of,
+    words_of,
+)
 from ricordo.text.languages.schema import Endings
 from ricordo.text.names import NOT_PEOPLE, known_relation, may_name_relation, relation_pattern
 from ricordo.trust import trust_of
@@ -35,34 +46,35 @@ class Stated:
 _WORD = r"[^\W\d_a-z\u0430-\u044f\u0451][^\W\d_]*(?:['’-][^\W\d_a-z\u0430-\u044f\u0451][^\W\d_]*)*"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Forms:
+class _Forms(Lexicon):
     """Patterns of relations to the speaker; see `Relations` of the schema."""
 
-    patterns: tuple[re.Pattern[str], ...]
-    doubtful: re.Pattern[str]
-    label: re.Pattern[str]
-    abstract: re.Pattern[str]
-    titles: frozenset[str]
-    no_names: frozenset[str]
-    things: frozenset[str]
+    label = pattern_of(lambda each: each.relations.labels, r"\s*(?:{})\s*:", flags=re.IGNORECASE)
+    abstract = pattern_of(lambda each: each.relations.abstract, r"(?:{})\Z")
+    titles = words_of(lambda each: each.names.titles)
+
+    @cached_property
+    def patterns(self) -> tuple[re.Pattern[str], ...]:
+        titles = "|".join(self.languages.in_order(lambda each: each.names.titles)) or NEVER
+        return tuple(_patterns(self.languages, titles))
+
+    @cached_property
+    def doubtful(self) -> re.Pattern[str]:
+        doubt = self.languages.pattern(lambda each: each.relations.doubt, r"(?<!\w)(?:{})(?!\w)").pattern
+        endings = self.languages.pattern(lambda each: each.relations.doubt_endings, r"(?:{})\b").pattern
+        return re.compile(f"{doubt}|{endings}", re.IGNORECASE)
+
+    @cached_property
+    def no_names(self) -> frozenset[str]:
+        not_names = map(fold_letters, self.languages.words(lambda each: each.names.not_names))
+        return self.languages.words(lambda each: each.function_words).union(not_names)
+
+    @cached_property
+    def things(self) -> frozenset[str]:
+        return folded_words(self.languages, lambda each: each.things)
 
 
-@cached()
-def _forms(languages: LanguageSet) -> _Forms:
-    titles = languages.in_order(lambda each: each.names.titles)
-    doubt = languages.pattern(lambda each: each.relations.doubt, r"(?<!\w)(?:{})(?!\w)").pattern
-    endings = languages.pattern(lambda each: each.relations.doubt_endings, r"(?:{})\b").pattern
-    return _Forms(
-        patterns=tuple(_patterns(languages, "|".join(titles) or NEVER)),
-        doubtful=re.compile(f"{doubt}|{endings}", re.IGNORECASE),
-        label=languages.pattern(lambda each: each.relations.labels, r"\s*(?:{})\s*:", flags=re.IGNORECASE),
-        abstract=languages.pattern(lambda each: each.relations.abstract, r"(?:{})\Z"),
-        titles=frozenset(titles),
-        no_names=languages.words(lambda each: each.function_words)
-        | frozenset(map(fold_letters, languages.words(lambda each: each.names.not_names))),
-        things=folded_words(languages, lambda each: each.things),
-    )
+_forms = cached()(_Forms)
 
 
 def _patterns(languages: LanguageSet, titles: str) -> Iterator[re.Pattern[str]]:

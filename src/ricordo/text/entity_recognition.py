@@ -11,12 +11,25 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files
 from typing import Literal, NamedTuple
 
 from ricordo.model import EntityType
 from ricordo.text.analyzer import index_terms
-from ricordo.text.languages import NEVER, LanguageSet, bases_of, cached, fold_letters, is_ordinary, languages_of
+from ricordo.text.languages import (
+    NEVER,
+    LanguageSet,
+    Lexicon,
+    bases_of,
+    cached,
+    endings_of,
+    fold_letters,
+    is_ordinary,
+    languages_of,
+    pattern_of,
+    words_of,
+)
 from ricordo.text.languages.schema import Endings, Entities, Language
 from ricordo.text.names import NOT_PEOPLE, folded_name, is_inflected, looks_nominative, nominatives, relation_words
 from ricordo.text.people import people_named
@@ -63,45 +76,82 @@ class _Cue(NamedTuple):
     pattern: re.Pattern[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CueWords:
+def folded_words(languages: LanguageSet, of: Callable[[Entities], Sequence[str]]) -> frozenset[str]:
+    """Return a word list of some languages, folded."""
+    return frozenset(map(fold_letters, languages.words(lambda each: of(each.entities))))
+
+
+def _folded(of: Callable[[Entities], Sequence[str]]) -> cached_property[frozenset[str]]:
+    return cached_property(lambda lexicon: folded_words(lexicon.languages, of))
+
+
+_AFTER_BLANK = r"(?:^|\s)(?:{})\s+\Z"
+_WORD = r"(?<!\w)[A-ZÀ-ÖØ-Þ\u0410-\u042f\u0401][^\W_]*(?:[-’'](?!s\b)[^\W_]+)*"
+_PARTICLE = r"\s+(?:van|von|de|da|del|di|bin)\s+(?:der\s+|den\s+|la\s+)?"
+
+
+class _CueWords(Lexicon):
     """The words that recognise names and their kinds; see `Entities` in the language schema."""
 
-    languages: LanguageSet
-    cues: tuple[_Cue, ...]
-    in_place: re.Pattern[str]
-    unreal: re.Pattern[str]
-    verb_first: re.Pattern[str]
-    names_like_verbs: frozenset[str]
-    no_single: re.Pattern[str]
-    doing: re.Pattern[str]
-    pronoun: re.Pattern[str]
-    beside: re.Pattern[str]
-    apposed: re.Pattern[str]
-    run: re.Pattern[str]
-    preposition: re.Pattern[str]
-    instrumental_preposition: re.Pattern[str]
-    instrumental: Endings
-    locative: Endings
-    function_words: frozenset[str]
-    inflected_function_words: frozenset[str]
-    not_names: frozenset[str]
-    role_stops: frozenset[str]
-    of: frozenset[str]
-    two_word_bodies: frozenset[str]
-    acting: frozenset[str]
-    adverbs: frozenset[str]
-    bodies: frozenset[str]
-    common: frozenset[str]
-    heads: frozenset[str]
-    openings: frozenset[str]
-    place_beginnings: frozenset[str]
-    places: frozenset[str]
-    role_words: frozenset[str]
-    roles: frozenset[str]
-    role_stems: frozenset[str]
-    things: frozenset[str]
-    kinship: frozenset[str]
+    in_place = pattern_of(lambda each: each.entities.in_place, r"(?:^|\W)(?i:{})\s+\Z")
+    unreal = pattern_of(lambda each: each.entities.unreal, r"\b(?:{})\b", flags=re.IGNORECASE)
+    verb_first = pattern_of(lambda each: each.entities.verb_first, r"(?:{})\Z")
+    no_single = pattern_of(lambda each: each.entities.no_single, r"(?:{})\Z")
+    doing = pattern_of(lambda each: each.entities.doing)
+    pronoun = pattern_of(lambda each: each.entities.pronouns, r"[,;:—–-]\s(?:[\w'’ ]{0,60}\s)?(?:{})\b")
+    beside = pattern_of(lambda each: each.entities.conjunctions, rf"\s+(?:{{}})\s+{_WORD}(?:\s+{_WORD})?\s+([^\W\d_]+)")
+    preposition = pattern_of(lambda each: each.names.preposition, _AFTER_BLANK, flags=re.IGNORECASE)
+    instrumental_preposition = pattern_of(
+        lambda each: each.names.instrumental_preposition, _AFTER_BLANK, flags=re.IGNORECASE
+    )
+    instrumental = endings_of(lambda each: each.names.instrumental)
+    locative = endings_of(lambda each: each.names.locative)
+    function_words = words_of(lambda each: each.function_words)
+    inflected_function_words = words_of(lambda each: each.function_words if each.letters.inflected else ())
+    not_names = words_of(lambda each: map(fold_letters, each.names.not_names))
+    role_stops = words_of(lambda each: each.entities.role_stops)
+    of = words_of(lambda each: each.entities.of)
+    two_word_bodies = words_of(lambda each: each.entities.two_word_bodies)
+    names_like_verbs = _folded(lambda each: each.names_like_verbs)
+    acting = _folded(lambda each: each.acting)
+    adverbs = _folded(lambda each: each.adverbs)
+    bodies = _folded(lambda each: each.bodies)
+    common = _folded(lambda each: each.common)
+    heads = _folded(lambda each: each.heads)
+    openings = _folded(lambda each: each.openings)
+    place_beginnings = _folded(lambda each: each.place_beginnings)
+    places = _folded(lambda each: each.places)
+    role_words = _folded(lambda each: each.roles)
+    things = _folded(lambda each: each.things)
+
+    @cached_property
+    def cues(self) -> tuple[_Cue, ...]:
+        return tuple(_cues(self.languages))
+
+    @cached_property
+    def run(self) -> re.Pattern[str]:
+        """A run of capitalised words."""
+        bodies = self.languages.in_order(lambda each: each.entities.bodies_with_of)
+        of_body = rf"(?:{'|'.join(bodies) or NEVER})\s+of\s+(?:the\s+)?{_WORD}(?:\s+{_WORD})*"
+        return re.compile(rf"{of_body}|{_WORD}(?:{_PARTICLE}{_WORD}|\s+{_WORD})*")
+
+    @cached_property
+    def apposed(self) -> re.Pattern[str]:
+        other = "|".join(self.languages.in_order(lambda each: each.entities.other)) or NEVER
+        return re.compile(rf"\s*(?:,|\(|—|–)\s*(?:(?:{other})\s\w+\s[—–-]\s)?([^,.;:()—–]{{2,60}})")
+
+    @cached_property
+    def kinship(self) -> frozenset[str]:
+        return frozenset(relation_words(self.languages))
+
+    @cached_property
+    def roles(self) -> frozenset[str]:
+        relations = relation_words(self.languages)
+        return self.role_words | {word for word, name in relations.items() if name not in NOT_PEOPLE}
+
+    @cached_property
+    def role_stems(self) -> frozenset[str]:
+        return frozenset(term for word in self.roles if not word.isascii() for term in index_terms(word))
 
     def is_ordinary(self, word: str) -> bool:
         """Return whether a folded word is an ordinary word of one of the languages, so not a name by itself."""
@@ -133,21 +183,6 @@ def _deeds(language: Language) -> tuple[frozenset[str], Endings]:
     return frozenset(map(fold_letters, entities.deeds)), forms
 
 
-_FOLDED = (
-    *("names_like_verbs", "acting", "adverbs", "bodies", "common", "heads", "openings", "place_beginnings", "places"),
-    "things",
-)
-
-
-def folded_words(languages: LanguageSet, of: Callable[[Entities], Sequence[str]]) -> frozenset[str]:
-    """Return a word list of some languages, folded."""
-    return frozenset(map(fold_letters, languages.words(lambda each: of(each.entities))))
-
-
-def _folded(languages: LanguageSet, name: str) -> frozenset[str]:
-    return folded_words(languages, lambda each: getattr(each, name))
-
-
 def _short(text: str, past_endings: str) -> str:
     """Return a pattern of short alternatives, in which _ is a blank and ~ stands for the past endings."""
     return "|".join(text.split()).replace("_", r"\s+").replace("~", past_endings)
@@ -174,7 +209,7 @@ def _unnamed_cues(languages: LanguageSet) -> Iterator[_Cue]:
     listed = _CueKind(name="person_listed", type="person", weight=HINTS, needs=2)
     yield _Cue(listed, re.compile(r"[a-z\u0430-\u044f\u0451]{4,},\s+\Z"))
     of_body = languages.in_order(lambda each: each.entities.cues.get("person_of_body", "").split())
-    bodies = "|".join(sorted(_folded(languages, "bodies")))
+    bodies = "|".join(sorted(folded_words(languages, lambda each: each.bodies)))
     if of_body and bodies:
         kind = _CueKind(name="person_of_body", type="person", between="blank", needs=2)
         words = "|".join(of_body)
@@ -185,56 +220,7 @@ def _unnamed_cues(languages: LanguageSet) -> Iterator[_Cue]:
         yield _Cue(kind, re.compile(rf"\s+(?:{'|'.join(origins)})"))
 
 
-_WORD = r"(?<!\w)[A-ZÀ-ÖØ-Þ\u0410-\u042f\u0401][^\W_]*(?:[-’'](?!s\b)[^\W_]+)*"
-_PARTICLE = r"\s+(?:van|von|de|da|del|di|bin)\s+(?:der\s+|den\s+|la\s+)?"
-
-
-def _run(languages: LanguageSet) -> re.Pattern[str]:
-    """Return the pattern of a run of capitalised words."""
-    bodies = languages.in_order(lambda each: each.entities.bodies_with_of)
-    of_body = rf"(?:{'|'.join(bodies) or NEVER})\s+of\s+(?:the\s+)?{_WORD}(?:\s+{_WORD})*"
-    return re.compile(rf"{of_body}|{_WORD}(?:{_PARTICLE}{_WORD}|\s+{_WORD})*")
-
-
-@cached()
-def _known(languages: LanguageSet) -> _CueWords:
-    def after_blank(of: Callable[[Language], Sequence[str]]) -> re.Pattern[str]:
-        return languages.pattern(of, r"(?:^|\s)(?:{})\s+\Z", flags=re.IGNORECASE)
-
-    people = {word for word, name in relation_words(languages).items() if name not in NOT_PEOPLE}
-    words = {name: _folded(languages, name) for name in (*_FOLDED, "roles")}
-    roles = words["roles"] | people
-    other = "|".join(languages.in_order(lambda each: each.entities.other)) or NEVER
-    return _CueWords(
-        languages=languages,
-        cues=tuple(_cues(languages)),
-        in_place=languages.pattern(lambda each: each.entities.in_place, r"(?:^|\W)(?i:{})\s+\Z"),
-        unreal=languages.pattern(lambda each: each.entities.unreal, r"\b(?:{})\b", flags=re.IGNORECASE),
-        verb_first=languages.pattern(lambda each: each.entities.verb_first, r"(?:{})\Z"),
-        no_single=languages.pattern(lambda each: each.entities.no_single, r"(?:{})\Z"),
-        doing=languages.pattern(lambda each: each.entities.doing),
-        pronoun=languages.pattern(lambda each: each.entities.pronouns, r"[,;:—–-]\s(?:[\w'’ ]{0,60}\s)?(?:{})\b"),
-        beside=languages.pattern(
-            lambda each: each.entities.conjunctions, rf"\s+(?:{{}})\s+{_WORD}(?:\s+{_WORD})?\s+([^\W\d_]+)"
-        ),
-        apposed=re.compile(rf"\s*(?:,|\(|—|–)\s*(?:(?:{other})\s\w+\s[—–-]\s)?([^,.;:()—–]{{2,60}})"),
-        run=_run(languages),
-        preposition=after_blank(lambda each: each.names.preposition),
-        instrumental_preposition=after_blank(lambda each: each.names.instrumental_preposition),
-        instrumental=languages.endings(lambda each: each.names.instrumental),
-        locative=languages.endings(lambda each: each.names.locative),
-        function_words=languages.words(lambda each: each.function_words),
-        inflected_function_words=languages.words(lambda each: each.function_words if each.letters.inflected else ()),
-        not_names=frozenset(map(fold_letters, languages.words(lambda each: each.names.not_names))),
-        role_stops=languages.words(lambda each: each.entities.role_stops),
-        of=languages.words(lambda each: each.entities.of),
-        two_word_bodies=languages.words(lambda each: each.entities.two_word_bodies),
-        role_words=words["roles"],
-        roles=roles,
-        role_stems=frozenset(term for word in roles if not word.isascii() for term in index_terms(word)),
-        kinship=frozenset(relation_words(languages)),
-        **{name: words[name] for name in _FOLDED},
-    )
+_known = cached()(_CueWords)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

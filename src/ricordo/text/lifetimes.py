@@ -7,8 +7,9 @@ words are in the language files (`lifetimes`). In a language without them, no st
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime, timedelta
+from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import from_ms, to_ms
@@ -16,7 +17,7 @@ from ricordo.model import EndsBy, Json, Node
 from ricordo.text.analyzer import speaks_of_themselves
 from ricordo.text.dates import DATES, local_time, midnight
 from ricordo.text.dates.resolution import DatedPhrase, dated_phrases, resolved_dates, speaks_of_past
-from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, languages_of
+from ricordo.text.languages import LanguageSet, Lexicon, all_languages, any_of, cached, languages_of, pattern_of
 
 PASSING_DAYS = 30
 """How long a temporary statement is kept, and how long a dated statement is kept at least after its date."""
@@ -32,15 +33,21 @@ _JOINT = re.compile(r"-\??")
 _LONG_UNITS = frozenset(("month", "quarter", "season", "year"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cues:
+class _Cues(Lexicon):
     """Patterns of temporary and lasting statements; see `Lifetimes` in the language schema."""
 
-    lasting: re.Pattern[str]
-    begins: re.Pattern[str]
-    passing: re.Pattern[str]
-    now: re.Pattern[str]
-    telling: frozenset[str]
+    lasting = pattern_of(lambda each: each.lifetimes.lasting, flags=re.IGNORECASE)
+    begins = pattern_of(lambda each: each.lifetimes.begins, flags=re.IGNORECASE)
+    passing = pattern_of(lambda each: each.lifetimes.passing, flags=re.IGNORECASE)
+    now = pattern_of(lambda each: each.lifetimes.now, flags=re.IGNORECASE)
+
+    @cached_property
+    def telling(self) -> frozenset[str]:
+        """The beginnings of the words in the patterns for temporary statements, without function words."""
+        patterns = self.languages.in_order(lambda each: each.lifetimes.passing)
+        found = {word for each in patterns for word in _WORD.findall(_NO_WORDS.sub(" ", _JOINT.sub("", each)))}
+        words = found - self.languages.words(lambda each: each.function_words)
+        return frozenset(word[: _BEGINNINGS[-1]] for word in words if len(word) >= _BEGINNINGS[0])
 
     def passes(self, text: str) -> bool:
         """Return whether a statement is clearly temporary."""
@@ -50,37 +57,18 @@ class _Cues:
         return self.passing.search(text) is not None and not self.lasting.search(text)
 
 
-@cached()
-def _cues(languages: LanguageSet) -> _Cues:
-    ignore_case = re.IGNORECASE
-    return _Cues(
-        lasting=languages.pattern(lambda each: each.lifetimes.lasting, flags=ignore_case),
-        begins=languages.pattern(lambda each: each.lifetimes.begins, flags=ignore_case),
-        passing=languages.pattern(lambda each: each.lifetimes.passing, flags=ignore_case),
-        now=languages.pattern(lambda each: each.lifetimes.now, flags=ignore_case),
-        telling=_telling(languages),
-    )
-
-
-def _telling(languages: LanguageSet) -> frozenset[str]:
-    """Return the beginnings of the words in the patterns for temporary statements, without function words."""
-    patterns = languages.in_order(lambda each: each.lifetimes.passing)
-    silent = languages.words(lambda each: each.function_words)
-    words = {
-        word for pattern in patterns for word in _WORD.findall(_NO_WORDS.sub(" ", _JOINT.sub("", pattern)))
-    } - silent
-    return frozenset(word[: _BEGINNINGS[-1]] for word in words if len(word) >= _BEGINNINGS[0])
+_cues = cached()(_Cues)
 
 
 @cached()
 def _others(languages: LanguageSet) -> LanguageSet:
-    """Return those of the languages that are not written in Latin letters."""
+    """Return the languages that are not written in Latin letters."""
     return any_of(tuple(each.code for each in languages if each.script != "LATIN"))
 
 
 @cached()
 def _elsewhere(languages: LanguageSet) -> LanguageSet:
-    """Return the other languages of these scripts: the language of a short text may not be recognisable."""
+    """Return the other languages with the same scripts, for texts too short to show their language."""
     scripts = {language.script for language in languages}
     others = (each.code for each in all_languages() if each not in languages and each.script in scripts)
     return any_of(tuple(others))

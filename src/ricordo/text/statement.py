@@ -13,13 +13,24 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
-from ricordo.text.languages import LanguageSet, cached, fold_letters, languages_of
-from ricordo.text.languages.schema import Endings
+from ricordo.text.languages import (
+    LanguageSet,
+    Lexicon,
+    cached,
+    endings_of,
+    fold_letters,
+    languages_of,
+    list_of,
+    pattern_of,
+    words_of,
+)
+from ricordo.text.languages.schema import Language, Statements, Words
 from ricordo.text.sentences import in_first_person
 
 MAX_STATEMENT_CHARS = 400
@@ -37,28 +48,24 @@ _DASHES = frozenset(("—", "–", "-", ":"))
 _MOST_VALUE_WORDS_FIRST = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
+class _Reading(Lexicon):
     """The words by which sentences in some languages are normalised."""
 
-    fillers: frozenset[str]
-    silent: frozenset[str]
-    spellings: dict[str, str]
-    contractions: Endings
-    value_first: tuple[re.Pattern[str], ...]
-    not_a_value: frozenset[str]
+    fillers = words_of(lambda each: each.statements.fillers)
+    silent = words_of(lambda each: (*each.statements.articles, *_DASHES))
+    contractions = endings_of(lambda each: each.persons.contractions)
+    not_a_value = words_of(lambda each: each.statements.not_a_value)
+
+    @cached_property
+    def spellings(self) -> dict[str, str]:
+        return self.languages.mapping(lambda each: each.statements.spellings)
+
+    @cached_property
+    def value_first(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(map(re.compile, self.languages.in_order(lambda each: each.statements.value_first)))
 
 
-@cached()
-def _reading(languages: LanguageSet) -> _Reading:
-    return _Reading(
-        fillers=languages.words(lambda each: each.statements.fillers),
-        silent=languages.words(lambda each: each.statements.articles) | _DASHES,
-        spellings=languages.mapping(lambda each: each.statements.spellings),
-        contractions=languages.endings(lambda each: each.persons.contractions),
-        value_first=tuple(map(re.compile, languages.in_order(lambda each: each.statements.value_first))),
-        not_a_value=languages.words(lambda each: each.statements.not_a_value),
-    )
+_reading = cached()(_Reading)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,45 +141,79 @@ class _Signs:
         return not self.words.isdisjoint(words) or any(phrase in text for phrase in self.phrases)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SlotWords:
+_ONE_WORD = r"\b(?:{})\b"
+
+
+class _SlotWords(Lexicon):
     """The words and patterns that recognise slots and values; see `Statements` in the language schema."""
 
-    also: _Signs
-    unsure: _Signs
-    past: _Signs
-    unsure_as_written: frozenset[str]
-    negations: frozenset[str]
-    negated_endings: tuple[str, ...]
-    copulas: frozenset[str]
-    definite_copulas: frozenset[str]
-    articles: frozenset[str]
-    determiners: frozenset[str]
-    speakers: frozenset[str]
-    prepositions: frozenset[str]
-    of: frozenset[str]
-    possessive_endings: tuple[str, ...]
-    strict: re.Pattern[str]
-    usual: re.Pattern[str]
-    typed: re.Pattern[str]
-    definite: re.Pattern[str]
-    favourite: re.Pattern[str]
-    several: re.Pattern[str]
-    shared: re.Pattern[str]
-    indefinite: frozenset[str]
-    measure: re.Pattern[str]
-    age: re.Pattern[str]
-    compared: frozenset[str]
-    plain_verbs: frozenset[str]
-    verb: re.Pattern[str]
-    past_verbs: frozenset[str]
-    past_verb: re.Pattern[str]
-    participle: re.Pattern[str]
-    auxiliaries: frozenset[str]
-    dates: frozenset[str]
-    date_beginnings: tuple[str, ...]
-    countries: frozenset[str]
-    country_beginnings: tuple[str, ...]
+    unsure_as_written = words_of(lambda each: each.statements.unsure_as_written)
+    negations = words_of(lambda each: each.statements.negations)
+    negated_endings = list_of(lambda each: each.statements.negated_endings)
+    copulas = words_of(lambda each: (*each.statements.copulas, *_DASHES))
+    definite_copulas = words_of(lambda each: each.statements.definite_copulas)
+    articles = words_of(lambda each: each.statements.articles)
+    determiners = words_of(lambda each: each.statements.determiners)
+    prepositions = words_of(lambda each: each.statements.prepositions)
+    of = words_of(lambda each: each.statements.of)
+    possessive_endings = list_of(lambda each: each.statements.possessive_endings)
+    typed = pattern_of(lambda each: each.statements.typed)
+    definite = pattern_of(lambda each: each.statements.definite)
+    favourite = pattern_of(lambda each: each.statements.favourite, _ONE_WORD)
+    several = pattern_of(lambda each: each.statements.several, _ONE_WORD)
+    shared = pattern_of(lambda each: each.statements.shared, _ONE_WORD)
+    indefinite = words_of(lambda each: each.statements.indefinite)
+    measure = pattern_of(lambda each: each.statements.measures, r"^(?:{})\b")
+    age = pattern_of(lambda each: each.statements.ages, r"^\d+ (?:{})$")
+    compared = words_of(lambda each: each.statements.compared)
+    plain_verbs = words_of(lambda each: each.statements.plain_verbs)
+    verb = pattern_of(lambda each: each.statements.verb)
+    past_verbs = words_of(lambda each: each.statements.past_verbs)
+    past_verb = pattern_of(lambda each: each.statements.past_verb)
+    participle = pattern_of(lambda each: each.statements.participle)
+    dates = words_of(lambda each: each.statements.dates)
+    date_beginnings = list_of(lambda each: each.statements.date_beginnings)
+    countries = words_of(lambda each: each.statements.countries)
+    country_beginnings = list_of(lambda each: each.statements.country_beginnings)
+
+    @cached_property
+    def also(self) -> _Signs:
+        return self._signs(lambda each: each.also, lambda each: each.also_phrases)
+
+    @cached_property
+    def unsure(self) -> _Signs:
+        return self._signs(lambda each: each.unsure, lambda each: each.unsure_phrases)
+
+    @cached_property
+    def past(self) -> _Signs:
+        return self._signs(lambda each: each.past, lambda each: each.past_phrases)
+
+    def _signs(self, words: Callable[[Statements], Words], phrases: Callable[[Statements], Words]) -> _Signs:
+        return _Signs(
+            words=self.languages.words(lambda each: words(each.statements)),
+            phrases=self.languages.in_order(lambda each: phrases(each.statements)),
+        )
+
+    @cached_property
+    def speakers(self) -> frozenset[str]:
+        said = self.languages.words(lambda each: (*each.sentences.first_person, *each.sentences.self_words))
+        return said - self.determiners
+
+    @cached_property
+    def auxiliaries(self) -> frozenset[str]:
+        return self.copulas | self.languages.words(lambda each: each.statements.auxiliaries)
+
+    @cached_property
+    def strict(self) -> re.Pattern[str]:
+        return self._before_value(lambda each: each.statements.strict)
+
+    @cached_property
+    def usual(self) -> re.Pattern[str]:
+        return self._before_value(lambda each: each.statements.usual)
+
+    def _before_value(self, of: Callable[[Language], Iterable[str]]) -> re.Pattern[str]:
+        heads = "|".join(self.languages.in_order(lambda each: each.statements.place_heads))
+        return self.languages.pattern(of, rf"(?:^| )(?:{{}})(?:{heads})?$")
 
     def is_past_event(self, word: str, before: str) -> bool:
         """Return whether a word describes an event in the past; "was founded" describes a state."""
@@ -202,62 +243,7 @@ class _SlotWords:
         return any(word in self.countries or word.startswith(self.country_beginnings) for word in words)
 
 
-_ONE_WORD = r"\b(?:{})\b"
-
-
-@cached()
-def _slot_words(languages: LanguageSet) -> _SlotWords:
-    heads = "|".join(languages.in_order(lambda each: each.statements.place_heads))
-    before_value = rf"(?:^| )(?:{{}})(?:{heads})?$"
-    copulas = languages.words(lambda each: each.statements.copulas) | _DASHES
-    return _SlotWords(
-        also=_Signs(
-            words=languages.words(lambda each: each.statements.also),
-            phrases=languages.in_order(lambda each: each.statements.also_phrases),
-        ),
-        unsure=_Signs(
-            words=languages.words(lambda each: each.statements.unsure),
-            phrases=languages.in_order(lambda each: each.statements.unsure_phrases),
-        ),
-        past=_Signs(
-            words=languages.words(lambda each: each.statements.past),
-            phrases=languages.in_order(lambda each: each.statements.past_phrases),
-        ),
-        unsure_as_written=languages.words(lambda each: each.statements.unsure_as_written),
-        negations=languages.words(lambda each: each.statements.negations),
-        negated_endings=languages.in_order(lambda each: each.statements.negated_endings),
-        copulas=copulas,
-        definite_copulas=languages.words(lambda each: each.statements.definite_copulas),
-        articles=languages.words(lambda each: each.statements.articles),
-        determiners=languages.words(lambda each: each.statements.determiners),
-        speakers=languages.words(lambda each: (*each.sentences.first_person, *each.sentences.self_words))
-        - languages.words(lambda each: each.statements.determiners),
-        prepositions=languages.words(lambda each: each.statements.prepositions),
-        of=languages.words(lambda each: each.statements.of),
-        possessive_endings=languages.in_order(lambda each: each.statements.possessive_endings),
-        strict=languages.pattern(lambda each: each.statements.strict, before_value),
-        usual=languages.pattern(lambda each: each.statements.usual, before_value),
-        typed=languages.pattern(lambda each: each.statements.typed),
-        definite=languages.pattern(lambda each: each.statements.definite),
-        favourite=languages.pattern(lambda each: each.statements.favourite, _ONE_WORD),
-        several=languages.pattern(lambda each: each.statements.several, _ONE_WORD),
-        shared=languages.pattern(lambda each: each.statements.shared, _ONE_WORD),
-        indefinite=languages.words(lambda each: each.statements.indefinite),
-        measure=languages.pattern(lambda each: each.statements.measures, r"^(?:{})\b"),
-        age=languages.pattern(lambda each: each.statements.ages, r"^\d+ (?:{})$"),
-        compared=languages.words(lambda each: each.statements.compared),
-        plain_verbs=languages.words(lambda each: each.statements.plain_verbs),
-        verb=languages.pattern(lambda each: each.statements.verb),
-        past_verbs=languages.words(lambda each: each.statements.past_verbs),
-        past_verb=languages.pattern(lambda each: each.statements.past_verb),
-        participle=languages.pattern(lambda each: each.statements.participle),
-        auxiliaries=copulas | languages.words(lambda each: each.statements.auxiliaries),
-        dates=languages.words(lambda each: each.statements.dates),
-        date_beginnings=languages.in_order(lambda each: each.statements.date_beginnings),
-        countries=languages.words(lambda each: each.statements.countries),
-        country_beginnings=languages.in_order(lambda each: each.statements.country_beginnings),
-    )
-
+_slot_words = cached()(_SlotWords)
 
 _SUBJECT_WORDS = 6
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ricordo.text.languages import LanguageSet, cached, languages_of
+from ricordo.text.languages import Lexicon, cached, languages_of, pattern_of
 from ricordo.text.sentences import plain_sentences
 
 Kind = Literal["decision", "rule", "left", "cause"]
@@ -30,28 +30,19 @@ class WorkStatement:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cues:
-    unsure: re.Pattern[str]
-    contrast: re.Pattern[str]
-    leads: re.Pattern[str]
-    kinds: tuple[tuple[Kind, re.Pattern[str]], ...]
+class _Cues(Lexicon):
+    unsure = pattern_of(lambda each: each.work.unsure, flags=re.IGNORECASE)
+    contrast = pattern_of(lambda each: each.work.contrast, r"[\s,;]+(?:{})\s+", flags=re.IGNORECASE)
+    leads = pattern_of(lambda each: each.plain.leads, r"^(?:(?:{})[,:!—–-]*\s+)+", flags=re.IGNORECASE)
+    left = pattern_of(lambda each: each.work.left, flags=re.IGNORECASE)
+    decision = pattern_of(lambda each: each.work.decision, flags=re.IGNORECASE)
+    rule = pattern_of(lambda each: each.work.rule, flags=re.IGNORECASE)
+    cause = pattern_of(lambda each: each.work.cause, flags=re.IGNORECASE)
 
 
-@cached()
-def _cues(languages: LanguageSet) -> _Cues:
-    flags = re.IGNORECASE
-    return _Cues(
-        unsure=languages.pattern(lambda each: each.work.unsure, flags=flags),
-        contrast=languages.pattern(lambda each: each.work.contrast, r"[\s,;]+(?:{})\s+", flags=flags),
-        leads=languages.pattern(lambda each: each.plain.leads, r"^(?:(?:{})[,:!—–-]*\s+)+", flags=flags),
-        kinds=(
-            ("left", languages.pattern(lambda each: each.work.left, flags=flags)),
-            ("decision", languages.pattern(lambda each: each.work.decision, flags=flags)),
-            ("rule", languages.pattern(lambda each: each.work.rule, flags=flags)),
-            ("cause", languages.pattern(lambda each: each.work.cause, flags=flags)),
-        ),
-    )
+_cues = cached()(_Cues)
+_KINDS: tuple[Kind, ...] = ("left", "decision", "rule", "cause")
+"""From the most to the least specific."""
 
 
 def statements_of_work(text: str) -> tuple[WorkStatement, ...]:
@@ -85,4 +76,4 @@ def _statement(sentence: str, cues: _Cues) -> WorkStatement | None:
 
 
 def _kind(said: str, cues: _Cues) -> Kind | None:
-    return next((kind for kind, pattern in cues.kinds if said and pattern.search(said)), None)
+    return next((kind for kind in _KINDS if said and getattr(cues, kind).search(said)), None)

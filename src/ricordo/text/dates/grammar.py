@@ -21,6 +21,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from typing import NamedTuple
 
 from ricordo.text.dates.calendar import (
@@ -37,7 +38,7 @@ from ricordo.text.dates.calendar import (
     resolve_through,
     shift,
 )
-from ricordo.text.languages import LanguageSet, cached, languages_of
+from ricordo.text.languages import LanguageSet, Lexicon, cached, languages_of, list_of, words_of
 
 
 class Token(NamedTuple):  # not a dataclass: a sentence has dozens of tokens, and these are created four times as fast
@@ -49,30 +50,6 @@ class Token(NamedTuple):  # not a dataclass: a sentence has dozens of tokens, an
     end: int
     text: str
     is_ordinal: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vocabulary:
-    """The time words of some languages.
-
-    Attributes:
-        words: map a word to its kind and number.
-        prefixes: a preposition before a month and one before a day, each with a blank after it.
-        anchors: every phrase of time has one of these words or digits; all other words only qualify them.
-    """
-
-    words: dict[str, tuple[str, int]]
-    prefixes: tuple[str, ...]
-    anchors: frozenset[str]
-    token: re.Pattern[str]
-    future: frozenset[str]
-    future_endings: tuple[str, ...]
-    past: frozenset[str]
-    present: frozenset[str]
-    now: frozenset[str]
-    indefinite: frozenset[str]
-    planned: frozenset[str]
-    loose: frozenset[str]
 
 
 _ANCHORS = "MVWSUZGRk"
@@ -90,40 +67,61 @@ _TOKEN = r"""(?P<skip>(?:https?://|www\.)\S+|\S+@\S+)
 _MARKS = {",": ",", "-": "-", "–": "-", "—": "-"} | dict.fromkeys(".!?;:\n()[]", ".") | dict.fromkeys("\"'«»“”", '"')
 
 
-@cached()
-def vocabulary(languages: LanguageSet) -> Vocabulary:
-    """Return the time words of some languages. A word listed twice keeps its first meaning."""
-    words: dict[str, tuple[str, int]] = {}
-    phrases: dict[str, tuple[str, int]] = {}
-    for language in languages:
-        for line in language.dates.table.strip().splitlines():
-            kind, value, *forms = line.split()
-            for form in forms:
-                words.setdefault(form, (kind, int(value)))
-        for phrase, meaning in language.dates.phrases.items():
-            kind, value = meaning.split()
-            phrases.setdefault(phrase, (kind, int(value)))
-    ordinals = "|".join(languages.in_order(lambda each: each.dates.ordinals))
-    alternatives = "|".join(re.escape(each) for each in sorted(phrases, key=len, reverse=True))
-    pattern = _TOKEN.replace("<ORDINALS>", ordinals)
-    pattern = pattern.replace("<PHRASES>", rf"| (?P<phrase>\b(?i:{alternatives})\b)" if alternatives else "")
-    return Vocabulary(
-        words=words | phrases,
-        prefixes=tuple(
-            f"{next(iter(of_kind))} " for kind in "ij" if (of_kind := [w for w in words if words[w][0] == kind])
-        ),
-        anchors=frozenset(word for word, (kind, _) in words.items() if kind in _ANCHORS)
-        | {max(_WORD.findall(phrase), key=len) for phrase, (kind, _) in phrases.items() if kind in _ANCHORS},
-        token=re.compile(pattern, re.VERBOSE),
-        future=languages.words(lambda each: each.dates.future),
-        future_endings=languages.in_order(lambda each: each.dates.future_endings),
-        past=languages.words(lambda each: each.dates.past),
-        present=languages.words(lambda each: each.dates.present),
-        now=languages.words(lambda each: each.dates.now),
-        indefinite=languages.words(lambda each: each.statements.indefinite),
-        planned=languages.words(lambda each: each.dates.planned),
-        loose=languages.words(lambda each: each.dates.loose),
-    )
+class Vocabulary(Lexicon):
+    """The time words of some languages."""
+
+    future = words_of(lambda each: each.dates.future)
+    future_endings = list_of(lambda each: each.dates.future_endings)
+    past = words_of(lambda each: each.dates.past)
+    present = words_of(lambda each: each.dates.present)
+    now = words_of(lambda each: each.dates.now)
+    indefinite = words_of(lambda each: each.statements.indefinite)
+    planned = words_of(lambda each: each.dates.planned)
+    loose = words_of(lambda each: each.dates.loose)
+
+    @cached_property
+    def _single(self) -> dict[str, tuple[str, int]]:
+        """The kind and number of each word. A word listed twice keeps its first meaning."""
+        found: dict[str, tuple[str, int]] = {}
+        for language in self.languages:
+            for line in language.dates.table.strip().splitlines():
+                kind, value, *forms = line.split()
+                for form in forms:
+                    found.setdefault(form, (kind, int(value)))
+        return found
+
+    @cached_property
+    def _phrases(self) -> dict[str, tuple[str, int]]:
+        phrases = self.languages.mapping(lambda each: each.dates.phrases)
+        return {phrase: (meaning.split()[0], int(meaning.split()[1])) for phrase, meaning in phrases.items()}
+
+    @cached_property
+    def words(self) -> dict[str, tuple[str, int]]:
+        """The kind and number of each word and phrase."""
+        return self._single | self._phrases
+
+    @cached_property
+    def prefixes(self) -> tuple[str, ...]:
+        """A preposition before a month and one before a day, each with a blank after it."""
+        firsts = (next((word for word, (kind, _) in self._single.items() if kind == wanted), "") for wanted in "ij")
+        return tuple(f"{word} " for word in firsts if word)
+
+    @cached_property
+    def anchors(self) -> frozenset[str]:
+        """Every phrase of time has one of these words or digits; all other words only qualify them."""
+        phrases = (phrase for phrase, (kind, _) in self._phrases.items() if kind in _ANCHORS)
+        longest = (max(_WORD.findall(phrase), key=len) for phrase in phrases)
+        return frozenset(word for word, (kind, _) in self._single.items() if kind in _ANCHORS).union(longest)
+
+    @cached_property
+    def token(self) -> re.Pattern[str]:
+        ordinals = "|".join(self.languages.in_order(lambda each: each.dates.ordinals))
+        alternatives = "|".join(re.escape(each) for each in sorted(self._phrases, key=len, reverse=True))
+        phrases = rf"| (?P<phrase>\b(?i:{alternatives})\b)" if alternatives else ""
+        return re.compile(_TOKEN.replace("<ORDINALS>", ordinals).replace("<PHRASES>", phrases), re.VERBOSE)
+
+
+vocabulary = cached()(Vocabulary)
 
 
 # A year, a date from its year on, or one up to its year. Begins with a digit, so that the search skips to digits.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -111,6 +111,35 @@ class LanguageSet(tuple[Language, ...]):
     def union(self, other: LanguageSet) -> LanguageSet:
         """Return the languages of both sets."""
         return self if other is self else _set_of(*self, *other)
+
+
+class Lexicon:
+    """The words and patterns that some rules need, in some languages. Each is computed when it is first read."""
+
+    def __init__(self, languages: LanguageSet) -> None:
+        self.languages = languages
+
+
+def words_of(of: Callable[[Language], Iterable[str]]) -> cached_property[frozenset[str]]:
+    """Return an attribute of a lexicon, computed by `LanguageSet.words`."""
+    return cached_property(lambda lexicon: lexicon.languages.words(of))
+
+
+def list_of(of: Callable[[Language], Iterable[str]]) -> cached_property[tuple[str, ...]]:
+    """Return an attribute of a lexicon, computed by `LanguageSet.in_order`."""
+    return cached_property(lambda lexicon: lexicon.languages.in_order(of))
+
+
+def endings_of(of: Callable[[Language], Endings]) -> cached_property[Endings]:
+    """Return an attribute of a lexicon, computed by `LanguageSet.endings`."""
+    return cached_property(lambda lexicon: lexicon.languages.endings(of))
+
+
+def pattern_of(
+    of: Callable[[Language], Iterable[str]], template: str = "{}", *, flags: int = re.NOFLAG
+) -> cached_property[re.Pattern[str]]:
+    """Return an attribute of a lexicon, computed by `LanguageSet.pattern`."""
+    return cached_property(lambda lexicon: lexicon.languages.pattern(of, template, flags=flags))
 
 
 class _Registry:
