@@ -1165,7 +1165,7 @@ export interface AddDocumentParameters {
   id?: string | null;
   /** The name that passages are shown with. */
   title?: string | null;
-  /** Your own name of this version. */
+  /** Your own name for this version. */
   version?: string | null;
   /** text, markdown, html, code or mail; by the end of the title if none. */
   format?: string | null;
@@ -1372,8 +1372,8 @@ export class Ricordo {
    */
   context(parameters: ContextParameters, options?: CallOptions): Promise<ContextResult>;
   /**
-   * Get a briefing for the start of a session: what holds, what is under way, open ends, people. Permission: read.
-   * Trust: at least web.
+   * Get a briefing for the start of a session: valid decisions, current work, open questions, people. Permission:
+   * read. Trust: at least web.
    */
   brief(parameters?: BriefParameters, options?: CallOptions): Promise<BriefResult>;
   /** Get one memory with all its fields by its id, also if it is closed. Permission: read. Trust: at least web. */

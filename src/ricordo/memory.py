@@ -1904,7 +1904,7 @@ class Memory:
         return replace(await self._read(lambda tx: tx.history.made(number)), words=words)
 
     async def stats(self) -> Stats:
-        """Return figures of this memory. The size is that of the store for its opener, else of the caller's texts."""
+        """Return figures of this memory. `size` is the whole store for its opener, else of the caller's own texts."""
         is_whole = allows("stats.store_size", self._holder)
         return self._told(
             "stats", await self._read(lambda tx: tx.statistics.summary(self._scope, whole_store=is_whole))
@@ -2312,7 +2312,7 @@ class Memory:
             return await devices.sync_stores(side, memory._side(), chats=chats, dry_run=dry_run, progress=progress)
 
     def _side(self) -> Side:
-        """Return this memory's side of an exchange: that of its owner, or of its chat if it has no owner."""
+        """Return this memory's side of an exchange, for its owner or, without an owner, for its chat."""
         from ricordo.portability.devices import Side
 
         engine, scope = self._opened, Scope.of(self._scope.owner, self._scope.chat or "")

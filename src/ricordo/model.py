@@ -117,7 +117,7 @@ class Scope:
     language model sets "agent". A caller that only `proposes` changes nothing directly: memories it adds, corrects,
     updates or forgets wait in `review`, and are in no answer until the user decides.
 
-    `spaces` names the shared spaces that are also read; None means all those of the owner. Writes go to the owner's own
+    `spaces` names the shared spaces that are also read; None means all of the owner's. Writes go to the owner's own
     memory or to `chat`, which may be a shared space. With `shares`, facts go to `chat` by default. `member` is
     internal: the owner whose membership permits work on `chat` alone.
     """

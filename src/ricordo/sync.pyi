@@ -573,7 +573,7 @@ class Memory:
         """
 
     def stats(self) -> Stats:
-        """Return figures of this memory. The size is that of the store for its opener, else of the caller's texts."""
+        """Return figures of this memory. `size` is the whole store for its opener, else of the caller's own texts."""
 
     def spaces(self) -> Sequence[Space]:
         """Return the shared spaces of this owner, by name, with their members."""

@@ -59,7 +59,7 @@ def lower(one: Trust, other: Trust) -> Trust:
 
 
 def is_untrusted(tier: Trust) -> bool:
-    """Return whether a tier is below that of an agent: imports, tools and web pages."""
+    """Return whether a tier is below an agent: imports, tools and web pages."""
     return _RANK[tier] < _RANK["agent"]
 
 

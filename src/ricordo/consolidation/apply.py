@@ -55,7 +55,7 @@ SURE = "extraction_confidence"
 _REPLACED_CONFIDENCE, _REPLACED_DECAY_RATE = 0.3, 0.5
 NOT_COMPARED = "the model did not compare them with older memories"
 CAUSAL_CONFIDENCE = 0.7
-"""The confidence of a causal edge, below that of a stated fact."""
+"""The confidence of a causal edge, lower than for a stated fact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -345,7 +345,7 @@ async def extract(context: ConsolidationContext, session: str | None, *, dry_run
 
 
 def waiting_conversations(snapshot: Snapshot, scope: Scope, session: str | None) -> list[Waiting]:
-    """Return the waiting conversations, oldest first, or only that of a session.
+    """Return the waiting conversations, oldest first, or only one session.
 
     Raises:
         NotFoundError: there is no such session.

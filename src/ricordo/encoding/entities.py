@@ -108,7 +108,7 @@ def new_entity(
 
 
 def scope_of(owner: str, chat: str) -> Scope:
-    """Return the scope in which a memory's names are looked up: that of its owner or, if it has none, its chat."""
+    """Return the scope in which a memory's names are looked up: its owner or, if it has none, its chat."""
     return Scope.of(owner, chat)
 
 
@@ -557,7 +557,7 @@ def add_entities(
     tools and web pages state none.
 
     Args:
-        scope: that of the conversation, whose entities alone are known.
+        scope: the scope of the conversation; only its entities are known.
     """
     people = EntityResolver(snapshot, scope=scope, now=now)
     for each in introductions:

@@ -332,7 +332,7 @@ async def _either(news: asyncio.Event, seconds: float) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the text to record for an error. Our messages contain no user data; those of other libraries may."""
+    """Return the text to record for an error. Our messages contain no user data; messages of other libraries may."""
     said = f": {error.message.partition(': ')[0]}" if isinstance(error, RicordoError) else ""
     return f"{type(error).__name__}{said}"[:_MOST_REASON_CHARS]
 

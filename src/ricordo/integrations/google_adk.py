@@ -125,7 +125,7 @@ class RicordoToolset(BaseToolset):
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """Return the tools for the user of the present invocation. Raises InvalidError without one."""
         if readonly_context is None:
-            raise InvalidError("the tools belong to a user, and there is none", hint="give the toolset to an agent")
+            raise InvalidError("the tools need a user, and none is known", hint="give the toolset to an agent")
         session = readonly_context.session
         memory = self._service.memory_of(session.app_name, session.user_id)
         return [_Tool(each) for each in agent_tools(memory, self._profile)]

@@ -225,7 +225,7 @@ def _comment_of(node: Node, page: _Page) -> dict[str, Any]:
 
 
 def _write_mcp(path: Path, holdings: Holdings, *, owner: str) -> ExportReport:
-    """Write present knowledge in the MCP reference server's format: one line per entity and per relation.
+    """Write current knowledge in the MCP reference server's format: one line per entity and per relation.
 
     Facts about no entity become observations of the owner.
     """

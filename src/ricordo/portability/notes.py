@@ -196,13 +196,13 @@ class Notes:
         return (Finding(check="notes", ok=not conflicts, detail=detail, remedy=remedy if conflicts else ""),)
 
     async def after_erasure(self) -> None:
-        """Remove what was erased from the notes, and from the state that is kept about them."""
+        """Remove erased text from the notes, and from the record of what they contain."""
         await self.settle()
         async with self._busy:
             await asyncio.to_thread(self._compact)
 
     async def sync(self) -> bool:
-        """Take over changes made by hand, then write those of the memory. Return whether nothing is left to do."""
+        """Apply manual changes to the memory, then write its own changes to the notes. Return whether both agree."""
         async with self._busy:
             with _locked(self._folder / _LOCK) as is_ours:
                 return is_ours and await self._sync()
@@ -591,7 +591,7 @@ class Notes:
         return None if found is None or found.id in placed else found
 
     def _places(self, fresh: Sequence[Node]) -> dict[str, list[Node]]:
-        """Return new memories by the name of their note: that of the first subject, or one for the owner."""
+        """Return new memories by the name of their note, which is the first subject, or "Me" for the owner."""
         found: dict[str, list[Node]] = {}
         for node in sorted(fresh, key=lambda node: (node.event_time, node.id)):
             stem = re.sub(r'[\\/:*?"<>|#^\[\]\x00-\x1f.]+', " ", node.about[0]).strip()[:80] if node.about else ""

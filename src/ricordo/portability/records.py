@@ -214,7 +214,7 @@ def required_text(row: Row, *names: str) -> str:
 
 
 def picked(row: Row, *names: str) -> dict[str, Any]:
-    """Return those of the named fields that a row has."""
+    """Return the named fields that a row has."""
     return {name: row[name] for name in names if row.get(name) is not None}
 
 

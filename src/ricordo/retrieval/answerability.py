@@ -1,9 +1,9 @@
 """Estimate whether a fact answers a question.
 
-A turn is completed by the turns around it, but a fact stands alone. If it is about the person in the question, it must
-also match the rest of the question, and better than other facts about that person. The estimate is a logistic
-regression, fitted by tools/fit_relevance.py on the questions of tests/fixtures/relevance/fitting: once for questions
-that name a known person or thing, and once for all others.
+A message is understood from the messages around it, but a fact has no context. If it is about the person in the
+question, it must also match the rest of the question, and better than other facts about that person. The estimate is a
+logistic regression, fitted by tools/fit_relevance.py on the questions of tests/fixtures/relevance/fitting: once for
+questions that name a known person or thing, and once for all others.
 """
 
 from __future__ import annotations

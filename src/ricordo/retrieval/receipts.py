@@ -148,7 +148,7 @@ def _screened(receipt: Receipt, screen: Screen) -> Receipt:
 
 
 class ReceiptLog:
-    """Writes receipts with a delay. A crash loses those of the last half second.
+    """Writes receipts with a delay. A crash loses the last half second of them.
 
     It belongs to the event loop that creates it.
     """
@@ -165,7 +165,7 @@ class ReceiptLog:
         """Record an answer; return the id of its receipt."""
         id_ = new_id(draft.at)
         if len(self._waiting) >= _WAITING_MOST:
-            _log.warning("receipts: too many wait; that of an answer is lost")
+            _log.warning("receipts: too many are waiting; an answer gets none")
             return id_
         self._waiting.append((id_, draft))
         if self._writing is None or self._writing.done():

@@ -62,7 +62,7 @@ def back_up(store: Store, target: str | Path, *, now: datetime, key: Key | None 
     meanwhile; the copy appears complete or not at all.
 
     Args:
-        key: that of the store; the copy is encrypted with it as well.
+        key: the key of the store; the copy is encrypted with it as well.
 
     Raises:
         InvalidError: the target exists, or it is a folder and the store is a single file.

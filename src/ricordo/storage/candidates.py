@@ -70,7 +70,7 @@ class CandidateQuery:
     """What a search asks of a store.
 
     Attributes:
-        scope: that of the caller.
+        scope: the caller.
         filter: conditions on candidates. Neighbours read for context need not match it.
         terms: index terms of the question, each once.
         vectors: the question's vectors by model key, float32[d] of length 1; the preferred model first.
@@ -169,7 +169,7 @@ def stretches(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArra
 def in_passages(turns: Turns, size: int) -> tuple[Turns, int]:
     """Split turns into their passages, and return how many of the passages are candidates.
 
-    Of a turn that is not a candidate, only the first and last REACH passages are returned: others are near none.
+    Turns that are no candidates are represented by their first and last REACH passages: others are near none.
 
     Args:
         turns: one row for each turn; if it has several passages, a mark precedes each of them in its codes.
@@ -270,7 +270,7 @@ class CandidateRows:
         size: number of candidates.
         counts: float32[terms, n], how often each row holds each term, in the order of `CandidateSet.frequencies`.
         cosines: float32[n], cosine of each row's vector and the question's, after the mean vector of the scope is
-            subtracted from both; 0 without a vector. Of several models, the first with a cosine other than 0 counts.
+            subtracted from both; 0 without a vector. If there are several models, the first cosine other than 0 counts.
         about: bool[namings, size], whether a candidate is about one of a naming's entities, or mentions one.
         words: word vectors of all rows by `word_model`; None if not wanted.
         directions: for each model of `vectors`, float32[size, d]: each candidate's vector minus the mean vector of the

@@ -260,7 +260,7 @@ class Exchange:
         return [name for name in self._truth.tables[table].columns if name not in _OWN]
 
     def _space_of(self, table: str, image: Image) -> int | None:
-        """Return the space of a row: its own, or that of the memory it belongs to."""
+        """Return the space of a row, or of the memory it belongs to."""
         if "space" in image:
             return int(image["space"])
         parent = self._former(RowId(table="nodes", key=(image["node" if table == "subjects" else "source"],)))

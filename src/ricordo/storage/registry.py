@@ -175,7 +175,7 @@ def migrate(store: Store, target: str | Path, *, key: Key | None = None) -> None
     """Copy a store to a PostgreSQL database, to a folder if the target ends in a slash, else to a single file.
 
     Args:
-        key: that of the store; the copy is encrypted with it as well, unless it is a PostgreSQL database.
+        key: the key of the store; the copy is encrypted with it as well, unless it is a PostgreSQL database.
 
     Raises:
         InvalidError: the target exists and is not empty.

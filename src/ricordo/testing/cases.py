@@ -110,7 +110,7 @@ class Suite(_Part):
     """A file of cases, and the memory they are asked of: an existing store, or the memories of a temporary one.
 
     Attributes:
-        embedder: as in `Memory.open`; None: that of the store, or else the default.
+        embedder: as in `Memory.open`; None: the embedder of the store, or else the default.
         now: the time at which the questions are asked; None: the current time.
         limit: the number of hits of a search that count.
     """

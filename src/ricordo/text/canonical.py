@@ -2,8 +2,9 @@
 
 "I work at Globex" (said by Anna), "Anna works at Globex" and, for the owner, "The user works at Globex" have one form:
 a subject, and the statement in the first person. If the statement is about something that people have one of at a time
-(an employer), that is its slot. Polarity and value are read from the words; the time is that of the fact. Facts about
-one subject are compared by this form, or by `likeness`, the share of common content, if the words cannot be aligned.
+(an employer), that is its slot. Polarity and value are read from the words; the time is taken from the fact. Facts
+about one subject are compared by this form, or by `likeness`, the share of common content, if the words cannot be
+aligned.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ _MOSTLY = 0.65
 """Minimum share of characters inside questions for the flag `ASKS_ONLY`."""
 
 _DIGITS = 1 << 31
-"""Set for a word, never for a text: the word has digits, which may be those of a year."""
+"""Set for a word, never for a text: the word has digits, which may be a year."""
 
 _HEAD = Struct("<II")
 HEADER = 2

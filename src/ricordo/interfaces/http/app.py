@@ -62,7 +62,7 @@ def build(
     """Build the application.
 
     Args:
-        hosts, origins: Allowed in addition to those of this machine.
+        hosts, origins: Allowed besides the names of this machine.
         socket_caller: The caller of requests over the Unix socket, which need no token.
         profile: The tools of the MCP endpoint.
     """
@@ -320,7 +320,7 @@ class Rpc:
     ) -> tuple[int, Any]:
         """Answer a message or a batch: return the HTTP status and the JSON value, None if no answer is expected.
 
-        The status of a single call is that of its error, so that proxies can see refusals. For a batch it is 200.
+        A single call that fails has the status of its error, so that proxies can see refusals. A batch has 200.
 
         Args:
             take: Counts further calls toward the caller's rate limit; returns False if the limit is exceeded.

@@ -83,7 +83,7 @@ def resolve(
 
 
 def is_remote(spec: str) -> bool:
-    """Return whether a name is that of a server: openai:, ollama:, http:// or https://."""
+    """Return whether a name refers to a server: openai:, ollama:, http:// or https://."""
     return spec.partition(":")[0] in {*_BASE_URLS, "http", "https"}
 
 

@@ -84,7 +84,7 @@ class _Log:
             self.said[id] = _Said(role=role, text=text, id=id, at=at, place=place)
 
     def run(self, id: str, command: object, *, at: object, place: str) -> None:
-        """Add a command whose result may follow."""
+        """Add a command. A later line may report its result."""
         if text := _command_text(command):
             self.ran[id] = _Ran(command=text, failed=None, at=at, place=place)
 

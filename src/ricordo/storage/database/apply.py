@@ -131,7 +131,7 @@ class _RowBuilder:
         self._next: dict[str, int] = {}
 
     def home(self, restored: Iterable[int]) -> int:
-        """Return the space under which the commit is listed: that of its first row (`restored` ones first), or the
+        """Return the space under which the commit is listed: the space of its first row (`restored` ones first), or the
         owner's own if any row is in it: others must not see or undo a change that contains something private.
         """
         touched = [*restored, *self._spaces.values()]

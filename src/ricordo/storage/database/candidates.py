@@ -203,7 +203,7 @@ class _Search:
         return Corpus(model, len(vector), self.spaces, self.shelves)
 
     def permitted(self, keys: Keys) -> Keys:
-        """Return those of the keys that match the filter, in their order."""
+        """Return the keys that match the filter, in their order."""
         return keys if self.allowed is None else keys[np.isin(keys, self.allowed)]
 
 

@@ -82,7 +82,7 @@ def add_functions(connection: apsw.Connection) -> None:
 
 
 def all_terms(content: str, tags: str, speaker: str | None) -> list[str]:
-    """Return the index terms of a node: those of its text, its tags (a JSON list) and its speaker."""
+    """Return the index terms of a node: the terms of its text, its tags (a JSON list) and its speaker."""
     return index_terms(content) + besides_terms(tags, speaker)
 
 

@@ -3,7 +3,7 @@
 The table `embeddings` holds the vectors; segments are copies in bulk that load fast. An index in memory follows both by
 their ascending ids, also across processes: removed vectors are deleted first, then new ones are added.
 
-Of a large partition, only keys and signs are read at first, a sixth of the bytes. Until a process that searches again
+In a large partition, only keys and signs are read at first, a sixth of the bytes. Until a process that searches again
 has read the rest of the segments, the vectors that an answer needs are read from `embeddings`.
 """
 
@@ -53,7 +53,7 @@ Position = tuple[int, int, int]
 
 
 class Corpus(NamedTuple):
-    """The vectors that a caller searches: those of one model, in some spaces and partitions."""
+    """The vectors that a caller searches: of one model, in some spaces and partitions."""
 
     model: int
     dimension: int

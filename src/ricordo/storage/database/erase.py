@@ -154,7 +154,7 @@ class _Erasing:
         self._snapshot.rows("history_erase_rows", values)
 
     def _forget_stamps(self, table: str, keys: Iterable[tuple[Any, ...]]) -> None:
-        """Of erased rows, keep only the record that tells other devices to erase them as well."""
+        """Delete the stamps of erased rows, except the record that tells other devices to erase them as well."""
         named = [{"table": table, "row": json.dumps(key, ensure_ascii=False, separators=(",", ":"))} for key in keys]
         for statement in ("stamps_erased_first", "stamps_erase", "stamps_erased_last") if table in _EXCHANGED else ():
             for each in named:

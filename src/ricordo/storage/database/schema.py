@@ -100,7 +100,7 @@ def copy_database(source: apsw.Connection, target: Path, *, key: AnyKey | None =
     The target appears complete or not at all; an existing one is replaced.
 
     Args:
-        key: that of the copy. An encrypted database can only have encrypted copies, and a plain one only plain copies.
+        key: the key of the copy. Copies of an encrypted database must be encrypted, and copies of a plain one plain.
     """
     partial = target.with_name(f"{target.name}.partial")
     try:

@@ -405,7 +405,7 @@ def shelf_of(node: Node) -> str:
 
 
 def former_node(node: Node, before: Mapping[str, Any]) -> Node:
-    """Return the node in a former version. Its owner, session and subjects are those of the present row."""
+    """Return the node in a former version. Its owner, session and subjects are taken from the present row."""
     values = (before[_IN_IMAGE.get(name, name)] for name in _NODE.split())
     return node_of((node.key, *values, node.owner, node.chat, node.session, _encode(node.about)))
 

@@ -54,7 +54,7 @@ class CommitHook:
         """Called after the transaction has begun."""
 
     def work_done(self, connection: apsw.Connection) -> None:
-        """Called after each job, while its changes can still be told from those of the next one."""
+        """Called after each job, while its changes are still separate from the changes of the next one."""
 
     def write(self, connection: apsw.Connection) -> None:
         """Called right before the COMMIT. Then the batch counts as done; if it raises apsw.Error, nothing is kept."""

@@ -29,8 +29,8 @@ Codes = NDArray[np.uint32]
 
 
 KEPT_MOST = 200_000
-"""The number of turns that a process caches, about 60 MB. At the limit, those of the caller who searched longest ago
-are dropped. The turns of a caller with at most this many are prefetched in the background.
+"""The number of turns that a process caches, about 60 MB. At the limit, the turns of the caller who searched longest
+ago are dropped. The turns of a caller with at most this many are prefetched in the background.
 """
 
 _CALLERS_MOST = 64
@@ -239,7 +239,7 @@ class TurnTable:
         self._known[at] = _ALL_AROUND
 
     def words_of(self, keys: Keys) -> Words:
-        """Return the words of those of the turns that are in the table."""
+        """Return the words of the turns that are in the table."""
         at = self._found(keys)
         at = at[at != _NOBODY]
         rows = self._rows.take(at)
@@ -390,7 +390,7 @@ class TurnTable:
         return self._row_of.take(keys, mode="clip").astype(np.intp)
 
     def _read(self, snapshot: Statements, keys: Keys) -> Places:
-        """Read those of the turns that are not in the table; return the rows of all."""
+        """Read the turns that are not in the table; return the rows of all."""
         at = self._found(keys)
         if at.all():
             return at

@@ -122,7 +122,7 @@ class Block:
         return self.alive(np.arange(self.count))
 
     def alive(self, rows: Rows) -> Rows:
-        """Return those of the rows that are not dead."""
+        """Return the rows that are not dead."""
         return rows if self.dead is None else rows[~self.dead[rows]]
 
     def find(self, wanted: NDArray[np.int64]) -> tuple[Rows, Rows]:
@@ -436,7 +436,7 @@ class VectorIndex:
         return np.sort(np.concatenate([np.empty(0, np.int64), *keys]))
 
     def present(self, keys: ArrayLike) -> Keys:
-        """Return those of the keys that are in the index, ascending."""
+        """Return the keys that are in the index, ascending."""
         wanted = ascending(keys)
         here = np.zeros(len(wanted), np.bool_)
         for block in self._blocks:

@@ -31,7 +31,7 @@ _OWNER = "me"
 """The default owner of a line, the same as for a memory opened without an owner."""
 _DEEPEST = 5
 _SEALING = {"commit", "seal", "row", "kind", "owner_user_id", "chat_id"}
-"""Fields of a line other than those of its row."""
+"""Fields of a line that its row does not have."""
 _IMPOSSIBLE = (apsw.ConstraintError, apsw.MismatchError, RicordoError)
 
 
@@ -168,7 +168,7 @@ class _Adoption:
         return tuple(self._rows.values())
 
     def taken_over(self, lines: Sequence[HandLine]) -> list[HandLine]:
-        """Return those of the lines that became rows and have no fields that a row cannot hold."""
+        """Return the lines that became rows without losing a field."""
 
         def is_held(given: HandLine) -> bool:
             known = {each.field for each in self._shapes.rows[given.table].columns}

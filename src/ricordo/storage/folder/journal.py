@@ -119,7 +119,7 @@ class FolderJournal(CommitHook):
 
     @property
     def generation(self) -> int:
-        """The inode of the index; while it is being replaced, that of the one before."""
+        """The inode of the index; while it is being replaced, the inode of the old one."""
         return stamp_of(self.folder / INDEX).inode or self._inode
 
     @property

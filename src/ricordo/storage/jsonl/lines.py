@@ -1,7 +1,7 @@
 """Lines of JSON: reading, checking and writing them, and converting their values.
 
 A line refers to other rows by public ids. Besides its content, it contains `row` (the row's own key), `commit` (the
-commit that wrote it) and `seal` (which reveals later changes). A line outside the truth has a `sum` instead of a seal.
+commit that wrote it) and `seal` (a hash that reveals later changes). Tables without history have a `sum` instead.
 Absent values and defaults are left out.
 """
 

@@ -303,7 +303,7 @@ class PostgresConnection:
 
 @cache
 def statements() -> dict[str, str]:
-    """Return every statement by name: those of the `.sql` files in `queries`, and those of SQLite listed in
+    """Return every statement by name: the `.sql` files in `queries`, and the statements of SQLite listed in
     `shared.txt`, which work in both databases.
     """
     shared = (files("ricordo.storage.postgres") / "queries" / "shared.txt").read_text(encoding="utf-8").split()

@@ -36,7 +36,7 @@ def migrations() -> tuple[tuple[int, str], ...]:
 
 
 def prepare(connection: PostgresConnection) -> None:
-    """Create the schema of a store, or migrate it step by step. Of several processes, only one does each step.
+    """Create the schema of a store, or migrate it step by step. Only one of several processes does each step.
 
     A step waits for a table only briefly, because all later readers of that table wait behind it. Then it gives way and
     tries again.

@@ -250,7 +250,7 @@ _IBAN = re.compile(r"(?<![^\W_])[A-Za-z]{2}\d\d(?:[ -]?[A-Za-z0-9]){11,34}")
 
 
 def _ibans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of IBANs (ISO 13616): the length is that of the country, and the number is 1 modulo 97."""
+    """Yield the spans of IBANs (ISO 13616): the length is right for the country, and the number is 1 modulo 97."""
     lengths = table()["iban_lengths"]
     at = 0
     while match := _IBAN.search(text, at):
