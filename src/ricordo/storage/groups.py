@@ -814,7 +814,7 @@ class Erasure(Protocol):
         """Return the keys of an entity and of all entities merged into it."""
 
     def own_names(self, entities: Sequence[int]) -> list[str]:
-        """Return those names of some entities that no other live entity of their space has."""
+        """Return the names of some entities, without names that another live entity of their space also has."""
 
     def nodes_naming(self, entities: Sequence[int]) -> set[int]:
         """Return the keys of nodes that are about some entities or mention them."""

@@ -123,7 +123,7 @@ def _midnight_after(day: date, days: int, zone: ZoneInfo) -> int | None:
 def timed(node: Node, *, zone: ZoneInfo) -> Node:
     """Return a new fact with the dates in its text, and with its lifetime if no expiry is set.
 
-    A fact that was already over when it was learnt is history and gets no lifetime.
+    A fact about something that had already ended when it was learnt gets no lifetime.
     """
     until = node.expires_at or _until(node, zone)
     return replace(node, attributes=_dated(node, node.event_time, zone), expires_at=until)

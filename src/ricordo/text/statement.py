@@ -575,7 +575,7 @@ def _is_measure(aligned: _Aligned) -> bool:
 
 
 def _is_state(aligned: _Aligned) -> bool:
-    """Return whether the frame is a copula and a word, as in `is famous for`, which usually has one value."""
+    """Return whether the frame is a copula and a word, such as `is famous for`. It usually has one value."""
     frame = aligned.frame
     if frame.is_several or frame.is_event or not frame.has_copula:
         return False

@@ -2,8 +2,8 @@
 
 The constants were fitted to cl100k_base, which needs more tokens than most newer vocabularies, on 400 texts each of
 XQuAD in five languages, of four sets of conversations, and on Python code; half of the texts ended in an id and a date.
-The sums came out between .89 (German) and 1.12 (conversations with an assistant) of the real ones. With o200k_base they
-are between 1.03 and 1.62 (Russian), so a budget holds there, too.
+The estimated sums were between .89 (German) and 1.12 (conversations with an assistant) of the real ones. With
+o200k_base they were between 1.03 and 1.62 (Russian), so a text within its budget by this estimate is within it there.
 """
 
 from __future__ import annotations
