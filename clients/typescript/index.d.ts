@@ -962,7 +962,7 @@ export interface UpdateWhereParameters {
   remove_attributes?: string[];
   /** Until when to keep it: "in 2 weeks", 2026-07-01, "never". When omitted, only what is plainly passing ends. */
   expires?: string | null;
-  /** The number of memories that the dry run reported; if it differs now, nothing changes. */
+  /** How many must change, as the dry run said; another number is a conflict. */
   expect?: number | null;
   reason?: string | null;
   /** Report what would change, and change nothing. */

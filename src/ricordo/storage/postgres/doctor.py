@@ -80,7 +80,8 @@ def _vacuum(raw: psycopg.Connection[Any], table: str, *, until: float) -> None:
         skipped.clear()
         raw.execute(f"VACUUM (TRUNCATE FALSE, SKIP_LOCKED) {table}")
         if _LOCKED not in skipped:
-            return raw.remove_notice_handler(note)
+            raw.remove_notice_handler(note)
+            return
         if time.monotonic() >= until:
             raise UnavailableError(f"cannot clean the store: {table} is in use", hint="try again")
         time.sleep(0.1)
