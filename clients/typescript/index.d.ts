@@ -922,7 +922,7 @@ export interface ForgetWhereParameters {
   everything?: boolean;
   /** also forget memories about protected people and things. */
   protected?: boolean;
-  /** How many must be forgotten, as the dry run said; another number is a conflict. */
+  /** The number of memories that the dry run reported; if it differs now, nothing is forgotten. */
   expect?: number | null;
   /** why; kept in the log. */
   reason?: string | null;
@@ -962,7 +962,7 @@ export interface UpdateWhereParameters {
   remove_attributes?: string[];
   /** Until when to keep it: "in 2 weeks", 2026-07-01, "never". When omitted, only what is plainly passing ends. */
   expires?: string | null;
-  /** How many must change, as the dry run said; another number is a conflict. */
+  /** The number of memories that the dry run reported; if it differs now, nothing changes. */
   expect?: number | null;
   reason?: string | null;
   /** Report what would change, and change nothing. */
