@@ -22,7 +22,7 @@ demo-llm: $(READY)
 
 # One process per core; `pytest` alone runs in one process.
 test: $(READY) check
-	@$(BIN)/python -m pytest -n auto --dist loadfile
+	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 # Check format, lint, types, import rules and generated files: about a minute.
 check: $(READY)

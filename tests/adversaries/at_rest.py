@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 from agmi.adapters.base import MemoryAdapter, Record
 
-from ricordo import RicordoError, Scope
+from ricordo import RicordoError, Scope, Settings
 from ricordo.sync import Memory
 
 PLACES = ("id", "key", "space", "session", "row")
@@ -35,7 +35,8 @@ class AtRest(MemoryAdapter):
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _open(self, owner: str) -> Memory:
-        return Memory.open(self._where(), embedder=None, scope=Scope(owner=owner))
+        settings = Settings(durability="process")
+        return Memory.open(self._where(), embedder=None, scope=Scope(owner=owner), settings=settings)
 
     def _where(self) -> str:
         raise NotImplementedError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
 from pathlib import Path
@@ -32,13 +33,18 @@ def test_no_modules_import_each_other() -> None:
 
 
 def _imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(_parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:
                 yield from _known(f"{node.module}.{alias.name}")
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 yield from _known(alias.name)
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _known(name: str) -> Iterator[str]:
@@ -51,29 +57,27 @@ def _known(name: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", sorted(name for name in MODULES if not SPEAKS_SQL.match(name)))
 def test_nothing_above_storage_speaks_sql_or_names_a_statement(name: str) -> None:
-    queries = (files("ricordo.storage.database") / "queries").iterdir()
-    statements = {found for each in queries for found in re.findall(r"-- name: (\w+)", _text(each))}
-    assert len(statements) > 100, "the names of the statements were not found"
+    nodes = list(ast.walk(_parsed(MODULES[name])))
     called = {
         node.args[0].value
-        for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8")))
+        for node in nodes
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in ("rows", "value", "each", "counts", "rows_of_store")
         and node.args
         and isinstance(node.args[0], ast.Constant)
     }
-    texts = [
-        node.value
-        for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
-    assert not called & statements
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    assert not called & _statements()
     assert not [text for text in texts if STATEMENT.search(text)]
 
 
-def _text(path) -> str:
-    return path.read_text(encoding="utf-8") if path.name.endswith(".sql") else ""
+@cache
+def _statements() -> set[str]:
+    queries = [each for each in (files("ricordo.storage.database") / "queries").iterdir() if each.name.endswith(".sql")]
+    found = {name for each in queries for name in re.findall(r"-- name: (\w+)", each.read_text(encoding="utf-8"))}
+    assert len(found) > 100, "the names of the statements were not found"
+    return found
 
 
 def test_the_formatter_decides_every_line_break() -> None:

@@ -131,7 +131,7 @@ def test_background_work_of_a_killed_process_is_taken_over(tmp_path):
 def test_a_fault_point_costs_one_hook_check():
     from ricordo.storage import faults
 
-    started = time.perf_counter()
+    started = time.process_time()
     for _ in range(100_000):
         faults.reached("writer: before begin")
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

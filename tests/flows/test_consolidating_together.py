@@ -53,6 +53,10 @@ def leases(place: Place) -> list[Any]:
     return place.asked("SELECT name FROM leases WHERE name != 'backlog'")
 
 
+def ends_of_leases(place: Place) -> list[Any]:
+    return place.asked("SELECT name, until FROM leases WHERE name != 'backlog'")
+
+
 def whats(run: Any) -> list[str]:
     return [item.what for item in run.items]
 
@@ -80,14 +84,19 @@ async def test_two_processes_pay_for_a_session_once(another, place):
     assert leases(place) == []
 
 
-async def test_a_lease_is_prolonged_while_a_model_thinks(another, monkeypatch):
-    monkeypatch.setattr(context, "LEASE_MS", 600)
+async def test_a_lease_is_prolonged_while_a_model_thinks(another, place, monkeypatch):
+    monkeypatch.setattr(context, "LEASE_MS", 3_000)
     slow = Slow(proposal(fact("Anna lives in Rome", "e1")))
     first, second = await another(slow), await another(ConfirmingModel([]))
     await first.add("Anna lives in Rome.", session="s1")
     going = asyncio.create_task(first.consolidate())
     await slow.asked.wait()
-    await asyncio.sleep(1.5)
+    first_end = ends_of_leases(place)
+    for _ in range(300):
+        await asyncio.sleep(0.1)
+        if ends_of_leases(place) != first_end:
+            break
+    assert ends_of_leases(place) != first_end
     assert whats(await second.consolidate()) == ["left"]
     slow.let_go.set()
     assert whats(await going) == ["added"]

@@ -207,7 +207,7 @@ async def test_full_text_answers_even_after_the_deadline(only_relevant):
     async with Memory.open(":memory:", embedder=None, settings=options) as memory:
         known = await memory.remember("Anna likes tea")
         store = memory._opened.store
-        busy = asyncio.create_task(store.read(lambda _: time.sleep(1.5)))
+        busy = asyncio.create_task(store.read(lambda _: time.sleep(0.5)))
         await asyncio.sleep(0.1)
         results = await memory.search("tea", only_relevant=only_relevant)
         assert (results.ids, results.degraded) == ([known.id], ())

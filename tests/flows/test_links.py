@@ -197,7 +197,7 @@ async def test_showing_a_memory_is_counted_later_and_changes_no_rank(place: Plac
 async def test_an_entity_with_very_many_facts_is_read_in_part(place: Place) -> None:
     async with ricordo.Memory.open(place.location, embedder=None, settings=Settings(durability="process")) as memory:
         await memory.add_entity("Anna", type="person")
-        facts = [ricordo.Fact(content=f"Anna met number {number}", about=("Anna",)) for number in range(5_000)]
+        facts = [ricordo.Fact(content=f"Anna met number {number}", about=("Anna",)) for number in range(500)]
         await memory.remember_many(facts)
         assert (await memory.search("Anna?", trace=True)).trace.candidates["entity"] == 40
         assert len(await read(memory, lambda tx: tx.graph.near_entity(ME, 1, walk=100))) <= 200

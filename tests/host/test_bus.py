@@ -22,6 +22,7 @@ from ricordo.host.bus import Bus, Event, Outgoing, Patience
 from ricordo.host.journal import Journal, journal_path
 from ricordo.storage.sql import named_statements
 from tests.host.conftest import HandClock
+from tests.storage.making import rows
 
 HASTY = Patience(poll_s=0.02)
 
@@ -156,18 +157,21 @@ async def test_one_of_two_processes_handles_an_event_and_dead_ones_are_replaced(
 
 
 async def test_a_live_process_keeps_its_delivery(tmp_path: Path, clock) -> None:
-    path, begun, may_end = tmp_path / "me.db.host", [], asyncio.Event()
+    path, begun, ends, may_end = tmp_path / "me.db.host", [], [], asyncio.Event()
 
     async def slow(event: Event) -> None:
         begun.append(event)
         await may_end.wait()
 
     journals = [await Journal.open(path, durability="process") for _ in range(2)]
-    patience = Patience(poll_s=0.02, lease_ms=150)
+    patience = Patience(poll_s=0.02, lease_ms=9_000)
     one = await _running(journals[0], clock, patience, slow=slow)
     await one.publish("greeting")
     two = await _running(journals[1], clock, patience, slow=slow)
-    await asyncio.sleep(0.6)
+    async with asyncio.timeout(60):
+        while len(set(ends)) < 2:  # until the end is moved
+            ends += [end for (end,) in rows(path, "SELECT held_until FROM deliveries") if end]
+            await asyncio.sleep(0.05)
     assert len(begun) == 1
     may_end.set()
     await one.drain(5)

@@ -65,9 +65,9 @@ def test_a_profile_of_a_hundred_thousand_facts_does_not_read_them_all(famous: Pa
     connection = connect(famous, read_only=True, patience_s=1)
     snapshot, took = DatabaseSnapshot(connection), []
     for _ in range(10):
-        started = time.perf_counter()
+        started = time.thread_time()
         found = profile(snapshot, Scope(owner="me"), name, now=1 << 45, limit=10)
-        took.append((time.perf_counter() - started) * 1_000)
+        took.append((time.thread_time() - started) * 1_000)
     connection.close()
     assert found.mention_count >= FACTS
     assert len(found.facts) == 10

@@ -26,11 +26,17 @@ def fault():
     faults.install(None)
 
 
+async def holding(store):
+    """Let the writer begin some work that does not end before the returned event is set."""
+    has_begun, gate = threading.Event(), threading.Event()
+    held = asyncio.ensure_future(store.derive(lambda _: (has_begun.set(), gate.wait(60))))
+    assert await asyncio.to_thread(has_begun.wait, 30)
+    return gate, held
+
+
 async def in_one_batch(store, works):
     """Block the writer until all writes are queued, so that they share a transaction."""
-    gate = threading.Event()
-    held = asyncio.ensure_future(store.derive(lambda _: gate.wait(10)))
-    await asyncio.sleep(0.05)
+    gate, held = await holding(store)
     waiting = [asyncio.ensure_future(work) for work in works]
     await asyncio.sleep(0.05)
     gate.set()
@@ -186,9 +192,7 @@ def test_a_closed_store_refuses_clearly_and_closing_twice_is_fine(tmp_path):
 
 def test_a_full_queue_refuses_clearly(tmp_path):
     async def work(store):
-        gate = threading.Event()
-        held = asyncio.ensure_future(store.derive(lambda _: gate.wait(10)))
-        await asyncio.sleep(0.05)
+        gate, held = await holding(store)
         for number in range(5):
             store.write_nowait(lambda tx, n=number: _adds(n), scope=ME, reason=WHY, at=NOON)
         with pytest.raises(UnavailableError, match="waiting"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -188,14 +189,17 @@ async def test_instructions_said_back_are_not_learnt(tmp_path, server):
 
 
 async def test_adding_and_searching_go_on_while_a_model_thinks(tmp_path, server):
-    server.always = lambda body: (time.sleep(1.5), said(GOOD)(body))[1]
-    async with opened(tmp_path / "me.db", server, timeout_s=30) as memory:
+    was_asked, may_answer = threading.Event(), threading.Event()
+    server.always = lambda body: (was_asked.set(), may_answer.wait(90), said(GOOD)(body))[2]
+    async with opened(tmp_path / "me.db", server, timeout_s=120) as memory:
         await memory.add("Anna lives in Rome.", session="s1")
         thinking = asyncio.ensure_future(memory.consolidate())
-        for number in range(3):
-            await memory.add(f"Something else, number {number}.", session="s2")
-            await memory.search("Where does Anna live?")
-        assert not thinking.done()
+        assert await asyncio.to_thread(was_asked.wait, 30)
+        async with asyncio.timeout(60):
+            for number in range(3):
+                await memory.add(f"Something else, number {number}.", session="s2")
+                await memory.search("Where does Anna live?")
+        may_answer.set()
         assert (await thinking).state == "done"
 
 
