@@ -128,6 +128,10 @@ knowledge: $(READY)
 	@$(BIN)/python benchmarks/knowledge.py
 	@$(BIN)/python benchmarks/lifetimes.py
 	@$(BIN)/python benchmarks/knowledge_claims.py
+	@$(BIN)/python benchmarks/knowledge.py benchmarks/data/knowledge/held_out/pairs_strange.jsonl \
+	  --out benchmarks/results/knowledge_strange.json
+	@$(BIN)/python benchmarks/lifetimes.py benchmarks/data/knowledge/held_out/lifetimes_strange.jsonl \
+	  --out benchmarks/results/lifetimes_strange.json
 
 # Two hundred generated requests for every HTTP route; some minutes.
 fuzz-http: $(READY)

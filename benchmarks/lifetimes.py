@@ -2,10 +2,10 @@
 
     python benchmarks/lifetimes.py [FILE.jsonl ...] [--out benchmarks/results/lifetimes.json]
 
-A line has an id, a language, a text said on Monday, 2 November 2026, a kind and, for dated ones, the last day that it
-speaks of (`until`). The texts are remembered through the public API, without a model, in stores whose clock is moved
-on; upkeep runs after 60 days, in the evening of `until`, and after two years. Reported by language: lasting facts
-that expired, passing ones still there after 60 days, dated ones gone before their date.
+A line has an id, a language, a text, the day it was `said` (2 November 2026 by default), a kind and, for dated ones,
+the last day that it speaks of (`until`). The texts are remembered through the public API, without a model, in stores
+whose clock is moved on; upkeep runs after 60 days, in the evening of `until`, and after two years. Reported by
+language: lasting facts that expired, passing ones still there after 60 days, dated ones gone before their date.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from ricordo import Memory, Settings
 
 DATA = Path(__file__).parent / "data" / "knowledge" / "lifetimes.jsonl"
 SAID = datetime(2026, 11, 2, 10, tzinfo=UTC)
-PASSED = SAID + timedelta(days=60)
-LATEST = SAID + timedelta(days=730)
+PASSED = timedelta(days=60)
+LATEST = timedelta(days=730)
 
 
 @dataclass(slots=True)
 class MovableClock:
     """A clock that stands still until it is set."""
 
-    at: datetime = SAID
+    at: datetime
 
     def now(self) -> int:
         return round(self.at.timestamp() * 1_000)
@@ -41,26 +41,31 @@ class MovableClock:
 async def measure(cases: Iterable[dict[str, Any]]) -> dict[str, dict[str, int]]:
     """Return, by language, how many facts of each kind there are, and how many of them are wrong."""
     counts: dict[str, Counter[str]] = {}
-    looked_at: dict[datetime, list[dict[str, Any]]] = {}
+    looked_at: dict[tuple[datetime, datetime], list[dict[str, Any]]] = {}
     for case in cases:
-        looked_at.setdefault(_looked_at(case), []).append(case)
-    for at, together in looked_at.items():
-        for case, is_expired in zip(together, await _expired([case["text"] for case in together], at), strict=True):
+        looked_at.setdefault((_said(case), _looked_at(case)), []).append(case)
+    for (said, at), together in looked_at.items():
+        expired = await _expired([case["text"] for case in together], said, at)
+        for case, is_expired in zip(together, expired, strict=True):
             found = counts.setdefault(case["language"], Counter())
             found[case["kind"]] += 1
             found[f"{case['kind']} wrong"] += is_expired != (case["kind"] == "passing")
     return {language: dict(found) for language, found in sorted(counts.items())}
 
 
+def _said(case: dict[str, Any]) -> datetime:
+    return datetime.combine(date.fromisoformat(case["said"]), SAID.timetz()) if "said" in case else SAID
+
+
 def _looked_at(case: dict[str, Any]) -> datetime:
     if case["kind"] == "dated":
         return datetime.combine(date.fromisoformat(case["until"]), time(20), tzinfo=UTC)
-    return LATEST if case["kind"] == "lasting" else PASSED
+    return _said(case) + (LATEST if case["kind"] == "lasting" else PASSED)
 
 
-async def _expired(texts: Sequence[str], at: datetime) -> list[bool]:
+async def _expired(texts: Sequence[str], said: datetime, at: datetime) -> list[bool]:
     """Return which facts have expired when upkeep runs at a time."""
-    clock = MovableClock()
+    clock = MovableClock(said)
     async with Memory.open(":memory:", embedder=None, clock=clock, settings=Settings(time_zone="UTC")) as memory:
         nodes = [await memory.remember(text) for text in texts]
         clock.at = at

@@ -36,6 +36,13 @@ Zurzeit wohne ich bei meinen Eltern
 Rechnungen muss man zehn Jahre aufheben
 Gestern bin ich nach Leipzig gezogen
 Ab 1. März arbeite ich bei Globex
+today I got my passport, so I hold two citizenships
+bins out on a Thursday, that's my job in this house
+Choir is on Thursday at 7
+Müll ist am Donnerstag dran
+Heute die Diagnose bekommen: Zöliakie
+I'm breastfeeding Isla
+Стою на учёте у кардиолога
 My back hurts if I sit too long
 I can't sleep without earplugs
 Der Ersatzschlüssel hängt hinter dem Boiler
@@ -43,6 +50,15 @@ Today Marlow Ferry has about 31,000 inhabitants and is the third largest town of
 Сегодня в городе живёт около 310 тысяч человек, и он занимает третье место в области.
 """.strip().splitlines()
 PASSING = """
+so hungry I could eat the table
+laptop is at 4% battery
+queue at the post office is out the door
+der Nachbar mäht schon wieder
+Akku bei 3 %
+sitze beim Friseur mit Folie auf dem Kopf
+в метро жарко как в бане
+еду в электричке, связь пропадает
+Курьер обещал заказ сегодня после шести
 I twisted my ankle and can hardly walk
 There's scaffolding in front of my window
 The kids have nits again

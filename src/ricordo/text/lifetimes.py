@@ -39,6 +39,8 @@ class _Cues(Lexicon):
     lasting = pattern_of(lambda each: each.lifetimes.lasting, flags=re.IGNORECASE)
     begins = pattern_of(lambda each: each.lifetimes.begins, flags=re.IGNORECASE)
     passing = pattern_of(lambda each: each.lifetimes.passing, flags=re.IGNORECASE)
+    ongoing = pattern_of(lambda each: each.lifetimes.ongoing, flags=re.IGNORECASE)
+    enduring = pattern_of(lambda each: each.lifetimes.enduring, flags=re.IGNORECASE)
     now = pattern_of(lambda each: each.lifetimes.now, flags=re.IGNORECASE)
 
     @cached_property
@@ -51,10 +53,22 @@ class _Cues(Lexicon):
 
     def passes(self, text: str) -> bool:
         """Return whether a statement is clearly temporary."""
+        return (self._is_ongoing(text) or self._names_passing(text)) and not self.lasting.search(text)
+
+    def _is_ongoing(self, text: str) -> bool:
+        """Return whether a short statement describes the moment by its form, and not a lasting occupation."""
+        return len(text) <= _SHORT_CHARS and bool(self.ongoing.search(text)) and not self.enduring.search(text)
+
+    def is_of_now(self, text: str) -> bool:
+        """Return whether a statement is about today, and tells no change, duty or trait that outlasts it."""
+        lasts = self.lasting.search(text) or self.begins.search(text) or self.enduring.search(text)
+        return bool(self.now.search(text)) and not lasts
+
+    def _names_passing(self, text: str) -> bool:
         words = _WORD.findall(_JOINT.sub("", text.lower()))
         if self.telling.isdisjoint(word[:chars] for word in words for chars in _BEGINNINGS):
             return False  # rejects most texts before the long patterns run
-        return self.passing.search(text) is not None and not self.lasting.search(text)
+        return self.passing.search(text) is not None
 
 
 _cues = cached()(_Cues)
@@ -96,7 +110,7 @@ def lifetime(text: str, *, said_at: int, zone: ZoneInfo) -> int | None:
         lasts = cues.lasting.search(text) or (not passes and cues.begins.search(text))
         after = min(max((last - today).days, PASSING_DAYS), _LONGEST_AFTER_DAYS)
         return None if lasts else _midnight_after(last, after, zone)
-    if passes or (is_of_today and not is_past and cues.now.search(text) and not cues.lasting.search(text)):
+    if passes or (is_of_today and not is_past and cues.is_of_now(text)):
         return _midnight_after(today, PASSING_DAYS, zone)
     return None
 

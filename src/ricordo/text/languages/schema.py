@@ -122,12 +122,24 @@ class Dates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifetimes:
-    """Signs that a statement is temporary or lasting. Patterns match anywhere in a statement, ignoring case."""
+    """Signs that a statement is temporary or lasting. Patterns match anywhere in a statement, ignoring case.
+
+    Attributes:
+        lasting: habits, duties, medicines and conditions: such a statement never expires by itself.
+        begins: what begins on the day that a statement names.
+        passing: words for what passes.
+        ongoing: forms in which people describe the moment, in short statements: "so hungry I could eat the table".
+        enduring: occupations, obligations and traits: with one, such a form or a word like "today" means nothing.
+        now: words for the present day.
+        past: signs that a statement is about the past.
+    """
 
     parts: Mapping[str, str] = field(default_factory=dict)
     lasting: Patterns = ()
     begins: Patterns = ()
     passing: Patterns = ()
+    ongoing: Patterns = ()
+    enduring: Patterns = ()
     now: Patterns = ()
     past: Patterns = ()
 
