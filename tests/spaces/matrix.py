@@ -93,7 +93,7 @@ ACTIONS: Mapping[str, Ask] = {
     "relate": lambda at, who: ("relate", {"target": at.person, "predicate": "sister", "source": at.other}),
     "merge": lambda at, who: ("merge", {"keep": at.person, "other": at.other}),
     "merge_own": lambda at, who: ("merge", {"keep": at.person, "other": f"Friend of {who}"}),
-    "split": lambda at, who: ("split", {"entity": at.person, "names": [f"Nick{at.word[-4:]}"]}),
+    "split": lambda at, who: ("split", {"entity": at.other, "names": [f"Nick{at.word[-4:]}"]}),
     "end_session": lambda at, who: ("end_session", {"session": at.session}),
     "off_record": lambda at, who: ("off_record", {"session": f"{at.session} unheard"}),
     "approve": lambda at, who: ("resolve", {"item": at.held, "decision": "approve"}),
@@ -155,14 +155,14 @@ class Crew:
         session = f"{word} talk"
         await self.keeper.add(f"Zqcanary{word[-4:]} said {word} {hidden}", session=session)
         await self.keeper.remember(f"It was {hidden}", shared=True, about=[f"Zqother{word[-4:]}"])
+        other = (await self.keeper.entity(f"Zqother{word[-4:]}")).id
+        await self.keeper.update_entity(other, aliases=[f"Nick{word[-4:]}"])
         kept = await self.keeper.remember(f"The word is {word} {hidden}", shared=True, about=[f"Zqcanary{word[-4:]}"])
         commit = (await self.keeper.log(limit=1))[0].seq
         person = (await self.keeper.entity(f"Zqcanary{word[-4:]}")).id
-        await self.keeper.update_entity(person, aliases=[f"Nick{word[-4:]}"])
         proposing = self._memory.scoped(Scope(owner="bob", chat=SPACE, proposes=True))
         await proposing.remember(f"A proposal of {word} {hidden}", shared=True)
         held = (await self.keeper.review(kind="quarantine"))[0].id
-        other = (await self.keeper.entity(f"Zqother{word[-4:]}")).id
         if other == person:  # a name was taken for an earlier one, misspelt
             return await self.target()
         return Target(id=kept.id, session=session, commit=commit, held=held, word=word, person=person, other=other)
