@@ -171,7 +171,7 @@ export interface Weak {
 
 export interface Review {
   id: string;
-  kind: "replaced" | "conflict" | "several" | "same" | "quarantine" | "session";
+  kind: "replaced" | "conflict" | "several" | "same" | "quarantine" | "session" | "merge";
   newer: Node;
   older: Node | null;
   created_at: string;
@@ -181,6 +181,8 @@ export interface Review {
   decision?: "replace" | "keep both" | "keep old" | "approve" | "refuse" | null;
   reasons?: string[];
   about?: string[];
+  entities?: Entity[];
+  evidence?: Node[];
 }
 
 export interface Fact {
@@ -675,7 +677,7 @@ export type LogResult = Commit[];
 export interface ReviewParameters {
   limit?: number;
   /** only reviews of this kind, for example "quarantine". */
-  kind?: "replaced" | "conflict" | "several" | "same" | "quarantine" | "session" | null;
+  kind?: "replaced" | "conflict" | "several" | "same" | "quarantine" | "session" | "merge" | null;
 }
 
 export type ReviewResult = Review[];
@@ -849,7 +851,7 @@ export type DemoteResult = Node;
 export interface ResolveParameters {
   /** The review's id. */
   item: string;
-  /** "replace" closes the older fact, "keep old" the newer one. */
+  /** "replace" closes the older fact, "keep old" the newer one; "approve" merges two people, "refuse" does not. */
   decision: "replace" | "keep both" | "keep old" | "approve" | "refuse";
   /** your words, to replace the approved text. */
   content?: string | null;
@@ -1417,8 +1419,8 @@ export class Ricordo {
    */
   log(parameters?: LogParameters, options?: CallOptions): Promise<LogResult>;
   /**
-   * List pairs of facts that may contradict each other, and memories held in quarantine; resolve_review decides.
-   * Permission: read. Trust: at least web.
+   * List facts that may contradict each other, people who may be the same, and memories in quarantine;
+   * resolve_review decides. Permission: read. Trust: at least web.
    */
   review(parameters?: ReviewParameters, options?: CallOptions): Promise<ReviewResult>;
   /** Store one piece of knowledge, with any of its fields. Permission: write. Trust: at least web. */

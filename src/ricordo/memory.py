@@ -18,7 +18,7 @@ from ricordo import bulk, sharing, spans
 from ricordo.clock import SystemClock, from_ms, new_id
 from ricordo.consolidation import evolution, proposals, resolve, reviews
 from ricordo.encoding import documents as documents_
-from ricordo.encoding import entities, entity_merge, episodes, facts
+from ricordo.encoding import duplicates, entities, entity_merge, episodes, facts
 from ricordo.encoding.validation import (
     TextRules,
     check_choice,
@@ -35,6 +35,7 @@ from ricordo.forgetting import forget, gc
 from ricordo.forgetting.upkeep import Upkeep
 from ricordo.model import (
     DOCUMENT,
+    MERGE,
     Answer,
     Archive,
     ArchiveReport,
@@ -772,7 +773,8 @@ class Memory:
 
     async def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
         """Return the open reviews, latest first within each kind: first conversations that could not be consolidated,
-        then facts that may conflict, quarantined items, facts that are probably both true, and replacements by rules.
+        then facts that may conflict, people or things that are probably one, quarantined items, facts that are probably
+        both true, and replacements by rules.
 
         Args:
             kind: only reviews of this kind, for example "quarantine".
@@ -780,14 +782,15 @@ class Memory:
         Raises:
             InvalidError: `limit` is not from 1 to 1,000, or there is no such kind.
         """
-        most = checked_limit(limit)
+        most, now = checked_limit(limit), self._opened.now()
         reviews.check_kind(kind)
 
         def ask_store(tx: Snapshot) -> Sequence[Review]:
-            stuck = reviews.failed_conversations(tx, self._scope) if kind in (None, "session") else []
-            found = tx.reviews.listed(self._scope, most=most, kind=kind)
-            shown = (proposals.as_shown(tx, self._scope, each, self._carry_out) for each in found)
-            return [*stuck, *shown][:most]
+            found = reviews.failed_conversations(tx, self._scope) if kind in (None, "session") else []
+            stored = tx.reviews.listed(self._scope, most=most, kind=kind)
+            found += [proposals.as_shown(tx, self._scope, each, self._carry_out) for each in stored]
+            found += duplicates.proposed_merges(tx, self._scope, now=now) if kind in (None, "merge") else []
+            return sorted(found, key=reviews.urgency)[:most]
 
         return self._told("review", await self._read(ask_store), kind=kind)
 
@@ -800,7 +803,8 @@ class Memory:
                 both live and ranked independently. A fact that a rule had closed is reopened unless the decision is
                 "replace". For a quarantined memory, "approve" admits it to answers with its own trust, and "refuse"
                 rejects it now and whenever it is stated again; a proposed change is carried out, or not. For a
-                conversation, "approve" retries it in the next run.
+                conversation, "approve" retries it in the next run. "approve" merges two entities that are probably
+                one, and "refuse" records that they are two: the merge is not proposed again.
             content: your words, to replace the approved text.
 
         Raises:
@@ -816,6 +820,8 @@ class Memory:
         def decide(tx: Snapshot) -> tuple[Change, Review]:
             if isinstance(wanted, str) and wanted.startswith(reviews.SESSION):
                 return reviews.try_again(tx, self._scope, wanted, chosen)
+            if isinstance(wanted, str) and wanted.startswith(MERGE):
+                return duplicates.decide_merge(tx, self._scope, wanted, chosen, now=now)
             review = reviews.find_review(tx, self._scope, wanted)
             if review.kind != "quarantine":
                 if words is not None:

@@ -32,7 +32,7 @@ EdgeType = Literal["temporal", "causal", "entity", "derived_from", "supersedes"]
 ClosedReason = Literal[
     "superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten", "quarantined"
 ]
-ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine", "session"]
+ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine", "session", "merge"]
 Decision = Literal["replace", "keep both", "keep old", "approve", "refuse"]
 Trust = Literal["user", "agent", "import", "tool", "web"]
 MemberRole = Literal["reader", "writer", "keeper", "none"]
@@ -105,6 +105,8 @@ Json = Mapping[str, Any]
 AGENT = "coding_agent"
 """The attribute of a message to or from a coding agent. Its value is the name of the agent."""
 
+MERGE = "merge:"
+"""The prefix of the id of a review that proposes to merge two entities."""
 DOCUMENT = "document:"
 """The prefix of the session of a document's passages. The id of the document follows."""
 
@@ -515,9 +517,12 @@ class Review:
         kind: the finding of a rule. "replaced": the rule closed the older fact. "conflict": both are live, and the
             newer one ranks first. "several": values that are often true together. "same": stored twice, under two ids.
             "quarantine": `newer` is in no answer until it is approved. "session": `newer` is the first message of a
-            conversation that could not be consolidated.
-        reasons: why it is quarantined, or why consolidation failed.
+            conversation that could not be consolidated. "merge": `entities` are probably one; `newer` says so, and is
+            not stored.
+        reasons: why it is quarantined, why consolidation failed, or why the entities are probably one.
         about: for quarantined facts, the names of their subjects.
+        entities: the two to merge, the one to keep first.
+        evidence: memories that show that they are one.
     """
 
     id: str
@@ -531,6 +536,8 @@ class Review:
     decision: Decision | None = None
     reasons: tuple[str, ...] = ()
     about: tuple[str, ...] = ()
+    entities: tuple[Entity, ...] = ()
+    evidence: tuple[Node, ...] = ()
     key: int = 0
 
 

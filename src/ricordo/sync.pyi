@@ -221,8 +221,8 @@ class Memory:
 
     def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
         """Return the open reviews, latest first within each kind: first conversations that could not be
-        consolidated, then facts that may conflict, quarantined items, facts that are probably both true, and
-        replacements by rules.
+        consolidated, then facts that may conflict, people or things that are probably one, quarantined items,
+        facts that are probably both true, and replacements by rules.
         """
 
     def resolve(self, item: Review | str, *, decision: Decision, content: str | None = None) -> Review:

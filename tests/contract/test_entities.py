@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from ricordo import Scope
@@ -146,3 +147,34 @@ async def test_a_word_may_begin_a_longer_name(store):
     assert not await begins("anna holm")
     assert not await begins("ann")
     assert not await begins("anna", Scope(owner="eve"))
+
+
+async def test_all_names_lead_to_the_entity_that_has_them_now(store):
+    await commit(store, entities=(person("Anna", aliases=("Ann",), attributes={"email": "a@b.c"}), person("Anja")))
+    anna = await store.read(lambda tx: tx.entities.key_of("anna"))
+    anja = await store.read(lambda tx: tx.entities.by_id(ME, "anja"))
+    await commit(store, put_entities=(replace(anja, merged_into="anna", closed_at=NOON, aliases=()),))
+    names = await store.read(lambda tx: tx.entities.all_names(ME))
+    assert {(each.name, each.entity) for each in names} == {("Anna", anna), ("Ann", anna), ("Anja", anna)}
+    assert next(json.loads(each.attributes) for each in names if each.name == "Ann") == {"email": "a@b.c"}
+    assert await store.read(lambda tx: tx.entities.all_names(Scope(owner="eve"))) == []
+
+
+async def test_open_relations_of_a_kind_lead_from_entity_to_entity(store):
+    people = (person("Anna"), person("Bob"), person("Carl"))
+    given = {"created_at": NOON, "owner": "me"}
+    relations = (
+        Relation(id="r1", predicate="same as", source="anna", target="bob", **given),
+        Relation(id="r2", predicate="same as", source="bob", target="carl", valid_until=NOON, **given),
+        Relation(id="r3", predicate="same as", target="carl", **given),
+        Relation(id="r4", predicate="boss", source="carl", target="anna", **given),
+    )
+    await commit(store, entities=people, relations=relations)
+    keys = [await store.read(lambda tx, id=each.id: tx.entities.key_of(id)) for each in people]
+
+    async def related(*predicates, scope=ME):
+        return sorted(await store.read(lambda tx: tx.entities.related_by(scope, predicates)))
+
+    assert await related("same as") == [(keys[0], keys[1])]
+    assert await related("same as", "boss") == [(keys[0], keys[1]), (keys[2], keys[0])]
+    assert await related("same as", scope=Scope(owner="eve")) == []

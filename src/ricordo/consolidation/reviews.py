@@ -1,5 +1,7 @@
 """Questions for the user: pairs of facts that no rule could decide, quarantined facts, failed conversations.
 
+Proposed merges are made in `encoding.duplicates`.
+
 Quarantined are facts from untrusted sources, facts that look like instructions, and proposals of callers. They are
 stored as closed, with the reason "quarantined", so that no index of live memories contains them and no query has to
 exclude them. A quarantined fact adds no entities, and repeats or replaces nothing. Its review states why it waits.
@@ -58,6 +60,21 @@ def check_kind(kind: str | None) -> None:
     """Raise InvalidError if `kind` is not a kind of review."""
     if kind is not None and kind not in get_args(ReviewKind):
         raise InvalidError(f"kind: {kind!r} is unknown", hint=f"choose one of {', '.join(get_args(ReviewKind))}")
+
+
+_URGENCY: tuple[tuple[ReviewKind, ...], ...] = (
+    ("session",),
+    ("conflict", "same"),
+    ("merge",),
+    ("quarantine",),
+    ("several",),
+    ("replaced",),
+)
+
+
+def urgency(review: Review) -> int:
+    """Return the place of a review's kind in `review`: what concerns answers most comes first."""
+    return next(place for place, kinds in enumerate(_URGENCY) if review.kind in kinds)
 
 
 def find_review(snapshot: Snapshot, scope: Scope, review_id: str) -> Review:

@@ -13,7 +13,15 @@ from datetime import datetime
 from typing import get_args
 
 from ricordo.clock import from_ms, new_id, to_ms
-from ricordo.encoding.relations import is_owners_word, is_persons_word, plain_subjects, self_words, stated_relations
+from ricordo.encoding.relations import (
+    is_owners_word,
+    is_persons_word,
+    may_state_alias,
+    plain_subjects,
+    self_words,
+    stated_aliases,
+    stated_relations,
+)
 from ricordo.encoding.validation import AS_GIVEN, SCREENED, TextRules, check_choice, short_name
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.model import (
@@ -43,6 +51,9 @@ from ricordo.text.names import (
     predicate_of,
     relation_named,
 )
+
+SAME = "same as"
+"""The relation of two entities that are said to be one person or thing. They are not merged: the user is asked."""
 
 _ENTITY_TYPES: frozenset[str] = frozenset(get_args(EntityType))
 
@@ -347,6 +358,18 @@ class EntityResolver:
             heard.append(entity)
         return heard
 
+    def learn_aliases(self, node: Node) -> None:
+        """Relate known entities that a person says are the same; `find_duplicates` proposes to merge them."""
+        if is_persons_word(node.role, node.origin):
+            for pair in stated_aliases(node.content):
+                self.note_same([entity for name in pair if (entity := self.find_any((name,)))], evidence=[node.id])
+
+    def note_same(self, entities: Sequence[Entity], *, evidence: Sequence[str]) -> None:
+        """Relate the first of some entities to each other one, as the same."""
+        for other in {each.id: each for each in entities[1:]}.values():
+            if other.id != entities[0].id:
+                self.relate(SAME, other, source=entities[0], evidence=evidence)
+
     def subjects_of(self, node: Node) -> list[tuple[str, Entity]]:
         """Return (name used, entity) for each subject of a statement: the ones given; else the people whose relation it
         states; else the known names it begins with ("Anna's sister ..." is not about Anna).
@@ -354,6 +377,7 @@ class EntityResolver:
         heard = self.learn_relations(node, owner=self._scope.owner)
         if node.origin in _NAMING:
             self.name_all([node.content])
+        self.learn_aliases(node)
         if node.about:
             return [(name, self.named(name)) for name in node.about]
         if heard:
@@ -396,6 +420,8 @@ def with_people(snapshot: Snapshot, change: Change, *, scope: Scope, heard: Mapp
             is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=scope.owner)
             home = scope_of(scope.owner, "") if is_owners else scope_of(node.owner, node.chat)
             people_of(home, node).learn_relations(node, owner=scope.owner)
+        if may_state_alias(node.content):
+            people_of(scope_of(node.owner, node.chat), node).learn_aliases(node)
     for people in homes.values():
         change = people.extend(change)
     return change
@@ -591,6 +617,9 @@ def _introduce(people: EntityResolver, given: Introduction, *, snapshot: Snapsho
             return
         people.add(entity)
     else:
+        if _are_said(snapshot, scope, given.evidence, by_owner=False):
+            named = [found for name in (given.name, *given.aliases) if (found := people.find_any((name,)))]
+            people.note_same([entity, *named], evidence=given.evidence[:1])
         people.add_aliases(entity, (given.name, *given.aliases))
     if not given.relation:
         return

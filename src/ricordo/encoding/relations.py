@@ -46,6 +46,9 @@ class Stated:
 _WORD = r"[^\W\d_a-z\u0430-\u044f\u0451][^\W\d_]*(?:['’-][^\W\d_a-z\u0430-\u044f\u0451][^\W\d_]*)*"
 
 
+_NAMES = rf"{_WORD}(?:\s+{_WORD}){{0,2}}"
+
+
 class _Forms(Lexicon):
     """Patterns of relations to the speaker; see `Relations` of the schema."""
 
@@ -72,6 +75,10 @@ class _Forms(Lexicon):
     @cached_property
     def things(self) -> frozenset[str]:
         return folded_words(self.languages, lambda each: each.things)
+
+    @cached_property
+    def aliases(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(_alias_patterns(self.languages))
 
 
 _forms = cached()(_Forms)
@@ -100,6 +107,17 @@ def _patterns(languages: LanguageSet, titles: str) -> Iterator[re.Pattern[str]]:
             yield re.compile(f"(?i:{filled[0]}){name}(?i:{filled[1]})")
 
 
+def _alias_patterns(languages: LanguageSet) -> Iterator[re.Pattern[str]]:
+    """Yield the patterns of statements that two names belong to one person."""
+    for form in languages.in_order(lambda each: each.relations.aliases):
+        words = re.split(r"(<[AB]>)", form)
+        yield re.compile(
+            r"(?<!\w)"
+            + "".join(rf"(?P<{each[1]}>{_NAMES})" if each in ("<A>", "<B>") else f"(?i:{each})" for each in words)
+            + r"(?!\w)"
+        )
+
+
 _SENTENCE = re.compile(r"[^.!?\n…]+(?:(?<=\b(?:Dr|Mr|Ms))\.[^.!?\n…]+|(?<=\bMrs)\.[^.!?\n…]+)*[.!?…]*")
 _QUOTED = re.compile(r"[\"«»“”„‟]|(?<!\w)['‘]|['’](?!\w)")
 _TRANSCRIPT = re.compile(r"\s*[^\s:]+(?:\s[^\s:]+)?:\s")
@@ -120,6 +138,34 @@ def stated_relations(text: str) -> list[Stated]:
         for stated in _stated_in(sentence, languages):
             found.setdefault((stated.predicate, stated.name), stated)
     return list(found.values())
+
+
+def stated_aliases(text: str) -> list[tuple[str, str]]:
+    """Return pairs of names that the text says belong to one person. The caller checks that both are known.
+
+    >>> stated_aliases("Everyone calls Robert Bob. Is Anna short for Hannah?")
+    [('Robert', 'Bob')]
+    """
+    text = text[:MAX_CHARS]
+    if not may_state_alias(text):
+        return []
+    forms = _forms(all_languages())
+    return [
+        (found["A"], found["B"])
+        for sentence in _sentences(text, forms)
+        for pattern in forms.aliases
+        for found in pattern.finditer(sentence)
+    ]
+
+
+def may_state_alias(text: str) -> bool:
+    """Return whether a text may say that two names belong to one person. Fast, with some false positives."""
+    return not _alias_cues().isdisjoint(re.findall(r"\w+", text[:MAX_CHARS].lower()))
+
+
+@cached()
+def _alias_cues() -> frozenset[str]:
+    return all_languages().words(lambda each: each.relations.alias_cues)
 
 
 def _sentences(text: str, forms: _Forms) -> Iterator[str]:

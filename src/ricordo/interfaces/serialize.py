@@ -256,6 +256,11 @@ def _commit(commit: Commit) -> str:
 
 def _review(review: Review) -> str:
     head = f"{review.kind} [review:{review.id}]"
+    if review.entities:
+        keep, other = map(_entity, review.entities)
+        shown = "".join(f"\n  shown by: {_node(node)}" for node in review.evidence)
+        because = ", ".join(map(_name, review.reasons))
+        return f"{head}\n  merge {other}\n  into {keep}\n  because: {because}{shown}"
     if review.older is None:  # held in quarantine: its text must not reach a model
         return f"{head}\n  held because of: {', '.join(review.reasons)}; the user decides"
     return f"{head}\n  newer: {_node(review.newer)}\n  older: {_node(review.older)}"

@@ -48,6 +48,7 @@ from ricordo.storage.values import (
     Holdings,
     Image,
     Kinds,
+    KnownName,
     LearntFact,
     LinkText,
     Match,
@@ -247,6 +248,12 @@ class Entities(Protocol):
 
     def by_folded_names(self, scope: Scope, names: Sequence[str]) -> list[Entity]:
         """Return live entities with one of the folded names, oldest first."""
+
+    def all_names(self, scope: Scope) -> list[KnownName]:
+        """Return all names of all entities, in no order."""
+
+    def related_by(self, scope: Scope, predicates: Sequence[str]) -> list[tuple[int, int]]:
+        """Return the keys of two entities, source and target, for each open relation of some kinds, in no order."""
 
     def has_longer_name(self, scope: Scope, word: str) -> bool:
         """Return whether a live entity has a folded name of several words that begins with `word`."""

@@ -419,6 +419,14 @@ class ClosedFact(NamedTuple):
     is_same: bool
 
 
+class KnownName(NamedTuple):
+    """A name, the key of the entity that has it now, and the attributes of the entity it was given to, as JSON."""
+
+    name: str
+    entity: int
+    attributes: str
+
+
 class SubjectUse(NamedTuple):
     """A memory about an entity (its id and content), and the folded name it used for it; "" if that is not known."""
 

@@ -267,7 +267,7 @@ def _words_and_names(languages: LanguageSet) -> frozenset[str]:
 
 
 def _likeness(run: Run, key: str, alias: str) -> str | None:
-    if key == run.key and not is_inflected(key):
+    if key == run.key == name_key(alias) and not is_inflected(key):
         return "same"  # by the key: Latin keys are not stemmed, and a CJK key is a pair of characters
     like = likeness(run.written, alias)
     is_bold = like == "sound" and not run.follows and run.written.isascii() == alias.isascii()

@@ -8,7 +8,18 @@ from datetime import datetime
 
 from ricordo.clock import from_ms
 from ricordo.model import EdgeType, Entity, Related, Relation, Scope
-from ricordo.storage.values import Kinds, LinkText, Named, Near, RelationHolder, Sketch, Step, SubjectUse, Usage
+from ricordo.storage.values import (
+    Kinds,
+    KnownName,
+    LinkText,
+    Named,
+    Near,
+    RelationHolder,
+    Sketch,
+    Step,
+    SubjectUse,
+    Usage,
+)
 from ricordo.text.analyzer import index_terms
 from ricordo.text.names import (
     Bearer,
@@ -77,6 +88,27 @@ class Entities(Group):
 
     def by_folded_names(self, scope: Scope, names: Sequence[str]) -> list[Entity]:
         return list(self.by_key(scope, {key for _, key in self._alike(scope, names, ())}))
+
+    def all_names(self, scope: Scope) -> list[KnownName]:
+        sees, entities = self._sees(scope), self._state.tables["entities"]
+        return [
+            KnownName(row["alias"], whole_of(self._state, row["entity"])["key"], entity["attributes"])
+            for row in self._state.all("aliases")
+            if sees(row) and is_known(entity := entities[(row["entity"],)])
+        ]
+
+    def related_by(self, scope: Scope, predicates: Sequence[str]) -> list[tuple[int, int]]:
+        sees = self._sees(scope)
+        pairs = [
+            (whole_of(self._state, row["source"])["key"], whole_of(self._state, row["target"])["key"])
+            for row in self._state.all("relations")
+            if sees(row)
+            and row["source"] is not None
+            and row["predicate"] in predicates
+            and row["closed_at"] is None
+            and row["valid_until"] is None
+        ]
+        return [pair for pair in pairs if pair[0] != pair[1]]
 
     def has_longer_name(self, scope: Scope, word: str) -> bool:
         sees, entities = self._sees(scope), self._state.tables["entities"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -18,6 +18,7 @@ from ricordo.interfaces.cli.options import CommandContext, view
 from ricordo.interfaces.cli.terminal import dim, minute, one_line, safe, short_id, table
 from ricordo.model import Explanation, Node, Page, Review, Version, Weak
 from ricordo.text.dates import with_dates
+from ricordo.text.sentences import plural
 from ricordo.trust import label, trust_of
 
 _BAR = 10
@@ -117,11 +118,25 @@ def reviews(ctx: CommandContext, found: Sequence[Review]) -> None:
     lines = table("id", "what", "memory")
     for review in found:
         lines.add_row(short_id(review.id), ctx.spec["kinds"][review.kind], with_speaker(review.newer))
-        older = review.older and with_speaker(review.older).plain
-        why, text = ("before:", older) if older else ("because of", ", ".join(review.reasons))
-        lines.add_row("", why, dim(one_line(text)))
+        for why, text in _why(review):
+            lines.add_row("", why, dim(one_line(text)))
     ctx.out.print(lines)
-    ctx.hint("Decide: ricordo resolve ID replace, 'keep both' or 'keep old'; for quarantine, approve or refuse.")
+    ctx.hint(
+        "Decide: ricordo resolve ID replace, 'keep both' or 'keep old'; for quarantine and merges, approve or refuse."
+    )
+
+
+def _why(review: Review) -> Iterator[tuple[str, str]]:
+    """Yield the lines below a review: the older fact or, for a merge, its evidence and what it would join."""
+    if review.older is not None:
+        yield "before:", with_speaker(review.older).plain
+    else:
+        yield "because of", ", ".join(review.reasons)
+    for node in review.evidence:
+        yield "shown by", with_speaker(node).plain
+    if review.entities:
+        keep, other = (f"{each.name} ({plural(each.mention_count, 'mention')})" for each in review.entities)
+        yield "merge:", f"{other} into {keep}"
 
 
 @view("history")

@@ -273,6 +273,13 @@ async def _review_id(memory: Memory, given: str, *, kind: ReviewKind | None = No
 
 @view("resolve")
 def _show_decision(ctx: CommandContext, decided: Review) -> None:
+    if decided.entities:
+        keep, other = (one_line(each.name, most=60) for each in decided.entities)
+        done = (
+            f"Merged: {other} is now {keep}." if decided.decision == "approve" else f"Kept apart: {other} and {keep}."
+        )
+        ctx.out.print(Text(done, "green"))
+        return
     both = [node for node in (decided.newer, decided.older) if node is not None]
     kept = {"replace": both[:1], "keep old": both[1:], "refuse": []}.get(decided.decision or "", both)
     if not kept:

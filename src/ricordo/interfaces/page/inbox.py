@@ -1,4 +1,4 @@
-"""Reviews that await a decision: possible conflicts, quarantined texts, conversations that failed to consolidate."""
+"""Reviews that await a decision: possible conflicts, proposed merges, quarantined texts, conversations that failed."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from starlette.responses import Response
 
 from ricordo.interfaces.page.visit import Visit
-from ricordo.model import Review, ReviewKind
+from ricordo.model import MERGE, Profile, Review, ReviewKind
 from ricordo.text.disguise import hidden_text
 
 _PAIR = (("replace", "r"), ("keep both", "b"), ("keep old", "o"))
 DECISIONS: Mapping[ReviewKind, Sequence[tuple[str, str]]] = {
     "quarantine": (("approve", "a"), ("refuse", "x")),
     "session": (("approve", "a"),),
+    "merge": (("approve", "a"), ("refuse", "x")),
     "replaced": _PAIR,
     "conflict": _PAIR,
     "several": _PAIR,
@@ -24,11 +25,14 @@ DECISIONS: Mapping[ReviewKind, Sequence[tuple[str, str]]] = {
 GROUPS: tuple[tuple[str, tuple[ReviewKind, ...]], ...] = (
     ("stuck", ("session",)),
     ("conflicts", ("conflict",)),
+    ("merges", ("merge",)),
     ("held", ("quarantine",)),
     ("both", ("several", "same")),
     ("replaced", ("replaced",)),
 )
+_DONE_OF_MERGE = {"approve": "merged", "refuse": "kept_apart"}
 _MOST = 100
+_FACTS = 3
 
 
 async def show(visit: Visit) -> Response:
@@ -41,13 +45,21 @@ async def show(visit: Visit) -> Response:
         count=len(found),
         decisions=DECISIONS,
         hidden={each.id: hidden_text(each.newer.content) for each in found},
+        profiles=await _profiles(visit, found),
     )
+
+
+async def _profiles(visit: Visit, found: Sequence[Review]) -> Mapping[str, Profile]:
+    """Return the profiles of the entities that reviews propose to merge, by id."""
+    ids = dict.fromkeys(each.id for review in found for each in review.entities)
+    return {id: await visit.call("entity", name=id, limit=_FACTS) for id in ids}
 
 
 async def decide(visit: Visit) -> Response:
     """Resolve one review."""
-    decision = visit.form.get("decision", "")
-    await visit.act(decision.replace(" ", "_"), "resolve", item=visit.named(), decision=decision)
+    decision, item = visit.form.get("decision", ""), visit.named()
+    of_merge = _DONE_OF_MERGE if item.startswith(MERGE) else {}
+    await visit.act(of_merge.get(decision, decision.replace(" ", "_")), "resolve", item=item, decision=decision)
     return visit.go("/page/inbox")
 
 

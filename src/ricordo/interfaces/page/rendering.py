@@ -66,7 +66,7 @@ def environment() -> Environment:
         "undone": undone,
     }
     made.globals |= {"diff": difference, "marked": marked, "weakness": weakness, "asset": asset, "languages": LANGUAGES}
-    made.globals["detail"] = detail
+    made.globals |= {"detail": detail, "reason": reason}
     return made
 
 
@@ -112,6 +112,12 @@ _WEAKNESS = re.compile(r"(only|expired on|expires on|faded since|faded by) (\S+)
 def weakness(texts: Texts, why: str) -> str:
     """Translate the reason why a memory is weak."""
     return _WEAKNESS.sub(lambda found: texts(f"weak.{found[1].replace(' ', '_')}", value=found[2]), why)
+
+
+def reason(texts: Texts, why: str) -> str:
+    """Translate a reason to merge two entities, such as "both with: Acme"."""
+    name, colon, what = why.partition(": ")
+    return texts.name("merge", name) + colon + what
 
 
 @cache

@@ -25,7 +25,18 @@ from ricordo.storage.database.statements import (
     rows_as,
 )
 from ricordo.storage.database.word_index import space_postings
-from ricordo.storage.values import Kinds, LinkText, Named, Near, RelationHolder, Sketch, Step, SubjectUse, Usage
+from ricordo.storage.values import (
+    Kinds,
+    KnownName,
+    LinkText,
+    Named,
+    Near,
+    RelationHolder,
+    Sketch,
+    Step,
+    SubjectUse,
+    Usage,
+)
 from ricordo.text.analyzer import index_terms
 from ricordo.text.names import (
     Bearer,
@@ -126,6 +137,9 @@ class Entities(Group):
     def by_folded_names(self, scope: Scope, names: Sequence[str]) -> list[Entity]:
         rows = self._sql.rows("names_like", self._sql.scoped(scope, keys=json.dumps(names), sounds="[]"))
         return list(self.by_key(scope, {key for _, key in rows}))
+
+    all_names = asks("names_all", "scope", rows_as(KnownName._make))
+    related_by = asks("related_by", "scope predicates", list)
 
     def has_longer_name(self, scope: Scope, word: str) -> bool:
         # "!" is the character after the space.

@@ -89,6 +89,8 @@ class Relations:
     abstract: Patterns = ()
     instrumental_verb: str = ""
     feminine_sign: str = ""
+    alias_cues: Words = ()
+    aliases: Patterns = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,19 @@ SELECT a.alias, coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON
 WHERE a.space IN (SELECT value FROM json_each(:spaces)) AND a.sound IN (SELECT value FROM json_each(:sounds))
   AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL)
 
+-- name: names_all
+-- All names, each with the entity that has it now and the attributes of the entity it was given to.
+SELECT a.alias, coalesce(e.merged_into, e.key), e.attributes FROM aliases a JOIN entities e ON e.key = a.entity
+WHERE a.space IN (SELECT value FROM json_each(:spaces)) AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL)
+
+-- name: related_by
+-- Two entities, as they are now, for each open relation of some kinds between them.
+SELECT coalesce(o.merged_into, o.key), coalesce(e.merged_into, e.key)
+FROM relations r JOIN entities o ON o.key = r.source JOIN entities e ON e.key = r.target
+WHERE r.space IN (SELECT value FROM json_each(:spaces)) AND r.predicate IN (SELECT value FROM json_each(:predicates))
+  AND r.closed_at IS NULL AND r.valid_until IS NULL
+  AND coalesce(o.merged_into, o.key) != coalesce(e.merged_into, e.key)
+
 -- name: names_longer
 SELECT 1 FROM aliases a JOIN entities e ON e.key = a.entity
 WHERE a.space IN (SELECT value FROM json_each(:spaces)) AND a.folded >= :first AND a.folded < :after
