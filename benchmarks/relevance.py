@@ -32,7 +32,9 @@ from ricordo import Fact, Memory, Message, Settings
 from ricordo.interfaces.demo import TIME_ZONE, DemoClock, conversation, questions
 
 FIXTURES = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "relevance"
-SETS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+OTHER_WORDS = ("seventh", "eighth", "ninth", "tenth", "eleventh")
+"""Sets whose questions share few words with the facts that answer them."""
+SETS = ("first", "second", "third", "fourth", "fifth", "sixth", *OTHER_WORDS)
 _OTHERS_EVERY = 8
 SINGLE_HOP = 4
 """The category of LoCoMo's questions that one turn answers."""

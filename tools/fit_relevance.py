@@ -5,9 +5,8 @@
 **Facts.** The weights of the features that match a fact with a question. The data are the sets of
 tests/fixtures/relevance/fitting and those of `MEASURED`, each alone and mixed with the facts about people of the other
 fitting sets, so that the weights also fit a larger memory; and the generic prompts, which nothing answers. Two
-logistic regressions have a small ridge: for questions that name a known entity, and for all others. Each form of
-question has the same weight as in the measured sets. The script also prints, leaving out each set in turn, the mean
-precision and recall of its questions.
+logistic regressions have a small ridge: for questions that name a known entity, and for all others. The script also
+prints, leaving out each set in turn, the mean precision and recall of its questions.
 
 **Turns.** With conversations (in the form of LoCoMo), the constant `above`: the floor lies where `LET_IN` of the
 unrelated prompts of tests/fixtures/relevance pass in the mean of them. The share of answerable questions that pass is
@@ -24,7 +23,6 @@ import asyncio
 import json
 import statistics
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,11 +43,11 @@ Floats = NDArray[np.float64]
 Row = Mapping[str, Any]
 
 SETS = Path(__file__).parents[1] / "tests/fixtures/relevance"
-MEASURED = ("first", "second", "third", "fourth", "fifth", "sixth")
+MEASURED = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh")
 LET_IN = 0.008
 ASKED_EACH = 60
 WRITTEN = Path(relevance.__file__).with_name("relevance.json")
-OF_SIXTY = {"plain": 16, "alias": 10, "paraphrase": 8, "several": 10, "nearmiss": 8, "nothing": 8}
+SIXTY = 60.0  # the weight of a set, however many questions it has
 PROMPT = 0.3
 RIDGE = 3.0
 NAMES = {
@@ -160,12 +158,8 @@ async def ask(name: str, sets: Mapping[str, Sequence[Row]]) -> list[Asked]:
             rows = [row for row in sets[name] if row["kind"] != "question"]
             await keep(memory, [*rows, *(strangers(name, sets) if others else ())])
             questions = [row for row in sets[name] if row["kind"] == "question"]
-            forms = Counter(row["form"] for row in questions)
-            found += [
-                each
-                for row in questions
-                if (each := await weigh(memory, name, row, row["question"], OF_SIXTY[row["form"]] / forms[row["form"]]))
-            ]
+            worth = SIXTY / len(questions)
+            found += [each for row in questions if (each := await weigh(memory, name, row, row["question"], worth))]
             found += [each for text in generic_prompts() if (each := await weigh(memory, name, None, text, PROMPT))]
     return found
 
@@ -246,10 +240,10 @@ def fit(asked: Sequence[Asked], *, named: bool, without: str | None) -> dict[str
 
 
 def judged(asked: Sequence[Asked], learnt: Mapping[bool, Mapping[str, float]], name: str) -> tuple[float, float]:
-    """Return the mean precision over a set's questions and recall over those with an answer, weighted by form."""
+    """Return the mean precision over a set's questions, and the mean recall over those with an answer."""
     answerability.NAMED, answerability.UNNAMED = learnt[True], learnt[False]
-    precisions: dict[str, list[float]] = {form: [] for form in OF_SIXTY}
-    recalls: dict[str, list[float]] = {}
+    precisions: list[float] = []
+    recalls: list[float] = []
     for each in asked:
         if each.of != name or each.row is None:
             continue
@@ -260,12 +254,10 @@ def judged(asked: Sequence[Asked], learnt: Mapping[bool, Mapping[str, float]], n
         is_kept = clears & ~relevance.under_floor(weighed) & ~relevance.behind_best(weighed)
         told, wanted = {each.ids[place] for place in np.flatnonzero(is_kept)}, set(each.row["relevant"])
         right = len(told & wanted)
-        precisions[each.row["form"]].append(right / len(told) if told else float(not wanted))
+        precisions.append(right / len(told) if told else float(not wanted))
         if wanted:
-            recalls.setdefault(each.row["form"], []).append(right / len(wanted))
-    precision = sum(OF_SIXTY[form] * statistics.fmean(values) for form, values in precisions.items()) / 60
-    answerable = sum(OF_SIXTY[form] for form in recalls)
-    return precision, sum(OF_SIXTY[form] * statistics.fmean(values) for form, values in recalls.items()) / answerable
+            recalls.append(right / len(wanted))
+    return statistics.fmean(precisions), statistics.fmean(recalls)
 
 
 if __name__ == "__main__":

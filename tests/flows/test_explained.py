@@ -124,7 +124,8 @@ def test_every_signal_can_be_named_in_the_settings():
 
 
 async def test_reciprocal_ranks_weight_a_signal_by_rank():
-    turns = [Message(text=text, speaker="Bo") for text in ("tea and cake", "tea", "a dog in the garden")]
+    texts = ("tea and cake", "tea", "a dog in the garden")
+    turns = [Message(text=text, speaker="Bo", session="s") for text in texts]
     options = Settings(durability="process", fusion="rrf")
     results = (await asked(turns, [], options=options, limit=3))[0]
     shares = [share for hit in results.hits for share in hit.why if share.strategy in SIGNALS]

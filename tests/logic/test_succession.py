@@ -50,3 +50,10 @@ def test_only_ranks_are_exchanged(scores: list[float], links: list[tuple[int, in
     assert [each.score for each in ordered] == [each.score for each in hits]
     for each in ordered:
         assert each.moved + before[each.key] == pytest.approx(each.score)
+
+
+def test_a_newer_one_far_below_the_older_one_answers_another_question():
+    hits = [hit(key, 10.0 - key) for key in range(1, 8)]
+    assert keys(in_succession(hits, links=[(5, 1)], successors={})) == [5, 2, 3, 4, 1, 6, 7]
+    assert keys(in_succession(hits, links=[(6, 1)], successors={})) == [1, 2, 3, 4, 5, 6, 7]
+    assert keys(in_succession(hits, links=[(9, 1)], successors={})) == [1, 2, 3, 4, 5, 6, 7]

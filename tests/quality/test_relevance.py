@@ -8,10 +8,11 @@ than a question.
 from __future__ import annotations
 
 import json
+from statistics import fmean
 from typing import Any
 
 import pytest
-from benchmarks.relevance import FIXTURES, SETS, keep, lines, listed
+from benchmarks.relevance import FIXTURES, OTHER_WORDS, SETS, keep, lines, listed
 
 from ricordo import Memory, Settings
 from tests.quality.asking import StandingClock
@@ -34,12 +35,14 @@ def opened(embedder: str | None) -> Memory:
 
 
 @pytest.mark.parametrize("name", [name for name in SETS if (FIXTURES / f"{name}.jsonl").exists()])
-def test_a_set_holds_forty_facts_and_sixty_questions_of_all_forms(name: str) -> None:
+def test_a_set_holds_forty_facts_and_questions_of_all_forms(name: str) -> None:
     rows = lines(FIXTURES / f"{name}.jsonl")
     facts = {row["id"] for row in rows if row["kind"] == "fact"}
     asked = [row for row in rows if row["kind"] == "question"]
-    assert (len(facts), len(asked)) == (40, 60)
-    assert {row["form"] for row in asked} == {"plain", "alias", "paraphrase", "several", "nearmiss", "nothing"}
+    hard = {"paraphrase", "several", "nearmiss", "nothing"}
+    count, forms = (75, hard) if name in OTHER_WORDS else (60, hard | {"plain", "alias"})
+    assert (len(facts), len(asked)) == (40, count)
+    assert forms - {"several"} <= {row["form"] for row in asked} <= forms
     assert all(facts.issuperset(row["relevant"]) for row in asked)
     assert all(bool(row["relevant"]) == (row["form"] not in ("nearmiss", "nothing")) for row in asked)
 
@@ -53,6 +56,20 @@ async def test_relevant_results_reach_the_measured_precision_and_recall(name: st
         assert found["recall"] >= recall - MARGIN, found
         said = [row["text"] for row in unrelated() if await memory.context(row["text"]) is not None]
         assert len(said) <= round(max(1 - SILENT, let_in) * len(unrelated())), said
+
+
+async def test_facts_are_found_in_other_words() -> None:
+    """Measured over the five sets: .51 first, .84 among five. With the weights of conversations, .43 and .75."""
+    first, among = list[bool](), list[bool]()
+    for name in OTHER_WORDS:
+        async with opened("default") as memory:
+            for row in await keep(memory, lines(FIXTURES / f"{name}.jsonl")):
+                if row["relevant"]:
+                    ids = (await memory.search(row["question"], limit=5)).ids
+                    first.append(ids[0] in row["relevant"])
+                    among.append(not set(row["relevant"]).isdisjoint(ids))
+    assert fmean(first) >= 0.48
+    assert fmean(among) >= 0.82
 
 
 def unrelated() -> list[dict[str, Any]]:

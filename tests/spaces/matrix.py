@@ -230,7 +230,7 @@ async def _one(crew: Crew, result: Walk, door: str, action: str, who: str) -> No
     result.calls[door] += 1
     result.cells.add((action, who))
     marks = [HIDDEN, *([] if at.word[-4:] in json.dumps(given) or at.id in given.values() else [CANARY])]
-    if action == "merge_own" and role not in ("outsider", "former"):  # the refusal names a person whom members may read
+    if action == "merge_own" and role not in ("outsider", "former"):  # the refusal names a person that members may read
         marks = [HIDDEN]
     if expected != "yes" and any(mark in said.lower() for mark in marks):
         result.leaks.append(f"{where}: {said[:200]}")

@@ -5,7 +5,7 @@ The trace consists of the same numbers as the score.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from math import exp, inf
@@ -33,7 +33,7 @@ _SAME_SESSION = 0.2
 # Likewise the penalty for the most similar better turn, times their cosine.
 _SAID_ALREADY = 0.2
 _SPREAD_DEPTH = 40
-_UNVOUCHED = 0.8
+_UNVOUCHED = 0.75
 # A factor this close to 1 is not shown in a trace.
 _NEGLIGIBLE = 1e-9
 
@@ -278,31 +278,32 @@ def _ranks(measured: Floats) -> NDArray[np.intp]:
     return 1 + len(measured) - np.searchsorted(ascending, measured, side="right")
 
 
+# A newer memory moves before the older one if at most this many other hits rank between them.
+_BETWEEN = 3
+
+
 def in_succession(
-    hits: Sequence[Ranked],
-    *,
-    links: Sequence[tuple[int, int]],
-    successors: Mapping[int, int],
-    newer: Collection[int] = (),
+    hits: Sequence[Ranked], *, links: Sequence[tuple[int, int]], successors: Mapping[int, int]
 ) -> list[Ranked]:
     """Return the hits, best first, with newer versions moved to the ranks of the older ones they are linked with.
 
-    Ranks and scores are only exchanged within a group of linked hits. A share "newer" holds the gain or loss of a hit,
-    so that its shares still add up to its score.
+    Many links are only likely. A newer memory that ranks far below the older one answers another question, and stays
+    where it is. Ranks and scores are only exchanged within a group of linked hits. A share "newer" holds the gain or
+    loss of a hit, so that its shares still add up to its score.
 
     Args:
         hits: best first.
         links: pairs (newer, older) of node keys. Nodes that are not hits may connect hits.
         successors: by the key of a replaced node, the key of its live newest version.
-        newer: keys of nodes that are not hits and are inserted right before an older one that is.
     """
-    present = _with_newer(_succeeded(hits, successors), links, newer)
+    present = _succeeded(hits, successors)
+    places = {each.key: place for place, each in enumerate(present)}
     after: dict[int, set[int]] = {}
     for later, older in links:
-        after.setdefault(later, set()).add(older)
+        if places.get(later, 0) - places.get(older, len(present)) <= _BETWEEN + 1:
+            after.setdefault(later, set()).add(older)
     if not after:
         return present
-    places = {each.key: place for place, each in enumerate(present)}
     ordered = list(present)
     for group in _groups(after, places):
         ranks = sorted(places[key] for key in group)
@@ -310,16 +311,6 @@ def in_succession(
         for place, key in zip(ranks, newest, strict=True):
             ordered[place] = _moved(present[places[key]], score=present[place].score)
     return ordered
-
-
-def _with_newer(hits: Sequence[Ranked], links: Iterable[tuple[int, int]], newer: Collection[int]) -> list[Ranked]:
-    coming = {older: latest for latest, older in links if latest in newer}
-    found: dict[int, Ranked] = {}
-    for hit in hits:
-        if hit.key in coming:
-            found.setdefault(coming[hit.key], hit._replace(key=coming[hit.key]))
-        found.setdefault(hit.key, hit)
-    return list(found.values())
 
 
 def _succeeded(hits: Sequence[Ranked], successors: Mapping[int, int]) -> list[Ranked]:

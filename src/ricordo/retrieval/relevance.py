@@ -65,7 +65,7 @@ class Tuning:
         met, unmet, worth: for such a word, its minimum match, the maximum match of better hits, and its minimum share.
         named_in_context: the minimum match of a capitalised word around a hit for it to count as named there.
         leading, leading_share: in a context, this many top turns stay if they score at least this share of the best.
-        leading_facts, leading_facts_share: the same for facts, which say less about each other.
+            Facts say less about each other.
         fact_above, fact_slack, fact_slack_of_several, fact_behind: the same for facts, in log odds. One in three facts
             that alone clear the floor is an answer.
         fact_of_stranger: reduction of the odds of a fact if the question has a name that is not in memory.
@@ -89,8 +89,6 @@ class Tuning:
     named_in_context: float
     leading: int
     leading_share: float
-    leading_facts: int
-    leading_facts_share: float
     fact_above: float
     fact_slack: float
     fact_slack_of_several: float
@@ -412,19 +410,14 @@ def behind_best(weighed: Weighed) -> NDArray[np.bool_]:
 
 
 def _leading(best: Sequence[Ranked], is_fact: NDArray[np.bool_]) -> set[int]:
-    """Return the keys of the top turns and facts, except those that score much less than the best."""
+    """Return the keys of the top turns, except those that score much less than the best hit."""
     most = max((each.score for each in best), default=0.0)
     turns = [
         each.key
         for each, fact in zip(best, is_fact, strict=True)
         if not fact and each.score >= TUNING.leading_share * most
     ]
-    facts = [
-        each.key
-        for each, fact in zip(best, is_fact, strict=True)
-        if fact and each.score >= TUNING.leading_facts_share * most
-    ]
-    return {*turns[: TUNING.leading], *facts[: TUNING.leading_facts]}
+    return set(turns[: TUNING.leading])
 
 
 def _bears_label(node: Node, asked: str) -> bool:

@@ -41,6 +41,7 @@ from ricordo.retrieval.signals import (
     Pool,
     asks_for_a_list,
     best_passages,
+    for_lone,
     like_best,
     likeness,
     measure,
@@ -208,7 +209,7 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
         return rank_by_seeds(found.found, most=most)
     alike = (lambda places: likeness(rows, places)) if asks_for_a_list(plan.query.text) else None
     values = measure(pool, plan)
-    shares = fuse(values, WEIGHTS, fusion=plan.weighing.fusion)
+    shares = for_lone(pool, fuse(values, WEIGHTS, fusion=plan.weighing.fusion))
     totals = totals_of(shares, pool.size)
     if "alike" not in plan.weighing.without and (second := like_best(pool, plan, totals)):
         values["alike"], shares["alike"] = second
@@ -241,10 +242,7 @@ def _weighed(snapshot: Snapshot, short: Sequence[Ranked], known: Shortlist, plan
         return weighed
     links = [*known.versions, *_outdated(snapshot, weighed[:_COMPARED], known, plan)]
     if links or known.successors:
-        # Memories with the exact words of the question are not displaced by others.
-        is_narrowed = plan.query.filter != Filter(shelves=plan.query.filter.shelves)
-        newer = () if plan.query.words_only or is_narrowed else known.newer
-        weighed = in_succession(weighed, links=links, successors=known.successors, newer=newer)
+        weighed = in_succession(weighed, links=links, successors=known.successors)
     present = {each.key for each in weighed}
     said = {key: (f"{about}|{line}", since) for key, (about, line, since) in known.statements.items() if key in present}
     return newest_of_equal(weighed, said=said) if said else weighed

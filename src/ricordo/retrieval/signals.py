@@ -502,6 +502,20 @@ def measure(pool: Pool, plan: Plan) -> dict[str, Floats]:
     return {name: value for name, value in found if value is not None}
 
 
+def for_lone(pool: Pool, shares: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return the shares with those of memories outside any conversation changed: their meaning counts more, all else
+    less. The words of a turn are completed by the turns around it; a fact is often asked for in other words.
+    """
+    lone = pool.turns.sessions[: pool.size] < 0
+    if not lone.any() or not pool.cosines.any():
+        return dict(shares)
+    factors = FITTED["lone"]
+    return {
+        name: np.where(lone, share * np.float32(factors.get(name, factors["others"])), share)
+        for name, share in shares.items()
+    }
+
+
 def best_passages(pool: Pool, totals: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the position of each turn's best passage, by which the turn ranks, ascending; the first one in a tie."""
     if not pool.turns.several[: pool.size].any():

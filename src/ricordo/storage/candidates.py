@@ -9,7 +9,7 @@ for closed memories instead of live ones. Shelves are "k" (knowledge), "e" (turn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
@@ -340,7 +340,6 @@ class Shortlist:
         statements: for facts that are one canonical statement: (subjects, statement, since when in Unix milliseconds).
         successors: the live newest version of each closed candidate that has one.
         versions: pairs (newer, older) that contain these memories or their successors.
-        newer: live memories that are the newer of such a pair, and not candidates themselves.
         evidence: ids of the messages that knowledge was derived from.
     """
 
@@ -350,24 +349,4 @@ class Shortlist:
     statements: Mapping[int, tuple[str, str, int]]
     successors: Mapping[int, int]
     versions: Sequence[tuple[int, int]]
-    newer: Collection[int]
     evidence: Mapping[int, tuple[str, ...]]
-
-
-def live_newer(
-    versions: Sequence[tuple[int, int]],
-    *,
-    known: Collection[int],
-    weigh: Callable[[Sequence[int]], Mapping[int, Weights]],
-    now: int,
-) -> tuple[int, ...]:
-    """Return the live memories that are the newer one of a pair with a known memory, and not known themselves.
-
-    Args:
-        weigh: returns the weights of those memories that the caller sees.
-    """
-    found = {newer for newer, older in versions if older in known and newer not in known}
-    weights = weigh(sorted(found)) if found else {}
-    return tuple(
-        key for key, each in weights.items() if each.is_live and (each.expires_at is None or each.expires_at > now)
-    )

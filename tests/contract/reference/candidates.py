@@ -36,7 +36,6 @@ from ricordo.storage.candidates import (
     Turns,
     in_passages,
     inverse_frequency,
-    live_newer,
 )
 from ricordo.text.analyzer import index_terms
 from ricordo.text.passages import HEADER, traits_of
@@ -235,9 +234,7 @@ def shortlist(snapshot: Any, scope: Scope, keys: Any, *, archived: bool, now: in
     successors = {key: newest for key in closed if (newest := snapshot.nodes.successor(key))}
     ranked = [*weights, *successors.values()]
     versions = [] if archived else snapshot.nodes.succession(ranked)
-    newer = live_newer(versions, known=ranked, weigh=lambda keys: snapshot.nodes.weights(scope, keys), now=now)
-    wanted = [*ranked, *newer]
-    nodes = snapshot.nodes.by_key(scope, wanted)
+    nodes = snapshot.nodes.by_key(scope, ranked)
     facts = [key for key, node in nodes.items() if node.type != "episodic"]
     lines = [] if archived else snapshot.graph.lines(facts)
     return Shortlist(
@@ -247,6 +244,5 @@ def shortlist(snapshot: Any, scope: Scope, keys: Any, *, archived: bool, now: in
         statements={key: (about, line, since) for key, about, line, since in lines},
         successors=successors,
         versions=versions,
-        newer=newer,
         evidence=snapshot.nodes.evidence(scope, facts),
     )

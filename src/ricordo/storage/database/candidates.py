@@ -39,7 +39,6 @@ from ricordo.storage.candidates import (
     Turns,
     in_passages,
     inverse_frequency,
-    live_newer,
 )
 from ricordo.storage.database import turns
 from ricordo.storage.database.embeddings import (
@@ -252,9 +251,7 @@ def shortlist(snapshot: SearchReader, scope: Scope, keys: Sequence[int], *, arch
         closed = [key for key, each in weights.items() if not each.is_live]
         successors = {key: newest for key in closed if (newest := snapshot.nodes.successor(key))}
         versions = snapshot.nodes.succession([*weights, *successors.values()])
-    ranked = [*weights, *successors.values()]
-    newer = live_newer(versions, known=ranked, weigh=lambda keys: snapshot.nodes.weights(scope, keys), now=now)
-    wanted = [*ranked, *newer]
+    wanted = [*weights, *successors.values()]
     nodes = snapshot.nodes.lazily(scope, wanted)
     facts = nodes.knowledge()
     lines = snapshot.graph.lines(wanted) if facts and not archived else []
@@ -265,7 +262,6 @@ def shortlist(snapshot: SearchReader, scope: Scope, keys: Sequence[int], *, arch
         statements={key: (about, line, since) for key, about, line, since in lines},
         successors=successors,
         versions=versions,
-        newer=newer,
         evidence=snapshot.nodes.evidence(scope, facts) if facts else {},
     )
 
