@@ -274,7 +274,6 @@ def put_vector(
         raise LineError("the number of word vectors is wrong")
     embedding = connection.execute(sql("vector_put"), (key, model, vector)).get
     if embedding is not None and passages:
-        connection.execute(sql("passage_vectors_insert"), {"embedding": embedding, "vectors": passages})
+        connection.execute(sql("passage_vectors_insert"), (embedding, passages))
     if embedding is not None and words is not None:
-        values = {"embedding": embedding, "pieces": pieces, "vectors": words}
-        connection.execute(sql("word_vectors_insert"), values)
+        connection.execute(sql("word_vectors_insert"), (embedding, pieces, words))
