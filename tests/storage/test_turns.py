@@ -34,7 +34,7 @@ def both(snapshot, keys, best, *, whole):
             kept.read_all(snapshot, live_turns(snapshot, snapshot.visible(ME)))
         found = around(snapshot, kept, keys, best)
     fresh = TurnTable()
-    fresh.follow(snapshot)
+    fresh.follow(snapshot, snapshot.visible(ME))
     return found, around(snapshot, fresh, keys, best)
 
 
@@ -87,7 +87,7 @@ async def test_turns_read_in_bulk_equal_those_read_one_by_one(store, monkeypatch
         keys = live_turns(tx, tx.visible(ME))
         read_all_turns(tx, tx.visible(ME))
         fresh = TurnTable()
-        fresh.follow(tx)
+        fresh.follow(tx, tx.visible(ME))
         with tx.turns(tx.visible(ME)) as table:
             kept = len(table.words_of(np.arange(1, 14)).keys)
             return keys.tolist(), kept, around(tx, table, keys, keys), around(tx, fresh, keys, keys)
@@ -104,7 +104,8 @@ async def test_more_new_turns_than_the_cache_holds_are_not_missed(store):
     def seen(tx):
         keys = [row[0] for row in tx.connection.execute("SELECT key FROM live_nodes WHERE key < 10")]
         fresh = TurnTable()
-        assert fresh.follow(tx) and table.follow(tx)
+        mine = tx.visible(ME)
+        assert fresh.follow(tx, mine) and table.follow(tx, mine)
         return around(tx, table, keys, keys), around(tx, fresh, keys, keys)
 
     first, same = await store.read(seen)
