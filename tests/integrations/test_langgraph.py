@@ -180,3 +180,11 @@ def test_items_survive_a_restart_and_are_private(tmp_path, store):
         other.put(("n",), "k", {"x": 2})
     with RicordoStore(tmp_path / "graph.db", embedder="hashing") as again:
         assert again.get(("n",), "k").value == {"x": 1}
+
+
+async def test_the_store_closes_at_the_end_of_an_async_with_block(tmp_path: Path) -> None:
+    async with RicordoStore(tmp_path / "a.db", embedder=None) as store:
+        await store.aput(("ann",), "food", {"text": "no peanuts"})
+        assert [item.key for item in await store.asearch(("ann",))] == ["food"]
+    with RicordoStore(tmp_path / "a.db", embedder=None) as store:
+        assert store.get(("ann",), "food") is not None

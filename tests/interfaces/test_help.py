@@ -47,7 +47,7 @@ TEXTS = tomllib.loads((files("ricordo.interfaces.cli") / "commands.toml").read_t
 
 def test_commands_toml_describes_every_verb_and_nothing_else() -> None:
     verbs = [verb for panel in TEXTS["panels"].values() for verb in panel]
-    assert set(TEXTS) == {"panels", "common", "shared", *verbs}
+    assert set(TEXTS) == {"panels", "guesses", "common", "shared", *verbs}
     assert list(program().list_commands(click.Context(program()))) == verbs
     assert set(TEXTS["shared"]) <= {name for verb in verbs for name in TEXTS[verb].get("takes", ())}
     described = {

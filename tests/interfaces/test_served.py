@@ -24,6 +24,7 @@ from tests.interfaces.test_mcp import read_everything, use_every_tool
 
 from ricordo import sync
 from ricordo.interfaces.catalog import tools
+from ricordo.interfaces.http.tokens import FIRST_ACCESS, Tokens, tokens_file
 
 THIN = "import sys; from ricordo.interfaces.sandbox_client import main; sys.exit(main())"
 
@@ -285,3 +286,13 @@ def test_tokens_are_added_listed_and_revoked_on_the_command_line(cli: Cli) -> No
     assert cli("token", "revoke", "phone").status == 0
     assert cli("token", "revoke", "phone").status == 3
     assert cli("token", "add").status == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_a_token_that_root_adds_leaves_the_tokens_to_the_user_of_the_server(tmp_path: Path) -> None:
+    tokens = Tokens(tokens_file(tmp_path / "m.db"))
+    (tmp_path / "m.db").touch()
+    os.chown(tmp_path / "m.db", 65534, 65534)
+    for name in ("ann", "ben"):
+        tokens.add(name, owner=name, chat=None, trust="user", access=FIRST_ACCESS)
+        assert tokens.file.stat().st_uid == 65534

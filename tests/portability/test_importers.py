@@ -284,3 +284,23 @@ def test_every_format_has_a_name_and_a_fixture() -> None:
 
     assert {each.name for each in FORMATS} == set(IMPORTED)
     assert {format for _, format, _ in ALL} | {"locomo", "jsonl"} | TESTED_ELSEWHERE == set(IMPORTED)
+
+
+async def test_obsidian_markup_becomes_links_and_tags_and_comments_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "Ideas.md").write_text(
+        "- Likes [[Pottery]] and [[Jan Novak|Jan]] #hobby\n- Book idea: lighthouse keepers #writing/novel\n"
+        "- [ ] Buy tickets\n> a quote\n\n%% hidden %%\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    )
+    async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+        await memory.import_(tmp_path / "Ideas.md")
+        nodes = {node.content: node for node in (await memory.list(limit=20)).nodes}
+    assert set(nodes) == {
+        "Likes Pottery and Jan",
+        "Book idea: lighthouse keepers",
+        "Buy tickets",
+        "a quote",
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+    }
+    assert {"Pottery", "Jan Novak"} <= set(nodes["Likes Pottery and Jan"].about)
+    assert "hobby" in nodes["Likes Pottery and Jan"].tags
+    assert nodes["Book idea: lighthouse keepers"].tags == ("writing/novel",)

@@ -107,6 +107,14 @@ class RicordoStore(BaseStore):
     ) -> None:
         self.close()
 
+    async def __aenter__(self) -> RicordoStore:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
     # inside
 
     async def _done(self, ops: Sequence[Op]) -> list[Result]:

@@ -153,6 +153,8 @@ def call(method: str, params: Mapping[str, Any], *, environment: Mapping[str, st
         answer = json.loads(connection.getresponse().read())
     except (OSError, ValueError, http.client.HTTPException) as error:
         hint = "is `ricordo serve` running? check RICORDO_SOCKET and RICORDO_URL"
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            hint = "if the certificate is your own, set SSL_CERT_FILE to it"
         raise RefusedError(f"no answer from the server: {error}", hint=hint) from error
     finally:
         connection.close()

@@ -20,6 +20,7 @@ from pathlib import PurePosixPath
 from typing import Any, get_args
 
 from ricordo.model import Category, Fact
+from ricordo.portability import note_text
 from ricordo.portability.records import (
     Destination,
     ImportedFact,
@@ -49,7 +50,7 @@ _WRITTEN = re.compile(
 _LEADING = re.compile(r"[\[(]?(?P<date>\d{4}-\d{2}-\d{2})[\])]?\s*(?:[:–—-]\s+|\s)\s*")
 _TRAILING = re.compile(r"\s+\((?P<date>\d{4}-\d{2}-\d{2})\)\s*\Z")
 _COMMENT = re.compile(r"\s*<!--\s*ricordo\s+(?P<json>\{.*\})\s*-->\s*\Z", re.DOTALL)
-_ANY_COMMENT = re.compile(r"(?<!\\)<!--.*?-->", re.DOTALL)
+_ANY_COMMENT = re.compile(r"(?<!\\)<!--.*?-->|%%.*?%%", re.DOTALL)
 _STRONG_LABEL = re.compile(r"(\*\*|__)(?P<label>[^*_\\]{1,80}?)(?P<colon>:?)\1(?P<colon2>:?)\s*")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SPECIAL = re.compile(r"([\\`*_<\[\]#])")
@@ -92,6 +93,7 @@ class Entry:
     is_done: bool = False
     label: str = ""
     about: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
 
 
 _CATEGORY_LABEL = re.compile(r"\[([A-Za-z][\w -]{1,30})\]\s+(?=\S)")
@@ -118,11 +120,15 @@ def outline(text: str) -> Iterator[Block]:
         elif not line.strip() or _RULE.match(line):
             for item in pending[-1:]:
                 item.is_ended = True
-        elif pending and not (pending[-1].is_ended and not line[:1].isspace()):
-            pending[-1].lines.append(line.strip())
         else:
-            yield from _closed(pending, down_to=-1)
-            pending.append(_Open(indent=_PARAGRAPH, line=number, lines=[line.strip()]))
+            is_quote = line.lstrip().startswith(">")
+            words = line.lstrip().removeprefix(">").strip() if is_quote else line.strip()
+            if pending and pending[-1].is_quote == is_quote and not (pending[-1].is_ended and not line[:1].isspace()):
+                pending[-1].lines.append(words)
+            else:
+                yield from _closed(pending, down_to=-1)
+                pending.append(_Open(indent=_PARAGRAPH, line=number, lines=[words], is_quote=is_quote))
+            pending[-1].is_code |= words.startswith("|")  # a table keeps its lines
     yield from _closed(pending, down_to=-1)
 
 
@@ -143,6 +149,7 @@ class _Open:
     is_ended: bool = False
     is_code: bool = False
     is_yielded: bool = False
+    is_quote: bool = False
 
 
 def _lines(text: str) -> Iterator[tuple[int, str, bool]]:
@@ -213,6 +220,7 @@ def entry_of(item: Item) -> Entry:
         dated = pattern.match(text) if pattern is _LEADING else pattern.search(text)
         if at is None and dated and date_in(dated["date"]):
             at, text = date_in(dated["date"]), text[: dated.start()] + text[dated.end() :]
+    text, linked, tags = (text, (), ()) if said else note_text.plain(text)
     words = unescaped(text) if said else plain(text)
     under = "" if said else ": ".join(item.under)
     exact = said.get("text")
@@ -223,7 +231,8 @@ def entry_of(item: Item) -> Entry:
         said=said,
         is_done=box is not None and box["mark"] != " ",
         label=labelled[1].lower() if labelled else "",
-        about=(related[2],) if related else (),
+        about=(related[2],) if related else linked,
+        tags=tags,
     )
 
 
@@ -443,7 +452,7 @@ class _Reading(Records):
                 type=said.get("type", "semantic"),
                 category="task" if entry.is_task else place.category,
                 about=tuple(said.get("about", (*place.about, *entry.about))),
-                tags=(*said.get("tags", place.tags), *((entry.label,) if entry.label else ())),
+                tags=(*said.get("tags", place.tags), *filter(None, (entry.label,)), *entry.tags),
                 confidence=said.get("confidence", 1.0),
                 expires=said.get("expires"),
                 valid_from=said.get("since"),

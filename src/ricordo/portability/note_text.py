@@ -23,6 +23,9 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
 # A line that begins so is not a fact: headings, quotes, tables, markup, rules, embeds, plugin fields, conflict marks.
 _OTHER = re.compile(r"\s*(#{1,6}\s|[>|<]|%%|!\[|\[[^\]]*\]:|([-*_=])(\s*\2){2,}\s*$|\^\w|[\w -]{1,40}::)")
+_FIELD_START = re.compile(r"([\w -]{0,40}):(?=:)")
+_BOX = re.compile(r"\[[ xX]\]\s")
+_BLOCK = re.compile(rf"\\*(?:{_OTHER.pattern}|{_FENCE.pattern}|{_ITEM.pattern}|{_BOX.pattern})")
 _CONFLICT = re.compile(r"^(<{7}|>{7}|\|{7}) |^={7}$", re.MULTILINE)
 _FIELD = re.compile(r"([\w -]+):\s*(.*)$")
 
@@ -158,12 +161,13 @@ def _item(lines: Sequence[str], first: int, end: int, heading: str) -> Item:
 
 def plain(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Return a text without markup, the names it links to, and its tags. Tags at its end are not part of the text."""
+    text = "\n".join(_unguarded(line) for line in text.strip().split("\n"))
     about = tuple(dict.fromkeys(found[1].strip() for found in _LINK.finditer(text)))
     tags = tuple(dict.fromkeys(found[1] for found in _TAG.finditer(text)))
     body = _TRAILING_TAGS.sub("", text) if _TRAILING_TAGS.sub("", text).strip() else text
     body = _LINK.sub(lambda found: (found[2] or found[1]).strip(), body)
     body = _TAG.sub(lambda found: found[1], body)
-    return body.replace("\\#", "#").replace("\\[[", "[[").strip(), about, tags
+    return body.replace("\\#", "#").replace("\\[[", "[[").replace("\\::", "::").strip(), about, tags
 
 
 def written(node: Node, *, prefix: str = "- ", stem: str = "", mark: str | None = None) -> str:
@@ -182,9 +186,24 @@ def written(node: Node, *, prefix: str = "- ", stem: str = "", mark: str | None 
     if is_done is not None:
         bullet = re.sub(r"\[[ xX]\]\s+$", "", prefix) or "- "
         prefix = f"{bullet}[{'x' if is_done else ' '}] "
-    lines = [line.strip() for line in body.split("\n") if line.strip()]
+    first, *more = [line.strip() for line in body.split("\n") if line.strip()]
+    lines = [_guarded(first, after=prefix), *(_guarded(line) for line in more)]
     indent = " " * (len(prefix) - len(prefix.lstrip()) + 2)
     return f"{prefix}{f'{chr(10)}{indent}'.join(lines)}{tags} ^{mark or mark_of(node.id)}"
+
+
+def _guarded(line: str, *, after: str = "") -> str:
+    """Escape a line of a fact that would be read as a table, code, a quote or another item; `after` is its bullet."""
+    line = re.sub(r"%(?=%)", r"%\\", line)
+    if found := _FIELD_START.match(line):
+        line = f"{found[1]}\\:{line[found.end() :]}"
+    is_text = after and not line.startswith("\\") and not _OTHER.match(after + line) and not _BOX.match(line)
+    return line if is_text or not _BLOCK.match(line) else f"\\{line}"
+
+
+def _unguarded(line: str) -> str:
+    line = line[1:] if line.startswith("\\") and _BLOCK.match(line) else line
+    return re.sub(r"%\\(?=%)", "%", line)
 
 
 def done(node: Node) -> bool | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -18,8 +19,9 @@ from ricordo.storage.database.schema import Migration, migrations
 from ricordo.storage.database.store import Options
 from ricordo.storage.key import KEY_FILE, AnyKey, Key, folder_cipher
 from ricordo.storage.protocol import Gate, Store
+from ricordo.storage.sql import disk_full, disk_is_full
 from ricordo.storage.sqlite import SQLiteStore
-from ricordo.storage.staging import check_file_name, free_path, make_folders, staging_folder, temporary_folder
+from ricordo.storage.staging import check_file_name, free_path, make_folders, named, staging_folder, temporary_folder
 
 _TEMPORARY = ":memory:"
 
@@ -101,20 +103,18 @@ def open_store(
         return _openers[scheme](text, options)
     if not text.strip():
         raise InvalidError("location: the path is empty", hint="give the path of a file or a folder, or :memory:")
-    path = Path(location).expanduser()
-    if _is_read_only(path):
-        return _open_read_only(path, options, progress)
+    path = named(location)
+    if path.exists() and (_is_read_only(path) or disk_is_full(path)):
+        return _open_read_only(path, options, progress, is_full=disk_is_full(path))
     return _open_folder(path, options, progress) if is_folder(location) else SQLiteStore.open(path, options)
 
 
 def _is_read_only(path: Path) -> bool:
-    """Return whether a store exists, and it or its folder cannot be written."""
-    if not path.exists():
-        return False
+    """Return whether a store, or its folder, cannot be written."""
     return not os.access(path, os.W_OK) or not os.access(path if path.is_dir() else path.parent, os.W_OK)
 
 
-def _open_read_only(path: Path, options: Options, progress: Progress | None) -> Store:
+def _open_read_only(path: Path, options: Options, progress: Progress | None, *, is_full: bool) -> Store:
     """Open a private copy that refuses permanent changes; embeddings and counts are written to the copy only.
 
     A copy is needed: SQLite writes to read (its log and the log's index), and a store updates its schema and vectors.
@@ -134,11 +134,13 @@ def _open_read_only(path: Path, options: Options, progress: Progress | None) -> 
             store = SQLiteStore.open(copy, options)
     except OSError as error:
         stack.close()
+        if error.errno == errno.ENOSPC:
+            raise disk_full(f"cannot open {path}") from error
         raise StoreError(f"cannot open {path}: {error.strerror}", hint="check the path and its permissions") from error
     except BaseException:
         stack.close()
         raise
-    store.keep_read_only(path, stack.close)
+    store.keep_read_only(path, stack.close, is_full=is_full)
     return store
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
 import apsw
 
@@ -57,6 +59,26 @@ def patient(patience_s: float) -> Callable[[int], bool]:
     return wait
 
 
+_LEAST_FREE = 128 * 1024
+"""What SQLite needs to open a file: 32 kB for the index of its log, and some pages.
+
+Source: sqlite.org/walformat.html
+"""
+
+
+def disk_is_full(path: Path) -> bool:
+    """Return whether too little is free beside a file to open it for writing."""
+    try:
+        disk = shutil.disk_usage(path if path.is_dir() else path.parent)
+    except OSError:
+        return False
+    return disk.total > 0 and disk.free < _LEAST_FREE
+
+
+def disk_full(doing: str) -> StoreError:
+    return StoreError(f"{doing}: the disk is full; nothing of it was kept", hint="free some space and repeat")
+
+
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
     """Translate errors of SQLite into errors of Ricordo, with a remedy.
@@ -67,9 +89,7 @@ def translated(doing: str) -> Iterator[None]:
     try:
         yield
     except apsw.FullError as error:
-        raise StoreError(
-            f"{doing}: the disk is full; nothing of it was kept", hint="free some space and repeat"
-        ) from error
+        raise disk_full(doing) from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise UnavailableError(f"{doing}: another process holds the store", hint="try again") from error
     except apsw.NotADBError as error:
@@ -84,6 +104,19 @@ def translated(doing: str) -> Iterator[None]:
         raise StoreError(f"{doing}: input/output error: {error}", hint="check the disk") from error
     except apsw.Error as error:
         raise StoreError(f"{doing}: {error}", hint="please report this") from error
+
+
+@contextmanager
+def opening(path: Path) -> Iterator[None]:
+    """Translate errors of SQLite as it opens a file: on a full disk it reports a broken one."""
+    doing = f"cannot open {path}"
+    try:
+        with translated(doing):
+            yield
+    except StoreError as error:
+        if isinstance(error.__cause__, apsw.IOError) and disk_is_full(path):
+            raise disk_full(doing) from error
+        raise
 
 
 @contextmanager

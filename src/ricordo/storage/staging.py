@@ -168,3 +168,28 @@ def copy_file(source: Path, target: Path) -> BackupFile:
             total.add(part)
             out.write(part)
     return total.file
+
+
+def keep_owner(fresh: Path, *places: Path) -> None:
+    """Give a new file to the user and group of the first of some files that exists.
+
+    An administrator who changes a store as root must not take it away from the server that runs as another user.
+    """
+    if hasattr(os, "geteuid") and os.geteuid() == 0 and (old := next((each for each in places if each.exists()), None)):
+        whose = old.stat()
+        os.chown(fresh, whose.st_uid, whose.st_gid)
+
+
+def named(location: str | Path) -> Path:
+    """Return a location as a path that has a name, which `.` and `..` have not: files beside the store are called
+    after it.
+
+    Raises:
+        InvalidError: it is the root of the file system.
+    """
+    path = Path(location).expanduser()
+    if path.name in ("", ".."):
+        path = path.resolve()
+    if not path.name:
+        raise InvalidError(f"location: {path} cannot be a store", hint="give the path of a file or a folder")
+    return path

@@ -202,6 +202,8 @@ def _print_usage_error(error: click.ClickException, *, as_json: bool) -> int:
     hint = f"see `{context.command_path} --help`" if context is not None else ""
     if isinstance(error, click.MissingParameter) and (meaning := getattr(error.param, "help", None)):
         hint = f"{error.param.make_metavar(context)}: {meaning}\n{hint}"  # type: ignore[union-attr,arg-type]
+    if error.format_message().startswith("Got unexpected extra"):
+        hint = f'put a text of several words in quotes: "..."\n{hint}'
     _print_error(error.format_message(), code=InvalidError.code, hint=hint, as_json=as_json)
     return InvalidError.exit_status
 

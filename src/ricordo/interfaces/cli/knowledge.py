@@ -235,6 +235,9 @@ _MARKS = {
 }
 
 
+_MEANINGS = {"repeated": "known already", "entity": "person or thing", "relation": "person or thing"}
+
+
 def show_items(out: Console, items: Sequence[RunItem], *, numbered: bool = False) -> None:
     """Print what was added, replaced and refused as a diff; with numbers if the user can choose among the items."""
     lines = Table.grid(padding=(0, 1))
@@ -246,6 +249,9 @@ def show_items(out: Console, items: Sequence[RunItem], *, numbered: bool = False
         content = Text.assemble((text, style if style != "dim" else ""), (why, "dim"))
         lines.add_row(*which, Text(mark, style=style), content)
     out.print(lines)
+    marks = {_MARKS[item.what][0]: _MEANINGS.get(item.what, item.what) for item in reversed(items)}
+    if legend := ", ".join(f"{mark} {meaning}" for mark, meaning in marks.items()):
+        out.print(dim(legend))
 
 
 def cost(run: Run) -> str:

@@ -300,6 +300,13 @@ class Program(click.Group):
                 self.commands[verb] = _Verb(verb)
         return self.commands.get(cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if (meant := _VERBS["guesses"].get(args[0])) is not None:
+            ctx.fail(f"No such command {args[0]!r}. {meant}")
+        return super().resolve_command(ctx, args)
+
     def get_help(self, ctx: click.Context) -> str:
         panels: dict[str, list[tuple[str, ...]]] = {}
         for verb, panel in _panels().items():

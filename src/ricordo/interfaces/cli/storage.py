@@ -396,6 +396,8 @@ async def import_(ctx: CommandContext, path: Path, own: bool, dry_run: bool, for
                 report = await memory.import_(path, format=format, own=own, dry_run=dry_run, progress=progress)
             if not dry_run:
                 await wait_for_embeddings(ctx.err, memory)
+                if report.sessions and report.added:
+                    ctx.hint("`ricordo consolidate` turns finished conversations into knowledge.")
     except asyncio.CancelledError:
         ctx.notice("Stopped. What was read so far is stored; run the same command again to continue.")
         raise

@@ -577,16 +577,16 @@ async def _describe(request: Request) -> Response:
 
 
 _HTTP_ERRORS = {
-    404: ("not_found", "there is nothing at this path"),
-    405: ("invalid", "this path takes another method"),
-    408: ("invalid", "the body did not arrive in time"),
-    413: ("invalid", "the body is too large"),
+    404: ("not_found", "there is nothing at this path", "GET /docs lists the paths"),
+    405: ("invalid", "this path takes another method", "POST to /v1/...; GET /docs lists the methods"),
+    408: ("invalid", "the body did not arrive in time", "try again"),
+    413: ("invalid", "the body is too large", "send less at once"),
 }
 
 
 async def _http_error(request: Request, error: HTTPException) -> Response:
-    code, message = _HTTP_ERRORS.get(error.status_code, ("error", error.detail))
-    body = {"error": {"code": code, "message": message, "hint": ""}}
+    code, message, hint = _HTTP_ERRORS.get(error.status_code, ("error", error.detail, ""))
+    body = {"error": {"code": code, "message": message, "hint": hint}}
     return json_response(body, status=error.status_code, headers=dict(error.headers or {}))
 
 

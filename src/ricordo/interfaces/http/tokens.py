@@ -17,6 +17,7 @@ from ricordo.errors import ConflictError, InvalidError, NotFoundError, StoreErro
 from ricordo.interfaces.call import Caller
 from ricordo.model import Trust
 from ricordo.rights import Access
+from ricordo.storage.staging import keep_owner, named
 
 _PREFIX = "ric_"
 FIRST_ACCESS: frozenset[Access] = frozenset({"read", "write", "admin"})
@@ -130,6 +131,7 @@ class Tokens:
         try:
             fresh.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_private(fresh, text)
+            keep_owner(fresh, self.file, self.file.with_name(self.file.name.removesuffix(".tokens.json")))
             fresh.replace(self.file)
         except FileExistsError as error:
             hint = f"try again; if no other program is running, delete {fresh}"
@@ -163,7 +165,7 @@ def tokens_file(location: str | Path) -> Path:
 
         name = hashlib.blake2b(str(location).encode(), digest_size=8).hexdigest()
         return user_data_path("ricordo", appauthor=False) / f"server-{name}.tokens.json"
-    path = Path(location).expanduser()
+    path = named(location)
     return path.with_name(path.name + ".tokens.json")
 
 
@@ -177,6 +179,7 @@ def first_token(tokens: Tokens, caller: Caller) -> Path | None:
         file.unlink()  # left by an earlier server whose tokens were deleted
     _, secret = tokens.add("default", owner=caller.owner, chat=caller.chat, trust="user", access=FIRST_ACCESS)
     write_private(file, secret + "\n")
+    keep_owner(file, tokens.file)
     return file
 
 

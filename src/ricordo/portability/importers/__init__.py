@@ -82,6 +82,9 @@ def _fits(path: Path) -> Format | None:
         return None
 
 
+_UNKNOWN = "`ricordo document-add` remembers a text or a document; --format names a format, see `ricordo import --help`"
+
+
 def format_of(source: Source, name: str | None) -> Format:
     """Return the format with a name or, without a name, the format that fits the content.
 
@@ -91,8 +94,7 @@ def format_of(source: Source, name: str | None) -> Format:
     found = next((each for each in FORMATS if (each.fits(source) if name is None else each.name == name)), None)
     if found is None and name is None:
         source.check_complete()
-        hint = f"choose one with --format: {', '.join(IMPORTED)}"
-        raise InvalidError(f"the format of {source.path} is not recognized", hint=hint)
+        raise InvalidError(f"the format of {source.path} is not recognized", hint=_UNKNOWN)
     if found is None:
         raise InvalidError(f"format: {name!r} is unknown", hint=f"choose one of {', '.join(IMPORTED)}")
     return found

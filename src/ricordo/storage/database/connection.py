@@ -15,7 +15,7 @@ from ricordo.errors import StoreError, UnavailableError
 from ricordo.model import Durability
 from ricordo.storage.database.hashes import former_hash, row_sum
 from ricordo.storage.key import AnyKey, unlock
-from ricordo.storage.sql import IS_FOLDER, MENDING, patient, translated
+from ricordo.storage.sql import IS_FOLDER, MENDING, opening, patient, translated
 from ricordo.storage.values import holds
 from ricordo.text.analyzer import index_terms
 from ricordo.text.passages import traits_of
@@ -52,7 +52,7 @@ def connect(
     if path.is_dir():
         raise StoreError(f"{path} {IS_FOLDER}", hint=MENDING)
     flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    with translated(f"cannot open {path}"):
+    with opening(path):
         connection = apsw.Connection(str(path), flags=flags, statementcachesize=256)
         connection.set_busy_handler(patient(patience_s))
         unlock(connection, path, key)

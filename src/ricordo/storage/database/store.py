@@ -79,6 +79,7 @@ class DatabaseStore:
         self._hook = hook or CommitHook()
         self._release = release
         self._read_only_at: Path | None = None
+        self._was_full = False
         self._process = os.getpid()
         self.writer = Writer(connection, limit=options.queue_limit, hook=self._hook)
         self.readers = Readers(
@@ -99,13 +100,14 @@ class DatabaseStore:
             self.writer.submit(lambda _: None).result()  # any write rebuilds the file
         return connect(self.path, read_only=True, patience_s=self.options.patience_s, key=self.options.key)
 
-    def keep_read_only(self, original: Path, release: Callable[[], None]) -> None:
+    def keep_read_only(self, original: Path, release: Callable[[], None], *, is_full: bool) -> None:
         """Allow only reads from now on: this store is a copy of one on a disk that cannot be written.
 
         Args:
             release: removes the copy; called after the store is closed.
+            is_full: whether the disk is full, and not read-only.
         """
-        self._read_only_at, close = original, self._release
+        self._read_only_at, self._was_full, close = original, is_full, self._release
 
         def both() -> None:
             close()
@@ -118,6 +120,9 @@ class DatabaseStore:
         return self
 
     def check_writable(self) -> None:
+        if self._was_full:
+            hint = "free some space and open it again; search, context, list, export and doctor work"
+            raise StoreError(f"{self._read_only_at} was opened for reading only: the disk is full", hint=hint)
         if self._read_only_at is not None:
             raise StoreError(
                 f"{self._read_only_at} is read-only: nothing can be stored or changed",

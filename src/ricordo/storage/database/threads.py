@@ -169,7 +169,7 @@ class Writer:
             except RicordoError as error:
                 outcomes = [(work, None, error) for work in batch]
             except self.errors[0] as error:
-                _log.warning("a batch of %d writes is repeated one by one: %s", len(batch), error)
+                _log.info("a batch of %d writes is repeated one by one: %s", len(batch), error)
                 for work in batch:
                     self._commit_alone(work)
                 continue

@@ -21,7 +21,7 @@ from typing import BinaryIO, NamedTuple
 
 from ricordo.errors import StoreError, UnavailableError
 from ricordo.model import BackupFile
-from ricordo.storage.staging import PART_BYTES, Checksum, sync
+from ricordo.storage.staging import PART_BYTES, Checksum, keep_owner, sync
 
 try:
     import fcntl
@@ -76,6 +76,7 @@ class Disk:
                 out.flush()
                 if self.syncs:
                     os.fsync(out.fileno())
+            keep_owner(partial, path)
             partial.replace(path)
             self.sync(path.parent)
         finally:

@@ -1,0 +1,63 @@
+"""What a newcomer types wrongly, and what the program then says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def ricordo(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "RICORDO_EMBEDDER": "none", "XDG_DATA_HOME": str(cwd / "data")}
+    return subprocess.run(
+        [sys.executable, "-m", "ricordo", *words], cwd=cwd, env=environment, capture_output=True, text=True, timeout=120
+    )
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("delete", "forget"),
+        ("rm", "erase"),
+        ("find", "search"),
+        ("get", "show"),
+        ("edit", "correct"),
+        ("info", "stats"),
+    ],
+)
+def test_a_command_of_another_program_names_the_one_to_use(tmp_path: Path, typed: str, meant: str) -> None:
+    done = ricordo(typed, "x", cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"`{meant}`" in done.stderr
+
+
+def test_every_guess_names_a_command_that_exists_and_is_none_itself() -> None:
+    from ricordo.interfaces.cli.options import _VERBS, _panels
+
+    verbs = set(_panels())
+    for guess, meant in _VERBS["guesses"].items():
+        assert guess not in verbs
+        named = {word.split()[0] for word in meant.split("`")[1::2]}
+        assert named <= verbs | {"--version"}, guess
+
+
+def test_words_without_quotes_are_told_to_be_quoted(tmp_path: Path) -> None:
+    done = ricordo("remember", "I", "like", "trains", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "quotes" in done.stderr
+
+
+def test_the_present_folder_can_be_a_store(tmp_path: Path) -> None:
+    (tmp_path / "memories").mkdir()
+    assert ricordo("--store", ".", "remember", "Anna likes tea", cwd=tmp_path / "memories").returncode == 0
+    assert "Anna likes tea" in ricordo("--store", "memories", "list", cwd=tmp_path).stdout
+
+
+def test_the_root_of_the_file_system_is_refused_without_a_traceback(tmp_path: Path) -> None:
+    done = ricordo("--store", "/", "list", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "cannot be a store" in done.stderr
+    assert "Traceback" not in done.stderr
