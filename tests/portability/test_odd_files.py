@@ -192,3 +192,23 @@ async def test_an_impossible_export_line_is_refused_or_skipped(old: str, new: st
             await other.import_(tmp_path / "all.jsonl")
         await other.remember("Boris plays chess")
         assert "Boris plays chess" in {hit.content for hit in (await other.search("chess tea hello")).hits}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '[{"mapping": {"a": "not a message"}, "current_node": "a"}, "not a conversation"]',
+        '[{"mapping": {"a": {"message": {"create_time": 1e400}}}, "current_node": ["a"]}]',
+        '[{"chat_messages": [{"text": [[]], "created_at": {"a": 1}}], "uuid": []}, 7]',
+    ],
+)
+@pytest.mark.parametrize("format", ["chatgpt", "claude", None])
+async def test_a_chat_export_of_other_shapes_raises_no_error_of_python(
+    content: str, format: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_text(content, encoding="utf-8")
+    async with opened(tmp_path / "me.db") as memory:
+        with contextlib.suppress(InvalidError):
+            await memory.import_(path, format=format)
+        assert (await memory.doctor()).ok

@@ -23,6 +23,7 @@ from ricordo.errors import InvalidError
 from ricordo.model import AGENT, Change, Edge, Entity, ImportReport, Node, Scope
 from ricordo.portability.importers import complete, exports_in, format_of, parse
 from ricordo.portability.records import (
+    MALFORMED,
     Destination,
     ImportedFact,
     ImportedLink,
@@ -232,7 +233,7 @@ def _made(records: Iterable[M], node_of: Callable[[M], Node], counts: _Counts) -
         try:
             node = node_of(each)
             found.setdefault(node.id, node)
-        except (InvalidError, ValueError, TypeError) as error:
+        except MALFORMED as error:
             counts.refused.append(f"{each.place}: {error}")
     return sorted(found.values(), key=lambda node: node.event_time)
 

@@ -17,6 +17,8 @@ from ricordo.errors import InvalidError
 from ricordo.model import Category, ClosedReason, EdgeType, EntityType, Fact, Json, Message
 from ricordo.portability.sources import Placed, Row, Source
 
+MALFORMED = (InvalidError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""The errors of reading what a stranger wrote: a value of another type, a missing field, a number that no date has."""
 _MILLISECONDS_FROM = 1e11
 """A Unix time above this is in milliseconds: in seconds it would be after the year 5138."""
 
@@ -141,7 +143,7 @@ class Records:
         for place, row in rows:
             try:
                 read(place, row)
-            except (InvalidError, ValueError, TypeError, KeyError, AttributeError) as error:
+            except MALFORMED as error:
                 self.refused.append(f"{place}: {error}")
 
     def read_source(self, source: Source, rows: Iterable[Placed], read: Callable[[str, Row], None]) -> Records:

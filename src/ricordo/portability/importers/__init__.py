@@ -9,7 +9,7 @@ from pathlib import Path
 from ricordo.errors import InvalidError
 from ricordo.portability import IMPORTED, markdown
 from ricordo.portability.importers import agents, chats, complete, conversations, libraries, memories
-from ricordo.portability.records import Destination, Records
+from ricordo.portability.records import MALFORMED, Destination, Records
 from ricordo.portability.sources import Source
 
 
@@ -21,6 +21,19 @@ class Format:
     about: str
     fits: Callable[[Source], bool]
     read: Callable[[Source, Destination], Records]
+
+    def is_of(self, source: Source) -> bool:
+        """Return whether the content is recognized. Content that breaks the rules of every format is not.
+
+        Raises:
+            InvalidError: the source cannot be read.
+        """
+        try:
+            return self.fits(source)
+        except InvalidError:
+            raise
+        except MALFORMED:
+            return False
 
 
 FORMATS = tuple(
@@ -77,7 +90,7 @@ def _fits(path: Path) -> Format | None:
     """Return the first format that fits the content; None if none fits or the content cannot be read."""
     try:
         source = Source(path)
-        return next((each for each in FORMATS if each.fits(source)), None)
+        return next((each for each in FORMATS if each.is_of(source)), None)
     except InvalidError:
         return None
 
@@ -91,7 +104,7 @@ def format_of(source: Source, name: str | None) -> Format:
     Raises:
         InvalidError: no format has this name, no format fits, or the file is incomplete.
     """
-    found = next((each for each in FORMATS if (each.fits(source) if name is None else each.name == name)), None)
+    found = next((each for each in FORMATS if (each.is_of(source) if name is None else each.name == name)), None)
     if found is None and name is None:
         source.check_complete()
         raise InvalidError(f"the format of {source.path} is not recognized", hint=_UNKNOWN)
@@ -106,7 +119,13 @@ def parse(source: Source, format: Format, destination: Destination) -> Records:
     Raises:
         InvalidError: the source cannot be read, or contains nothing to remember.
     """
-    records = format.read(source, destination)
+    try:
+        records = format.read(source, destination)
+    except InvalidError:
+        raise
+    except MALFORMED as error:
+        hint = "check the file, or choose another format with --format"
+        raise InvalidError(f"{source.path} cannot be read as {format.about}: it is malformed", hint=hint) from error
     if not (records.messages or records.facts or records.people or records.refused):
         source.check_complete()
     records.refused[:0] = [*source.notes, *source.damaged]
