@@ -108,6 +108,10 @@ class World:
         return self.loop.run_until_complete(self.store.read(question))
 
 
+# A connection pool draws random numbers in a thread of its own, which Hypothesis takes for the strategy's.
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies")
+
+
 def same(attributes, name, value):
     """Equal as JSON: true is not 1, and 1 is not 1.0."""
     return name in attributes and type(attributes[name]) is type(value) and attributes[name] == value
