@@ -57,14 +57,17 @@ OF_FILES = {
     "whole_vectors",
 }
 DERIVED_IN_SQLITE = {
-    "features_refill",
+    "features_clear",
+    "features_fill",
     "nodes_archive_again",
     "nodes_traits_again",
     "pack_insert",
+    "pages_off",
     "schema_views",
     "slots_clear",
     "slots_fill",
     "slots_off",
+    "sum_put",
     "sums_all",
     "text_archive_clear",
     "text_archive_fill",

@@ -149,6 +149,17 @@ async def test_doctor_sees_a_row_that_somebody_altered(store):
     assert {"row seals", "full text"} <= failing(await store.doctor())
 
 
+async def test_wrong_counts_are_counted_again(store):
+    await commit(store, add=(fact("likes tea"), fact("likes rain")))
+    with admin() as connection:
+        connection.execute(f'SET search_path = "{store.location.schema}"')
+        connection.execute("UPDATE shelves SET nodes = nodes + 3")
+    report = await store.doctor()
+    assert failing(report) == {"counts"}
+    await store.mend(report)
+    assert (await store.doctor()).ok
+
+
 async def test_a_change_of_one_owner_is_seen_by_no_other(where):
     async with Memory.open(where, **OPTIONS) as memory:
         await memory.remember("Anna likes tea", tags=["drinks"], attributes={"cups": 2})

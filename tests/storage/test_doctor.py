@@ -76,6 +76,14 @@ DAMAGE = [
     ("UPDATE shelves SET chars = chars - 1 WHERE shelf = 'e'", "counts"),
     ("DELETE FROM shelves WHERE shelf = 'k'", "counts"),
     ("INSERT INTO shelves VALUES (1, 'c', 3, 10)", "counts"),
+    ("UPDATE entity_counts SET nodes = nodes + 1", "counts"),
+    ("UPDATE entity_counts SET first_at = first_at - 1", "time spans"),
+    ("UPDATE entity_counts SET last_at = last_at + 1", "time spans"),
+    ("DELETE FROM entity_counts", "time spans"),
+    ("UPDATE sums SET total = total - 1 WHERE tbl = 'entity_counts'", "time spans"),
+    ("UPDATE slots SET line = 'milk'", "slots"),
+    ("UPDATE slots SET space = space + 1", "slots"),
+    ("UPDATE slots SET subjects = subjects || ',7'", "slots"),
     ("UPDATE history SET before = replace(before, 'milk', 'silk')", "history"),
     ("UPDATE history SET before = '[]'", "history"),
     ("UPDATE history SET tbl = 'nowhere'", "history"),
@@ -108,6 +116,46 @@ def test_damage_is_found_and_named(path, statements, check):
     report = examined(path)
     assert check in failing(report)
     assert all(finding.remedy for finding in report.findings if not finding.ok)
+
+
+DERIVED = ("full text", "counts", "slots", "time spans")
+
+
+@pytest.mark.parametrize("statements", [statements for statements, check in DAMAGE if check in DERIVED])
+def test_what_is_worked_out_from_the_memories_is_mended_in_place(path, statements):
+    truth = "SELECT * FROM nodes", "SELECT * FROM commits", "SELECT * FROM history"
+    derived = "SELECT * FROM entity_counts", "SELECT * FROM slots", "SELECT * FROM shelves WHERE nodes > 0"
+    before = [rows(path, each) for each in (*truth, *derived)]
+    damage(path, statements)
+
+    async def mend(store):
+        await store.mend(await store.doctor())
+        return await store.doctor()
+
+    assert opened(path, mend).ok
+    assert [rows(path, each) for each in (*truth, *derived)] == before
+
+
+def test_damaged_memories_do_not_spread_into_what_is_worked_out_from_them(path):
+    damage(path, "UPDATE nodes SET content = 'Anna likes tee' WHERE key = 1", "UPDATE shelves SET nodes = 9")
+
+    async def mend(store):
+        await store.mend(await store.doctor())
+        return await store.doctor()
+
+    assert failing(opened(path, mend)) == {"row seals", "counts", "slots", "full text"}
+
+
+def test_a_changed_kind_of_an_empty_page_is_found(path):
+    """Every use of such an index fails, and SQLite's own check calls it sound."""
+    content = bytearray(path.read_bytes())
+    size = int.from_bytes(content[16:18], "big")
+    ((page,),) = rows(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'relations_by_target'")
+    assert content[(page - 1) * size] == 10
+    content[(page - 1) * size] = 2
+    path.write_bytes(content)
+    assert rows(path, "PRAGMA integrity_check") == [("ok",)]
+    assert failing(examined(path)) == {"file"}
 
 
 def test_a_removed_last_commit_is_found_by_the_rows_it_wrote(path):

@@ -15,6 +15,7 @@ from ricordo.errors import DeniedError, InvalidError, StoreError
 from ricordo.model import BackupFile, Report
 from ricordo.ports import Progress
 from ricordo.storage.database.connection import connect
+from ricordo.storage.database.maintenance import DERIVED, derive_again
 from ricordo.storage.database.schema import copy_database, prepare
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.store import DatabaseStore, Options
@@ -121,9 +122,14 @@ class SQLiteStore(DatabaseStore):
         return cls(path, _connected(path, options), options=options, release=stack.close)
 
     async def mend(self, report: Report) -> None:
-        """Make the file private again, if others can read it. Other damage needs a backup."""
-        if any(finding.check == "permissions" and not finding.ok for finding in report.findings):
+        """Make the file private again, if others can read it, and work out again what undamaged memories tell. Other
+        damage needs a backup.
+        """
+        failed = {finding.check for finding in report.findings if not finding.ok}
+        if "permissions" in failed:
             self.path.chmod(0o600)
+        if failed and failed - {"permissions", "background writes"} <= DERIVED:
+            await self.derive(derive_again)
 
     async def rebuild(self, progress: Progress | None = None) -> int:
         """Raise InvalidError: there are no plain files to rebuild from."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from itertools import groupby
@@ -13,7 +13,7 @@ import apsw
 
 from ricordo.clock import to_ms
 from ricordo.model import Reason
-from ricordo.storage.database.hashes import bare, chain, digest, seal
+from ricordo.storage.database.hashes import bare, chain, digest, row_sum, seal
 from ricordo.storage.database.history import TABLES, truth_of
 from ricordo.storage.database.schema import migrations
 from ricordo.storage.database.statements import Statements, sql
@@ -28,11 +28,23 @@ WHICH: Final[Mapping[str, str]] = {"meta": f"WHERE name IN ('{FINGERPRINT_KEY}')
 
 def unsealed(connection: apsw.Connection) -> Mapping[str, tuple[str, ...]]:
     """Return the columns of the unsealed tables, in order."""
-    found: dict[str, list[str]] = {name: [] for name in TABLES["unsealed"]}
+    return columns_of(connection, TABLES["unsealed"])
+
+
+def columns_of(connection: apsw.Connection, names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return the columns of the given tables, as far as these exist."""
+    found: dict[str, list[str]] = {name: [] for name in names}
     for table, column, _ in connection.execute(sql("schema_columns")):
         if table in found:
             found[table].append(column)
     return {name: tuple(columns) for name, columns in found.items() if columns}
+
+
+def table_sum(connection: apsw.Connection, table: str, columns: Iterable[str]) -> int:
+    """Return the checksum of a table's rows as they are now; `sums` holds the one of the rows as written."""
+    names = ", ".join(f'"{name}"' for name in columns)
+    rows = connection.execute(f'SELECT {names} FROM "{table}" {WHICH.get(table, "")}')
+    return sum(row_sum(*row) for row in rows) & SUM_MASK
 
 
 def hashes_of(connection: apsw.Connection, commit: int) -> list[bytes]:

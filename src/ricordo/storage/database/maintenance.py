@@ -22,12 +22,13 @@ from ricordo.errors import StoreError
 from ricordo.model import Finding, Report
 from ricordo.storage import faults
 from ricordo.storage.database.connection import add_functions, connect
-from ricordo.storage.database.hashes import chain, digest, erased_hash, is_bare, is_sealed, row_sum
-from ricordo.storage.database.history import Table, named, truth_of
-from ricordo.storage.database.integrity import SUM_MASK, WHICH, unsealed, wrong_digests
+from ricordo.storage.database.hashes import chain, digest, erased_hash, is_bare, is_sealed
+from ricordo.storage.database.history import TABLES, Table, named, truth_of
+from ricordo.storage.database.integrity import columns_of, table_sum, unsealed, wrong_digests
 from ricordo.storage.database.schema import migrations
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import sql
+from ricordo.storage.database.word_index import fill_again
 from ricordo.storage.key import AnyKey, fitting, unlock
 from ricordo.storage.sql import transaction, translated
 from ricordo.storage.values import Cleaned
@@ -101,6 +102,9 @@ def _truncate_log(connection: apsw.Connection, *, patience_s: float) -> bool:
 
 
 _RESTORE = "restore a backup, or run `ricordo doctor --fix`: it recovers what can be read, and keeps the damaged store"
+_RECOUNT = "run `ricordo doctor --fix`: it is worked out from the memories again"
+DERIVED = frozenset(("full text", "slots", "counts", "time spans"))
+"""The checks of what is worked out from the memories, and can be worked out again."""
 _COUNTS_OFF = {"shelves": "counts_off", "entities": "entity_counts_off"}
 _OLDEST_SAFE = 3_051_003
 """SQLite before 3.51.3 could lose commits in write-ahead-log mode."""
@@ -118,6 +122,7 @@ def examine(snapshot: DatabaseSnapshot, path: Path, *, unawaited_failures: int) 
         "settings and vectors": lambda: _sums(snapshot),
         "full text": lambda: _in_step(snapshot, "text_index_off", "memory", "memories"),
         "slots": lambda: _in_step(snapshot, "slots_off", "fact", "facts"),
+        "time spans": lambda: _spans(snapshot),
         "permissions": lambda: _permissions(path),
         "sqlite": lambda: (version, "pip install -U apsw-sqlite3mc" if is_old else ""),
     }
@@ -157,6 +162,9 @@ def _finding(name: str, check: Check) -> Finding:
 def _pages(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     # `quick_check` takes as long, but does not compare indexes with their tables.
     said = [row[0] for row in snapshot.connection.execute("PRAGMA integrity_check(5)")]
+    if said == ["ok"]:
+        # The check does not see that the only page of an empty index has become an inner page; every use of it fails.
+        said = [f"page {page} of {name} is damaged" for name, page in snapshot.rows("pages_off")] or said
     return ("whole", "") if said == ["ok"] else ("; ".join(said), _RESTORE)
 
 
@@ -193,15 +201,20 @@ def _seals(snapshot: DatabaseSnapshot) -> tuple[str, str]:
 
 def _sums(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     """Check the tables without seals: settings, vectors, suppressions."""
-    off = []
+    off = _not_as_written(snapshot, unsealed(snapshot.connection))
+    many = len(TABLES["unsealed"])
+    return (f"not as written: {', '.join(off)}", _RESTORE) if off else (f"{many} tables as written", "")
+
+
+def _spans(snapshot: DatabaseSnapshot) -> tuple[str, str]:
+    """Check since when and until when entities were named. Nothing else in the store tells it."""
+    off = _not_as_written(snapshot, columns_of(snapshot.connection, ("entity_counts",)))
+    return ("not as written", _RECOUNT) if off else ("as written", "")
+
+
+def _not_as_written(snapshot: DatabaseSnapshot, tables: Mapping[str, tuple[str, ...]]) -> list[str]:
     stated = dict(snapshot.connection.execute(sql("sums_all")))
-    for name, columns in unsealed(snapshot.connection).items():
-        total = 0
-        for row in snapshot.connection.execute(f'SELECT {named(columns)} FROM "{name}" {WHICH.get(name, "")}'):
-            total = (total + row_sum(*row)) & SUM_MASK
-        if stated.get(name) != total:
-            off.append(name)
-    return (f"not as written: {', '.join(off)}", _RESTORE) if off else (f"{len(stated)} tables as written", "")
+    return [name for name, each in tables.items() if stated.get(name) != table_sum(snapshot.connection, name, each)]
 
 
 def _former(snapshot: DatabaseSnapshot) -> tuple[str, str]:
@@ -249,6 +262,21 @@ def _digests(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     return (f"rows of commit {wrong} are missing, or not its own", _RESTORE) if wrong else ("all there", "")
 
 
+def count_again(snapshot: DatabaseSnapshot) -> None:
+    """Count memories and the span of time of each entity again, in the running transaction."""
+    for name in ("shelves_clear", "shelves_fill", "entity_counts_clear", "entity_counts_fill"):
+        snapshot.rows(name)
+
+
+def derive_again(snapshot: DatabaseSnapshot) -> None:
+    """Compute again what the checks in `DERIVED` examine, in the running transaction. The memories must be sound."""
+    fill_again(snapshot.connection)
+    count_again(snapshot)
+    columns = columns_of(snapshot.connection, ("entity_counts",))["entity_counts"]
+    total = table_sum(snapshot.connection, "entity_counts", columns)
+    snapshot.rows("sum_put", {"table": "entity_counts", "total": total})
+
+
 def _erasures(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     """Check that exactly those rows were erased that the erasures state."""
     count, pending = 0, snapshot.value("erasing_count")
@@ -263,12 +291,12 @@ def _erasures(snapshot: DatabaseSnapshot) -> tuple[str, str]:
 
 def _in_step(snapshot: DatabaseSnapshot, statement: str, one: str, many: str) -> tuple[str, str]:
     off = snapshot.value(statement)
-    return (f"{plural(off, one, many)} out of step", "rebuild the index") if off else ("in step", "")
+    return (f"{plural(off, one, many)} out of step", _RECOUNT) if off else ("in step", "")
 
 
 def _counts(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     off = [f"{len(rows)} {what} off" for what in ("shelves", "entities") if (rows := snapshot.rows(_COUNTS_OFF[what]))]
-    return (", ".join(off), "rebuild the index") if off else ("right", "")
+    return (", ".join(off), _RECOUNT) if off else ("right", "")
 
 
 def _embeddings(snapshot: DatabaseSnapshot) -> tuple[str, str]:

@@ -19,7 +19,8 @@ _ANALYZE_AGAIN = (
     "text_live_fill",
     "text_archive_clear",
     "text_archive_fill",
-    "features_refill",
+    "features_clear",
+    "features_fill",
     "slots_clear",
     "slots_fill",
     "turns_changed",
@@ -56,9 +57,14 @@ def analyze_again(connection: apsw.Connection) -> None:
     with transaction(connection):
         if _stored_version(connection) == version:  # another process was first
             return
-        for name in _ANALYZE_AGAIN:
-            connection.execute(statement(name))
+        fill_again(connection)
         connection.execute(statement("meta_put"), {"name": _ANALYZER_KEY, "value": version})
+
+
+def fill_again(connection: apsw.Connection) -> None:
+    """Rebuild the index terms, features and statement lines from the memories, in the running transaction."""
+    for name in _ANALYZE_AGAIN:
+        connection.execute(statement(name))
 
 
 def _stored_version(connection: apsw.Connection) -> str | None:

@@ -14,6 +14,7 @@ import apsw
 from ricordo.errors import InvalidError, StoreError
 from ricordo.model import BackupFile, Report
 from ricordo.ports import Progress
+from ricordo.storage.database.maintenance import DERIVED
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.store import DatabaseStore, Options
 from ricordo.storage.folder.files import ASIDE
@@ -25,9 +26,21 @@ T = TypeVar("T")
 
 _DAMAGED = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError)
 
-_REBUILT = frozenset(
-    ("file", "references", "row seals", "history", "commit chain", "commit rows", "settings and vectors", "erasures")
-) | {"full text", "slots", "counts"}
+_REBUILT = (
+    frozenset(
+        (
+            "file",
+            "references",
+            "row seals",
+            "history",
+            "commit chain",
+            "commit rows",
+            "settings and vectors",
+            "erasures",
+        )
+    )
+    | DERIVED
+)
 """The checks of `doctor` whose damage a rebuilt index repairs, if the files are undamaged."""
 
 

@@ -18,6 +18,7 @@ from ricordo.model import BackupFile, Reason, Report, Scope
 from ricordo.ports import Progress
 from ricordo.storage import faults
 from ricordo.storage.database.as_of import commit_of
+from ricordo.storage.database.maintenance import count_again
 from ricordo.storage.database.store import Decide, Options, commit_work, keep_open, let_go
 from ricordo.storage.database.threads import outcome
 from ricordo.storage.postgres.connection import PostgresConnection, connect, reconnected, translated
@@ -139,7 +140,9 @@ class PostgresStore:
         return await self.look(lambda tx: examine(tx, unawaited_failures=failed))
 
     async def mend(self, report: Report) -> None:
-        """Do nothing: damage in a database server needs a backup."""
+        """Count again what is counted wrong. Other damage in a database server needs a backup."""
+        if any(each.check == "counts" and not each.ok for each in report.findings):
+            await self.derive(count_again)
 
     async def rebuild(self, progress: Progress | None = None) -> int:
         """Raise InvalidError: there are no plain files to rebuild from."""

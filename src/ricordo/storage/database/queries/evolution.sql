@@ -19,9 +19,11 @@ SELECT n.key, n.content, n.speaker FROM (
 SELECT e.id FROM subjects s JOIN entities e ON e.key = s.entity WHERE s.node = :node ORDER BY e.key
 
 -- name: slots_off
--- For `doctor`: facts whose slot does not match their text, or slots without a live fact.
+-- For `doctor`: facts whose slot does not match their text, owner or subjects, or slots without a live fact.
 SELECT (SELECT count(*) FROM live_nodes n LEFT JOIN slots s ON s.node = n.key
-    WHERE n.shelf = 'k' AND coalesce(s.line, '') != statement_line(n.content))
+    WHERE n.shelf = 'k' AND (coalesce(s.line, '') != statement_line(n.content) OR s.space != n.space
+      OR s.subjects != coalesce((SELECT group_concat(entity) FROM
+        (SELECT entity FROM subjects WHERE node = n.key ORDER BY entity)), '')))
   + (SELECT count(*) FROM slots s WHERE NOT EXISTS (SELECT 1 FROM live_nodes n WHERE n.key = s.node AND n.shelf = 'k'))
 
 -- name: succession

@@ -81,6 +81,11 @@ SELECT (SELECT count(*) FROM (SELECT key FROM nodes EXCEPT SELECT node FROM trai
   + (SELECT count(*) FROM (SELECT key FROM nodes WHERE closed_at IS NOT NULL EXCEPT SELECT id FROM archive_fts_docsize))
   + (SELECT count(*) FROM (SELECT id FROM archive_fts_docsize EXCEPT SELECT key FROM nodes WHERE closed_at IS NOT NULL))
 
+-- name: pages_off
+-- For `doctor`: inner pages that lead nowhere, and pages of no known kind.
+SELECT name, pageno FROM dbstat
+WHERE (pagetype = 'internal' AND ncell = 0) OR pagetype NOT IN ('internal', 'leaf', 'overflow') LIMIT 5
+
 -- name: backup_question
 -- The newest memory, to test a backup.
 SELECT key, content, space FROM live_nodes ORDER BY key DESC LIMIT 1
@@ -102,8 +107,13 @@ INSERT INTO archive_fts (archive_fts) VALUES ('delete-all')
 INSERT INTO archive_fts (rowid, terms) SELECT key, index_terms(content, tags, speaker, space || shelf) FROM nodes
 WHERE closed_at IS NOT NULL
 
--- name: features_refill
-UPDATE traits SET traits = (SELECT traits_of(content, tags, speaker, source_role) FROM nodes WHERE key = traits.node)
+-- name: features_clear
+DELETE FROM traits
+
+-- name: features_fill
+INSERT INTO traits SELECT key, space, coalesce(session, 0), event_time, speaker,
+  traits_of(content, tags, speaker, source_role)
+FROM nodes
 
 -- name: slots_clear
 DELETE FROM slots
@@ -112,6 +122,23 @@ DELETE FROM slots
 INSERT INTO slots SELECT n.key, n.space, coalesce((SELECT group_concat(entity) FROM
     (SELECT entity FROM subjects WHERE node = n.key ORDER BY entity)), ''), statement_line(n.content)
 FROM live_nodes n WHERE n.shelf = 'k' AND statement_line(n.content) != ''
+
+-- name: shelves_clear
+DELETE FROM shelves
+
+-- name: shelves_fill
+INSERT INTO shelves SELECT space, shelf, count(*), sum(char_count(content)) FROM live_nodes GROUP BY space, shelf
+
+-- name: entity_counts_clear
+DELETE FROM entity_counts
+
+-- name: entity_counts_fill
+INSERT INTO entity_counts SELECT m.entity, count(*) FILTER (WHERE n.closed_at IS NULL), min(n.event_time),
+  max(n.event_time)
+FROM mentions m JOIN nodes n ON n.key = m.node GROUP BY m.entity
+
+-- name: sum_put
+UPDATE sums SET total = :total WHERE tbl = :table
 
 -- name: turns_changed
 UPDATE meta SET value = value + 1 WHERE name = 'turns_changed'
