@@ -45,6 +45,10 @@ I'm breastfeeding Isla
 Стою на учёте у кардиолога
 My back hurts if I sit too long
 I can't sleep without earplugs
+Parking outside is loading only, 7 to 10
+Я пью железо от анемии, вечером и без чая
+Клубнику на даче не сажаем, у Тимура от неё сыпь
+Am Wochenende nehme ich die Tabletten nicht
 Der Ersatzschlüssel hängt hinter dem Boiler
 Today Marlow Ferry has about 31,000 inhabitants and is the third largest town of the county.
 Сегодня в городе живёт около 310 тысяч человек, и он занимает третье место в области.
