@@ -151,6 +151,15 @@ async def test_an_unnamed_wife_gets_her_name_later(memory: Any, clock: HandClock
     assert (await memory.doctor()).ok
 
 
+async def test_a_title_makes_no_second_person(memory: Any) -> None:
+    await memory.remember("My dentist is Dr. Bell")
+    await memory.remember("My boss is Mr. Lee")
+    await memory.remember("Mrs. Lee bakes bread")
+    assert {person.name for person in await memory.people()} == {"Bell", "Lee", "Mrs. Lee"}
+    assert (await memory.entity("Dr. Bell")).name == "Bell"
+    assert list(await memory.review()) == []
+
+
 async def test_several_brothers_are_ambiguous(memory: Any) -> None:
     await memory.add_many([Message(text="My brother is Tom"), Message(text="My brother is Max")])
     for name in ("Tom", "Max"):

@@ -50,6 +50,7 @@ from ricordo.text.names import (
     name_words,
     predicate_of,
     relation_named,
+    untitled_words,
 )
 
 SAME = "same as"
@@ -239,7 +240,9 @@ class EntityResolver:
                 known = self.find(named.name)
             except InvalidError:
                 continue
-            if known is None and named.type == "person" and not self._is_part_of_known(named.name):
+            if known is None and (new := self._new_names.get(tuple(untitled_words(named.name)))) is not None:
+                self.add_aliases(self._new[new], (named.name,))  # "my dentist is Dr. Bell" has just added Bell
+            elif known is None and named.type == "person" and not self._is_part_of_known(named.name):
                 self.guess(named.name, named.type)
             elif known is None:
                 continue

@@ -33,6 +33,7 @@ _SAME_SESSION = 0.2
 # Likewise the penalty for the most similar better turn, times their cosine.
 _SAID_ALREADY = 0.2
 _SPREAD_DEPTH = 40
+# Statements of the web and of tools need a third more evidence than those of the user.
 _UNVOUCHED = 0.75
 # A factor this close to 1 is not shown in a trace.
 _NEGLIGIBLE = 1e-9

@@ -64,8 +64,8 @@ class Tuning:
         behind: hits this far below the best are dropped, unless they match a word that no better hit matches.
         met, unmet, worth: for such a word, its minimum match, the maximum match of better hits, and its minimum share.
         named_in_context: the minimum match of a capitalised word around a hit for it to count as named there.
-        leading, leading_share: in a context, this many top turns stay if they score at least this share of the best.
-            Facts say less about each other.
+        leading, leading_share: in a context, this many top turns stay if they score at least this share of the best;
+            facts do not, because they say less about each other.
         fact_above, fact_slack, fact_slack_of_several, fact_behind: the same for facts, in log odds. One in three facts
             that alone clear the floor is an answer.
         fact_of_stranger: reduction of the odds of a fact if the question has a name that is not in memory.

@@ -41,12 +41,12 @@ from ricordo.retrieval.signals import (
     Pool,
     asks_for_a_list,
     best_passages,
-    for_lone,
     like_best,
     likeness,
     measure,
     pool_of,
     session,
+    weigh_standalone,
 )
 from ricordo.storage import PastSnapshot, Snapshot
 from ricordo.storage.candidates import (
@@ -209,7 +209,7 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
         return rank_by_seeds(found.found, most=most)
     alike = (lambda places: likeness(rows, places)) if asks_for_a_list(plan.query.text) else None
     values = measure(pool, plan)
-    shares = for_lone(pool, fuse(values, WEIGHTS, fusion=plan.weighing.fusion))
+    shares = weigh_standalone(pool, fuse(values, WEIGHTS, fusion=plan.weighing.fusion))
     totals = totals_of(shares, pool.size)
     if "alike" not in plan.weighing.without and (second := like_best(pool, plan, totals)):
         values["alike"], shares["alike"] = second

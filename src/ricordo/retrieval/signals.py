@@ -502,16 +502,21 @@ def measure(pool: Pool, plan: Plan) -> dict[str, Floats]:
     return {name: value for name, value in found if value is not None}
 
 
-def for_lone(pool: Pool, shares: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return the shares with those of memories outside any conversation changed: their meaning counts more, all else
-    less. The words of a turn are completed by the turns around it; a fact is often asked for in other words.
+def weigh_standalone(pool: Pool, shares: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return the shares, adjusted for memories outside any conversation: meaning counts more, most other signals less.
+
+    The turns around a turn complete its words. A fact stands alone, and people ask for it in other words. Without
+    vectors, nothing changes.
+
+    Args:
+        shares: the contribution of each signal to the score, float32[size].
     """
-    lone = pool.turns.sessions[: pool.size] < 0
-    if not lone.any() or not pool.cosines.any():
+    standalone = pool.turns.sessions[: pool.size] < 0
+    if not standalone.any() or not pool.cosines.any():
         return dict(shares)
-    factors = FITTED["lone"]
+    factors = FITTED["standalone"]
     return {
-        name: np.where(lone, share * np.float32(factors.get(name, factors["others"])), share)
+        name: np.where(standalone, share * np.float32(factors.get(name, factors["others"])), share)
         for name, share in shares.items()
     }
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from ricordo.text.languages import all_languages, cached
-from ricordo.text.names import MIN_SOUND_CHARS, name_words, relation_named, same_name_key
+from ricordo.text.languages import cached
+from ricordo.text.names import MIN_SOUND_CHARS, relation_named, same_name_key, untitled_words
 
 NameMatch = Literal["spelling", "variant", "short"]
 """The same name in another spelling or script, a name that differs in a vowel or two, or a part of the other name."""
@@ -39,16 +39,8 @@ def name_form(name: str) -> NameForm:
     """Return the form in which names are compared; empty for a name that is too short, or a relation ("my wife")."""
     if relation_named(name):
         return NameForm(())
-    words = name_words(name)
-    plain = [word for word in words if word not in _titles()] or words
-    sounds = tuple(_HARD.sub("k", _UMLAUTS.sub("", same_name_key(word))) for word in plain)
+    sounds = tuple(_HARD.sub("k", _UMLAUTS.sub("", same_name_key(word))) for word in untitled_words(name))
     return NameForm(sounds if len("".join(sounds)) >= MIN_SOUND_CHARS and all(sounds) else ())
-
-
-@cached()
-def _titles() -> frozenset[str]:
-    given = all_languages().words(lambda each: each.names.titles)
-    return frozenset(word for title in given for word in name_words(title))
 
 
 def match(one: NameForm, other: NameForm) -> NameMatch | None:

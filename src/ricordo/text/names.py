@@ -74,6 +74,22 @@ def name_words(text: str) -> list[str]:
     return [fold_word(word) for word in raw_words(text)]
 
 
+def untitled_words(name: str) -> list[str]:
+    """Return the words of a name without titles; all of them if it has nothing else.
+
+    >>> untitled_words("Dr. Bell"), untitled_words("Dr")
+    (['bell'], ['dr'])
+    """
+    words = name_words(name)
+    return [word for word in words if word not in _titles()] or words
+
+
+@cached()
+def _titles() -> frozenset[str]:
+    given = all_languages().words(lambda each: each.names.titles)
+    return frozenset(word for title in given for word in name_words(title))
+
+
 def folded_name(name: str) -> str:
     """Return a name in the form in which names are compared letter by letter."""
     return " ".join(name_words(name))
