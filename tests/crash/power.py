@@ -404,8 +404,10 @@ def many(cuts: int, *, seed: int, kind: str, durability: str = "disk", until: fl
             place = f"{folder}/s/{'me/' if kind == 'folder' else 'me.db'}"
             Path(folder, "s").mkdir(mode=0o700)
             ops = recorded(place, seed=seed, durability=durability)
+        unsynced = [at for at, op in enumerate(ops, 1) if op[0] == "write" and op[1].endswith(".jsonl")]
         for _ in range(min(CUTS_PER_RECORDING, cuts - tally.cuts)):
-            end = dice.randint(0, len(ops))
+            # Plain files are synced right after each write: a random place seldom lies in between.
+            end = dice.choice(unsynced) if unsynced and dice.random() < 0.5 else dice.randint(0, len(ops))
             lost, damaged = problems(place, ops[:end], dice)
             tally.cuts += 1
             tally.acknowledged += sum(op[0] == "ack" for op in ops[:end])

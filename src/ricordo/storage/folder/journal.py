@@ -104,6 +104,7 @@ class FolderJournal(CommitHook):
         self._pending: dict[str, list[bytes]] = {}
         self._seq = 0
         self._seq_before = 0
+        self._first = 0  # the first commit of this batch that its lines contain
 
     def connected(self) -> apsw.Connection:
         """Open a connection for writing, and record which index it belongs to."""
@@ -192,12 +193,14 @@ class FolderJournal(CommitHook):
         self.taken_over = {}
         self._state = dict(read_state(connection))
         self._seq = self._seq_before = int(connection.execute(sql("commit_last_seq")).get or 0)
+        self._first = self._seq + 1
         connection.execute(sql("touched_forget"))
 
     def note_followed(self, connection: apsw.Connection, state: State) -> None:
         """Record that the files, in the given state, contain what this batch has done so far."""
         self._state |= state
         self._seq = int(connection.execute(sql("commit_last_seq")).get or 0)
+        self._first = self._seq + 1
         connection.execute(sql("touched_forget"))
         write_state(connection, self._state)
 
@@ -206,10 +209,14 @@ class FolderJournal(CommitHook):
         self.collect(connection, {})
 
     def collect(self, connection: apsw.Connection, extra: Line) -> None:
-        """Collect the lines of new commits; `extra` fields are added to the lines of the commits themselves."""
+        """Collect the lines of new commits; `extra` fields are added to the lines of the commits themselves.
+
+        A commit that is not the first of its batch names the first, so that a reader knows what was written together.
+        """
         for seq in commits_after(connection, self._seq):
             self._seq = seq
-            for name, line in lines_of_commit(connection, self.shapes, seq, extra):
+            batch: Line = {"batch": self._first} if seq > self._first else {}
+            for name, line in lines_of_commit(connection, self.shapes, seq, extra | batch):
                 self._pending.setdefault(name, []).append(line)
 
     def write(self, connection: apsw.Connection) -> None:

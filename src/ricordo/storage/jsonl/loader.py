@@ -11,6 +11,7 @@ import apsw
 
 from ricordo.storage.database.history import marks, named, text_of_key
 from ricordo.storage.database.statements import Row, insert_all, sql
+from ricordo.storage.jsonl.layout import COMMITS
 from ricordo.storage.jsonl.lines import (
     Findings,
     HandLine,
@@ -90,19 +91,37 @@ class LineReader:
         self.parse: Callable[[bytes], Any] = json.loads
 
     def lines(self, name: str, *, start: int = 0) -> Iterator[tuple[int, Line]]:
-        """Yield (offset, line) of a file. An incomplete last line counts as not committed."""
+        """Yield (offset, line) of a file. An incomplete last line counts as not committed.
+
+        So do lines with NUL bytes that no committed line follows: a power cut may lose any sectors of the last batch,
+        and those read as zeros. A commit that was written together with a lost one is no commit either.
+        """
         path = self.folder / name
         size = path.stat().st_size if path.exists() else 0
+        torn: list[tuple[int, LineError]] = []
         for offset, raw in lines_of(path, start=start):
             if not raw.strip():
                 continue
             try:
-                yield offset, parsed(self.opened(name, raw), self.parse)
+                line = parsed(self.opened(name, raw), self.parse)
             except LineError as error:
                 if offset + len(raw) == size:
                     self.found.cut(name, offset)
+                elif b"\0" in raw:
+                    torn.append((offset, error))
                 else:
                     self.unused(name, offset, error)
+                continue
+            if torn and name == COMMITS and line.get("batch") is not None:
+                self.found.cut(name, offset)
+                continue
+            yield offset, line
+            if torn and offset not in self.found.uncommitted.get(name, ()):
+                for place, error in torn:
+                    self.unused(name, place, error)
+                torn.clear()
+        for place, _ in torn:
+            self.found.cut(name, place)
 
     def opened(self, name: str, raw: bytes) -> bytes:
         """Return a line of a file in plain text, decrypted if the store has a key. Raises LineError."""
