@@ -40,6 +40,37 @@ STAYS = [
 ]
 
 
+BOTH_TRUE = [
+    ("Mein Hausarzt ist Dr. Weiß", "Dr. Weiß ist im Urlaub"),
+    ("My cleaner is Olga", "Olga comes on Fridays"),
+    ("Мой терапевт — Иванова", "Иванова в отпуске до августа"),
+    ("The user's favorite color is green", "The user's favorite food is ramen"),
+    ("My sister lives in Leeds", "My sister has two cats"),
+    ("The user speaks German", "The user speaks Norwegian"),
+    ("Nutzerin lebt in Wien", "Bruder Felix lebt in Graz"),
+    ("I'm allergic to cats", "I'm also allergic to penicillin"),
+    ("The user lives in Oslo", "The user works at Acme"),
+]
+ABOUT_THE_VALUE = [
+    ("My GP is Dr. Shah", "Dr. Shah has retired"),
+    ("My boss is Karen", "Karen left the company"),
+    ("The user has a dog named Balder", "Balder died in August"),
+    ("My cleaner is Olga", "Maria is my cleaner"),
+]
+
+
+@pytest.mark.parametrize(("older", "newer"), BOTH_TRUE)
+async def test_facts_about_two_things_are_not_reviewed_as_a_conflict(memory: Any, older: str, newer: str) -> None:
+    await memory.remember(older)
+    assert (await memory.remember(newer)).outdates == ()
+
+
+@pytest.mark.parametrize(("older", "newer"), ABOUT_THE_VALUE)
+async def test_a_change_told_about_the_value_is_reviewed(memory: Any, older: str, newer: str) -> None:
+    old = await memory.remember(older)
+    assert [each.id for each in (await memory.remember(newer)).outdates] == [old.id]
+
+
 @pytest.mark.parametrize(("older", "newer", "question"), CHANGES)
 async def test_the_newer_statement_comes_first_and_the_older_one_is_closed_or_in_review(
     memory: Any, older: str, newer: str, question: str

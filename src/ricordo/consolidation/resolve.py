@@ -233,7 +233,12 @@ def _outdated(facts: Mapping[K, Said], node: Node) -> dict[K, Verdict]:
     """
     new = form_of(node)
     found = outdated(facts, (node.content, node.speaker))
-    found = {key: each for key, each in found.items() if not _form_beside(facts[key], node).has_value_of(new)}
+    forms = {key: _form_beside(facts[key], node) for key in found}
+    found = {
+        key: each
+        for key, each in found.items()
+        if not forms[key].has_value_of(new) and not (each.is_plain and forms[key].may_both_hold(new))
+    }
     likeliest = sorted(found, key=lambda key: found[key].likelihood, reverse=True)[:_MOST_OUTDATED]
     return {key: "replaced" if key == likeliest[0] and found[key].is_certain else "conflict" for key in likeliest}
 

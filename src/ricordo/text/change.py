@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -533,11 +533,12 @@ class Succession:
     """How likely a new statement makes an older one outdated, from 0 to 1, and whether that is certain.
 
     If `stands_aside`, the new statement is a quotation, a wish or about someone else. `likelihood` is then how likely
-    the older statement should rank above it.
+    the older statement should rank above it. `is_plain`: no word expresses a change.
     """
 
     likelihood: float
     is_certain: bool = False
+    is_plain: bool = False
     stands_aside: bool = False
 
 
@@ -615,8 +616,60 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     is_added = bool(found["added"]) and not found["changes"]  # "I am also allergic to nuts" replaces nothing
     if likely < least[kind] or (kind == "words" and (is_idle or is_added or (is_of_world and not found["changes"]))):
         return None
+    is_plain = not found["changes"] and not _says_change(new[0])
+    if kind == "words" and is_plain and _are_of_two_things(before, after):
+        return None
     is_certain = likely >= least["certain"] and bool(found["says so"]) and not (is_doubted or found["denies"])
-    return Succession(likelihood=likely, is_certain=is_certain)
+    return Succession(likelihood=likely, is_certain=is_certain, is_plain=is_plain)
+
+
+def _says_change(text: str) -> bool:
+    """Return whether a text contains a word for change, even in a predicate that describes a state: "died in"."""
+    patterns = _cue_patterns(languages_of(text))
+    return any(patterns[cue].search(text.lower()) for cue in CHANGES)
+
+
+def _are_of_two_things(before: Topics, after: Topics) -> bool:
+    """Return whether a newer statement without a word for change says something else, so that both can be true.
+
+    That is: it is about the value of the older one ("My boss is Karen", "Karen is travelling"), each has a subject of
+    its own ("My favorite color is", "My favorite food is"; "I live in", "My parents live in"), or both share only
+    their subject ("My sister lives in Leeds", "My sister has two cats").
+    """
+    theirs, ours = _subject_of(before), _subject_of(after)
+    is_of_value = after.length <= _BRIEF and ours != theirs and _says(before, ours) and not any(_said(after, theirs))
+    if is_of_value and before.words[0].stems not in ours:
+        return True
+    if before.subject is None or after.subject is None:
+        return False
+    if before.subject and after.subject:
+        are_apart = not _says(before, after.subject) and not _says(after, before.subject)
+        return are_apart or _share_subjects_only(before, after)
+    other, one = (after, before) if before.subject else (before, after)
+    people = [stems for stems in one.subject or () if not one.others.isdisjoint(stems)]
+    return bool(people) and not any(_said(other, people))
+
+
+def _share_subjects_only(before: Topics, after: Topics) -> bool:
+    shared = {word.stems for word in after.words if before.likeness(word.stems)}
+    shared |= {word.stems for word in before.words if after.likeness(word.stems)}
+    subjects = [{stem for stems in each.subject or () for stem in stems} for each in (before, after)]
+    return not any(subject.isdisjoint(stems) for stems in shared for subject in subjects)
+
+
+def _says(topics: Topics, words: Collection[tuple[str, ...]]) -> bool:
+    """Return whether a statement contains all of some words, and there are any."""
+    return bool(words) and all(_said(topics, words))
+
+
+def _said(topics: Topics, words: Iterable[tuple[str, ...]]) -> list[bool]:
+    return [topics.likeness(stems) > 0 for stems in words]
+
+
+def _subject_of(topics: Topics) -> frozenset[tuple[str, ...]]:
+    """Return the subject of a statement, or its first significant word if no verb is recognised."""
+    first = [word.stems for word in topics.words[:1]]
+    return frozenset(first) if topics.subject is None else topics.subject
 
 
 def asks_for(question: str, new: str, old: str) -> bool:
