@@ -117,8 +117,8 @@ class LineReader:
                 continue
             yield offset, line
             if torn and offset not in self.found.uncommitted.get(name, ()):
-                for place, error in torn:
-                    self.unused(name, place, error)
+                for place, why in torn:
+                    self.unused(name, place, why)
                 torn.clear()
         for place, _ in torn:
             self.found.cut(name, place)
