@@ -64,7 +64,8 @@ async def test_a_batch_counts_as_many_requests(tmp_path: Path) -> None:
 async def test_a_deep_document_is_refused(tmp_path: Path) -> None:
     async with house(tmp_path / "me.db") as at:
         client = at.client(at.secret("ann"))
-        for deep in ("[" * 100_000, "[" * 1_000 + "]" * 1_000, '{"a":' * 50_000):
+        nested = ['{"a":' * depth + "1" + "}" * depth for depth in (150, 300, 600, 900, 950, 980, 1_000)]
+        for deep in ("[" * 100_000, "[" * 1_000 + "]" * 1_000, *nested, '{"a":' * 50_000):
             given = f'{{"jsonrpc":"2.0","id":1,"method":"memory.search","params":{{"query":{deep}}}}}'
             for path, body in (("/rpc", deep), ("/rpc", given), ("/v1/search", deep), ("/v1/remember", given)):
                 answer = await client.post(path, content=body, headers={"Content-Type": "application/json"})

@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import inspect
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ricordo.errors import RicordoError
+from ricordo.errors import RicordoError, UnavailableError
 from ricordo.interfaces.serialize import SHORT_ID_CHARS, RecentIds, resolve_id, withhold
 from ricordo.model import Origin, Results, Scope, Trust
 from ricordo.rights import Access, Door, Holder, allows, at_door, require
@@ -26,6 +27,26 @@ _log = logging.getLogger(__name__)
 
 _SHOW_HELD = frozenset({"get", "history", "explain", "review", "resolve"})
 """The methods whose answers can contain quarantined memories; search, lists and statistics never do."""
+_LONG = frozenset(
+    (
+        "accept",
+        "ask",
+        "consolidate",
+        "enrich",
+        "extract",
+        "gc",
+        "import_",
+        "infer_causes",
+        "maintain",
+        "prune",
+        "reflect",
+        "renew_questions",
+        "replay_receipt",
+        "summarise",
+    )
+)
+"""Methods that can take minutes: they call a language model, copy the store, or go through all memories."""
+_MOST_LONG = 4
 EVERY_ACCESS: frozenset[Access] = frozenset({"read", "write", "admin", "erase"})
 PROPOSING: frozenset[Access] = frozenset({"read", "propose"})
 """The permissions of a caller whose changes need the user's approval."""
@@ -115,6 +136,10 @@ class Dispatcher:
         self._opening = asyncio.ensure_future(opening)
         self.is_closing: Callable[[], bool] = lambda: False
         """Whether the server is about to stop; endless streams then end."""
+        self.most_calls: int | None = None
+        """The maximum number of one caller's calls at a time; None: no limit. A server sets it. A call counts until it
+        is done, even if the client has left."""
+        self._calls: Counter[tuple[str, bool]] = Counter()
         self._recent = RecentIds()
         self._running: set[asyncio.Future[None]] = set()
 
@@ -138,9 +163,34 @@ class Dispatcher:
         Raises:
             DeniedError: The caller lacks the right.
             InvalidError: An argument is not valid.
+            UnavailableError: Too many calls of the caller are still running.
             RicordoError: Any error of the method.
         """
         caller.require(capability.method)
+        with self._counted(caller, is_long=capability.method in _LONG):
+            return await self._call(capability, given, caller=caller, as_tool=as_tool, progress=progress)
+
+    @contextlib.contextmanager
+    def _counted(self, caller: Caller, *, is_long: bool) -> Iterator[None]:
+        """Count a call until the end of the block. Raises UnavailableError if the caller has too many."""
+        key = caller.name, is_long
+        most = _MOST_LONG if is_long else self.most_calls
+        if self.most_calls is not None and most is not None and self._calls[key] >= most:
+            raise UnavailableError(
+                f"{most} {'long calls' if is_long else 'calls'} of this caller are still running",
+                hint="wait until they are done; give each program its own token",
+            )
+        self._calls[key] += 1
+        try:
+            yield
+        finally:
+            self._calls[key] -= 1
+            if not self._calls[key]:
+                del self._calls[key]
+
+    async def _call(
+        self, capability: Capability, given: object, *, caller: Caller, as_tool: bool, progress: Progress | None
+    ) -> Any:
         memory = await self.memory(caller)
         from ricordo.interfaces.schema import check_arguments, function_of  # imports the memory
 

@@ -222,33 +222,6 @@ def _message(text: str, about: str) -> types.GetPromptResult:
     return types.GetPromptResult(description=about, messages=[message])
 
 
-# streamable HTTP
-
-
-class HttpEndpoint:
-    """The ASGI endpoint: sessions of the MCP SDK, each bound to the token that started it."""
-
-    def __init__(self, dispatcher: Dispatcher, *, profile: str, most_bytes: int, caller_key: str) -> None:
-        """Args:
-        most_bytes: The maximum size of a request body.
-        caller_key: The key of the caller in the ASGI scope.
-        """
-        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-
-        server = build(dispatcher, profile=profile, caller_of=lambda ctx: ctx.request.scope[caller_key])  # type: ignore[union-attr]
-        self.sessions = StreamableHTTPSessionManager(server, max_request_body_size=most_bytes)
-        self._caller_key = caller_key
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-        from mcp.server.auth.provider import AccessToken
-
-        caller: Caller = scope[self._caller_key]
-        # The session is bound to the name of the token: requests with another token do not find it.
-        who = AccessToken(token="", client_id=caller.name, scopes=sorted(caller.access), subject=caller.owner)
-        await self.sessions.handle_request({**scope, "user": AuthenticatedUser(who)}, receive, send)
-
-
 # standard input and output
 
 

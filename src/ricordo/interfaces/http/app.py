@@ -67,12 +67,13 @@ def build(
         profile: The tools of the MCP endpoint.
     """
     limits = limits or Limits()
+    dispatcher.most_calls = limits.each
     metrics = Metrics()
     handlers = Handlers(dispatcher, limits, metrics)
     try:
-        from ricordo.interfaces.mcp import HttpEndpoint
+        from ricordo.interfaces.http.mcp_endpoint import HttpEndpoint
 
-        mcp = [HttpEndpoint(dispatcher, profile=profile, most_bytes=limits.body_bytes, caller_key=CALLER)]
+        mcp = [HttpEndpoint(dispatcher, profile=profile, limits=limits)]
     except ImportError:  # the extra `mcp` is not installed
         mcp = []
     try:
@@ -124,7 +125,9 @@ class Handlers:
         self.limits = limits
         self.metrics = metrics
         self.rpc = Rpc(dispatcher)
-        self.importing = asyncio.Semaphore(1)  # parsed JSON takes ten times the size of the file
+        self.importing = asyncio.Semaphore(1)  # for large files: parsed JSON takes ten times the size of the file
+        self.uploading: set[str] = set()  # callers
+        self.running: set[asyncio.Future[Any]] = set()
 
     def for_capability(self, capability: Capability) -> Callable[[Request], Awaitable[Response]]:
         """Return the endpoint of a capability."""
@@ -153,22 +156,25 @@ class Handlers:
                 f"query: {', '.join(sorted(unknown)) or 'dry_run'} is invalid",
                 hint="use format=NAME, dry_run=true or false",
             )
-        spooled = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115 - `work` may run later
-        try:
+        if caller.name in self.uploading:
+            raise UnavailableError("another import of this caller is still running", hint="wait until it is done")
+        self.uploading.add(caller.name)
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.uploading.discard, caller.name)
+            spooled = stack.enter_context(tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES))
             await self._receive(request, self.limits.upload_bytes, spooled.write)
-        except BaseException:
-            spooled.close()
-            raise
+            until_done = stack.pop_all()
 
         async def work(progress: Progress) -> Any:
-            async with self.importing:
-                with spooled, temporary_folder() as folder:
+            is_large = spooled.tell() > _IN_MEMORY_BYTES
+            with temporary_folder() as folder:
+                async with self.importing if is_large else contextlib.nullcontext():
                     file = folder / "upload"
                     await asyncio.to_thread(_write, spooled, file)
                     given = {"path": str(file), "format": request.query_params.get("format"), "dry_run": dry_run}
                     return await self.dispatcher.call(_IMPORT, given, caller=caller, as_tool=False, progress=progress)
 
-        return await self._respond(request, work)
+        return await self._respond(request, work, at_end=until_done.close)
 
     async def changes(self, request: Request) -> Response:
         """Stream the changes after the number in `after` or, when a client reconnects, in the header Last-Event-ID."""
@@ -208,12 +214,29 @@ class Handlers:
         caller.require("metrics")
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    async def _respond(self, request: Request, work: Work) -> Response:
-        """Return the answer within the time limit, or as a stream of events without one."""
+    async def _respond(self, request: Request, work: Work, *, at_end: Callable[[], None] | None = None) -> Response:
+        """Return the answer within the time limit, or as a stream of events without one. The work goes on if the client
+        of a stream leaves.
+
+        Args:
+            at_end: Called when the work is done or cancelled.
+        """
+        reported: asyncio.Queue[tuple[int, int]] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def report(done: int, total: int) -> None:  # from any thread
+            loop.call_soon_threadsafe(reported.put_nowait, (done, total))
+
+        running = asyncio.ensure_future(work(report))
+        self.running.add(running)
+        running.add_done_callback(self.running.discard)
+        if at_end is not None:
+            running.add_done_callback(lambda _: at_end())
         if "text/event-stream" in request.headers.get("accept", ""):
-            return StreamingResponse(_events(work), media_type="text/event-stream", headers=_STREAM_HEADERS)
+            events = _events(running, reported)
+            return StreamingResponse(events, media_type="text/event-stream", headers=_STREAM_HEADERS)
         try:
-            answer = await asyncio.wait_for(work(lambda done, total: None), self.limits.seconds)
+            answer = await asyncio.wait_for(running, self.limits.seconds)
         except TimeoutError:
             hint = "a write may still complete; for long work, ask for events (Accept: text/event-stream)"
             return failure(UnavailableError(f"no answer within {self.limits.seconds:g} seconds", hint=hint))
@@ -437,15 +460,8 @@ def _error(number: Any, code: int, message: str, *, data: Any = None) -> dict[st
 # events
 
 
-async def _events(work: Work) -> AsyncIterator[str]:
+async def _events(running: asyncio.Future[Any], reported: asyncio.Queue[tuple[int, int]]) -> AsyncIterator[str]:
     """Yield `progress` events, then `result` or `error`, with comments in between to keep the connection open."""
-    reported: asyncio.Queue[tuple[int, int]] = asyncio.Queue()
-    loop = asyncio.get_running_loop()
-
-    def report(done: int, total: int) -> None:  # from any thread
-        loop.call_soon_threadsafe(reported.put_nowait, (done, total))
-
-    running = asyncio.ensure_future(work(report))
     while not running.done() or not reported.empty():
         next_report = asyncio.ensure_future(reported.get())
         await asyncio.wait({running, next_report}, timeout=_HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED)

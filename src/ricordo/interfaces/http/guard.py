@@ -19,11 +19,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ricordo.errors import RicordoError
 from ricordo.interfaces.call import Caller
+from ricordo.interfaces.http.shares import InProgress
 from ricordo.interfaces.http.tokens import Tokens
 from ricordo.interfaces.serialize import plain_value
 
 CALLER = "ricordo.caller"
 """The key of the caller in the ASGI scope."""
+NAME = "ricordo.name"
+"""The key of the name by which a request is limited; missing without a valid token or cookie."""
 TAKE = "ricordo.take"
 """The scope key of a function that counts a batch's further calls; it returns False if the rate limit is exceeded."""
 _log = logging.getLogger(__name__)
@@ -39,7 +42,10 @@ class Limits:
         body_bytes: The maximum size of a request body; for an upload, it is `upload_bytes`.
         seconds: The maximum time for one answer; work that streams progress events may take longer.
         rate: Requests per second and caller, on average; up to `burst` at once.
-        concurrent: The maximum number of simultaneous requests.
+        concurrent: The maximum number of simultaneous requests, without streams.
+        each: The maximum number of simultaneous requests of one caller, and of its calls that are still running.
+        streams: The maximum number of open streams of one caller.
+        sessions: The maximum number of MCP sessions of one caller. Beyond it, the oldest idle one is closed.
         connections: The maximum number of connections. Beyond it, the oldest idle one is closed.
         header_seconds: The maximum time for receiving the headers of a request.
     """
@@ -50,6 +56,9 @@ class Limits:
     rate: float = 100.0
     burst: int = 200
     concurrent: int = 200
+    each: int = 50
+    streams: int = 200
+    sessions: int = 100
     connections: int = 2_000
     header_seconds: float = 10.0
 
@@ -139,7 +148,7 @@ class Page(Protocol):
         """Return whether a path belongs to the pages."""
 
     def visitor(self, headers: Headers) -> str:
-        """Return the name by which a visitor's requests are limited; "" without a session."""
+        """Return the name of the visitor's caller, by which its requests are limited; "" without a session."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -166,6 +175,10 @@ class Guard:
     page: Page | None = None
     clock: Callable[[], float] = time.monotonic
     _buckets: dict[str, _Bucket] = field(default_factory=dict)
+    _open: InProgress = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._open = InProgress(requests=self.limits.each, streams=self.limits.streams)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -191,10 +204,12 @@ class Guard:
         self.metrics.in_flight += 1
         try:
             is_page = self.page is not None and self.page.owns(scope["path"])
-            answer = self._page_refusal(scope) or self.page if is_page else self._refusal(scope) or self.app
-            answer = self._crowded() or answer
+            refusal = self._page_refusal(scope) if is_page else self._refusal(scope)
+            name = scope.get(NAME, "")
+            answer = refusal or self._crowded(name) or (self.page if is_page else self.app)
             assert answer is not None
-            await answer(scope, self._punctual(receive), send_and_note_status)
+            with self._open.request(name) as becomes_stream:
+                await answer(scope, self._punctual(receive), _noting_stream(send_and_note_status, becomes_stream))
         finally:
             self.metrics.in_flight -= 1
             route = "page" if is_page else scope["path"] if scope["path"] in self.known else "other"
@@ -208,13 +223,16 @@ class Guard:
     def _page_refusal(self, scope: Scope) -> Response | None:
         """Return the refusal of a request to the pages, or None. The pages check Origin and cookie themselves."""
         headers = Headers(scope=scope)
-        name = "" if self.page is None else self.page.visitor(headers)
+        scope[NAME] = name = "" if self.page is None else self.page.visitor(headers)
         if (refusal := self._host_refusal(headers)) is not None:
             return refusal
-        return None if self._has_room(f"page {name}" if name else "") else _too_many()
+        return None if self._has_room(name) else _too_many()
 
-    def _crowded(self) -> Response | None:
-        if self.metrics.in_flight <= self.limits.concurrent:
+    def _crowded(self, name: str) -> Response | None:
+        if (problem := self._open.problem(name)) is not None:
+            hint = "wait for an answer or close a stream; give each program its own token"
+            return error_response(429, "unavailable", problem, hint=hint, retry_after=1)
+        if self._open.total < self.limits.concurrent:
             return None
         return error_response(503, "unavailable", "too many requests at a time", hint="try again", retry_after=1)
 
@@ -260,7 +278,7 @@ class Guard:
         if caller is None:
             hint = "send the header Authorization: Bearer TOKEN"
             return error_response(401, "unauthorized", "the token is missing or wrong", hint=hint)
-        scope[CALLER] = caller
+        scope[CALLER], scope[NAME] = caller, name
         scope[TAKE] = partial(self._has_room, name)
         return None
 
@@ -292,6 +310,18 @@ class Guard:
             return False
         bucket.left -= count
         return True
+
+
+def _noting_stream(send: Send, note: Callable[[], None]) -> Send:
+    """Return a `send` that calls `note` when the answer begins, if it is a stream of events."""
+
+    async def send_and_note(message: Message) -> None:
+        headers = Headers(raw=message["headers"]) if message["type"] == "http.response.start" else Headers()
+        if headers.get("content-type", "").startswith("text/event-stream"):
+            note()
+        await send(message)
+
+    return send_and_note
 
 
 def _too_many() -> Response:

@@ -8,8 +8,10 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ricordo.interfaces.call import Caller
+from ricordo.interfaces.http.shares import overfull
 from ricordo.interfaces.http.tokens import Tokens
 
 LINK_S = 600
@@ -17,7 +19,10 @@ LINK_S = 600
 IDLE_S = 12 * 3_600
 LONGEST_S = 7 * 24 * 3_600
 _MOST = 1_000
-"""The most links, and the most sessions, at a time. Beyond it, the oldest is removed."""
+_EACH = 50
+"""The most links, and the most sessions, of one caller. Beyond it, the caller's oldest is removed.
+
+Beyond `_MOST` of all callers together, the caller who has most loses its oldest: no caller can end others' sessions."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,6 +56,9 @@ class _Link:
     made_at: float
 
 
+_Held = TypeVar("_Held", _Link, Session)
+
+
 @dataclass(slots=True, kw_only=True)
 class Sessions:
     """The links and sessions of one server. They are kept in memory and end with the process.
@@ -71,8 +79,8 @@ class Sessions:
             is_ours: The link is for the person at this machine's terminal, so opening it needs no confirmation.
         """
         key = secrets.token_urlsafe(32)
-        _trim(self._links)
         self._links[_hash(key)] = _Link(caller, digest, is_ours, self.clock())
+        _trim(self._links, lambda each: each.made_at)
         return key
 
     def whose(self, key: str) -> tuple[Caller, bool] | None:
@@ -91,10 +99,10 @@ class Sessions:
     def begin(self, caller: Caller, *, digest: str | None) -> str:
         """Start a session; return its cookie."""
         cookie, now = secrets.token_urlsafe(32), self.clock()
-        _trim(self._sessions)
         self._sessions[_hash(cookie)] = Session(
             caller=caller, digest=digest, csrf=secrets.token_urlsafe(32), made_at=now, used_at=now
         )
+        _trim(self._sessions, lambda each: each.used_at)
         return cookie
 
     def of(self, cookie: str) -> Session | None:
@@ -123,6 +131,6 @@ def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
-def _trim(known: dict[str, _Link] | dict[str, Session]) -> None:
-    while len(known) >= _MOST:
-        del known[next(iter(known))]
+def _trim(known: dict[str, _Held], at: Callable[[_Held], float]) -> None:
+    while (name := overfull((each.caller.name for each in known.values()), each=_EACH, most=_MOST)) is not None:
+        del known[min((key for key, each in known.items() if each.caller.name == name), key=lambda key: at(known[key]))]

@@ -98,9 +98,9 @@ class Site:
         return path == "/" or path == "/page" or path.startswith("/page/")
 
     def visitor(self, headers: Headers) -> str:
-        """Return the name by which a visitor's requests are limited; "" without a session."""
+        """Return the name of the visitor's caller, by which its requests are limited; "" without a session."""
         session = self.sessions.of(_cookie(headers))
-        return "" if session is None else session.csrf
+        return "" if session is None else session.caller.name
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, with the security headers."""

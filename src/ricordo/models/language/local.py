@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ class LocalModel:
         self.name = f"file:{Path(path).name}"
         self.context_tokens = context_tokens
         self._path = Path(path).expanduser()
-        self._lock = threading.Lock()
+        # Prompts wait here and not in asyncio's own threads, which all work shares.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ricordo-language-model")
         self._loaded: Any = None
         if not self._path.is_file():
             raise InvalidError(f"model: the file {path} does not exist", hint="give the path of a .gguf file")
@@ -30,7 +32,8 @@ class LocalModel:
         Raises:
             UnavailableError: llama.cpp is not installed, or cannot run the file.
         """
-        return await asyncio.to_thread(self._complete, turns, schema, max_tokens)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._complete, turns, schema, max_tokens)
 
     async def stream(self, turns: Sequence[Turn], *, max_tokens: int) -> AsyncIterator[Piece]:
         """Stream an answer. Raises as `complete` does. Closing the iterator stops generation after the next piece."""
@@ -42,7 +45,7 @@ class LocalModel:
                     return
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
-        producer = loop.run_in_executor(None, produce)
+        producer = loop.run_in_executor(self._thread, produce)
         try:
             while True:
                 piece = await pieces.get()
@@ -58,31 +61,29 @@ class LocalModel:
     def _pieces(self, turns: Sequence[Turn], max_tokens: int) -> Iterator[Piece | UnavailableError]:
         """Yield the pieces. The last item has the end of the answer, or is the error."""
         messages = [{"role": turn.role, "content": turn.text} for turn in turns]
-        with self._lock:
-            try:
-                why = ""
-                for part in self._llama().create_chat_completion(messages=messages, max_tokens=max_tokens, stream=True):
-                    choice = part["choices"][0]
-                    why = choice.get("finish_reason") or why
-                    if text := choice.get("delta", {}).get("content"):
-                        yield Piece(text=text)
-                yield Piece(ended="cut" if why == "length" else "done")
-            except UnavailableError as error:
-                yield error
-            except (ValueError, RuntimeError, AssertionError, LookupError) as error:
-                yield UnavailableError(f"{self.name} gave no answer: {type(error).__name__}")
+        try:
+            why = ""
+            for part in self._llama().create_chat_completion(messages=messages, max_tokens=max_tokens, stream=True):
+                choice = part["choices"][0]
+                why = choice.get("finish_reason") or why
+                if text := choice.get("delta", {}).get("content"):
+                    yield Piece(text=text)
+            yield Piece(ended="cut" if why == "length" else "done")
+        except UnavailableError as error:
+            yield error
+        except (ValueError, RuntimeError, AssertionError, LookupError) as error:
+            yield UnavailableError(f"{self.name} gave no answer: {type(error).__name__}")
 
     def _complete(self, turns: Sequence[Turn], schema: Mapping[str, Any], max_tokens: int) -> Completion:
         messages = [{"role": turn.role, "content": turn.text} for turn in turns]
         form = {"type": "json_object", "schema": schema}
-        with self._lock:
-            model = self._llama()
-            try:
-                answer = model.create_chat_completion(
-                    messages=messages, response_format=form, max_tokens=max_tokens, temperature=0.0
-                )
-            except (ValueError, RuntimeError, AssertionError) as error:
-                raise UnavailableError(f"{self.name} gave no answer: {type(error).__name__}") from error
+        model = self._llama()
+        try:
+            answer = model.create_chat_completion(
+                messages=messages, response_format=form, max_tokens=max_tokens, temperature=0.0
+            )
+        except (ValueError, RuntimeError, AssertionError) as error:
+            raise UnavailableError(f"{self.name} gave no answer: {type(error).__name__}") from error
         choice, used = answer["choices"][0], answer["usage"]
         return Completion(
             text=choice["message"]["content"] or "",
