@@ -331,7 +331,7 @@ def _is_denied(before: str, languages: LanguageSet) -> bool:
     return _denies(" ".join(clause.split()[-_DENIED_WITHIN:]), languages)
 
 
-CHANGES: frozenset[str] = frozenset(("no_longer", "ended", "replaced", "now", "corrected"))
+CHANGES: frozenset[Cue] = frozenset(("no_longer", "ended", "replaced", "now", "corrected"))
 """Cues that something changed. All other cues are evidence against a change."""
 
 FEATURES = (
