@@ -52,6 +52,18 @@ Am Wochenende nehme ich die Tabletten nicht
 Der Ersatzschlüssel hängt hinter dem Boiler
 Today Marlow Ferry has about 31,000 inhabitants and is the third largest town of the county.
 Сегодня в городе живёт около 310 тысяч человек, и он занимает третье место в области.
+На выходных ездим к маме
+В воскресенье мы ходим в церковь
+I do nights Sun-Thu
+The gym closes at 10 on Saturday
+Врач принимает в среду
+Die Bäckerei hat am Sonntag offen
+Unser Hochzeitstag ist am 3. Mai
+Our national day is 17 May
+У меня именины 3 мая
+Grandpa died on 14 May
+Моя мама в больнице ждёт операцию
+Dad is waiting for a kidney transplant
 """.strip().splitlines()
 PASSING = """
 so hungry I could eat the table
@@ -63,6 +75,9 @@ sitze beim Friseur mit Folie auf dem Kopf
 в метро жарко как в бане
 еду в электричке, связь пропадает
 Курьер обещал заказ сегодня после шести
+I'm off Mon-Wed this week
+В субботу едем на рынок
+waiting for the plumber
 I twisted my ankle and can hardly walk
 There's scaffolding in front of my window
 The kids have nits again
