@@ -46,7 +46,7 @@ from ricordo.retrieval.signals import (
     measure,
     pool_of,
     session,
-    weigh_standalone,
+    weigh_by_origin,
 )
 from ricordo.storage import PastSnapshot, Snapshot
 from ricordo.storage.candidates import (
@@ -209,7 +209,7 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
         return rank_by_seeds(found.found, most=most)
     alike = (lambda places: likeness(rows, places)) if asks_for_a_list(plan.query.text) else None
     values = measure(pool, plan)
-    shares = weigh_standalone(pool, fuse(values, WEIGHTS, fusion=plan.weighing.fusion))
+    shares = weigh_by_origin(pool, fuse(values, WEIGHTS, fusion=plan.weighing.fusion))
     totals = totals_of(shares, pool.size)
     if "alike" not in plan.weighing.without and (second := like_best(pool, plan, totals)):
         values["alike"], shares["alike"] = second

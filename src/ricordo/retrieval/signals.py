@@ -34,7 +34,7 @@ from ricordo.storage.candidates import (
 )
 from ricordo.text.analyzer import index_terms, name_key, name_terms, speaks_of_themselves
 from ricordo.text.languages import LanguageSet, cached, languages_of
-from ricordo.text.passages import ASKS, ASKS_ONLY, ASSISTANT, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
+from ricordo.text.passages import ASKS, ASKS_ONLY, ASSISTANT, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME, TOOL
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
@@ -329,9 +329,12 @@ def keywords(pool: Pool, plan: Plan) -> Floats | None:
 
 
 def meaning(pool: Pool, plan: Plan) -> Floats:
-    """The cosine of the turn with the question, plus a part of the cosines of its neighbours."""
+    """The cosine of the turn with the question, plus a part of the cosines of its neighbours; less in a document, where
+    a paragraph says by itself what it is about.
+    """
     near, far = pool.cosines.take(pool.before) + pool.cosines.take(pool.after)
-    return np.asarray(pool.cosines[: pool.size] + 0.3 * near + 0.15 * far, np.float32)
+    share = np.where(_holds(pool, TOOL), np.float32(FITTED["document"]["neighbours"]), np.float32(1))
+    return np.asarray(pool.cosines[: pool.size] + share * (0.3 * near + 0.15 * far), np.float32)
 
 
 def person(pool: Pool, plan: Plan) -> Floats | None:
@@ -502,23 +505,26 @@ def measure(pool: Pool, plan: Plan) -> dict[str, Floats]:
     return {name: value for name, value in found if value is not None}
 
 
-def weigh_standalone(pool: Pool, shares: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return the shares, adjusted for memories outside any conversation: meaning counts more, most other signals less.
+def weigh_by_origin(pool: Pool, shares: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return the shares, adjusted for memories outside any conversation and for documents: meaning counts more, most
+    other signals less.
 
-    The turns around a turn complete its words. A fact stands alone, and people ask for it in other words. Without
-    vectors, nothing changes.
+    The turns around a turn complete its words. A fact or a paragraph stands alone, and people ask for it in other words.
+    Without vectors, nothing changes.
 
     Args:
         shares: the contribution of each signal to the score, float32[size].
     """
-    standalone = pool.turns.sessions[: pool.size] < 0
-    if not standalone.any() or not pool.cosines.any():
+    if not pool.cosines.any():
         return dict(shares)
-    factors = FITTED["standalone"]
-    return {
-        name: np.where(standalone, share * np.float32(factors.get(name, factors["others"])), share)
-        for name, share in shares.items()
-    }
+    origins = {"standalone": pool.turns.sessions[: pool.size] < 0, "document": _holds(pool, TOOL) > 0}
+    weighed = dict(shares)
+    for origin, is_from in origins.items():
+        if is_from.any():
+            factors = FITTED[origin]
+            for name, share in weighed.items():
+                weighed[name] = np.where(is_from, share * np.float32(factors.get(name, factors["others"])), share)
+    return weighed
 
 
 def best_passages(pool: Pool, totals: NDArray[np.float64]) -> NDArray[np.intp]:
