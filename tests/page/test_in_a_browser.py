@@ -16,6 +16,7 @@ pytest.importorskip("jinja2", reason="the extra `server` is not installed")
 
 from ricordo import Fact, Message
 from ricordo.interfaces.call import StoreConfig
+from ricordo.interfaces.http.tokens import Tokens, tokens_file
 from ricordo.settings import Settings
 from tests.page.browsing import Site, Watched, chromium, demo_config, serving
 from tests.page.hostile import texts
@@ -63,7 +64,9 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Site]:
-    with serving(demo_config(tmp_path_factory.mktemp("demo"))) as served:
+    config = demo_config(tmp_path_factory.mktemp("demo"))
+    Tokens(tokens_file(config.location)).add("an agent", owner="me", chat=None, trust="agent", access=("read", "write"))
+    with serving(config) as served:
         yield served
 
 
