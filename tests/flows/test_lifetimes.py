@@ -64,6 +64,13 @@ Our national day is 17 May
 Grandpa died on 14 May
 Моя мама в больнице ждёт операцию
 Dad is waiting for a kidney transplant
+my knee hurts on stairs
+there's no signal in our village
+bei Starkregen tropft es durchs Dach
+стою в очереди на участок
+Созвон по «Маяку» проходит в среду в 11:00
+El usuario nació el 3 de abril
+L'utilisateur joue au padel le jeudi
 """.strip().splitlines()
 PASSING = """
 so hungry I could eat the table

@@ -95,9 +95,9 @@ def lifetime(text: str, *, said_at: int, zone: ZoneInfo) -> int | None:
         said_at: Unix milliseconds; relative dates count from it.
         zone: the user's time zone.
     """
-    if len(text) > _MOST_CHARS:
-        return None
     languages = languages_of(text)
+    if len(text) > _MOST_CHARS or not any(each.lifetimes.lasting for each in languages):
+        return None
     cues = _cues(languages if _LATIN.search(text) else _others(languages))
     today = local_time(said_at, zone).date()
     passes = cues.passes(text) or (len(text) <= _SHORT_CHARS and _cues(_elsewhere(languages)).passes(text))
