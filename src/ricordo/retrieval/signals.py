@@ -509,7 +509,7 @@ def weigh_by_origin(pool: Pool, shares: Mapping[str, Floats]) -> dict[str, Float
     """Return the shares, adjusted for memories outside any conversation and for documents: meaning counts more, most
     other signals less.
 
-    The turns around a turn complete its words. A fact or a paragraph stands alone, and people ask for it in other words.
+    The turns around a turn complete its words. A fact or a paragraph stands alone, and is asked for in other words.
     Without vectors, nothing changes.
 
     Args:
