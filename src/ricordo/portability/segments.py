@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
@@ -23,6 +24,7 @@ from typing import Any
 from ricordo.errors import DeniedError, InvalidError, StoreError
 from ricordo.storage import faults
 from ricordo.storage.exchange import Delta, ExchangedCommit, Vector
+from ricordo.storage.exchange_check import is_valid
 from ricordo.storage.key import Key, LineCipher, line_cipher, missing_key, new_salt, wrong_key
 from ricordo.storage.staging import make_folders, sync
 
@@ -30,6 +32,7 @@ _VERSION = 1
 _ENDING = ".jsonl"
 _PARTIAL = ".partial"
 _END_BYTES = 512
+_FIRST_BYTES = 16_000_000
 _FILES_MOST = 64
 """A device with more files than this replaces them all by one."""
 _SEALED = "sealed segment"
@@ -207,9 +210,14 @@ def _of(space: str, segments: Iterable[Segment]) -> tuple[Segment, ...]:
 
 def _files(place: Path) -> list[Path]:
     try:
-        return sorted(place.glob(f"*{_ENDING}")) if place.exists() else []
+        return sorted(filter(_is_plain, place.glob(f"*{_ENDING}"))) if place.exists() else []
     except OSError as error:
         raise StoreError(f"cannot read {place}: {error.strerror}", hint="check the path and its permissions") from error
+
+
+def _is_plain(path: Path) -> bool:
+    """Return whether a path is a file: reading a device or a pipe may never end, and a link may lead anywhere."""
+    return stat.S_ISREG(path.lstat().st_mode)
 
 
 def _beginnings(paths: Sequence[Path], key: Key | None) -> tuple[list[Segment], list[str]]:
@@ -244,10 +252,10 @@ def _beginning(path: Path, key: Key | None) -> Segment:
         OSError: it cannot be read.
     """
     with path.open("rb") as file:
-        first = file.readline()
+        first = file.readline(_FIRST_BYTES)
         seal = None if key is None else _seal_of(path, first, key)
         if seal is not None:
-            first = seal.open(1, file.readline())
+            first = seal.open(1, file.readline(_FIRST_BYTES))
         file.seek(max(0, path.stat().st_size - _END_BYTES))
         last = file.read().rpartition(b"\n{")[2]
     head = _object(first)
@@ -308,7 +316,10 @@ def read(segment: Segment) -> list[ExchangedCommit]:
 
 def _commit(line: Mapping[str, Any]) -> ExchangedCommit:
     deltas = tuple(Delta(**{each.name: raw[each.name] for each in fields(Delta)}) for raw in line["deltas"])
-    return ExchangedCommit(**{**line, "deltas": deltas})
+    commit = ExchangedCommit(**{**line, "deltas": deltas})
+    if not is_valid(commit):
+        raise ValueError
+    return commit
 
 
 def write(shelf: Shelf, commits: Sequence[ExchangedCommit], entry: Entry) -> None:
@@ -363,8 +374,8 @@ def _put(shelf: Shelf, head: Mapping[str, Any], commits: Sequence[ExchangedCommi
         lines = [seal.first, *(seal.seal(place, line) for place, line in enumerate(lines, start=1))]
     partial = shelf.folder / f".{path.name}{_PARTIAL}"
     with _removed_if_it_fails(partial):
-        partial.touch(mode=0o600)
-        with partial.open("wb") as file:
+        # Exclusive: the name could be a link that somebody else put into the folder.
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(b"".join(lines))
             faults.reached("sync: within a file")
             file.write(end)

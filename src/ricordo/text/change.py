@@ -680,6 +680,7 @@ def asks_for(question: str, new: str, old: str) -> bool:
     >>> asks_for("What is my job?", "I dreamt that I was a pilot", "I am a nurse")
     False
     """
+    question = question[:MAX_CHARS]
     before, after, asked = topics(old), topics(new), topics(question)
     said = cues(question, languages_of(question)) - {"asks"}
     return not said.isdisjoint(_AGAINST) or any(
