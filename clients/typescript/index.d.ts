@@ -413,6 +413,12 @@ export interface Space {
   members: Member[];
 }
 
+export interface ImportPart {
+  name: string;
+  format: string;
+  read: number;
+}
+
 export interface SearchParameters {
   /** What you want to know. */
   text: string;
@@ -499,11 +505,11 @@ export interface ContextParameters {
 export type ContextResult = string | null;
 
 export interface BriefParameters {
-  /** as in `brief_parts`. */
+  /** maximum number of tokens; None: 800. */
   budget?: number | null;
   /** When last time was. */
   since?: string | number | null;
-  /** as in `brief_parts`. */
+  /** the current conversation, which is excluded. */
   session?: string | null;
 }
 
@@ -1059,7 +1065,7 @@ export interface ReceiptsParameters {
 export type ReceiptsResult = Receipt[];
 
 export interface ReceiptParameters {
-  /** the id as in `results.receipt`, or its last 8 characters. */
+  /** the id of a receipt (`results.receipt`), or its last 8 characters. */
   id: string;
 }
 
@@ -1093,7 +1099,7 @@ export interface QuestionsParameters {
 export type QuestionsResult = StandingQuestion[];
 
 export interface QuestionParameters {
-  /** as in `questions`, or the last 8 characters of it. */
+  /** the id of a question, or its last 8 characters. */
   id: string;
 }
 
@@ -1109,7 +1115,7 @@ export interface RenewQuestionsParameters {
 export type RenewQuestionsResult = StandingQuestion[];
 
 export interface DropQuestionParameters {
-  /** as in `questions`, or the last 8 characters of it. */
+  /** the id of a question, or its last 8 characters. */
   id: string;
 }
 
@@ -1322,6 +1328,7 @@ export interface ImportResult {
   refused?: string[];
   refused_count?: number;
   sessions?: number;
+  parts?: ImportPart[];
 }
 
 export type ErrorCode = "conflict" | "denied" | "error" | "invalid" | "not_found" | "store" | "unavailable";

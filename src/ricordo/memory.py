@@ -1398,7 +1398,7 @@ class Memory:
         """Return one standing question of this caller, with its answer, and why the answer is stale.
 
         Args:
-            id: as in `questions`, or the last 8 characters of it.
+            id: the id of a question, or its last 8 characters.
 
         Raises:
             NotFoundError: this caller keeps no such question.
@@ -1423,7 +1423,7 @@ class Memory:
         """Delete a standing question of this caller, with its answer. No memory is deleted.
 
         Args:
-            id: as in `questions`, or the last 8 characters of it.
+            id: the id of a question, or its last 8 characters.
 
         Raises:
             NotFoundError: this caller keeps no such question.
@@ -1449,7 +1449,7 @@ class Memory:
         """Return one receipt of this caller.
 
         Args:
-            id: the id as in `results.receipt`, or its last 8 characters.
+            id: the id of a receipt (`results.receipt`), or its last 8 characters.
 
         Raises:
             NotFoundError: there is no such receipt, or it is older than the setting `receipts_days`.

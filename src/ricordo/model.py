@@ -1239,6 +1239,15 @@ class MaintenanceReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImportPart:
+    """A file of an imported folder: its name, its format, and the number of memories read from it."""
+
+    name: str
+    format: str
+    read: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
     """Counts of what an import read, added, already knew and refused, with places in the file.
 
@@ -1246,6 +1255,7 @@ class ImportReport:
         messages, facts: the two kinds of memories added.
         people, relations, links: entities and connections added with them.
         sessions: conversations in the file.
+        parts: what was read from each file of a folder of separate exports.
     """
 
     format: str = ""
@@ -1260,6 +1270,7 @@ class ImportReport:
     refused: tuple[str, ...] = ()
     refused_count: int = 0
     sessions: int = 0
+    parts: tuple[ImportPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,15 +30,19 @@ _COMMAND = re.compile(r"`ricordo ([^`]*)`")
 @dataclass(frozen=True)
 class Ran:
     status: int
+    out: str
+    """Standard output alone."""
     text: str
+    """Standard output, then errors."""
 
 
 def ricordo(store: str, *arguments: str) -> Ran:
     """Run a command in this process."""
-    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main_of_program(["--store", store, "--embedder", "none", *arguments])
-    return Ran(status, out.buffer.getvalue().decode("utf-8"))  # type: ignore[attr-defined]
+    printed, errors = (each.buffer.getvalue().decode("utf-8") for each in (out, err))  # type: ignore[attr-defined]
+    return Ran(status, printed, printed + errors)
 
 
 def built(folder: Path) -> dict[str, Path]:
@@ -129,7 +133,7 @@ def mended(store: str) -> dict[str, object]:
         and "Traceback" not in first.text + checked.text + fresh.text
     )
     listed = ricordo(store, "list", "--limit", "100", "--json")
-    result["facts left"] = len(json.loads(listed.text)["nodes"]) if listed.status == 0 else 0
+    result["facts left"] = len(json.loads(listed.out)["nodes"]) if listed.status == 0 else 0
     if not result["mended"]:
         result["after"] = "\n".join(ran.text for ran in (first, checked, fresh, found) if ran.status)[-400:]
     return result

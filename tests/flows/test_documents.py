@@ -396,6 +396,16 @@ async def test_a_watched_folder_is_followed_through_changes_moves_and_deletions(
     assert sorted(each.title for each in await plain.documents()) == ["cats.md", "dogs.md"]
 
 
+async def test_a_store_inside_the_watched_folder_is_not_read(tmp_path):
+    write(tmp_path / "Vault" / "dogs.md", "Dogs may come on Fridays.\n")
+    (tmp_path / "Vault" / "memories" / "notes").mkdir(parents=True)
+    async with Memory.open(tmp_path / "Vault" / "memories", embedder=None) as memory:
+        await memory.import_(tmp_path / "Vault")
+        again = await memory.import_(tmp_path / "Vault")
+        assert (again.added, again.known) == (0, 1)
+        assert (await watching(memory, tmp_path / "Vault").step(settled_s=0)).added == ["dogs.md"]
+
+
 async def test_a_restart_and_a_second_watcher_store_nothing_again(plain, folder):
     one, two = watching(plain, folder), watching(plain, folder)
     await one.step(settled_s=0)

@@ -40,6 +40,15 @@ def keys(items: list[Any]) -> list[str]:
     return [item.key for item in items]
 
 
+def test_random_keys_stay_as_they_are(either):
+    key = "0b8fd6c4-6f5e-4e0e-9d0a-3f0c8f1f2a77"
+    either.put(("memories", key), key, {"text": "allergic to peanuts"})
+    assert either.get(("memories", key), key).key == key
+    found = either.search(("memories",))[0]
+    either.delete(found.namespace, found.key)
+    assert either.search(("memories",)) == []
+
+
 def test_put_get_update_delete(either):
     space = ("users", "ann")
     either.put(space, "prefs", {"theme": "dark", "deep": {"list": [1, None, 2.5, "x"]}})

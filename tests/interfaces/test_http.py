@@ -249,7 +249,8 @@ async def test_limits_on_size_kind_time_and_rate(tmp_path: Path) -> None:
             if path != "/mcp":
                 assert (await ann.post(path, content=b" " * size, headers=JSON)).status_code == 413
                 assert (await ann.post(path, content=_pieces(size), headers=JSON)).status_code == 413
-        assert (await ann.post("/v1/remember", content=b"x", headers={"Content-Type": "text/plain"})).status_code == 415
+        wrong = await ann.post("/v1/remember", content=b"x", headers={"Content-Type": "text/plain"})
+        assert (wrong.status_code, "Content-Type: application/json" in wrong.json()["error"]["hint"]) == (415, True)
         assert (await ann.post("/v1/remember", content=b"\xff", headers=JSON)).status_code == 422
         assert (await ann.get("/v1/remember")).status_code == 405
         assert (await ann.get("/nonsense")).json()["error"]["code"] == "not_found"

@@ -131,6 +131,14 @@ def test_what_waits_for_one_server_is_not_sent_to_another(tmp_path: Path) -> Non
     assert [each.address for each in other.waiting()] == ["one"]
 
 
+def test_what_waits_for_another_server_is_listed_with_its_address(tmp_path: Path) -> None:
+    Outbox(tmp_path / "box", address="http://127.0.0.1:9").keep("memory.add", {"content": "Box 1"})
+    environment = {**os.environ, "RICORDO_URL": "http://127.0.0.1:1", "RICORDO_OUTBOX": str(tmp_path / "box")}
+    command = [sys.executable, "-m", "ricordo.interfaces.sandbox_client", "outbox", "list"]
+    listed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    assert "for http://127.0.0.1:9, which is another server" in listed.stdout
+
+
 def test_without_an_outbox_nothing_is_kept(tmp_path: Path) -> None:
     client = Client(tmp_path)
     client.environment["RICORDO_OUTBOX"] = ""

@@ -44,6 +44,11 @@ def test_every_guess_names_a_command_that_exists_and_is_none_itself() -> None:
         assert named <= verbs | {"--version"}, guess
 
 
+def test_an_unknown_option_is_not_taken_for_one_that_is_like_it_only_in_its_dashes(tmp_path: Path) -> None:
+    assert "--after" not in ricordo("search", "--speaker", "Ann", "bike", cwd=tmp_path).stderr
+    assert "--limit" in ricordo("search", "--limt", "3", "bike", cwd=tmp_path).stderr
+
+
 def test_words_without_quotes_are_told_to_be_quoted(tmp_path: Path) -> None:
     done = ricordo("remember", "I", "like", "trains", cwd=tmp_path)
     assert done.returncode == 2

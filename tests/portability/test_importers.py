@@ -304,3 +304,16 @@ async def test_obsidian_markup_becomes_links_and_tags_and_comments_are_left_out(
     assert {"Pottery", "Jan Novak"} <= set(nodes["Likes Pottery and Jan"].about)
     assert "hobby" in nodes["Likes Pottery and Jan"].tags
     assert nodes["Book idea: lighthouse keepers"].tags == ("writing/novel",)
+
+
+async def test_front_matter_gives_tags_a_date_and_other_names(tmp_path: Path) -> None:
+    (tmp_path / "People").mkdir()
+    (tmp_path / "People" / "Nora.md").write_text(
+        "---\naliases: [Nori]\ntags:\n  - friend\ndate: 2024-05-01\n---\n# Nora\n\n- Works as a tester\n"
+    )
+    async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+        await memory.import_(tmp_path / "People")
+        (node,) = (await memory.list()).nodes
+        assert (await memory.entity("Nori")).name == "Nora"
+    assert "friend" in node.tags
+    assert node.event_time.date().isoformat() == "2024-05-01"

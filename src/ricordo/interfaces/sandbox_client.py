@@ -130,6 +130,7 @@ def _on_outbox(verb: str, outbox: Outbox, params: Mapping[str, Any], *, as_json:
         lines = [] if sent is None else [f"{len(sent.answers)} delivered, {len(waiting)} waiting."]
         for each in waiting if verb == "list" or sent else []:
             why = f" (refused: {each.refused})" if each.refused else ""
+            why += f" (for {each.address}, which is another server)" if each.address != outbox.address else ""
             lines.append(f"{each.number}  {_day(each)}  {_clean(_said(each) + why)}")
         sys.stdout.write("".join(f"{line}\n" for line in lines))
     if sent is not None and sent.away:

@@ -160,11 +160,23 @@ def parameters(capability: Capability, *, as_tool: bool) -> tuple[Parameter, ...
             shown=capability.renamed.get(each.name, each.name) if as_tool else each.name.rstrip("_"),
             annotation=_accepted(hints[each.name], name=each.name),
             default=each.default,
-            description=capability.notes.get(each.name) or documented.get(each.name, ""),
+            description=capability.notes.get(each.name) or _spelled_out(documented.get(each.name, ""), each.name),
         )
         for each in own
         if each.name not in hidden and (shown is None or each.name in shown)
     )
+
+
+_ELSEWHERE = re.compile(r"as in `(\w+)`\.?")
+
+
+def _spelled_out(description: str, name: str) -> str:
+    """Return the description of a parameter; that of another method if this one only refers to it."""
+    found = _ELSEWHERE.fullmatch(description)
+    if found is None:
+        return description
+    there = _documented(inspect.getdoc(getattr(Memory, found[1])) or "").get(name, "")
+    return _spelled_out(there, name) if there else description
 
 
 def _documented(doc: str) -> dict[str, str]:

@@ -28,6 +28,7 @@ from ricordo.model import (
     Version,
 )
 from ricordo.text.dates import with_dates
+from ricordo.text.names import relation_told
 from ricordo.text.prompt_text import as_label, safe_text
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def _profile(profile: Profile) -> str:
     relation = f", the user's {_name(profile.relation)}" if profile.relation else ""
     lines = [f"{_name(profile.name)} ({profile.type}{relation}{also}; mentioned {_times(profile.mention_count)})"]
     lines += [
-        f"{_name(each.target_name)} is the {_name(each.predicate)} of {_name(each.source_name or 'the user')}"
+        relation_told(_name(each.target_name), _name(each.predicate), _name(each.source_name or "the user"))
         for each in profile.relations
         if each.valid_until is None
     ]
@@ -362,7 +363,7 @@ async def resolve_id(memory: Memory, given: str, *, as_of: str | int | None = No
         older = [id async for id in _older_ids(memory, latest, given, as_of=as_of)]
         found = match_end(given, [*([found] if found else []), *older])
     if found is None and len(given) == SHORT_ID_CHARS:
-        hint = "a short id is its last 8 characters or any unique beginning; `search --json` shows whole ids"
+        hint = "a short id is its last 8 characters or any unique beginning"
         raise NotFoundError(missing.message, hint=hint)
     if found is None:
         raise missing

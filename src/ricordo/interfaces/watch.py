@@ -21,7 +21,7 @@ from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Document
 from ricordo.portability.documents import FORMATS, MAX_BYTES, has_text
 from ricordo.portability.importers import format_of
-from ricordo.portability.sources import Source
+from ricordo.portability.sources import Source, is_folder_store
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -281,7 +281,7 @@ def _is_binary_format(path: Path) -> bool:
 
 
 def _walk(folder: Path, ignores: Ignores) -> Iterator[Path]:
-    """Yield the files of a folder, except hidden and ignored ones and symbolic links."""
+    """Yield the files of a folder, except hidden and ignored ones, symbolic links, and stores with their notes."""
     if ignores(folder):
         return
     for place, folders, files in os.walk(folder):
@@ -292,6 +292,7 @@ def _walk(folder: Path, ignores: Ignores) -> Iterator[Path]:
             if not name.startswith(".")
             and name not in _SKIPPED_FOLDERS
             and not (here / name).is_symlink()
+            and not is_folder_store(here / name)
             and not ignores(here / name)
         )
         for name in sorted(files):

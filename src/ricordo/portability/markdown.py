@@ -365,6 +365,8 @@ class _Section:
     tags: tuple[str, ...] = ()
     category: Category | None = None
     at: str | None = None
+    dated: str | None = None
+    """The date of the note, if nothing closer gives one. Ids do not depend on it."""
     is_people: bool = False
 
 
@@ -376,7 +378,7 @@ class _Reading(Records):
     counts: Counter[tuple[object, ...]] = field(default_factory=Counter)
 
     def file(self, name: str, text: str) -> None:
-        start = self._of_file(name)
+        start = self._of_file(name, note_text.fields_of(text))
         places: list[tuple[int, _Section]] = [(0, start)]
         for block in outline(text):
             if isinstance(block, Heading):
@@ -385,10 +387,15 @@ class _Reading(Records):
             else:
                 self._item(block, places[-1][1], f"{name} line {block.line}")
 
-    def _of_file(self, name: str) -> _Section:
-        """Return what the path tells: a date in the file name, or a folder of people."""
+    def _of_file(self, name: str, said: Mapping[str, tuple[str, ...]]) -> _Section:
+        """Return what path and front matter tell: a date, a folder of people, tags, and other names of the note."""
         path = PurePosixPath(name)
-        place = _Section(at=date_in(path.stem))
+        dated = next(filter(None, map(date_in, said.get("date", ()))), None)
+        tags = tuple(tag for each in said.get("tags", ()) for tag in _tag(each))
+        place = _Section(at=date_in(path.stem), dated=dated, tags=tags)
+        if aliases := said.get("aliases", ()):
+            person = ImportedPerson(name=path.stem, aliases=aliases, place=name)
+            self.named.setdefault(name_key(person.name), person)
         if path.parent.name.lower() in _headings().people:
             return replace(place, is_people=True)
         return place
@@ -460,7 +467,7 @@ class _Reading(Records):
                 origin="import",
                 id=self._id(entry.text, entry.at or place.at, place, said),
             )
-            at = said.get("at") or entry.at or place.at
+            at = said.get("at") or entry.at or place.at or place.dated
             self.facts[fact.id or ""] = ImportedFact(
                 fact=fact,
                 at=at,

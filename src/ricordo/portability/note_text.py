@@ -87,6 +87,11 @@ def parse(text: str) -> Note:
     return Note(lines=lines, items=tuple(_items(lines, start)), fields=fields)
 
 
+def fields_of(text: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the fields of a note's front matter, by name in lower case."""
+    return _front_matter(text.split("\n"))[0]
+
+
 def _front_matter(lines: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], int]:
     """Return the fields between two lines of dashes at the top, and the first line after them."""
     if not lines or lines[0].strip() != "---" or "---" not in [line.strip() for line in lines[1:]]:

@@ -748,6 +748,8 @@ def _locked(path: Path) -> Iterator[bool]:
     if fcntl is None or not path.parent.is_dir():  # pragma: no cover - other systems than POSIX
         yield path.parent.is_dir()
         return
+    if path.is_dir():  # nothing is lost: a lock has no content
+        path.rename(path.with_name(f"{_ASIDE}{path.name}-{time.time_ns()}"))
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -20,8 +20,8 @@ from ricordo.encoding import entities, episodes, facts
 from ricordo.encoding.episodes import Instant
 from ricordo.encoding.validation import TextRules, short_name
 from ricordo.errors import InvalidError
-from ricordo.model import AGENT, Change, Edge, Entity, ImportReport, Node, Scope
-from ricordo.portability.importers import complete, exports_in, format_of, parse
+from ricordo.model import AGENT, Change, Edge, Entity, ImportPart, ImportReport, Node, Scope
+from ricordo.portability.importers import UNKNOWN_FORMAT, complete, exports_in, format_of, parse
 from ricordo.portability.records import (
     MALFORMED,
     Destination,
@@ -32,7 +32,7 @@ from ricordo.portability.records import (
     ImportedRelation,
     Records,
 )
-from ricordo.portability.sources import Source
+from ricordo.portability.sources import NOT_TEXT, Source
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store
 from ricordo.text.analyzer import name_key
@@ -136,15 +136,21 @@ async def import_path(
 
 
 async def _import_each(parts: Sequence[Path], one: Callable[[Path], Awaitable[ImportReport]]) -> ImportReport:
-    total, failed = ImportReport(), []
+    total, failed, unknown = ImportReport(), list[str](), list[str]()
     for part in parts:
         try:
             report = await one(part)
         except InvalidError as error:
-            failed.append(str(error))
+            if error.hint in (UNKNOWN_FORMAT, NOT_TEXT):
+                unknown.append(part.name)
+            else:
+                failed.append(str(error))
             continue
         named = tuple(f"{part.name}: {each.removeprefix('not imported: ')}" for each in report.refused)
-        total = sum_of(total, replace(report, refused=named))
+        part_of = ImportPart(name=part.name, format=report.format, read=report.read)
+        total = sum_of(total, replace(report, refused=named, parts=(part_of,)))
+    if unknown:
+        failed.append(f"in no known format: {', '.join(unknown)} ({UNKNOWN_FORMAT})")
     return sum_of(ImportReport(refused=tuple(failed), refused_count=len(failed)), total)
 
 

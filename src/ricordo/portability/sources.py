@@ -34,6 +34,7 @@ _MOST_SQUEEZED = 1_000
 _SUSPICIOUS_BYTES = 20_000_000
 _MOST_SQUEEZED_IN_ALL = 100
 _SUSPICIOUS_IN_ALL_BYTES = 50_000_000
+NOT_TEXT = "give a text file in a known format"
 _CONTAINERS = 1_000_000
 _CHARS_EACH = 16
 """JSON with more than one list or object per this many characters takes over ten times its size in memory."""
@@ -185,6 +186,11 @@ class JsonLines:
     refused: tuple[str, ...]
 
 
+def is_folder_store(path: Path) -> bool:
+    """Return whether a folder is a store of Ricordo. Its index may be missing."""
+    return (path / "commits.jsonl").exists() and any((path / name).exists() for name in ("index.db", "store.jsonl"))
+
+
 def _checked_place(path: Path, store: Path | None) -> os.stat_result:
     try:
         status = path.stat()
@@ -197,7 +203,7 @@ def _checked_place(path: Path, store: Path | None) -> os.stat_result:
         raise InvalidError(f"{path} is this memory's own store", hint="give the path of another file")
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
         raise InvalidError(f"{path} is neither a file nor a folder", hint="write it to a file and import that")
-    if stat.S_ISDIR(status.st_mode) and (path / "index.db").exists() and (path / "commits.jsonl").exists():
+    if stat.S_ISDIR(status.st_mode) and is_folder_store(path):
         raise InvalidError(f"{path} is a Ricordo store", hint=f"`ricordo --store {path} export all.jsonl`")
     return status
 
@@ -212,11 +218,14 @@ def _bytes(path: Path) -> bytes:
 
 
 def _walked(folder: Path, notes: list[str]) -> dict[str, Path]:
-    """Return the files of a folder by relative path. Links out of the folder are skipped and noted."""
+    """Return the files of a folder by relative path, without those of a store in it. Links out of the folder are
+    skipped and noted.
+    """
     root = folder.resolve()
     found: dict[str, Path] = {}
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = [name for name in folders if not is_folder_store(Path(place) / name)]
         links = [path for path in (Path(place) / name for name in sorted(folders)) if path.is_symlink()]
         notes += (f"{path.relative_to(folder)}: a link to a folder is not followed" for path in links)
         for name in sorted(files):
@@ -298,7 +307,7 @@ def decoded(content: bytes, *, name: str) -> str:
         raise InvalidError(f"{name} is an incomplete ZIP archive", hint="export or download it again")
     if (zero := content.find(b"\0")) >= 0:
         line = content.count(b"\n", 0, zero) + 1
-        raise InvalidError(f"{name} line {line}: the content is not text", hint="give a text file in a known format")
+        raise InvalidError(f"{name} line {line}: the content is not text", hint=NOT_TEXT)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -34,6 +34,7 @@ from ricordo.storage import Snapshot, entity_meant
 from ricordo.storage.groups import Ledger
 from ricordo.storage.values import Image
 from ricordo.text.lifetimes import ends_by
+from ricordo.text.names import relation_told
 
 _WORDS_CHARS = 160
 _TOUCHED_MOST = 100
@@ -106,7 +107,7 @@ def _name_in(snapshot: Snapshot, scope: Scope, ledger: Ledger, row: RowId, seq: 
     )
     if not target or (image["source"] and not source):
         return ""
-    return f"{target}: {image['predicate']}" + (f" of {source}" if source else "")
+    return relation_told(target, image["predicate"], source) if source else f"{target}: {image['predicate']}"
 
 
 def _entity_name(snapshot: Snapshot, scope: Scope, image: Image | None) -> str:

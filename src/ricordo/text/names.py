@@ -447,6 +447,19 @@ def known_relation(word: str) -> str | None:
     return relation_words().get(folded_relation(word))
 
 
+_JOINS = frozenset(["about", "at", "by", "for", "from", "in", "of", "on", "to", "with"])
+_VERBS = frozenset(["is", "was", "are", "were", "has", "had", "will"])
+
+
+def relation_told(target: str, predicate: str, source: str) -> str:
+    """Return a relation as a sentence: "Acme is the employer of Ann", but "Karla is married to Denis", since
+    other programs name their relations with verbs.
+    """
+    words = predicate.replace("_", " ").split()
+    is_verb = bool(words) and (words[0] in _VERBS or (len(words) > 1 and words[-1] in _JOINS))
+    return f"{source} {' '.join(words)} {target}" if is_verb else f"{target} is the {predicate} of {source}"
+
+
 def predicate_of(label: str) -> str:
     """Return the stored name of a relation: "wife" for "жена". An unknown label is returned folded."""
     label = folded_relation(label)

@@ -60,7 +60,7 @@ class Nodes(Group):
             raise NotFoundError(
                 f"memory {node_id} was erased on {erased:%Y-%m-%d}", hint="erased memories cannot be restored"
             )
-        raise NotFoundError(f"there is no memory {node_id}", hint="a search and a list show ids")
+        raise NotFoundError(f"there is no memory {node_id}", hint="search for it, or list memories, to see its id")
 
     def by_key(self, scope: Scope, keys: Iterable[int]) -> dict[int, Node]:
         wanted, sees = {int(key) for key in keys}, self._sees(scope)

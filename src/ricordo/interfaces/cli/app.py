@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import fields
+from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -199,6 +200,11 @@ def main(argv: Sequence[str]) -> int:
 def _print_usage_error(error: click.ClickException, *, as_json: bool) -> int:
     """Report an unknown command or option, or an option without its value."""
     context = getattr(error, "ctx", None)
+    if isinstance(error, click.NoSuchOption) and error.possibilities:
+        # the dashes alone make "--speaker" like "--after"
+        named = error.option_name.lstrip("-")
+        alike = [each for each in error.possibilities if get_close_matches(named, [each.lstrip("-")])]
+        error = click.NoSuchOption(error.option_name, possibilities=alike, ctx=error.ctx)
     hint = f"see `{context.command_path} --help`" if context is not None else ""
     if isinstance(error, click.MissingParameter) and (meaning := getattr(error.param, "help", None)):
         hint = f"{error.param.make_metavar(context)}: {meaning}\n{hint}"  # type: ignore[union-attr,arg-type]

@@ -17,7 +17,8 @@ from ricordo.interfaces.cli import nodes
 from ricordo.interfaces.cli.options import CommandContext, command, exit_status, view
 from ricordo.interfaces.cli.terminal import Output, dim, minute, one_line, safe, table
 from ricordo.interfaces.serialize import match_end
-from ricordo.model import BY_RULE, Conversation, Entity, Profile, Relation, Run, RunItem
+from ricordo.model import BY_RULE, GUESSED_TYPE, Conversation, Entity, Profile, Relation, Run, RunItem
+from ricordo.text.names import relation_told
 from ricordo.text.sentences import plural
 
 if TYPE_CHECKING:
@@ -47,11 +48,12 @@ def _show_profile(ctx: CommandContext, profile: Profile) -> None:
     ctx.out.print(Text(safe(profile.name), style="bold"))
     ctx.out.print()
     own = [f"{each.predicate}{_period(each, ctx.zone)}" for each in profile.relations if each.source is None]
+    attributes = {name: value for name, value in profile.attributes.items() if name != GUESSED_TYPE}
     derived = {
         "guard": ", protected" if profile.protected else "",
         "own": own,
         "others": "; ".join(_relation(each, ctx.zone) for each in profile.relations if each.source is not None),
-        "json": json.dumps(dict(profile.attributes), ensure_ascii=False) if profile.attributes else "",
+        "json": json.dumps(attributes, ensure_ascii=False) if attributes else "",
         "mentioned": "once" if profile.mention_count == 1 else f"{profile.mention_count:,} times",
         "often": [f"{each.name} ({each.together})" for each in profile.related],
     }
@@ -66,7 +68,8 @@ def _show_profile(ctx: CommandContext, profile: Profile) -> None:
 
 
 def _relation(relation: Relation, zone: ZoneInfo) -> str:
-    return f"{relation.target_name} is the {relation.predicate} of {relation.source_name}{_period(relation, zone)}"
+    told = relation_told(relation.target_name, relation.predicate, relation.source_name or "")
+    return f"{told}{_period(relation, zone)}"
 
 
 def _period(relation: Relation, zone: ZoneInfo) -> str:

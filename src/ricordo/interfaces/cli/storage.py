@@ -434,8 +434,14 @@ def _show_import(out: Console, report: ImportReport, *, own: bool, dry_run: bool
     out.print(f"{what} {'would be added' if dry_run else 'added'}{known}{sessions}.")
     details = counts(report, () if is_chat else ("messages", "facts", "people", "relations", "links"))
     if details.row_count:
-        out.print(dim(f"Read as {report.format}:"))
+        out.print(dim("Of these:" if report.parts else f"Read as {report.format}:"))
         out.print(details)
+    if report.parts:
+        out.print(dim("Read:"))
+        files = Table.grid(padding=(0, 2))
+        for part in report.parts:
+            files.add_row(Text(f"{part.read:>9,}"), dim(part.format), Text(one_line(part.name)))
+        out.print(files)
     if report.format == "jsonl" and not own:
         out.print(dim("Read as somebody else's. To move your own store, import the export into a new one with --own."))
     if report.refused_count:

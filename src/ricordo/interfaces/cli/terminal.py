@@ -95,7 +95,7 @@ def dim(text: str) -> Text:
 
 def with_article(category: str) -> str:
     """Return the name of a category with its article, if it takes one."""
-    if category in ("knowledge", "context"):
+    if category in ("knowledge", "context", "identity"):
         return category
     return f"{'an' if category[:1] in tuple('aeio') else 'a'} {category}"
 

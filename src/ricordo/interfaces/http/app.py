@@ -92,7 +92,7 @@ def build(
         Route("/openapi.json", _describe, methods=["GET"]),
         Route("/health", handlers.health, methods=["GET"]),
         Route("/metrics", handlers.show_metrics, methods=["GET"]),
-        *(Route("/mcp", each) for each in mcp),
+        *([Route("/mcp", each) for each in mcp] or [Route("/mcp", _without_mcp)]),
     ]
 
     @contextlib.asynccontextmanager
@@ -274,7 +274,8 @@ def _refuse_other_types(headers: Headers) -> Response | None:
     kind = headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind == "application/json":
         return None
-    return error_response(415, "invalid", f"content-type: {kind[:100]!r} is not application/json")
+    wrong = f"content-type: {kind[:100]!r} is not application/json"
+    return error_response(415, "invalid", wrong, hint="send the header Content-Type: application/json")
 
 
 # JSON-RPC
@@ -598,6 +599,10 @@ _HTTP_ERRORS = {
     408: ("invalid", "the body did not arrive in time", "try again"),
     413: ("invalid", "the body is too large", "send less at once"),
 }
+
+
+async def _without_mcp(request: Request) -> Response:
+    return error_response(404, "not_found", "this server has no MCP endpoint", hint='pip install "ricordo[mcp]"')
 
 
 async def _http_error(request: Request, error: HTTPException) -> Response:

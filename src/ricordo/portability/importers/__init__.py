@@ -95,7 +95,9 @@ def _fits(path: Path) -> Format | None:
         return None
 
 
-_UNKNOWN = "`ricordo document-add` remembers a text or a document; --format names a format, see `ricordo import --help`"
+UNKNOWN_FORMAT = (
+    "`ricordo document-add` remembers a text or a document; --format names a format, see `ricordo import --help`"
+)
 
 
 def format_of(source: Source, name: str | None) -> Format:
@@ -107,7 +109,7 @@ def format_of(source: Source, name: str | None) -> Format:
     found = next((each for each in FORMATS if (each.is_of(source) if name is None else each.name == name)), None)
     if found is None and name is None:
         source.check_complete()
-        raise InvalidError(f"the format of {source.path} is not recognized", hint=_UNKNOWN)
+        raise InvalidError(f"the format of {source.path} is not recognized", hint=UNKNOWN_FORMAT)
     if found is None:
         raise InvalidError(f"format: {name!r} is unknown", hint=f"choose one of {', '.join(IMPORTED)}")
     return found
