@@ -448,6 +448,35 @@ async def test_a_copy_of_a_store_becomes_a_device_of_its_own(tmp_path: Path) -> 
             assert len(await contents(one)) == 3
 
 
+@pytest.mark.parametrize(("backup", "restored"), [("b.db", "new.db"), ("b.db", "new/"), ("b/", "new/")])
+async def test_a_restored_store_is_a_device_of_its_own_before_it_sees_the_folder(
+    tmp_path: Path, backup: str, restored: str
+) -> None:
+    """It does not know what it has sent since the backup, and must not use those numbers again."""
+    shared, empty = tmp_path / "shared", tmp_path / "empty"
+    shared.mkdir()
+    empty.mkdir()
+    async with Memory.open(tmp_path / "other.db", embedder=None) as other:
+        async with Memory.open(f"{tmp_path}/{'one/' if backup == 'b/' else 'one.db'}", embedder=None) as one:
+            await one.remember("I live in Rome")
+            await exchange(shared, one, other)
+            await one.backup(f"{tmp_path}/{backup}")
+            await one.remember("I speak Greek")
+            await exchange(shared, one, other)
+        await Memory.restore_backup(f"{tmp_path}/{backup}", f"{tmp_path}/{restored}")
+        async with Memory.open(f"{tmp_path}/{restored}", embedder=None) as new:
+            await new.remember("I like tea")
+            await new.sync(empty)
+            for path in empty.rglob("*.jsonl"):
+                target = shared / path.relative_to(empty)
+                assert not target.exists()
+                target.write_bytes(path.read_bytes())
+            await exchange(shared, new, other)
+            assert await contents(new) == await contents(other)
+            assert len(await contents(new)) == 3
+            assert not failing(await new.doctor())
+
+
 @pytest.mark.parametrize("other", ["nowhere", "one.db"])
 async def test_there_must_be_something_else_to_exchange_with(tmp_path: Path, other: str) -> None:
     async with Memory.open(tmp_path / "one.db", embedder=None) as one:

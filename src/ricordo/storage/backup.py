@@ -6,6 +6,7 @@ restore then moves that copy into place.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -34,7 +35,7 @@ from ricordo.storage.folder.index import FolderIndex
 from ricordo.storage.jsonl.layout import FILES, PEOPLE
 from ricordo.storage.key import KEY_FILE, AnyKey, Key, fitting, is_sealed, missing_key, unlock, wrong_key
 from ricordo.storage.protocol import Snapshot, Store
-from ricordo.storage.registry import is_folder
+from ricordo.storage.registry import is_folder, open_store
 from ricordo.storage.sql import read_snapshot, translated
 from ricordo.storage.staging import (
     checksum_of,
@@ -234,6 +235,7 @@ def restore_backup(
                 failed = next(each for each in trial.report.findings if not each.ok)
                 raise StoreError(f"{backup} is damaged: {failed.check}: {failed.detail}", hint=_OTHER_BACKUP)
             kept = free_path(path.with_name(f"{path.name}.replaced-{now:%Y%m%d-%H%M%S}")) if is_taken else None
+            _become_another_device(trial)
             copy = _as_folder(trial, beside) if to_folder else trial.copy
             options = replace_fields(_OPTIONS, key=trial.key)
             faults.reached("restore: before naming")
@@ -336,6 +338,18 @@ def _search(snapshot: DatabaseSnapshot) -> Finding:
     found = (space_postings(snapshot, space, term, most=_MOST_POSTINGS) for term in index_terms(content)[:3])
     bad = "" if all(key in each for each in found) else "the newest memory is not found by its words"
     return _finding("search", "the newest memory is found by its words", bad)
+
+
+def _become_another_device(trial: Trial) -> None:
+    """Make a copy choose a new device name at its next sync. It does not know which commits were sent since the backup,
+    and would use their numbers again.
+    """
+    place = f"{trial.copy}/" if trial.is_folder else str(trial.copy)
+    store = open_store(place, durability="process", patience_s=_OPTIONS.patience_s, key=trial.key)
+    try:
+        asyncio.run(store.derive(lambda tx: database_of(tx).rows("exchanged_forget_names")))
+    finally:
+        store.close()
 
 
 def _as_folder(trial: Trial, beside: Path) -> Path:

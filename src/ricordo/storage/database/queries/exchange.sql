@@ -19,6 +19,10 @@ WHERE space = :space AND number != 0
 INSERT INTO exchanged VALUES (:space, '', -1, :seq)
 ON CONFLICT (space, device, number) DO UPDATE SET seq = excluded.seq
 
+-- name: exchanged_forget_names
+-- The commits numbered so far keep the old names.
+DELETE FROM exchanged WHERE number = 0
+
 -- name: exchanged_names
 SELECT count(*) FROM exchanged WHERE space = :space AND number = 0
 
