@@ -2188,6 +2188,7 @@ class Memory:
         *,
         format: str | None = None,
         own: bool = False,
+        me: Sequence[str] = (),
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:
@@ -2209,6 +2210,7 @@ class Memory:
                 speaker, text, time, session) or "locomo"; None: detected from the content.
             own: the file belongs to this owner and is unchanged: a complete export, or the log of a coding agent, whose
                 messages then count as the user's and an assistant's. Requires the trust "user".
+            me: the names under which the owner speaks in the chats; what these say is then about the owner.
             dry_run: read and check everything, record nothing.
             progress: called with (records so far, records in total).
 
@@ -2218,6 +2220,7 @@ class Memory:
         """
         from ricordo.portability.documents import is_document
         from ricordo.portability.pipeline import ImportContext, import_path
+        from ricordo.text.analyzer import name_key
 
         if is_document(Path(path), format):
             return _imported(await self._add_document(path, dry_run=dry_run), dry_run=dry_run)
@@ -2232,6 +2235,7 @@ class Memory:
                 rules=engine.rules,
                 holds_untrusted=engine.settings.untrusted_knowledge == "hold",
                 is_own=own,
+                me=frozenset(map(name_key, me)),
             ),
             store=self._store,
             write=partial(self._noted, "import"),

@@ -665,6 +665,7 @@ class Memory:
         *,
         format: str | None = None,
         own: bool = False,
+        me: Sequence[str] = (),
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:

@@ -318,6 +318,18 @@ async def test_a_folder_of_exports_is_imported_whole_and_what_cannot_be_read_is_
         assert any(name in line for line in report.refused)
 
 
+async def test_what_the_owner_says_in_a_chat_is_about_the_owner(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "_chat.txt",
+        "[31.12.23, 22:15:00] Anna Weiss: I'm allergic to penicillin\n[31.12.23, 22:16:00] Bob: I'm allergic to nuts\n",
+    )
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(path, me=["anna weiss"])
+        await memory.consolidate()
+        facts = {each.content: each.about for each in (await memory.list(type="semantic")).nodes}
+    assert facts == {"I'm allergic to penicillin": (), "I'm allergic to nuts": ("Bob",)}
+
+
 async def test_a_single_export_in_a_folder_is_one_import(tmp_path: Path) -> None:
     async with opened(tmp_path / "me.db") as memory:
         assert (await memory.import_(slack(tmp_path / "one"))).format == "slack"

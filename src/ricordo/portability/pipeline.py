@@ -53,6 +53,7 @@ class ImportContext:
 
     `holds_untrusted`: quarantine everything that tools and web pages say, or only what reads like an instruction.
     `is_own`: the file is the owner's own complete export or log, so the origins it states are trusted.
+    `me`: the keys of the names under which the owner speaks in chats.
     """
 
     scope: Scope
@@ -61,6 +62,7 @@ class ImportContext:
     rules: TextRules
     holds_untrusted: bool = True
     is_own: bool = False
+    me: frozenset[str] = frozenset()
 
     def reasons_to_hold(self, node: Node) -> tuple[str, ...]:
         """Return why a fact is quarantined; () if it is not."""
@@ -247,6 +249,8 @@ def _made(records: Iterable[M], node_of: Callable[[M], Node], counts: _Counts) -
 def _episode(said: ImportedMessage, context: ImportContext) -> Node:
     is_own_log = context.is_own and AGENT in (said.message.attributes or ())
     message = replace(said.message, origin="conversation") if is_own_log else said.message
+    if message.speaker is not None and name_key(message.speaker) in context.me:
+        message = replace(message, speaker=None, role="user")
     node = episodes.new_episode(
         message, scope=context.scope, now=context.now, instant=context.instant, rules=context.rules
     )

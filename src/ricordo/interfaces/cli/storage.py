@@ -386,14 +386,16 @@ def _show_step(out: Console, step: WatchStep, *, sums_up: bool = False) -> None:
 
 
 @command
-async def import_(ctx: CommandContext, path: Path, own: bool, dry_run: bool, format: str | None = None) -> Output:
+async def import_(
+    ctx: CommandContext, path: Path, own: bool, dry_run: bool, format: str | None = None, me: Sequence[str] = ()
+) -> Output:
     if format is not None and format in agents.agents() and ctx.chat is None:
         report = await agents.import_logs(ctx, path, format, own=own, dry_run=dry_run)
         return Output(data=report, show=lambda out: _show_import(out, report, own=own, dry_run=dry_run))
     try:
         async with ctx.open(create=not dry_run, creator="ricordo import PATH") as memory:
             with progress_bar(ctx.err, "Reading") as progress:
-                report = await memory.import_(path, format=format, own=own, dry_run=dry_run, progress=progress)
+                report = await memory.import_(path, format=format, own=own, me=me, dry_run=dry_run, progress=progress)
             if not dry_run:
                 await wait_for_embeddings(ctx.err, memory)
                 if report.sessions and report.added:

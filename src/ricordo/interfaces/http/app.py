@@ -149,12 +149,12 @@ class Handlers:
         """Import the file in the request body. Callers cannot name files on this machine."""
         caller: Caller = request.scope[CALLER]
         caller.require(_IMPORT.method)
-        unknown = set(request.query_params) - {"format", "dry_run"}
+        unknown = set(request.query_params) - {"format", "me", "dry_run"}
         dry_run = {"": False, "false": False, "true": True}.get(request.query_params.get("dry_run", ""))
         if unknown or dry_run is None:
             raise InvalidError(
                 f"query: {', '.join(sorted(unknown)) or 'dry_run'} is invalid",
-                hint="use format=NAME, dry_run=true or false",
+                hint="use format=NAME, me=NAME, dry_run=true or false",
             )
         if caller.name in self.uploading:
             raise UnavailableError("another import of this caller is still running", hint="wait until it is done")
@@ -171,7 +171,9 @@ class Handlers:
                 async with self.importing if is_large else contextlib.nullcontext():
                     file = folder / "upload"
                     await asyncio.to_thread(_write, spooled, file)
-                    given = {"path": str(file), "format": request.query_params.get("format"), "dry_run": dry_run}
+                    query = request.query_params
+                    given = {"path": str(file), "format": query.get("format"), "me": query.getlist("me")}
+                    given["dry_run"] = dry_run
                     return await self.dispatcher.call(_IMPORT, given, caller=caller, as_tool=False, progress=progress)
 
         return await self._respond(request, work, at_end=until_done.close)
