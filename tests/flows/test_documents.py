@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import time
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from ricordo import InvalidError, Memory, NotFoundError, Scope, Settings
 from ricordo.interfaces.watch import Watch
+from ricordo.portability.documents import read_document
 from tests.flows.document_files import laid_out, pdf
 
 HANDBOOK = """# Travel
@@ -485,3 +489,43 @@ async def test_a_refused_file_is_told_once(plain, folder):
     watch = watching(plain, folder)
     assert "bad.pdf" in (await watch.step(settled_s=0)).refused
     assert not await watch.step(settled_s=0)
+
+
+HOSTILE = {
+    "unopened.html": "<b>" * 60_000 + "x" + "</i>" * 60_000,
+    "nested.html": "<b>x" * 60_000,
+    "comments.html": "x" + "<!-- > " * 60_000,
+    "sections.html": "x" + "<![CDATA[ > " * 60_000,
+    "unclosed.html": "x" + "<a " * 60_000,
+    "header.eml": "From: a@b.c\nContent-Type: text/plain; " + "a*0=b; " * 40_000 + "\n\nx",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_document_is_read_in_time(name):
+    started = time.process_time()
+    read_document(HOSTILE[name].encode(), name=name, id=name, changed_at=datetime.now(UTC))
+    assert time.process_time() - started < 10
+
+
+def test_messages_in_messages_without_end_are_refused():
+    for inner in (
+        "Content-Type: message/rfc822\n\n" * 4_000,
+        'Content-Type: multipart/mixed; boundary="a"\n\n--a\n' * 4_000,
+    ):
+        with contextlib.suppress(InvalidError):
+            read_document(f"From: a@b.c\n{inner}".encode(), name="a.eml", id="a", changed_at=datetime.now(UTC))
+
+
+@pytest.mark.parametrize(
+    ("page", "seen"),
+    [
+        ("<p>Dogs <!-- never --> may<!-- a > b --> come.</p>", "Dogs may come."),
+        ("<script>x = '<!--'</script><p>Dogs may come.</p><!-- never -->", "Dogs may come."),
+        ("<p>Dogs<b> may<i> come.</i></b></p><div hidden><p>never</p></div>", "Dogs may come."),
+        ("<p>Dogs <!-- may come.</p>", "Dogs <!-- may come."),
+    ],
+)
+def test_html_with_comments_and_scripts_gives_what_a_reader_sees(page, seen):
+    draft = read_document(page.encode(), name="a.html", id="a", changed_at=datetime.now(UTC))
+    assert [block.text for block in draft.blocks] == [seen]

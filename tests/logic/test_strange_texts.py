@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -15,6 +16,7 @@ from ricordo.storage.database.connection import all_terms, stored_terms
 from ricordo.text.analyzer import index_terms, name_key, question_terms
 from ricordo.text.dates import find_interval
 from ricordo.text.names import runs_in, same_name_key
+from ricordo.text.people import people_named
 from ricordo.text.secrets import redact
 
 DICE = random.Random(20)
@@ -70,3 +72,11 @@ def test_an_excerpt_is_a_short_part_of_the_text():
         start, end = excerpt_of(text, ("tea", "漢"))
         assert 0 <= start <= end <= len(text)
         assert end - start <= 1_000
+
+
+def test_a_list_of_words_that_lead_and_join_is_read_in_time() -> None:
+    """Each repetition doubled the time: thirty took minutes, in every `remember`."""
+    for text in ("and, " * 2_000, "so and, " * 2_000, "и, " * 2_000, "und, " * 2_000):
+        started = time.process_time()
+        assert people_named(text) == ()
+        assert time.process_time() - started < 10

@@ -301,50 +301,55 @@ class _Page(HTMLParser):
         self.blocks: list[Block] = []
         self.title = ""
         self._path = _Headings()
-        self._open: list[tuple[str, bool]] = []
-        self._text, self._line = "", 1
+        self._open: list[tuple[str, bool]] = []  # each with whether it, or an element around it, is hidden
+        self._count: Counter[str] = Counter()
+        self._text, self._line, self._has_text = list[str](), 1, False
         self._in_title = False
 
     @property
     def _is_hidden(self) -> bool:
-        return any(hidden for _, hidden in self._open)
+        return bool(self._open) and self._open[-1][1]
+
+    def _close_from(self, depth: int) -> None:
+        self._count.subtract(tag for tag, _ in self._open[depth:])
+        del self._open[depth:]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _BLOCKS:
             self._end_block()
             if tag != "p" and self._open and self._open[-1][0] == "p":
-                self._open.pop()
+                self._close_from(len(self._open) - 1)
         self._in_title = tag == "title"
         if tag in _VOID:
-            self._text += "\n" if tag == "br" else ""
+            self._text += ["\n"] if tag == "br" else []
             return
-        self._open.append((tag, tag in _HIDDEN_TAGS or _hides(dict(attrs))))
+        self._open.append((tag, self._is_hidden or tag in _HIDDEN_TAGS or _hides(dict(attrs))))
+        self._count[tag] += 1
 
     def handle_endtag(self, tag: str) -> None:
         self._in_title = False
         if tag in _BLOCKS:
             level = int(tag[1]) if re.fullmatch(r"h[1-6]", tag) else 0
             self._end_block(heading=level)
-        depth = next((place for place in range(len(self._open) - 1, -1, -1) if self._open[place][0] == tag), None)
-        if depth is not None:
-            del self._open[depth:]
+        if self._count[tag]:
+            self._close_from(next(at for at in range(len(self._open) - 1, -1, -1) if self._open[at][0] == tag))
 
     def handle_data(self, data: str) -> None:
         if self._in_title and not self.title:
             self.title = " ".join(data.split())[:200]
         if self._is_hidden:
             return
-        if not self._text.strip():
+        if not self._has_text and data.strip():
             self._line = self.getpos()[0] + data[: len(data) - len(data.lstrip())].count("\n")
-        is_code = any(tag == "pre" for tag, _ in self._open)
-        self._text += data if is_code else re.sub(r"\s+", " ", data)
+            self._has_text = True
+        self._text.append(data if self._count["pre"] else re.sub(r"\s+", " ", data))
 
     def close(self) -> None:
         super().close()
         self._end_block()
 
     def _end_block(self, *, heading: int = 0) -> None:
-        text, self._text = self._text.strip(), ""
+        text, self._text, self._has_text = "".join(self._text).strip(), [], False
         if heading:
             self._path.enter(heading, " ".join(text.split()))
         elif text:
@@ -371,9 +376,37 @@ def _html(content: bytes, name: str) -> Content:
     return _seen(text or decoded(content, name=name))
 
 
+_COMMENT_OR_SCRIPT = re.compile(r"<!--|-->|</?(?:script|style)\b", re.IGNORECASE)
+
+
+def _without_traps(text: str) -> str:
+    """Return HTML without what `HTMLParser` would search in vain to the end of the text, again and again: comments,
+    marked sections such as `<![CDATA[`, and tags that nothing closes. Line numbers stay the same.
+    """
+    text = _without_comments(text).replace("<!--", "&lt;!--").replace("<![", "<!x")
+    last = text.rfind(">") + 1
+    return text[:last] + text[last:].replace("<", "&lt;")
+
+
+def _without_comments(text: str) -> str:
+    """Remove comments, but neither one that nothing closes nor what looks like one in a script."""
+    parts, start, begun, in_script = list[str](), 0, -1, False
+    for found in _COMMENT_OR_SCRIPT.finditer(text):
+        mark = found[0].lower()
+        if begun >= 0:
+            if mark == "-->":
+                parts += [text[start:begun], "\n" * text.count("\n", begun, found.start())]
+                start, begun = found.end(), -1
+        elif mark == "<!--" and not in_script:
+            begun = found.start()
+        elif mark not in ("<!--", "-->"):
+            in_script = not mark.startswith("</")
+    return "".join([*parts, text[start:]])
+
+
 def _seen(text: str) -> Content:
     page = _Page()
-    page.feed(text)
+    page.feed(_without_traps(text))
     page.close()
     return Content(blocks=page.blocks, title=page.title)
 
@@ -382,17 +415,30 @@ def _seen(text: str) -> Content:
 
 _ENVELOPE = re.compile(rb"^From \S.*\d{4}\s*$", re.MULTILINE)
 _MAX_LETTERS = 100_000
+_MAX_HEADER_BYTES = 8_000
+_LONG_HEADER = re.compile(
+    rb"^(?:content-[a-z-]+|from|to|cc|subject|date):(?:[^\n]|\n[ \t]){%d,}" % _MAX_HEADER_BYTES,
+    re.MULTILINE | re.IGNORECASE,
+)
+"""The parser of the standard library takes the square of the length of a header."""
 
 
 def _mail(content: bytes, name: str) -> Content:
+    try:
+        return _letters_of(content, name)
+    except RecursionError:
+        raise InvalidError(f"{name}: messages are nested too deeply", hint="save the inner messages apart") from None
+
+
+def _letters_of(content: bytes, name: str) -> Content:
     is_box = content.startswith(b"From ")
     starts = [found.start() for found in _ENVELOPE.finditer(content)] if is_box else [0]
-    starts = [at for at in starts if at == 0 or content[:at].endswith((b"\n\n", b"\r\n\r\n"))]
+    starts = [at for at in starts if at == 0 or content[max(0, at - 4) : at].endswith((b"\n\n", b"\r\n\r\n"))]
     if len(starts) > _MAX_LETTERS:
         raise InvalidError(f"{name} holds more than {_MAX_LETTERS:,} messages", hint="split the mailbox")
     blocks, attached = list[Block](), 0
     for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(content)], strict=True), 1):
-        raw = content[start:end]
+        raw = _LONG_HEADER.sub(lambda found: found[0][:_MAX_HEADER_BYTES], content[start:end])
         letter = email.message_from_bytes(raw.partition(b"\n")[2] if is_box else raw, policy=email.policy.default)
         if not is_box and letter.get("From") is None:
             raise InvalidError(f"{name}: it is not an e-mail", hint="an .eml file begins with its headers")

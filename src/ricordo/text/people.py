@@ -81,8 +81,9 @@ def _forms(languages: LanguageSet) -> _Forms:
         "<DOES>": rf"(?:{'|'.join(languages.in_order(lambda each: each.people.does)) or NEVER})",
         "<BETWEEN>": rf"(?:(?:{'|'.join(languages.in_order(lambda each: each.people.between)) or NEVER})\s+)*",
         "<TITLE>": rf"(?:{titles})",
-        "<LEAD>": rf"^(?i:(?:{leads})[,:!]?\s+)*",
-        "<CLAUSE>": rf"(?:^|[,;]\s+)(?i:(?:{leads}|{joined})[,:!]?\s+)*",
+        # Possessive: "and" both leads and joins, so each word would double the ways to match.
+        "<LEAD>": rf"^(?i:(?:{leads})[,:!]?\s+)*+",
+        "<CLAUSE>": rf"(?:^|[,;]\s+)(?i:(?:{leads}|{joined})[,:!]?\s+)*+",
     }
     silent = languages.words(lambda each: (*each.function_words, *each.names.not_names, *each.people.no_names))
     more = languages.words(lambda each: (*each.entities.acting, *each.entities.openings, *each.entities.things))
