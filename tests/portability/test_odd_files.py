@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sqlite3
 import zipfile
 from pathlib import Path
 
@@ -136,6 +137,68 @@ async def test_a_broken_zip_and_a_damaged_database_are_reported(tmp_path: Path) 
     async with opened(tmp_path / "me.db") as memory:
         assert "unpacked" in str(await refused(memory, tmp_path / "torn.zip"))
         await refused(memory, tmp_path / "torn.db")
+
+
+ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n AS id, 'a' || n AS content"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"CREATE VIEW v AS {ENDLESS}, 'fact' AS kind FROM r;"
+        "CREATE VIRTUAL TABLE memories USING fts5(id, content, kind, content='v', content_rowid='id')",
+        f"CREATE VIEW memories AS {ENDLESS}, 'fact' AS kind FROM r",
+    ],
+    ids=["virtual table", "view"],
+)
+async def test_a_database_runs_no_query_of_its_own(sql: str, tmp_path: Path) -> None:
+    """A virtual table over an endless view kept a core busy for good, and every other import waiting."""
+    path = made(tmp_path / "memories.db", sql)
+    async with opened(tmp_path / "me.db") as memory:
+        for format in (None, "memories-sqlite", "langgraph", "mem0"):
+            with pytest.raises(InvalidError):
+                await memory.import_(path, format=format)
+        assert (await memory.list(type="any")).nodes == ()
+
+
+async def test_what_a_database_would_compute_is_not_read(tmp_path: Path) -> None:
+    table = "CREATE TABLE memories (id, content, kind); INSERT INTO memories VALUES (1, 'Anna likes tea', 'fact')"
+    overflow = "ALTER TABLE memories ADD COLUMN much GENERATED ALWAYS AS (abs(id - 9223372036854775807 - 2))"
+    path = made(tmp_path / "memories.db", f"{table}; {overflow}")
+    with contextlib.closing(sqlite3.connect(path)) as connection, pytest.raises(sqlite3.OperationalError):
+        connection.execute("SELECT * FROM memories").fetchall()
+    async with opened(tmp_path / "me.db") as memory:
+        assert (await memory.import_(path)).added == 1
+
+
+def made(path: Path, sql: str) -> Path:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript(sql + ";")
+    return path
+
+
+async def test_a_database_whose_pages_hold_each_other_ends(tmp_path: Path) -> None:
+    """Each inner page names one child in all of its places: 40 kB hold 20,000 rows, and more levels any number."""
+    path = tmp_path / "memories.db"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript("PRAGMA page_size = 512; CREATE TABLE memories (id, content, kind)")
+        rows = [(f"a{number}", "green tea", "fact") for number in range(20_000)]
+        connection.executemany("INSERT INTO memories VALUES (?, ?, ?)", rows)
+        connection.commit()
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_schema").fetchone()
+    data = bytearray(path.read_bytes())
+    while (page - 1) * 512 < len(data) and data[(start := (page - 1) * 512)] == 5:  # an inner page of a table
+        cells = int.from_bytes(data[start + 3 : start + 5], "big")
+        pointers = [int.from_bytes(data[start + 12 + 2 * n : start + 14 + 2 * n], "big") for n in range(cells)]
+        places = [start + 8, *(start + pointer for pointer in pointers)]  # its last child, and those of its cells
+        page = min(int.from_bytes(data[place : place + 4], "big") for place in places)
+        for place in places:
+            data[place : place + 4] = page.to_bytes(4, "big")
+    pages = 80
+    data[28:32] = pages.to_bytes(4, "big")  # of the file, in its header
+    path.write_bytes(bytes(data[: pages * 512]))
+    async with opened(tmp_path / "me.db") as memory:
+        assert "more than the file can contain" in str(await refused(memory, path))
 
 
 async def test_missing_files_and_the_store_itself_are_refused(tmp_path: Path) -> None:

@@ -13,6 +13,11 @@ from ricordo.errors import InvalidError
 from ricordo.storage.database.connection import APPLICATION_ID
 
 _BUSY_MS = 5_000
+_LEAST_ROW_BYTES = 4
+"""In the file format of SQLite: two bytes that point to a row, its length and its key."""
+_MOST_REPEATED = 10
+"""How many times the size of a file its rows may hold together. A column that was added later may have a default, which
+is stored once; beyond that, pages point to each other, and reading them may never end."""
 
 
 def is_database(path: Path) -> bool:
@@ -35,39 +40,47 @@ def is_database(path: Path) -> bool:
 
 def tables(path: Path) -> Mapping[str, frozenset[str]]:
     """Return the tables of a database with their columns. Raises InvalidError."""
-    found: dict[str, set[str]] = {}
     with _reading(path) as connection:
         if connection.pragma("application_id") == APPLICATION_ID:
             raise InvalidError(
                 f"{path} is a Ricordo store", hint=f"`ricordo --store {path} export all.jsonl`, and import that"
             )
-        names = "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'"
-        try:
-            for table, column in connection.execute(names):
-                found.setdefault(str(table), set()).add(str(column))
-        except apsw.SQLError:  # the query stops at a virtual table whose module is not loaded
-            found = _plain_tables(connection)
-    return {name: frozenset(columns) for name, columns in found.items()}
+        # Not virtual tables or views: they run the queries of whoever made the file, which may never end.
+        names = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+        return {
+            str(name): frozenset(_columns(connection, str(name))) for (name,) in connection.execute(names).fetchall()
+        }
 
 
-def _plain_tables(connection: apsw.Connection) -> dict[str, set[str]]:
-    names = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
-    columns = "SELECT name FROM pragma_table_info(?)"
-    return {
-        str(table): {str(column) for (column,) in connection.execute(columns, (table,))}
-        for (table,) in connection.execute(names).fetchall()
-    }
+def _columns(connection: apsw.Connection, table: str) -> list[str]:
+    """Return the stored columns of a table. Generated ones are not stored, but may take long to compute."""
+    return [str(name) for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))]
 
 
 def rows(path: Path, table: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield (row number, column to value) for each row of a table, in order. Raises InvalidError."""
-    quoted = table.replace('"', '""')
+    left = _MOST_REPEATED * (path.stat().st_size + _size(path.with_name(f"{path.name}-wal")))
     with _reading(path) as connection:
-        cursor = connection.execute(f'SELECT * FROM "{quoted}"')  # the name comes from the file, and is quoted
-        names: list[str] | None = None
-        for number, row in enumerate(cursor, start=1):
-            names = names or [column[0] for column in cursor.get_description()]
+        names = _columns(connection, table)
+        quoted = ", ".join(_quoted(name) for name in names)
+        # The names come from the file itself, so they cannot be parameters.
+        for number, row in enumerate(connection.execute(f"SELECT {quoted} FROM {_quoted(table)}"), start=1):
+            left -= _LEAST_ROW_BYTES * _MOST_REPEATED
+            left -= sum(len(value) for value in row if isinstance(value, str | bytes))
+            if left < 0:
+                raise InvalidError(
+                    f"{path} cannot be read: its table {table} holds more than the file can contain",
+                    hint="check that the file is complete and not damaged",
+                )
             yield number, dict(zip(names, row, strict=True))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 @contextmanager
