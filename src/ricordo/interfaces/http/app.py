@@ -172,8 +172,8 @@ class Handlers:
                     file = folder / "upload"
                     await asyncio.to_thread(_write, spooled, file)
                     query = request.query_params
-                    given = {"path": str(file), "format": query.get("format"), "me": query.getlist("me")}
-                    given["dry_run"] = dry_run
+                    said = {"format": query.get("format"), "me": query.getlist("me"), "dry_run": dry_run}
+                    given = {"path": str(file), **said}
                     return await self.dispatcher.call(_IMPORT, given, caller=caller, as_tool=False, progress=progress)
 
         return await self._respond(request, work, at_end=until_done.close)
