@@ -71,7 +71,13 @@ def main() -> None:
         outcomes = asyncio.run(run_pairs([row for row in rows if "first" in row], embedder))
         stories = asyncio.run(run_stories([row for row in rows if "steps" in row], embedder))
         lives = asyncio.run(run_lives([row for row in rows if "facts" in row], show=options.show))
-        report[name] = {"pairs": pair_figures(outcomes), "lives": lives, "stories": story_figures(stories)}
+        nightly = asyncio.run(run_pairs([row for row in rows if "first" in row], embedder, upkeep=True))
+        report[name] = {
+            "pairs": pair_figures(outcomes),
+            "pairs_after_upkeep": pair_figures(nightly),
+            "lives": lives,
+            "stories": story_figures(stories),
+        }
         if options.show:
             show(outcomes, stories)
     print(json.dumps(report, indent=1))
@@ -79,8 +85,12 @@ def main() -> None:
         options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
-async def run_pairs(rows: Sequence[Row], embedder: str | None) -> list[Outcome]:
-    """Remember both statements of each pair, every pair for an owner of its own, and ask its question."""
+async def run_pairs(rows: Sequence[Row], embedder: str | None, *, upkeep: bool = False) -> list[Outcome]:
+    """Remember both statements of each pair, every pair for an owner of its own, and ask its question.
+
+    Args:
+        upkeep: run upkeep before asking, as every night.
+    """
     clock = Clock()
     async with Memory.open(":memory:", embedder=embedder, settings=FAST, clock=clock) as memory:
         before = [await _of(memory, row).remember(row["first"]) for row in rows]
@@ -88,6 +98,8 @@ async def run_pairs(rows: Sequence[Row], embedder: str | None) -> list[Outcome]:
         after = [await _of(memory, row).remember(row["second"]) for row in rows]
         await memory.settle()
         clock.at += timedelta(hours=1)
+        if upkeep:
+            await memory.maintain(all_owners=True)
         return [await _outcome(_of(memory, row), row, *pair) for row, *pair in zip(rows, before, after, strict=True)]
 
 

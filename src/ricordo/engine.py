@@ -436,10 +436,28 @@ class Engine:
 
         if kind == "questions":
             return await StandingQuestions(answering_of=self.answering, scope=scope).renew_stale(dry_run=dry_run)
+        if kind == "changes":
+            return await self._list_changes(scope, dry_run=dry_run)
         context = self.consolidation_context(scope)
         return await conclude(
             context, kind, dry_run=dry_run, note=self.backlog.note, reflect_days=self.settings.reflect_days
         )
+
+    async def _list_changes(self, scope: Scope, *, dry_run: bool) -> Concluded:
+        """Compare recent facts with older ones by meaning, with vectors of the default embedder only: the coefficients
+        are fitted on its cosines.
+        """
+        from ricordo.consolidation.comparison import Comparison
+        from ricordo.models.embedding.default import NAME
+
+        model = self.backlog.model
+        if model is None or model.name != NAME:
+            return Concluded()
+        actor = scope.owner or scope.chat or ""
+        store = self.store.seen_by(scope)
+        comparison = Comparison(store=store, scope=scope, model=model.key, now=self.now(), actor=actor)
+        found = await comparison.list_changes(dry_run=dry_run)
+        return Concluded(waited=found, made=0 if dry_run else found)
 
     def _known_questions(self) -> Awaitable[tuple[int, Exemplars] | None]:
         """Return questions of known intent and the model of their vectors. They are embedded once, by the first search

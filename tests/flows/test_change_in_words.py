@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ricordo import Memory, Scope
+from ricordo.model import MaintenanceReport
 from ricordo.text.change import cues, outdated
 from ricordo.text.languages import languages_of
 
@@ -302,3 +303,43 @@ async def test_an_addition_that_also_says_what_ended_is_a_change(memory: Any) ->
     drives = await memory.remember("I drive a Corolla")
     bought = await memory.remember("Sold the Corolla, also bought an Outback")
     assert [each.id for each in bought.outdates] == [drives.id]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I drink two cups of coffee a day", "Down to herbal tea these days, the caffeine was too much"),
+        ("Ich fahre mit dem Rad ins Büro", "Inzwischen bringt mich die Straßenbahn zur Arbeit"),
+    ],
+)
+async def test_upkeep_lists_a_change_in_other_words_and_undo_withdraws_it(older: str, newer: str) -> None:
+    async with Memory.open(":memory:", embedder="default") as memory:
+        old, _, _ = [await memory.remember(text) for text in (older, "My sister has two cats", "The car is a Golf")]
+        new = await memory.remember(newer)
+        await memory.settle()
+        assert (new.outdates, await memory.review()) == ((), [])
+        assert _changes(await memory.maintain(dry_run=True)) == "1 likely change would be looked at"
+        assert _changes(await memory.maintain()) == "1 likely change looked at, 1 listed"
+        assert _changes(await memory.maintain()) == "nothing to do"
+        (listed,) = await memory.review()
+        assert (listed.kind, listed.older.id, listed.newer.id) == ("conflict", old.id, new.id)
+        assert (await memory.get(old.id)).is_live
+        (run,) = [commit.run_id for commit in await memory.log() if commit.reason == "compared by meaning"]
+        await memory.undo(run)
+        assert await memory.review() == []
+
+
+async def test_a_dismissed_change_is_not_listed_again() -> None:
+    async with Memory.open(":memory:", embedder="default") as memory:
+        for text in ("I drink two cups of coffee a day", "Down to herbal tea these days, the caffeine was too much"):
+            await memory.remember(text)
+        await memory.settle()
+        await memory.maintain()
+        (listed,) = await memory.review()
+        await memory.resolve(listed.id, decision="keep both")
+        assert _changes(await memory.maintain()) == "nothing to do"
+        assert await memory.review() == []
+
+
+def _changes(report: MaintenanceReport) -> str:
+    return next(step.detail for step in report.steps if step.name == "changes")

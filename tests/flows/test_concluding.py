@@ -441,7 +441,16 @@ async def test_maintain_runs_its_steps_in_order(opened, place):  # noqa: F811
     await memory.end_session("s1")
     before = canonical(place.index)
     plan = await memory.maintain(dry_run=True)
-    assert [step.name for step in plan.steps] == ["sessions", "gc", "prune", "enrich", "causes", "questions", "tidy"]
+    assert [step.name for step in plan.steps] == [
+        "sessions",
+        "gc",
+        "prune",
+        "changes",
+        "enrich",
+        "causes",
+        "questions",
+        "tidy",
+    ]
     said = {step.name: step.detail for step in plan.steps}
     assert said["enrich"] == "1 person or thing would be looked at"
     assert said["causes"] == "1 pair of messages would be looked at"

@@ -137,10 +137,10 @@ class _Arriving:
         found = {
             old.id: (_stronger(verdicts.get(key), changed.get(key)), old)
             for key, old in ((key, self.put.get(old.id, old)) for key, old in stored.items())
-            if key in nearby or not _are_apart(old, node)
+            if key in nearby or not are_apart(old, node)
         }
         beside = {fact.id: fact for subjects in _subjects(node, about) for fact in self._beside(subjects, line)}
-        told = {each.id: each for each in self._sharing(node) if not _are_apart(each, node)} | beside
+        told = {each.id: each for each in self._sharing(node) if not are_apart(each, node)} | beside
         doubted = _outdated({each.id: (each.content, each.speaker) for each in told.values()}, node)
         for each in told.values():  # stated together, so nothing is closed without the user
             aligned = form_of(each).verdict(form_of(node)) if each.id in beside else None
@@ -250,7 +250,7 @@ def _form_beside(said: Said, node: Node) -> Canonical:
     return canonical(content, speaker=speaker, owner=node.owner, about=about)
 
 
-def _are_apart(old: Node, new: Node) -> bool:
+def are_apart(old: Node, new: Node) -> bool:
     """Return whether two facts are about other entities, which their texts do not name: "Lives in Rome", about Bob."""
     return bool(_named_beside(old) - set(new.about) or _named_beside(new) - set(old.about))
 
@@ -260,7 +260,7 @@ def are_of_one(old: Node, new: Node) -> bool:
     if set(old.about) == set(new.about):
         return True
     before, after = form_of(old, beside=new).subject, form_of(new, beside=old).subject
-    return before is not None and before == after and not _are_apart(old, new)
+    return before is not None and before == after and not are_apart(old, new)
 
 
 def _named_beside(node: Node) -> set[str]:

@@ -267,6 +267,8 @@ STEPS: Mapping[str, Work] = {
     "sessions": _sessions,
     "gc": partial(_archive, work=gc),
     "prune": partial(_archive, work=prune),
+    # recent facts that may make older ones outdated, by meaning
+    "changes": partial(_conclude, kind="changes", things=("likely change", "likely changes"), made_what="listed"),
     # summaries of entities that are mentioned often and have none
     "enrich": partial(
         _conclude, kind="enrich", things=("person or thing", "people and things"), made_what="summarised"

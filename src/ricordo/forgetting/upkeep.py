@@ -43,7 +43,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concluded:
-    """The result of a maintenance step that asks a language model.
+    """The result of a maintenance step that draws conclusions, most of them by a language model.
 
     Attributes:
         waited: number of items that waited for it.
@@ -58,7 +58,7 @@ class Concluded:
     needs_model: bool = False
 
 
-Conclusion = Literal["enrich", "causes", "reflect", "questions"]
+Conclusion = Literal["changes", "enrich", "causes", "reflect", "questions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Upkeep:
         now: Unix milliseconds.
         actor: the actor of the commits.
         consolidate: consolidates the finished sessions of a scope.
-        conclude: runs a maintenance step that asks a model or, with True (dry run), counts the waiting items.
+        conclude: runs a step that draws conclusions or, with True (dry run), counts the waiting items.
     """
 
     store: Store

@@ -533,12 +533,14 @@ class Succession:
     """How likely a new statement makes an older one outdated, from 0 to 1, and whether that is certain.
 
     If `stands_aside`, the new statement is a quotation, a wish or about someone else. `likelihood` is then how likely
-    the older statement should rank above it. `is_plain`: no word expresses a change.
+    the older statement should rank above it. `is_plain`: no word expresses a change. `is_beside`: there is a
+    sign against a change, or no word expresses one and the statement is about something else or the world.
     """
 
     likelihood: float
     is_certain: bool = False
     is_plain: bool = False
+    is_beside: bool = False
     stands_aside: bool = False
 
 
@@ -617,10 +619,12 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     if likely < least[kind] or (kind == "words" and (is_idle or is_added or (is_of_world and not found["changes"]))):
         return None
     is_plain = not found["changes"] and not _says_change(new[0])
-    if kind == "words" and is_plain and _are_of_two_things(before, after):
+    are_two = is_plain and _are_of_two_things(before, after)
+    if kind == "words" and are_two:
         return None
     is_certain = likely >= least["certain"] and bool(found["says so"]) and not (is_doubted or found["denies"])
-    return Succession(likelihood=likely, is_certain=is_certain, is_plain=is_plain)
+    is_beside = is_doubted or are_two or (is_plain and is_of_world)
+    return Succession(likelihood=likely, is_certain=is_certain, is_plain=is_plain, is_beside=is_beside)
 
 
 def _says_change(text: str) -> bool:
