@@ -89,7 +89,7 @@ class Settings:
         2_000, "how long a search waits for the reranker, in milliseconds", least=10, most=600_000
     )
     reranker_weight: float = _setting(
-        2.0, "how much the reranker counts, compared with all signals of the search together", least=0.01, most=100
+        1.0, "how much the reranker counts, compared with all signals of the search together", least=0.01, most=100
     )
     context_tokens: int = _setting(
         2_000,
