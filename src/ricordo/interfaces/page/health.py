@@ -13,7 +13,9 @@ _COMMITS = 1_000
 
 
 async def show(visit: Visit) -> Response:
-    """Show the checks of the store, its sizes and the speed of the server."""
+    """Show the checks of the store, its sizes and the speed of the server, which tells of all callers."""
+    visit.require("doctor")
+    visit.require("metrics")
     stats = await visit.call("stats")
     report = await visit.call("doctor") if visit.asked("check") else None
     return visit.page("health.html", stats=stats, report=report, routes=visit.metrics.summary())
