@@ -71,7 +71,7 @@ def test_maintain_reports_each_step(cli: Cli) -> None:
     assert told[1].split() == ["ok", "gc", "1", "expired;", "2", "live"]
     assert told[2].split() == ["ok", "prune", "1", "pruned;", "1", "live"]
     again = cli("maintain", "--json").json
-    assert (again["ok"], [step["detail"] for step in again["steps"][1:]]) == (True, ["nothing to do"] * 6)
+    assert (again["ok"], [step["detail"] for step in again["steps"][1:]]) == (True, ["nothing to do"] * 7)
     assert [node["id"] for node in cli("list", "--json").json["nodes"]] == [kept]
     assert "2020" not in cli("prune", "--all-owners").out
 
