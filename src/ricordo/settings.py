@@ -279,7 +279,7 @@ def given(*, environment: Mapping[str, str] | None = None, file: Path | None = N
         if variable == PREFIX + name.upper() and variable not in _OTHER_VARIABLES:
             if name in known:
                 found[name] = value, f"${variable}"
-            elif near := _nearest(name, known):
+            elif near := _nearest(name, known | {each.removeprefix(PREFIX).lower() for each in _OTHER_VARIABLES}):
                 hint = f"did you mean ${PREFIX}{near.upper()}?"
                 raise InvalidError(f"${variable}: there is no setting {name!r}", hint=hint)
     return found

@@ -98,6 +98,8 @@ def test_a_variable_wins_over_the_file_and_a_misspelt_one_is_noticed(cli: Cli) -
     wrong = cli.process("list", RICORDO_SERCH_DEADLINE_MS="200")
     assert wrong.status == 2
     assert "did you mean $RICORDO_SEARCH_DEADLINE_MS?" in wrong.err
+    assert "did you mean $RICORDO_EMBEDDER?" in cli.process("list", RICORDO_EMBEDER="none").err
+    assert "did you mean $RICORDO_STORE?" in cli.process("list", RICORDO_STOR="x").err
 
 
 def test_the_sample_names_every_setting_and_changes_none(cli: Cli) -> None:

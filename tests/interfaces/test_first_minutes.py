@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import pytest
 from tests.interfaces.conftest import Cli
 
 
@@ -70,6 +71,23 @@ def test_reading_a_missing_store_creates_none(cli: Cli) -> None:
         assert looked.status == 0
         assert isinstance(looked.json, dict)
         assert "There is no memory at" in looked.err
+    assert not cli.store.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("import", "nowhere.jsonl"),
+        ("import", "nowhere", "--format", "claude-code"),
+        ("document-add", "nowhere.pdf"),
+        ("watch", "nowhere"),
+    ],
+    ids=" ".join,
+)
+def test_a_misspelt_path_creates_no_store(cli: Cli, arguments: tuple[str, ...]) -> None:
+    refused = cli(*arguments)
+    assert (refused.status, "nowhere" in refused.err) == (2, True)
+    assert "No such file" in refused.err
     assert not cli.store.exists()
 
 

@@ -384,6 +384,7 @@ def _runner(verb: str) -> Callable[..., int]:
             context.require_store()
         given = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
         typed = {name: _read_stdin(verb, name, value) for name, value in given.items() if value not in (None, [])}
+        _check_paths(verb, typed)
         work = FUNCTIONS.get(verb)
         if work is None or "memory" in inspect.signature(work).parameters:
             done: Any = _run_opened(context, work, typed)
@@ -397,6 +398,16 @@ def _runner(verb: str) -> Callable[..., int]:
 def common_options(given: dict[str, Any]) -> CommonOptions:
     """Remove the common options from the typed arguments and return them."""
     return CommonOptions(**{name: given.pop(name) for name in _VERBS["common"]})
+
+
+def _check_paths(verb: str, typed: Mapping[str, Any]) -> None:
+    """Raises:
+    InvalidError: There is nothing to read at a path. Checked first, since a misspelt path must not create a store.
+    """
+    for name, value in typed.items():
+        for path in value if isinstance(value, list) else [value]:
+            if _words(verb, name).get("exists") and not path.expanduser().exists():
+                raise InvalidError(f"{path} cannot be read: No such file or directory", hint="check the path")
 
 
 def _read_stdin(verb: str, name: str, value: Any) -> Any:
