@@ -406,3 +406,15 @@ async def test_what_an_old_session_left_open_is_shown_no_more(tmp_path: Path) ->
 )
 def test_the_statement_is_kept_whole_and_without_what_came_before_it(said: str, text: str) -> None:
     assert [found.text for found in statements_of_work(said)] == [text]
+
+
+@pytest.mark.parametrize("session", ["{folder}/victim", "../../victim", "--help"])
+def test_a_session_id_names_no_other_file(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, session: str
+) -> None:
+    victim = tmp_path / "victim.json"
+    victim.write_text("{}")
+    given = {"session_id": session.format(folder=tmp_path), "cwd": str(tmp_path)}
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(given)))
+    cli("hook", "opencode", "take-in")
+    assert victim.read_text() == "{}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import os
 import random
 import signal
@@ -187,3 +188,35 @@ def killed(folder: Path, *, runs: int, seed: int) -> dict[str, int]:
 def test_a_client_killed_at_any_moment_loses_and_doubles_nothing(tmp_path: Path) -> None:
     found = killed(tmp_path, runs=16, seed=1)
     assert (found["lost"], found["doubled"], found["out_of_order"], found["waiting"]) == (0, 0, 0, 0), found
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        {"method": "memory.delete", "params": {"memory_id": "1"}},
+        {"method": "memory.add", "params": ["x"]},
+        {"method": "memory.add", "params": {"content": "x"}, "kept_at": "yesterday"},
+        {"method": "memory.add_many", "params": {"messages": [1]}},
+    ],
+)
+def test_only_additions_are_sent(tmp_path: Path, planted: Mapping[str, Any]) -> None:
+    box, sent = Outbox(tmp_path / "box", address="here"), list[str]()
+    with pytest.raises(RefusedError, match="cannot wait"):
+        box.keep("memory.delete", {"memory_id": "1"})
+    kept = box.keep("memory.add", {"content": "Anna likes tea"})
+    values = {"address": "here", "kept_at": 0, "refused": "", **planted}
+    kept.with_name(kept.name.replace("000000001", "000000002")).write_text(json.dumps(values))
+    box.send(lambda method, params: sent.append(method))
+    assert sent == ["memory.add"]
+    assert [each.refused for each in box.waiting()] == ["damaged file"]
+
+
+def test_a_folder_that_others_can_write_to_is_no_outbox(tmp_path: Path) -> None:
+    """What others put there would be sent with the token of whoever runs `outbox send`."""
+    box = Outbox(tmp_path / "box", address="here")
+    box.keep("memory.add", {"content": "Anna likes tea"})
+    box.folder.chmod(0o777)
+    with pytest.raises(RefusedError, match="others can write"):
+        box.send(lambda method, params: None)
+    with pytest.raises(RefusedError, match="others can write"):
+        box.keep("memory.add", {"content": "Anna likes milk"})

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import re
+import stat
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -22,6 +23,8 @@ Call = Callable[[str, Mapping[str, Any]], Any]
 """Calls a method of the server and returns its result, or raises `RefusedError`."""
 
 _NAME = re.compile(r"(\d{9})-[0-9a-f]{32}\.json")
+METHODS = frozenset(("memory.add", "memory.remember", "memory.add_many", "memory.remember_many"))
+"""The methods that can wait: they only add, and an id makes a repetition harmless."""
 _AWAY = frozenset(("unavailable", "unauthorized", "store"))
 """The codes after which nothing more is sent: the server is away, full, or does not know the token."""
 _LATE_S = 60.0
@@ -101,12 +104,15 @@ class Outbox:
         """Keep an addition durably, behind those that wait already; return its file.
 
         Args:
-            method: `memory.add`, `memory.remember`, `memory.add_many` or another method that adds something with an id.
+            method: one of `METHODS`.
             params: its parameters. What has no id gets one.
 
         Raises:
+            RefusedError: the method cannot wait, or others can write to the folder.
             OSError: it cannot be written.
         """
+        if method not in METHODS:
+            raise RefusedError(f"{method} cannot wait", code="invalid", hint=f"these can: {', '.join(sorted(METHODS))}")
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         number = max((each.number for each in self.waiting()), default=0) + 1
         kept = Waiting(
@@ -121,8 +127,15 @@ class Outbox:
         return kept.path
 
     def waiting(self) -> list[Waiting]:
-        """Return what was not delivered yet, in the order in which it is sent."""
-        names = sorted(each.name for each in self.folder.glob("*.json")) if self.folder.exists() else []
+        """Return what was not delivered yet, in the order in which it is sent.
+
+        Raises:
+            RefusedError: others can write to the folder, so what waits there may not be yours.
+        """
+        if not self.folder.exists():
+            return []
+        _check_own(self.folder)
+        names = sorted(each.name for each in self.folder.glob("*.json") if each.is_file() and not each.is_symlink())
         found = (_read(self.folder / name, int(match[1])) for name in names if (match := _NAME.fullmatch(name)))
         return [each for each in found if each is not None]
 
@@ -154,13 +167,24 @@ class Outbox:
                     path.unlink()
 
 
+def _check_own(folder: Path) -> None:
+    """Raise RefusedError if somebody else could have put files into a folder: they would be sent with our token."""
+    state = folder.stat()
+    is_ours = not hasattr(os, "getuid") or state.st_uid in (os.getuid(), 0)
+    if not is_ours or state.st_mode & stat.S_IWOTH:
+        raise RefusedError(f"others can write to {folder}", code="invalid", hint="use a folder that is yours alone")
+
+
 def _read(path: Path, number: int) -> Waiting | None:
     """Read a file; None if another process delivered it meanwhile."""
     try:
-        return Waiting(path=path, number=number, **json.loads(path.read_bytes()))
+        found = Waiting(path=path, number=number, **json.loads(path.read_bytes()))
+        if found.method not in METHODS or not isinstance(found.params, dict) or _dated(found) is None:
+            raise ValueError
+        return found
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         return Waiting(path=path, number=number, address="", method="", params={}, kept_at=0, refused="damaged file")
 
 

@@ -45,6 +45,7 @@ _BRIEFING_TOKENS = 800
 _START_S = 10.0
 _SETTLE_S = 120.0
 _MOST_STDIN_CHARS = 1_000_000
+_SESSION = re.compile(r"\w[\w-]{7,99}")
 
 
 @cache
@@ -397,6 +398,7 @@ async def _take_in(ctx: CommandContext, agent: str, given: Mapping[str, Any]) ->
 def _log_of(agent: str, given: Mapping[str, Any]) -> Iterator[Path | None]:
     """Yield the log of a session: the file in the event, or the file with the session's id."""
     named, session = given.get("transcript_path"), _session(given)
+    session = session if _SESSION.fullmatch(session) else ""  # it becomes the name of a file, and a word of a command
     if isinstance(named, str) and Path(named).expanduser().is_file():
         yield Path(named).expanduser()
     elif agent == "opencode" and session:
@@ -408,7 +410,7 @@ def _log_of(agent: str, given: Mapping[str, Any]) -> Iterator[Path | None]:
                 )
             yield file if done.returncode == 0 else None
     else:
-        found = path_of(agent, "logs").rglob(f"*{session}.json*") if re.fullmatch(r"[\w-]{8,100}", session) else ()
+        found = path_of(agent, "logs").rglob(f"*{session}.json*") if session else ()
         yield next(iter(sorted(found)), None)
 
 
