@@ -212,7 +212,7 @@ def test_only_additions_are_sent(tmp_path: Path, planted: Mapping[str, Any]) -> 
 
 
 def test_a_folder_that_others_can_write_to_is_no_outbox(tmp_path: Path) -> None:
-    """What others put there would be sent with the token of whoever runs `outbox send`."""
+    """What others put there would be sent with the token of the user of `outbox send`."""
     box = Outbox(tmp_path / "box", address="here")
     box.keep("memory.add", {"content": "Anna likes tea"})
     box.folder.chmod(0o777)

@@ -45,7 +45,7 @@ def tables(path: Path) -> Mapping[str, frozenset[str]]:
             raise InvalidError(
                 f"{path} is a Ricordo store", hint=f"`ricordo --store {path} export all.jsonl`, and import that"
             )
-        # Not virtual tables or views: they run the queries of whoever made the file, which may never end.
+        # Not virtual tables or views: they run queries that came with the file and may never end.
         names = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
         return {
             str(name): frozenset(_columns(connection, str(name))) for (name,) in connection.execute(names).fetchall()
