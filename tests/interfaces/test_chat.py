@@ -67,6 +67,8 @@ class Assistant:
         said, known = messages[-1]["content"], "\n".join(each["content"] for each in messages[:-1])
         if "slowly" in said:
             words = [f"word{number} " for number in range(2_000)]
+        elif "in Markdown" in said:
+            words = ["**Important:** ", *["bookshops of the neighbourhood "] * 9, "end."]
         elif "parrot called" in said:
             words = ["It is ", "called Coco."] if "Coco" in known else ["I do not", " know."]
         else:
@@ -294,6 +296,17 @@ def test_off_the_record_forgetting_interrupts_and_help(cli: Cli, server: ModelSe
         terminal.ask("/forget 1", "Forgotten: “The user likes green tea”")
         assert "green tea" not in terminal.ask("what tea does the user like", "Nothing|by related words|found")
         terminal.leave()
+
+
+def test_an_answer_is_shown_as_markdown_and_wrapped_between_words(cli: Cli, server: ModelServer) -> None:
+    with Terminal(cli, server.url) as terminal:
+        answer = terminal.ask("Tell me in Markdown", "end\\.").rpartition("Important:")[2]
+        terminal.leave()
+    assert "**" not in answer
+    lines = answer.splitlines()
+    assert len(lines) > 3
+    assert all(len(line) <= 80 for line in lines)
+    assert set(answer.split()) == {"bookshops", "of", "the", "neighbourhood", "end."}
 
 
 def _episodes(cli: Cli):

@@ -255,6 +255,21 @@ async def _write_until_killed(server: Served, acknowledged: list[str], *, most: 
     await asyncio.gather(*workers)
 
 
+def test_an_address_that_other_machines_reach_is_told_to_be_unencrypted(cli: Cli) -> None:
+    command = [sys.executable, "-c", RUN, "serve", "--store", str(cli.store), "--embedder", "none", "--port", "0"]
+    for host, is_told in (("0.0.0.0", True), ("127.0.0.1", False)):
+        with subprocess.Popen(
+            [*command, "--host", host], env=clean_environment(), stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stderr is not None
+            said = process.stderr.readline()
+            port = said.strip().rpartition(":")[2]
+            assert httpx.get(f"http://127.0.0.1:{port}/", timeout=30).status_code in (200, 403), "it is ready"
+            process.terminate()
+            said += process.stderr.read()
+        assert ("no TLS" in said) == is_told, said
+
+
 def test_an_unavailable_address_is_reported(cli: Cli, tmp_path: Path, server: Served) -> None:
     port = server.url.rpartition(":")[2]
     taken = cli.process("serve", "--port", port)
