@@ -57,6 +57,7 @@ ABOUT_THE_VALUE = [
     ("My boss is Karen", "Karen left the company"),
     ("The user has a dog named Balder", "Balder died in August"),
     ("My cleaner is Olga", "Maria is my cleaner"),
+    ("Моя сестра Оксана не ест мяса", "Оксана снова ест мясо"),
 ]
 
 

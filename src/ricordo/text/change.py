@@ -651,7 +651,8 @@ def _are_of_two_things(before: Topics, after: Topics) -> bool:
         return are_apart or _share_subjects_only(before, after)
     other, one = (after, before) if before.subject else (before, after)
     people = [stems for stems in one.subject or () if not one.others.isdisjoint(stems)]
-    return bool(people) and not any(_said(other, people))
+    shared = [word for word in after.words if before.likeness(word.stems)]
+    return len(shared) <= 1 and bool(people) and not any(_said(other, people))  # with more in common, it may be a name
 
 
 def _share_subjects_only(before: Topics, after: Topics) -> bool:
