@@ -98,7 +98,8 @@ async def test_lines_that_cannot_be_used_are_named_until_gc_sets_them_aside(fold
     for _ in range(2):
         async with opened(folder) as memory:
             said = {each.check: each.detail for each in (await memory.doctor()).findings}
-            assert "1 line not used" in said["plain files"]
+            number = (folder / name).read_text("utf-8").splitlines().index(line) + 1
+            assert f"1 line not used: {name} line {number}" in said["plain files"]
     without_index(folder)
     async with opened(folder) as memory:
         await memory.gc()
