@@ -282,6 +282,8 @@ async def test_an_upload_reports_progress_and_a_result(at: House) -> None:
     assert (again.status_code, again.json()["known"]) == (200, 1_500)
     for bad in ("?format=nonsense", "?dry_run=perhaps", "?path=/etc/passwd"):
         assert (await ann.post(f"/v1/import{bad}", content=file)).status_code == 422
+    refused = (await ann.post("/v1/import?format=chat", content=b"nonsense")).json()["error"]["message"]
+    assert refused.startswith("upload ")  # and not a path of the server
     failed = (await ann.post("/v1/get", json={"id": "nope"}, headers={"Accept": "text/event-stream"})).text
     assert failed.startswith("event: error") and "not_found" in failed
 

@@ -10,10 +10,11 @@ import asyncio
 import contextlib
 import json
 import logging
+import os
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from html import escape
 from pathlib import Path
 from typing import IO, Any
@@ -174,7 +175,10 @@ class Handlers:
                     query = request.query_params
                     said = {"format": query.get("format"), "me": query.getlist("me"), "dry_run": dry_run}
                     given = {"path": str(file), **said}
-                    return await self.dispatcher.call(_IMPORT, given, caller=caller, as_tool=False, progress=progress)
+                    with _without(folder):
+                        return await self.dispatcher.call(
+                            _IMPORT, given, caller=caller, as_tool=False, progress=progress
+                        )
 
         return await self._respond(request, work, at_end=until_done.close)
 
@@ -264,6 +268,15 @@ class Handlers:
                     keep(part)
         except TimeoutError as error:
             raise HTTPException(408) from error
+
+
+@contextlib.contextmanager
+def _without(folder: Path) -> Iterator[None]:
+    """Leave a folder of this machine out of the messages of errors."""
+    try:
+        yield
+    except InvalidError as error:
+        raise InvalidError(error.message.replace(f"{folder}{os.sep}", ""), hint=error.hint) from error
 
 
 def _write(content: IO[bytes], path: Path) -> None:
