@@ -32,7 +32,7 @@ export interface Hit {
   why?: Share[];
   evidence?: string[];
   warnings?: string[];
-  excerpt_at?: number;
+  passage?: [number, number];
   place?: string;
   space?: string;
 }

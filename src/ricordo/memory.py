@@ -890,10 +890,14 @@ class Memory:
 
     async def forget(self, id: str, reason: str | None = None) -> None:
         """Remove a memory from all answers, with its source sentences and the conclusions from it, and archive it. It
-        is not learnt from these sentences again. `restore` brings it back, and so does stating it again.
+        is not learnt from these sentences again. `restore` brings it back, and so does stating it again. A document is
+        removed as by `remove_document`.
+
+        Args:
+            id: of a memory or a document.
 
         Raises:
-            NotFoundError: there is no memory with this id.
+            NotFoundError: there is no memory and no document with this id.
         """
         if self._scope.proposes:
             self._reason("forget", reason)
@@ -902,6 +906,8 @@ class Memory:
             return
 
         def decide(tx: Snapshot) -> tuple[Change, None]:
+            if tx.nodes.get(self._scope, id) is None and documents_.stored(tx, self._scope, id, at=self._at):
+                return documents_.remove(tx, id, scope=self._scope, at=self._at)[0], None
             return self._forgotten(tx, tx.nodes.known(self._scope, id)), None
 
         await self._write("forget", decide, said=reason)

@@ -291,6 +291,11 @@ class Node:
         return self.closed_at is None
 
     @property
+    def reviews(self) -> tuple[Outdated, ...]:
+        """The older facts that it may make outdated, each with the id of the review that asks about it."""
+        return tuple(each for each in self.outdates if not each.is_closed)
+
+    @property
     def place(self) -> str:
         """Its place in a document, such as "handbook.pdf, page 12"; "" if it is not a passage of a document."""
         if self.session is None or not self.session.startswith(DOCUMENT):
@@ -498,6 +503,11 @@ class DocumentReport:
     removed: int = 0
     knowledge: int = 0
     left_out: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The id of the document."""
+        return self.document.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -805,7 +815,7 @@ class Hit:
         why: the parts of its score; `search(trace=True)` explains the complete search.
         score: comparable within one search only.
         excerpt: for a long memory, the passage that matched best, at most 1,000 characters.
-        excerpt_at: the offset of the excerpt in `content`, in characters.
+        passage: the span [start, end) of the excerpt in `content`, in characters.
         evidence: ids of the messages that a derived memory is based on; `get` returns them.
         trust: how much its source is trusted.
         warnings: signs that it is an instruction, if it does not come from the user.
@@ -836,7 +846,7 @@ class Hit:
     why: tuple[Share, ...] = ()
     evidence: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    excerpt_at: int = 0
+    passage: tuple[int, int] = (0, 0)
     place: str = ""
     space: str = ""
 

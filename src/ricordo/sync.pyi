@@ -235,7 +235,8 @@ class Memory:
 
     def forget(self, id: str, reason: str | None = None) -> None:
         """Remove a memory from all answers, with its source sentences and the conclusions from it, and archive it.
-        It is not learnt from these sentences again. `restore` brings it back, and so does stating it again.
+        It is not learnt from these sentences again. `restore` brings it back, and so does stating it again. A
+        document is removed as by `remove_document`.
         """
 
     def forget_where(

@@ -43,6 +43,20 @@ async def test_a_passage_carries_its_line_and_headings(memory):
     assert hit.content == "Travel › Visa\nThe company pays for visas. Jolanta in room 314 writes the letter."
 
 
+async def test_a_document_is_forgotten_by_its_id(memory, tmp_path):
+    path = tmp_path / "handbook.md"
+    path.write_text(HANDBOOK, encoding="utf-8")
+    report = await memory.add_document(path=path)
+    await memory.forget(report.id)
+    assert await memory.documents() == []
+    assert (await memory.search("dogs on Fridays")).hits == ()
+    (change, *_) = await memory.log()
+    await memory.undo(change.seq)
+    assert len(await passages(memory)) == 3
+    with pytest.raises(NotFoundError):
+        await memory.forget("nothing.md")
+
+
 async def test_a_new_version_replaces_what_changed_and_the_old_one_is_still_known(memory):
     await memory.add_document(text=HANDBOOK, title="handbook.md")
     report = await memory.add_document(

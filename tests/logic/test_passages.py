@@ -54,7 +54,9 @@ async def test_a_sentence_in_the_middle_of_a_long_message_is_found_and_shown(
     needle = _NEEDLES[question]
     assert needle in first.excerpt
     assert len(first.excerpt) < 1_000
-    assert first.excerpt_at <= first.content.index(needle) < first.excerpt_at + len(first.excerpt)
+    start, end = first.passage
+    assert start <= first.content.index(needle) < end
+    assert first.content[start:end] in first.excerpt
 
 
 async def test_the_words_of_the_user_come_before_the_assistant_who_repeats_them() -> None:

@@ -102,7 +102,7 @@ def hit_of(
         tags=node.tags,
         handle=handle_of(node.id),
         excerpt=f"{'…' if start else ''}{shown}{'…' if end < len(node.content) else ''}",
-        excerpt_at=start,
+        passage=(start, end),
         event_time=node.event_time,
         event_time_iso=times.iso,
         event_time_local=times.local,

@@ -74,8 +74,8 @@ async def _meant(visit: Visit) -> str | None:
 
 def _passage(hit: Hit) -> tuple[str, tuple[int, int]]:
     """Return the text to show for a hit, with the start and end of the part that matched."""
-    if len(hit.content) <= 2 * len(hit.excerpt) or not hit.excerpt_at:
-        return hit.content[:2_000], (hit.excerpt_at, hit.excerpt_at + len(hit.excerpt))
+    if len(hit.content) <= 2 * len(hit.excerpt) or not hit.passage[0]:
+        return hit.content[:2_000], hit.passage
     return hit.excerpt, (0, len(hit.excerpt))
 
 
