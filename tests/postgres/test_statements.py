@@ -31,6 +31,7 @@ OF_FILES = {
     "commits_by_hand",
     "commit_line",
     "commits_after",
+    "exchanged_forget_names",
     "embedding_pairs",
     "erasures_since",
     "history_of_commit",
