@@ -157,3 +157,12 @@ def test_settings_come_from_a_file_beside_the_store(cli: Cli) -> None:
     wrong = cli("list", "--config", str(cli.folder / "other.toml"))
     assert (wrong.status, "Mars/Olympus" in wrong.err) == (2, True)
     assert cli("list", "--config", str(cli.folder / "missing.toml")).status == 2
+
+
+def test_a_document_is_removed_and_not_forgotten(cli: Cli) -> None:
+    path = cli.store.with_name("house rules.md")
+    path.write_text("# Pets\n\nDogs may come on Fridays.\n", encoding="utf-8")
+    cli("document-add", str(path))
+    assert "document-remove" in cli("forget", path.name).err
+    assert cli("document-remove", path.name).status == 0
+    assert "no memory" in cli("forget", path.name).err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -343,7 +344,8 @@ def match_end(given: str, ids: Iterable[str], *, kind: str = "id") -> str | None
 
 
 async def resolve_id(memory: Memory, given: str, *, as_of: str | int | None = None) -> str:
-    """Return the full id of a memory, given its full id, its last 8 characters, or a unique beginning.
+    """Return the full id of a memory, given its full id, its last 8 characters, or a unique beginning. The id of a
+    document is returned unchanged.
 
     Raises:
         NotFoundError: There is no such memory. The last 8 characters are searched in the latest 1,000 memories only.
@@ -353,8 +355,10 @@ async def resolve_id(memory: Memory, given: str, *, as_of: str | int | None = No
         return (await memory.get(given, as_of=as_of)).id
     except NotFoundError as error:
         missing = error
+        with suppress(NotFoundError, InvalidError):
+            return (await memory.document(given)).id
         if len(given) < _LEAST_START or not given.isprintable():
-            raise
+            raise missing from None
     latest = [
         await memory.list(type="any", limit=_LATEST, archived=archived, as_of=as_of) for archived in (False, True)
     ]

@@ -130,6 +130,10 @@ async def update(ctx: CommandContext, memory: Memory, tags: list[str] | None = N
 
 @command
 async def forget(ctx: CommandContext, memory: Memory, id: str, reason: str | None = None) -> Node:
+    try:
+        await memory.get(id)
+    except NotFoundError as error:
+        raise NotFoundError(error.message, hint="`ricordo document-remove` removes a document") from None
     await memory.forget(id, reason)
     return await memory.get(id)
 
