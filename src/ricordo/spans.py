@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -16,6 +17,8 @@ Attribute = str | int | float | bool
 
 API = "opentelemetry.trace"
 """The module of the API. Spans are recorded once the program has imported it."""
+
+_version = cache(version)  # each call parses the metadata of the package: a millisecond
 
 
 @contextmanager
@@ -29,7 +32,7 @@ def span(name: str, **attributes: Attribute) -> Iterator[Any]:
     if api is None:
         yield None
         return
-    tracer = api.get_tracer("ricordo", version("ricordo"))
+    tracer = api.get_tracer("ricordo", _version("ricordo"))
     given = {name.replace("__", "."): value for name, value in attributes.items()}
     # The message of an error may quote user data.
     with tracer.start_as_current_span(
