@@ -127,3 +127,13 @@ async def test_a_memory_stays_in_the_past_when_the_summary_of_its_session_is_era
             ids = [node.id for node in (await memory.list(type="any", as_of=number)).nodes]
             assert stays in ids and goes not in ids
         assert (await memory.doctor()).ok
+
+
+async def test_whom_a_name_meant_in_the_past_does_not_depend_on_who_bears_it_today(memory):
+    await memory.add_entity("Em", type="person")
+    said = await memory.add("Em likes the red bicycle")
+    await memory.settle(20)
+    then = (await memory.log(1))[0].seq
+    await memory.add_entity("Emma", type="person", aliases=["Em"])
+    await memory.settle(20)
+    assert [node.id for node in (await memory.entity("Em", as_of=then)).mentions] == [said]

@@ -106,12 +106,15 @@ INSERT INTO temp.past_altered VALUES (?)
 CREATE TEMP TABLE IF NOT EXISTS past_renamed (entity INTEGER PRIMARY KEY)
 
 -- name: past_renamed_fill
--- Past entities whose names have changed since.
-INSERT INTO temp.past_renamed SELECT DISTINCT entity FROM (
-  SELECT entity FROM (SELECT space, folded, entity FROM temp.aliases EXCEPT SELECT space, folded, entity FROM main.aliases)
+-- Past entities whose names have changed since, and those that shared a name with others then or share it now: who a
+-- name stands for depends on all that have it.
+WITH changed AS (
+  SELECT * FROM (SELECT space, folded, entity FROM temp.aliases EXCEPT SELECT space, folded, entity FROM main.aliases)
   UNION ALL
-  SELECT entity FROM (SELECT space, folded, entity FROM main.aliases EXCEPT SELECT space, folded, entity FROM temp.aliases)
-) WHERE entity IN (SELECT key FROM temp.entities)
+  SELECT * FROM (SELECT space, folded, entity FROM main.aliases EXCEPT SELECT space, folded, entity FROM temp.aliases))
+INSERT INTO temp.past_renamed SELECT entity FROM (SELECT entity FROM changed
+  UNION SELECT a.entity FROM temp.aliases a JOIN changed c ON c.space = a.space AND c.folded = a.folded)
+WHERE entity IN (SELECT key FROM temp.entities)
 
 -- name: past_link_insert
 INSERT INTO temp.past_links VALUES (?, ?) ON CONFLICT DO NOTHING

@@ -76,12 +76,15 @@ INSERT INTO past_altered VALUES (?) ON CONFLICT DO NOTHING
 CREATE TEMP TABLE past_renamed (entity bigint PRIMARY KEY) ON COMMIT DROP
 
 -- name: past_renamed_fill
--- Past entities whose names have changed since.
-INSERT INTO past_renamed SELECT DISTINCT entity FROM (
-  SELECT entity FROM (SELECT space, folded, entity FROM aliases EXCEPT SELECT space, folded, entity FROM main.aliases)
+-- Past entities whose names have changed since, and those that shared a name with others then or share it now: who a
+-- name stands for depends on all that have it.
+WITH changed AS (
+  SELECT * FROM (SELECT space, folded, entity FROM aliases EXCEPT SELECT space, folded, entity FROM main.aliases)
   UNION ALL
-  SELECT entity FROM (SELECT space, folded, entity FROM main.aliases EXCEPT SELECT space, folded, entity FROM aliases)
-) WHERE entity IN (SELECT key FROM entities)
+  SELECT * FROM (SELECT space, folded, entity FROM main.aliases EXCEPT SELECT space, folded, entity FROM aliases))
+INSERT INTO past_renamed SELECT entity FROM (SELECT entity FROM changed
+  UNION SELECT a.entity FROM aliases a JOIN changed c ON c.space = a.space AND c.folded = a.folded)
+WHERE entity IN (SELECT key FROM entities)
 
 -- name: past_link_insert
 INSERT INTO past_links VALUES (?, ?) ON CONFLICT DO NOTHING
