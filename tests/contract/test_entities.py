@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
 from ricordo import Scope
 from ricordo.model import Entity, NameMove, Relation
 from tests.storage.making import ME, NOON, commit, fact, said
@@ -178,3 +180,19 @@ async def test_open_relations_of_a_kind_lead_from_entity_to_entity(store):
     assert await related("same as") == [(keys[0], keys[1])]
     assert await related("same as", "boss") == [(keys[0], keys[1]), (keys[2], keys[0])]
     assert await related("same as", scope=Scope(owner="eve")) == []
+
+
+@pytest.mark.parametrize("way", ["undo", "erase"])
+async def test_a_name_means_its_former_bearer_again_once_another_is_gone(memory, way):
+    await memory.add_entity("Em", type="person")
+    said = await memory.add("Em likes the red bicycle")
+    await memory.settle(20)
+    await memory.add_entity("Emma", type="person", aliases=["Em"])
+    await memory.settle(20)
+    if way == "undo":
+        await memory.undo((await memory.log(1))[0].seq)
+    else:
+        await memory.erase(entity="Emma")
+    await memory.settle(20)
+    em = await memory.entity("Em")
+    assert ([node.id for node in em.mentions], em.mention_count) == ([said], 1)

@@ -11,10 +11,11 @@ from typing import Any
 from ricordo.clock import from_ms, to_ms
 from ricordo.errors import NotFoundError
 from ricordo.model import Change, Edge, Entity, Member, Node, Reason, Relation, Review, RowState, Run, Scope
-from ricordo.text.analyzer import name_key
+from ricordo.text.analyzer import index_terms, name_key
 from ricordo.text.names import same_name_key
 from tests.contract.reference.suppression import Suppression
 from tests.contract.reference.tables import TRUTH, Key, Row, State, drop_derived, key_of
+from tests.contract.reference.terms import terms_of
 
 ASSOCIATED = 0.3
 """How much of the way to 1 a tie between memories covers each time they prove useful together."""
@@ -111,6 +112,7 @@ def remove(state: State, table: str, key: Key) -> None:
     row = state.tables[table].pop(key)
     if table == "aliases":
         note_names_changed(state, row["entity"])
+        note_name_gone(state, row)
     if table == "relations" and row["source"] is None:
         note_relation(state, row)
 
@@ -158,6 +160,13 @@ def note_names_changed(state: State, entity: int) -> None:
     """Names are to be looked for again wherever an entity was found, because it lost a name."""
     for found in state.all("found_mentions", lambda row: row["entity"] == entity):
         note_to_link(state, found["node"])
+
+
+def note_name_gone(state: State, alias: Row) -> None:
+    """The texts with a name that somebody no longer bears may now mean another."""
+    terms = set(index_terms(alias["alias"]))
+    for node in state.all("nodes", lambda row: row["space"] == alias["space"] and terms <= terms_of(row)):
+        note_to_link(state, node["key"])
 
 
 def note_relation(state: State, relation: Row) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ricordo.model import Reason, Scope
 from ricordo.storage.values import Derived, ErasureTargets, OpenErasure
+from tests.contract.reference.apply import note_name_gone
 from tests.contract.reference.tables import (
     SHAPES,
     TRUTH,
@@ -146,6 +147,8 @@ class Erasure:
         for name, child in children(self._state, table, key, among=TRUTH):
             self._purge(name, child, keeps_id=keeps_id, at=at)
         del self._state.tables[table][key]
+        if table == "aliases":
+            note_name_gone(self._state, row)
         self._rewrite_past(lambda seq, name, each, image: None if (name, each) == (table, key) else image)
 
     def _blank(self, commit: Row) -> None:

@@ -24,7 +24,7 @@ from ricordo.storage.database.statements import (
     relation_of,
     rows_as,
 )
-from ricordo.storage.database.word_index import space_postings
+from ricordo.storage.database.word_index import nodes_with
 from ricordo.storage.values import (
     Kinds,
     KnownName,
@@ -37,7 +37,6 @@ from ricordo.storage.values import (
     SubjectUse,
     Usage,
 )
-from ricordo.text.analyzer import index_terms
 from ricordo.text.names import (
     Bearer,
     Likeness,
@@ -243,12 +242,8 @@ class Mentions(Group):
     new_relations = asks("relations_to_link", "", list)
 
     def texts_with(self, space: int, words: str, most: int) -> list[LinkText]:
-        terms = index_terms(words)
-        if not terms:
-            return []
-        lists = [space_postings(self._sql, space, term, most=most) for term in terms]
-        shared = set(lists[0]).intersection(*lists[1:])
-        return [_text(row) for row in self._sql.rows("node_contents", {"keys": json.dumps(sorted(shared))})]
+        keys = nodes_with(self._sql, space, words, most=most)
+        return [_text(row) for row in self._sql.rows("node_contents", {"keys": json.dumps(keys)})]
 
     def put_links(self, pairs: Sequence[tuple[int, int]]) -> None:
         faults.reached("linking: before storing")

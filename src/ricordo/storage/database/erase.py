@@ -18,6 +18,7 @@ from ricordo.storage.database.hashes import bare, digest, erased_hash, former_ha
 from ricordo.storage.database.history import TABLES, Table, named, text_of_key, truth_of
 from ricordo.storage.database.integrity import fingerprint_key, id_fingerprint, put_commit, settle_digest
 from ricordo.storage.database.statements import Group, Statements, as_set, asks, column, first, rows_as
+from ricordo.storage.database.word_index import look_again_for
 from ricordo.storage.values import Derived, ErasureTargets, Image, OpenErasure
 
 STEP_ROWS = 500
@@ -89,8 +90,10 @@ class _Erasing:
         if table == "nodes":
             self._purge_nodes(keys)
             return
+        rows = self._snapshot.rows("erase_names", {"entities": json.dumps(keys)}) if table == "entities" else []
         self._remove_children(table, keys)
         self._remove(table, "key", keys)
+        look_again_for(self._snapshot, [(space, name) for space, name, is_shared in rows if is_shared])
 
     def _purge_nodes(self, keys: Sequence[int]) -> None:
         """Erase memories. An erased time must not stay in the time spans of the people and things named."""

@@ -29,6 +29,7 @@ from ricordo.storage.database.statements import (
     row_as,
     sql,
 )
+from ricordo.storage.database.word_index import look_again_for
 from ricordo.storage.values import _WRITTEN, ChangeEvent, Image
 
 
@@ -82,6 +83,8 @@ def put_back(snapshot: Statements, restored: Sequence[Restored]) -> None:
                 _write(snapshot, each)
     _open_again(snapshot, restored)
     snapshot.reindex([each.then["key"] for each in restored if each.table.name == "nodes" and each.then])
+    gone = [each.now for each in restored if each.table.name == "aliases" and each.now and each.then is None]
+    look_again_for(snapshot, [(image["space"], image["alias"]) for image in gone])
 
 
 def _remove(snapshot: Statements, truth: Truth, each: Restored) -> None:

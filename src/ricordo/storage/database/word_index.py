@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 import apsw
@@ -9,6 +10,7 @@ import apsw
 from ricordo.storage.database.statements import Group, Statements
 from ricordo.storage.database.statements import sql as statement
 from ricordo.storage.sql import transaction
+from ricordo.text.analyzer import index_terms
 from ricordo.text.languages import analyzer_version
 
 _ANALYZER_KEY = "analyzer"
@@ -30,6 +32,8 @@ _ANALYZE_AGAIN = (
 _LARGEST_SHARE = 0.75
 # An index with fewer pages is fast enough without merging.
 _LEAST_PAGES = 64
+# Texts with one name that are linked again when somebody no longer bears it.
+_MOST_OF_NAME = 100_000
 # Pages merged per step: it takes some milliseconds, in which nothing else can be written.
 _PAGES_PER_STEP = 64
 
@@ -44,6 +48,18 @@ def space_postings(sql: Statements, space: int, term: str, *, most: int) -> list
     values = {"match": matching([term], [space]), "most": most}
     lists = (sql.value(name, values) for name in ("live_postings", "archive_postings"))
     return [int(key) for text in lists if text for key in text.split(",")]
+
+
+def nodes_with(sql: Statements, space: int, words: str, *, most: int) -> list[int]:
+    """Return the nodes of one space that hold all index terms of some words, of at most `most` for each term."""
+    lists = [space_postings(sql, space, term, most=most) for term in index_terms(words)]
+    return sorted(set(lists[0]).intersection(*lists[1:])) if lists else []
+
+
+def look_again_for(sql: Statements, names: Iterable[tuple[int, str]]) -> None:
+    """Note the texts with some names, each with its space, that somebody no longer bears: they may now mean another."""
+    nodes = {key for space, name in names for key in nodes_with(sql, space, name, most=_MOST_OF_NAME)}
+    sql.rows("to_link_put", {"nodes": json.dumps(sorted(nodes))})
 
 
 def analyze_again(connection: apsw.Connection) -> None:
