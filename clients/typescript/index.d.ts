@@ -1065,7 +1065,7 @@ export interface ReceiptsParameters {
 export type ReceiptsResult = Receipt[];
 
 export interface ReceiptParameters {
-  /** the id of a receipt (`results.receipt`), or its last 8 characters. */
+  /** the id of a receipt (`results.receipt.id`), or its last 8 characters. */
   id: string;
 }
 

@@ -331,7 +331,7 @@ class Engine:
         from ricordo.standing import Answering
 
         context = replace(self.consolidation_context(scope), scope=scope)
-        if not allows("ask.model", Holder(scope.trust, proposes=scope.proposes)):
+        if not allows("ask.model", Holder(scope.trust, proposes=scope.propose)):
             context = replace(context, model=None)
         return Answering(asking=self.asking(scope), context=context, screen=screen_of(self.rules))
 

@@ -458,8 +458,8 @@ class Memory:
 
     async def add_document(
         self,
-        *,
         path: str | Path | None = None,
+        *,
         text: str | None = None,
         id: str | None = None,
         title: str | None = None,
@@ -674,7 +674,7 @@ class Memory:
         check_choice(origin, facts.ORIGINS, name="origin")
         said = capped(origin, "user", caller=self._scope.trust)
         reviews.check_words(text, tier=trust_of(said, "user"))
-        if self._scope.proposes:
+        if self._scope.propose:
             return await self._propose("correct", id, text=text, origin=said, content=text, evidence=list(evidence))
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
@@ -723,7 +723,7 @@ class Memory:
         values = None if attributes is None else checked_attributes(attributes, rules=self._opened.rules)
         engine = self._opened
         until = evolution.UNCHANGED if expires is None else evolution.Expiry(engine.expiry(expires))
-        if self._scope.proposes:
+        if self._scope.propose:
             given: dict[str, object] = {
                 "content": text,
                 "tags": None if labels is None else list(labels),
@@ -873,6 +873,42 @@ class Memory:
         self._opened.backlog.note(len(decided))
         return decided
 
+    async def staged(self, limit: int = 1_000) -> Sequence[Review]:
+        """Return the proposals that wait for a decision, latest first: what callers with `Scope(propose=True)` wrote.
+        `older` is the memory that a proposal would change, and `newer` the memory after it.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000.
+        """
+        most = checked_limit(limit)
+
+        def ask_store(tx: Snapshot) -> Sequence[Review]:
+            held = tx.reviews.listed(self._scope, most=_MOST_HELD, kind="quarantine")
+            found = [each for each in held if each.reasons[:1] == (proposals.PROPOSED,)][:most]
+            return [proposals.as_shown(tx, self._scope, each, self._carry_out) for each in found]
+
+        return self._told("staged", await self._read(ask_store))
+
+    async def approve(self, ids: str | Review | Sequence[str | Review]) -> Sequence[Review]:
+        """Approve one proposal or several as one commit, all or none, each with the trust of the caller that made it.
+
+        Args:
+            ids: ids of `staged`, or of other quarantined items of `review`; or these items themselves.
+
+        Raises the errors of `resolve_many`.
+        """
+        return await self.resolve_many(_several(ids), decision="approve")
+
+    async def refuse(self, ids: str | Review | Sequence[str | Review]) -> Sequence[Review]:
+        """Refuse one proposal or several as one commit, all or none. A refused fact stays out if it is stated again.
+
+        Args:
+            ids: as in `approve`.
+
+        Raises the errors of `resolve_many`.
+        """
+        return await self.resolve_many(_several(ids), decision="refuse")
+
     def _decided(
         self, tx: Snapshot, asked: Sequence[Review], decision: Decision, *, content: str | None = None
     ) -> tuple[Change, list[Review]]:
@@ -899,7 +935,7 @@ class Memory:
         Raises:
             NotFoundError: there is no memory and no document with this id.
         """
-        if self._scope.proposes:
+        if self._scope.propose:
             self._reason("forget", reason)
             said = capped("user", "user", caller=self._scope.trust)
             await self._propose("forget", id, text=reason or "", origin=said)
@@ -1286,7 +1322,7 @@ class Memory:
             trace: explain the ranking.
             why_not: the id of a memory you expected; `results.trace.absence` says why it is missing.
             rerank: whether to use the reranker; by default if there is one and it is not a language model.
-            receipt: whether to leave a receipt, whose id is `results.receipt`; by default according to the setting.
+            receipt: whether to leave a receipt, whose id is `results.receipt.id`; by default according to the setting.
 
         Raises:
             InvalidError: an argument is invalid, or `rerank` is true and there is no reranker.
@@ -1455,7 +1491,7 @@ class Memory:
         """Return one receipt of this caller.
 
         Args:
-            id: the id of a receipt (`results.receipt`), or its last 8 characters.
+            id: the id of a receipt (`results.receipt.id`), or its last 8 characters.
 
         Raises:
             NotFoundError: there is no such receipt, or it is older than the setting `receipts_days`.
@@ -2352,7 +2388,7 @@ class Memory:
 
     @property
     def _holder(self) -> Holder:
-        return Holder(self._scope.trust, self._owns_engine, proposes=self._scope.proposes)
+        return Holder(self._scope.trust, self._owns_engine, proposes=self._scope.propose)
 
     @property
     def _here(self) -> Scope:
@@ -2415,7 +2451,7 @@ class Memory:
         """Return why a new fact must wait for the user's decision; () if it need not."""
         holds_untrusted = self._opened.settings.untrusted_knowledge == "hold"
         why = reviews.reasons_to_hold(node, holds_untrusted=holds_untrusted)
-        return (proposals.PROPOSED, *why) if self._scope.proposes else why
+        return (proposals.PROPOSED, *why) if self._scope.propose else why
 
     async def _propose(
         self, method: proposals.Method, id: str, *, text: str, origin: Origin, **arguments: object
@@ -2504,6 +2540,10 @@ def _checked(scope: Scope) -> Scope:
     if scope.spaces is not None and not all(isinstance(each, str) for each in scope.spaces):
         raise InvalidError("scope.spaces must be names of spaces", hint='pass ("family",), or () for none')
     return scope if scope.owner else replace(scope, spaces=())  # only an owner is a member of a space
+
+
+def _several(items: str | Review | Sequence[str | Review]) -> Sequence[str | Review]:
+    return [items] if isinstance(items, str | Review) else items
 
 
 def _imported(report: DocumentReport, *, dry_run: bool) -> ImportReport:

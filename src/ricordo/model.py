@@ -5,8 +5,8 @@ Instants are aware `datetime`s here, Unix milliseconds in the store and ISO 8601
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, overload
 
@@ -111,13 +111,13 @@ DOCUMENT = "document:"
 """The prefix of the session of a document's passages. The id of the document follows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Scope:
     """A caller: a person's own memory (`owner`), together with the group memory of the current `chat`.
 
     `trust` limits how much this caller's words are believed, whatever origin they claim. An interface used by a
-    language model sets "agent". A caller that only `proposes` changes nothing directly: memories it adds, corrects,
-    updates or forgets wait in `review`, and are in no answer until the user decides.
+    language model sets "agent". With `propose`, a caller changes nothing directly: memories it adds, corrects,
+    updates or forgets wait in `staged`, and are in no answer until the user decides.
 
     `spaces` names the shared spaces that are also read; None means all of the owner's. Writes go to the owner's own
     memory or to `chat`, which may be a shared space. With `shares`, facts go to `chat` by default. `member` is
@@ -125,9 +125,10 @@ class Scope:
     """
 
     owner: str = "me"
+    _: KW_ONLY
     chat: str | None = None
     trust: Trust = "user"
-    proposes: bool = False
+    propose: bool = False
     spaces: tuple[str, ...] | None = None
     shares: bool = False
     member: str = ""
@@ -891,10 +892,25 @@ class Trace:
     under_floor: tuple[tuple[str, float, str], ...] = ()
 
 
+class ReceiptId(str):
+    """The id of a receipt: text, which is also its attribute `id`."""
+
+    __slots__ = ()
+
+    @property
+    def id(self) -> str:
+        return str(self)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: Callable[[object], Any]) -> Any:
+        """Describe it as text in the schemas of interfaces."""
+        return handler(str)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """Hits, best first. `degraded` names the parts that could not contribute to the answer; `receipt` is the id of the
-    receipt, if the search left one.
+    """Hits, best first. `degraded` names the parts that could not contribute to the answer; `receipt.id` is the id of
+    the receipt, and `receipt` is None if the search left none.
     """
 
     hits: tuple[Hit, ...]
@@ -902,7 +918,7 @@ class Results:
     complexity: str = "simple"
     degraded: tuple[str, ...] = ()
     trace: Trace | None = None
-    receipt: str | None = None
+    receipt: ReceiptId | None = None
 
     @property
     def ids(self) -> list[str]:
@@ -1326,7 +1342,7 @@ class Answer:
         model: the language model that wrote it; None if the sentences are the best passages, verbatim.
         cut: number of the model's sentences dropped because no memory supports them.
         degraded: why the model was not used, if it failed.
-        receipt: the id of the receipt of its search, if it left one.
+        receipt: the receipt of its search (`receipt.id`); None if it left none.
     """
 
     text: str = ""
@@ -1337,7 +1353,7 @@ class Answer:
     model: str | None = None
     cut: int = 0
     degraded: tuple[str, ...] = ()
-    receipt: str | None = None
+    receipt: ReceiptId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1403,7 +1419,7 @@ class Context:
         text: the complete context as fenced Markdown; None if no memory is relevant to the prompt.
         tokens: its estimated length; at most `budget`.
         complexity: the complexity of the prompt, `simple` or `complex`.
-        receipt: the id of its receipt, if it left one.
+        receipt: its receipt (`receipt.id`); None if it left none.
     """
 
     text: str | None
@@ -1411,7 +1427,7 @@ class Context:
     budget: int
     complexity: str
     sections: tuple[ContextSection, ...] = ()
-    receipt: str | None = None
+    receipt: ReceiptId | None = None
 
     @property
     def ids(self) -> frozenset[str]:

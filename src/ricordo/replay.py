@@ -15,7 +15,7 @@ from ricordo.clock import from_ms, to_ms
 from ricordo.engine import Engine
 from ricordo.errors import ConflictError
 from ricordo.forgetting import forget
-from ricordo.model import Change, Given, Json, Reason, Receipt, ReceiptReplay, Scope
+from ricordo.model import Change, Given, Json, Reason, Receipt, ReceiptId, ReceiptReplay, Scope
 from ricordo.retrieval import service
 from ricordo.retrieval.context import brief
 from ricordo.retrieval.query import Request
@@ -103,9 +103,9 @@ async def _again(engine: Engine, scope: Scope, receipt: Receipt) -> tuple[Given,
     """Return an engine's answer to a receipt's question, at the receipt's time, without counting or recording it."""
     drafts: list[Draft] = []
 
-    def keep(draft: Draft) -> str:
+    def keep(draft: Draft) -> ReceiptId:
         drafts.append(draft)
-        return ""
+        return ReceiptId()
 
     asking = replace(
         engine.asking(scope), now=to_ms(receipt.at), keep=keep, shown=lambda keys: None, told=lambda hits: None

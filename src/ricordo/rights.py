@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any, Literal, TypeVar
@@ -111,6 +111,7 @@ RIGHTS: Mapping[str, Right] = {
     "log": _READS,
     "changes": _READS,
     "review": _READS,
+    "staged": _READS,
     "review.quarantined_text": Right("read", "user"),
     "sessions": _READS,
     "session": _READS,
@@ -142,6 +143,8 @@ RIGHTS: Mapping[str, Right] = {
     "resolve": _CHANGES,
     "resolve.quarantine": _DECIDES,
     "resolve_many": _DECIDES,
+    "approve": _DECIDES,
+    "refuse": _DECIDES,
     "merge": _CHANGES,
     "split": _CHANGES,
     "forget": _CHANGES,
@@ -326,28 +329,37 @@ def governed(holder_of: Callable[[Any], Holder]) -> Callable[[T], T]:
 
 
 def _checked(name: str, work: Callable[..., Any], holder_of: Callable[[Any], Holder]) -> Callable[..., Any]:
-    arguments = tuple(each.partition(".")[2] for each in RIGHTS if each.startswith(f"{name}."))
+    arguments = _arguments_with_rights(name, work)
     if not arguments and all(allows(name, Holder("web", proposes=each)) for each in (False, True)):
         return work  # no caller can be refused
 
-    def check(called: Any, options: Mapping[str, Any]) -> None:
+    def check(called: Any, given: Sequence[Any], options: Mapping[str, Any]) -> None:
         holder = holder_of(called)
         require(name, holder)
-        for each in arguments:
-            if options.get(each) not in (None, False):
+        for each, place in arguments.items():
+            value = given[place] if place is not None and place < len(given) else options.get(each)
+            if value not in (None, False):
                 require(f"{name}.{each}", holder)
 
     @functools.wraps(work)
     async def later(called: Any, /, *given: Any, **options: Any) -> Any:
-        check(called, options)
+        check(called, given, options)
         return await work(called, *given, **options)
 
     @functools.wraps(work)
     def at_once(called: Any, /, *given: Any, **options: Any) -> Any:
-        check(called, options)
+        check(called, given, options)
         return work(called, *given, **options)
 
     return later if inspect.iscoroutinefunction(work) else at_once
+
+
+def _arguments_with_rights(name: str, work: Callable[..., Any]) -> Mapping[str, int | None]:
+    """Return the arguments of a method that have rows, each with its place after `self` if it can be positional."""
+    parameters = list(inspect.signature(work).parameters.values())[1:]
+    places = {each.name: place for place, each in enumerate(parameters) if each.kind is each.POSITIONAL_OR_KEYWORD}
+    rows = [each.partition(".")[2] for each in RIGHTS if each.startswith(f"{name}.")]
+    return {each: places.get(each) for each in rows}
 
 
 def narrowed(wanted: Scope, *, own: Scope, holder: Holder) -> Scope:
@@ -361,5 +373,5 @@ def narrowed(wanted: Scope, *, own: Scope, holder: Holder) -> Scope:
         require("scoped.others", holder)
     if wanted.spaces is None or (own.spaces is not None and not set(wanted.spaces) <= set(own.spaces)):
         wanted = replace(wanted, spaces=own.spaces)
-    trust, proposes = lower(wanted.trust, own.trust), wanted.proposes or own.proposes
-    return replace(wanted, trust=trust, proposes=proposes)
+    trust, propose = lower(wanted.trust, own.trust), wanted.propose or own.propose
+    return replace(wanted, trust=trust, propose=propose)

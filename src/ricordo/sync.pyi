@@ -146,8 +146,8 @@ class Memory:
 
     def add_document(
         self,
-        *,
         path: str | Path | None = None,
+        *,
         text: str | None = None,
         id: str | None = None,
         title: str | None = None,
@@ -232,6 +232,19 @@ class Memory:
         self, items: Sequence[Review | str] | None = None, *, decision: Decision, of_trust: Trust | None = None
     ) -> Sequence[Review]:
         """Approve or refuse many quarantined items as one commit, all or none."""
+
+    def staged(self, limit: int = 1000) -> Sequence[Review]:
+        """Return the proposals that wait for a decision, latest first: what callers with `Scope(propose=True)`
+        wrote. `older` is the memory that a proposal would change, and `newer` the memory after it.
+        """
+
+    def approve(self, ids: str | Review | Sequence[str | Review]) -> Sequence[Review]:
+        """Approve one proposal or several as one commit, all or none, each with the trust of the caller that made
+        it.
+        """
+
+    def refuse(self, ids: str | Review | Sequence[str | Review]) -> Sequence[Review]:
+        """Refuse one proposal or several as one commit, all or none. A refused fact stays out if it is stated again."""
 
     def forget(self, id: str, reason: str | None = None) -> None:
         """Remove a memory from all answers, with its source sentences and the conclusions from it, and archive it.

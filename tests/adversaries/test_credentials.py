@@ -141,7 +141,7 @@ _READS = (
     | frozenset(("review", "consolidate", "extract", "replay", "accept", "summarise", "reflect", "run", "history"))
     | frozenset(("timeline", "explain", "undo", "archive", "resolve", "confirm", "reinforce", "demote", "restore"))
     | frozenset(("erase", "backup", "verify_backup", "restore_backup", "rekey", "export", "migrate", "ask", "sync"))
-    | frozenset(("brief", "brief_parts", "receipt", "receipts", "replay_receipt", "resolve_many"))
+    | frozenset(("brief", "brief_parts", "receipt", "receipts", "replay_receipt", "resolve_many", "approve", "refuse"))
     | frozenset(("document", "documents", "remove_document", "question", "renew_questions", "drop_question"))
 )
 """Methods whose texts are ids, questions, paths and choices; what models return passes the gate."""

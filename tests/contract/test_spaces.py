@@ -128,7 +128,7 @@ async def test_only_a_keeper_undoes_a_change_of_members(memory):
 
 async def test_a_keeper_decides_what_waits_in_a_space(memory):
     await team_of(memory, bob="writer")
-    await of(memory, "bob", "team", proposes=True).remember("Quetzal eats avocados", shared=True)
+    await of(memory, "bob", "team", propose=True).remember("Quetzal eats avocados", shared=True)
     (held,) = await of(memory, "bob", "team").review(kind="quarantine")
     with pytest.raises(DeniedError, match="approval"):
         await of(memory, "bob", "team").resolve(held.id, decision="approve")

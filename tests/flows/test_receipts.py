@@ -288,6 +288,7 @@ READS = {
     "renew_questions": lambda memory, it: memory.renew_questions(fresh=True),
     "replay_receipt": lambda memory, it: memory.replay_receipt(it.receipt),
     "review": lambda memory, it: memory.review(),
+    "staged": lambda memory, it: memory.staged(),
     "run": lambda memory, it: memory.run(it.run),
     "runs": lambda memory, it: memory.runs(),
     "search": lambda memory, it: memory.search("Anna"),
@@ -310,7 +311,7 @@ SHOWS_NO_MEMORY |= {"add", "add_nowait", "add_many", "rekey", "drop_question"}
 CHANGES = frozenset(("remember", "remember_many", "correct", "update", "confirm", "reinforce", "demote", "forget"))
 CHANGES |= {"restore", "resolve", "resolve_many", "relate", "merge", "split", "add_entity", "update_entity"}
 CHANGES |= {"consolidate", "extract", "summarise", "reflect", "enrich", "infer_causes", "replay", "accept"}
-CHANGES |= {"add_document", "remove_document", "create_space", "set_member", "remove_member"}
+CHANGES |= {"approve", "refuse", "add_document", "remove_document", "create_space", "set_member", "remove_member"}
 
 
 async def test_every_method_that_shows_memories_leaves_a_row_of_who_read(tmp_path):

@@ -11,7 +11,7 @@ from ricordo import ConflictError, DeniedError, Fact, InvalidError, Memory, Scop
 from tests.leaks import staged
 
 ANN = Scope(owner="ann")
-AGENT = Scope(owner="ann", trust="agent", proposes=True)
+AGENT = Scope(owner="ann", trust="agent", propose=True)
 
 
 @pytest.fixture(params=["file", "folder"])
@@ -155,7 +155,7 @@ async def test_several_proposals_about_one_memory_are_decided_one_by_one(store: 
 
 
 async def test_approval_of_a_thousand_is_one_commit_and_can_be_by_trust(store: Memory) -> None:
-    said = store.scoped(Scope(owner="ann", proposes=True))
+    said = store.scoped(Scope(owner="ann", propose=True))
     await said.remember("I am allergic to nuts")
     agent = store.scoped(AGENT)
     await agent.remember("Anna is a nurse")
@@ -184,7 +184,7 @@ async def test_approval_of_a_thousand_is_one_commit_and_can_be_by_trust(store: M
     ],
 )
 async def test_nothing_else_that_changes_is_open_to_it(store: Memory, name: str, given: tuple[object, ...]) -> None:
-    for scope in (AGENT, Scope(owner="ann", proposes=True)):
+    for scope in (AGENT, Scope(owner="ann", propose=True)):
         decision = {"decision": "approve"} if name == "resolve_many" else {}
         with pytest.raises(DeniedError, match="only proposes"):
             await getattr(store.scoped(scope), name)(*given, **decision)

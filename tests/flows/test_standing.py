@@ -231,7 +231,7 @@ async def test_nobody_else_sees_a_question_and_what_was_kept_in_a_chat_is_read_t
             for call in (other.question, other.drop_question, other.renew_questions):
                 with pytest.raises(NotFoundError):
                     await call(mine.id)
-        proposing = memory.scoped(Scope(owner="me", proposes=True))
+        proposing = memory.scoped(Scope(owner="me", propose=True))
         assert len(await proposing.questions()) == 1
         with pytest.raises(DeniedError):
             await proposing.keep_question("What else?")

@@ -128,7 +128,7 @@ async def test_tags_attributes_and_expiry_change_and_the_rest_stays(memory):
 
 async def test_only_the_user_may(memory):
     await memory.remember("Bob likes tea", tags=["old"])
-    for scope in (Scope(owner="me", trust="agent"), Scope(owner="me", trust="web"), Scope(owner="me", proposes=True)):
+    for scope in (Scope(owner="me", trust="agent"), Scope(owner="me", trust="web"), Scope(owner="me", propose=True)):
         caller = memory.scoped(scope)
         with pytest.raises(DeniedError):
             await caller.forget_where(tag="old")

@@ -105,7 +105,7 @@ async def test_a_token_that_proposes_and_one_that_approves(tmp_path: Path) -> No
 
 def test_proposals_at_the_command_line(cli: Cli) -> None:
     kept = cli("remember", "Anna is a nurse", "--json").json
-    with sync.Memory.open(cli.store, embedder="hashing", scope=Scope(owner="me", proposes=True)) as memory:
+    with sync.Memory.open(cli.store, embedder="hashing", scope=Scope(owner="me", propose=True)) as memory:
         memory.correct(kept["id"], "Anna is a doctor")
         memory.remember("Ben drinks tea")
     waiting = cli("quarantine").out

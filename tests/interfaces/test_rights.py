@@ -82,14 +82,17 @@ def test_every_row_is_about_something() -> None:
     assert named - set(public(Memory)) - verbs == {"write_operations", "health", "openapi", "metrics"}
 
 
-def test_arguments_with_rows_can_be_given_by_name_only() -> None:
-    """The table reads arguments by name, so a positional one would pass unseen."""
-    for row in RIGHTS:
-        method, _, argument = row.partition(".")
-        member = public(Memory).get(method)
-        parameters = inspect.signature(member).parameters if callable(member) else {}
-        if argument in parameters:
-            assert parameters[argument].kind is inspect.Parameter.KEYWORD_ONLY, row
+async def test_an_argument_with_a_row_is_checked_by_place_and_by_name() -> None:
+    @governed(lambda self: Holder("web"))
+    class Documents:
+        async def remember(self, content: str, other: str = "", keep_secrets: bool = False) -> str:
+            return content
+
+    documents = Documents()
+    assert await documents.remember("code 1234", "x", False) == "code 1234"
+    for given, named in ((("code 1234", "x", True), {}), (("code 1234",), {"keep_secrets": True})):
+        with pytest.raises(DeniedError):
+            await documents.remember(*given, **named)  # type: ignore[arg-type]
 
 
 async def test_a_method_without_a_row_is_for_the_owner_of_the_process_alone() -> None:

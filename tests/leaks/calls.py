@@ -106,6 +106,7 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
             "people",
             "spaces",
             "review",
+            "staged",
             "log",
             "weak",
             "archive",
@@ -181,6 +182,8 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
         "resolve_many": (
             Call(kind="reviews", ask=lambda memory, given: memory.resolve_many([given], decision="refuse")),
         ),
+        "approve": (Call(kind="reviews", ask=lambda memory, given: memory.approve(given)),),
+        "refuse": (Call(kind="reviews", ask=lambda memory, given: memory.refuse([given])),),
         "context_parts": (
             Call(kind="texts", ask=_simple("context_parts", budget=50_000), compared=False),
             Call(kind="sessions", ask=lambda memory, given: memory.context_parts("Bob", session=given)),

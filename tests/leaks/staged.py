@@ -51,7 +51,7 @@ READS = (
 CALLERS = {
     "the user": Scope(owner="ann"),
     "an agent": Scope(owner="ann", trust="agent"),
-    "who proposes": Scope(owner="ann", trust="agent", proposes=True),
+    "who proposes": Scope(owner="ann", trust="agent", propose=True),
 }
 _COUNTING = ("stats", "export", "store_view", "brief", "brief_parts")
 _OF_THE_STORE = re.compile(r'"(?:commits|size_mb|quarantined|seq|last_commit)": (?:[\d.]+|GIVEN)')

@@ -160,7 +160,7 @@ class Crew:
         kept = await self.keeper.remember(f"The word is {word} {hidden}", shared=True, about=[f"Zqcanary{word[-4:]}"])
         commit = (await self.keeper.log(limit=1))[0].seq
         person = (await self.keeper.entity(f"Zqcanary{word[-4:]}")).id
-        proposing = self._memory.scoped(Scope(owner="bob", chat=SPACE, proposes=True))
+        proposing = self._memory.scoped(Scope(owner="bob", chat=SPACE, propose=True))
         await proposing.remember(f"A proposal of {word} {hidden}", shared=True)
         held = (await self.keeper.review(kind="quarantine"))[0].id
         if other == person:  # a name was taken for an earlier one, misspelt

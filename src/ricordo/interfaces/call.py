@@ -73,7 +73,7 @@ class Caller:
 
     @property
     def scope(self) -> Scope:
-        return Scope(owner=self.owner, chat=self.chat, trust=self.trust, proposes=self.proposes)
+        return Scope(owner=self.owner, chat=self.chat, trust=self.trust, propose=self.proposes)
 
     @property
     def proposes(self) -> bool:

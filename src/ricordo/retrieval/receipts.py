@@ -25,6 +25,7 @@ from ricordo.model import (
     Node,
     Profile,
     Receipt,
+    ReceiptId,
     RunItem,
     Scope,
     Share,
@@ -161,9 +162,9 @@ class ReceiptLog:
         self._writing: asyncio.Task[None] | None = None
         self._flushing = asyncio.Lock()
 
-    def keep(self, draft: Draft) -> str:
+    def keep(self, draft: Draft) -> ReceiptId:
         """Record an answer; return the id of its receipt."""
-        id_ = new_id(draft.at)
+        id_ = ReceiptId(new_id(draft.at))
         if len(self._waiting) >= _WAITING_MOST:
             _log.warning("receipts: too many are waiting; an answer gets none")
             return id_

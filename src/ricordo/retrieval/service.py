@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
-from ricordo.model import Hit, Results, Scope
+from ricordo.model import Hit, ReceiptId, Results, Scope
 from ricordo.models.embedding import Embedded
 from ricordo.ports import Reranker
 from ricordo.retrieval.hits import may_be_quoted
@@ -175,7 +175,7 @@ class Asking:
         shown, told: record the keys that a search showed, and the hits that a context showed.
         floor: returns the chance level of a model, by its key, or of words alone (0).
         links: finds entities named in memories.
-        keep: records an answer; returns the id of its receipt.
+        keep: records an answer; returns its receipt.
         leaves_receipts: whether answers leave receipts by default.
     """
 
@@ -194,7 +194,7 @@ class Asking:
     deadline_s: float
     context_tokens: int
     links: Links
-    keep: Callable[[Draft], str] = lambda draft: ""
+    keep: Callable[[Draft], ReceiptId] = lambda draft: ReceiptId()
     leaves_receipts: bool = False
     weighing: Weighing = Weighing()
     reranking: Reranking | None = None
