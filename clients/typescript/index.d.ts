@@ -35,6 +35,7 @@ export interface Hit {
   passage?: [number, number];
   place?: string;
   space?: string;
+  is_relevant?: boolean | null;
 }
 
 export interface Share {
@@ -450,6 +451,8 @@ export interface SearchParameters {
   archived?: boolean;
   /** Omit hits that are probably irrelevant; the result may then be empty. */
   only_relevant?: boolean;
+  /** Whether to mark hits that are probably irrelevant; by default, yes. */
+  judge?: boolean;
   /** Maximum number of results, 1 to 1,000. */
   limit?: number;
   /** explain the ranking. */

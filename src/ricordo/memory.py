@@ -1299,6 +1299,7 @@ class Memory:
         as_of: datetime | str | int | None = None,
         archived: bool = False,
         only_relevant: bool = False,
+        judge: bool = False,
         limit: int = 10,
         trace: bool = False,
         why_not: str | None = None,
@@ -1319,6 +1320,7 @@ class Memory:
             archived: search forgotten and replaced memories instead.
             only_relevant: return only hits above the relevance floor; `limit` is then an upper bound, and there may be
                 no hit at all.
+            judge: return all hits, and say of each whether it is above the relevance floor (`hit.is_relevant`).
             trace: explain the ranking.
             why_not: the id of a memory you expected; `results.trace.absence` says why it is missing.
             rerank: whether to use the reranker; by default if there is one and it is not a language model.
@@ -1341,6 +1343,7 @@ class Memory:
             as_of=as_of,
             archived=archived,
             only_relevant=only_relevant,
+            judge=judge,
             limit=limit,
             trace=trace or why_not is not None,
             why_not=why_not,

@@ -822,6 +822,7 @@ class Hit:
         warnings: signs that it is an instruction, if it does not come from the user.
         place: its place in a document, such as "handbook.pdf, page 12"; "" if it is not a passage of a document.
         space: the chat or shared space that contains it; "" for the owner's own memory.
+        is_relevant: whether it is above the relevance floor; None if the search did not decide.
     """
 
     id: str
@@ -850,6 +851,7 @@ class Hit:
     passage: tuple[int, int] = (0, 0)
     place: str = ""
     space: str = ""
+    is_relevant: bool | None = None
 
     def __repr__(self) -> str:
         """Return one line, so that a list of hits stays readable despite the many fields."""

@@ -374,6 +374,7 @@ class Memory:
         as_of: datetime | str | int | None = None,
         archived: bool = False,
         only_relevant: bool = False,
+        judge: bool = False,
         limit: int = 10,
         trace: bool = False,
         why_not: str | None = None,

@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.interfaces.conftest import RUN, Cli, clean_environment
+from tests.interfaces.serving import house
+from tests.interfaces.test_mcp import connected
 
 from ricordo.host import Conversation, ConversationKey, Host, MemoryExtension
 from ricordo.interfaces.tools import agent_tools
 from ricordo.language import ScriptedModel
 from ricordo.memory import Memory
 from ricordo.settings import Settings
+
+UNLIKE = ("Anna likes green tea", "the car is red", "the bike is blue", "Bob plays chess", "rain falls in May")
 
 
 def test_the_help_lists_the_four_first_verbs_first(cli: Cli) -> None:
@@ -162,14 +167,37 @@ def test_a_tip_is_shown_once(cli: Cli) -> None:
     assert "Remembered" in second
 
 
-def test_hits_below_the_floor_are_dimmed_at_a_terminal_and_only_there(cli: Cli) -> None:
-    for text in ("Anna likes green tea", "the car is red", "the bike is blue", "Bob plays chess", "rain falls in May"):
+def test_hits_below_the_floor_are_marked(cli: Cli) -> None:
+    for text in UNLIKE:
         cli("remember", text)
     told = in_terminal(cli, "search", "who plays chess?")
     assert "probably not relevant" in told
     chess = told[told.index("chess") :]
     assert "probably not relevant" not in chess.split("2", 1)[0].split("\n2 ")[0][:80]
-    assert "probably not relevant" not in cli("search", "who plays chess?").out
+    found = cli("search", "who plays chess?", "--json").json["hits"]
+    assert {hit["content"]: hit["is_relevant"] for hit in found} == {text: "chess" in text for text in UNLIKE}
+
+
+async def test_hits_below_the_floor_are_marked_for_programs(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db", profile="full") as client:
+        await client.call_tool("remember_facts", {"facts": [{"content": text} for text in UNLIKE]})
+        answer = await client.call_tool("search_memory", {"query": "who plays chess?"})
+        lines = answer.content[0].text.splitlines()
+        assert [line for line in lines if "probably not relevant" not in line] == [lines[0]]
+        marks = {hit["content"]: hit["is_relevant"] for hit in answer.structured_content["hits"]}
+        assert marks == {text: "chess" in text for text in UNLIKE}
+        talk = await client.call_tool("search_memory", {"query": "thanks!"})
+        assert not any(hit["is_relevant"] for hit in talk.structured_content["hits"])
+    async with house(f"{tmp_path}/me.db") as at:
+        client = at.client(at.secret("me"))
+        for when in ({}, {"as_of": "2100-01-01"}):
+            found = (await client.post("/v1/search", json={"text": "who plays chess?", **when})).json()["hits"]
+            assert [hit["is_relevant"] for hit in found if "chess" in hit["content"]] == [True]
+        found = (await client.post("/v1/search", json={"text": "thanks for the bike!"})).json()["hits"]
+        assert {hit["is_relevant"] for hit in found} == {False}
+    async with Memory.open(tmp_path / "me.db", embedder="hashing") as memory:
+        assert {hit.is_relevant for hit in await memory.search("who plays chess?")} == {None}
+        assert [hit.is_relevant for hit in await memory.search("who plays chess?", only_relevant=True)] == [True]
 
 
 def in_terminal(cli: Cli, *arguments: str, answer: str = "") -> str:

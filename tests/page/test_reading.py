@@ -65,6 +65,15 @@ async def test_a_result_that_is_missing_is_found_by_its_words_and_explained(at: 
     assert "No memory has these words" in await read(browser, "/?q=Jonas&missing=zeppelin+quux")
 
 
+async def test_a_result_below_the_relevance_floor_is_marked(at: House) -> None:
+    memory = await opened(at)
+    for text in ("Anna likes green tea", "the bike is blue", "Bob plays chess", "the car is red"):
+        await memory.remember(text)
+    browser = await signed_in(at)
+    assert "Probably not relevant" in await read(browser, "/?q=thanks+for+the+bike!")
+    assert "Probably not relevant" not in await read(browser, "/?q=who+plays+chess&only_relevant=1")
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_reasons_are_in_the_language_of_the_page(language: str) -> None:
     texts = Texts(language)

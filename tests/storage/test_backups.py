@@ -190,6 +190,14 @@ async def test_restore_refuses_to_overwrite_and_keeps_what_it_replaces(tmp_path,
             await memory.backup(copy)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_replaced_store_leaves_nothing_but_itself(tmp_path, kind):
+    store, copy = await backed_up(tmp_path, kind, steps=8)
+    before = {each.name for each in tmp_path.iterdir()}
+    done = await Memory.restore_backup(copy, store, replace=True)
+    assert {each.name for each in tmp_path.iterdir()} == before | {Path(done.kept).name}
+
+
 async def test_a_damaged_store_is_replaced_and_kept_as_it_was(tmp_path):
     store, copy = await backed_up(tmp_path, "file", steps=8)
     saved = held(store)

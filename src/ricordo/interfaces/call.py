@@ -204,6 +204,8 @@ class Dispatcher:
             arguments["origin"] = _origin(capability, caller)
         if "progress" in names:
             arguments["progress"] = progress
+        if "judge" in names:
+            arguments.setdefault("judge", True)
         bound = {name: _bind_origin(value, capability, caller) for name, value in arguments.items()}
         if caller.shares and caller.chat and _is_of_the_chat(capability, bound):
             memory = memory.scoped(replace(caller.scope, shares=True))

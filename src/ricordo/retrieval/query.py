@@ -69,6 +69,7 @@ class Request:
     trace: bool = False
     words_only: bool = False
     only_relevant: bool = False
+    judge: bool = False
     why_not: str | None = None
     rerank: bool | None = None
     receipt: bool | None = None
@@ -109,6 +110,7 @@ def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
         limit=checked_limit(request.limit),
         words_only=request.words_only,
         only_relevant=bool(request.only_relevant),
+        judge=bool(request.judge),
         why_not=_text("why_not", request.why_not),
         rerank=_choice("rerank", request.rerank),
     )
@@ -448,9 +450,9 @@ class Query:
     """A question with its conditions.
 
     `filter` has all conditions except the entity, whose key requires a snapshot. Without a type, knowledge and
-    unconsolidated episodes are searched; within one session, all its messages. `with_leading`: if anything is relevant,
-    the top-ranked hits are returned as well. `rerank`: whether to use the reranker; None uses a local one, but a
-    language model only on request.
+    unconsolidated episodes are searched; within one session, all its messages. `judge`: mark irrelevant hits, but keep
+    them. `with_leading`: if anything is relevant, the top-ranked hits are returned as well. `rerank`: whether to use
+    the reranker; None uses a local one, but a language model only on request.
     """
 
     text: str
@@ -459,6 +461,7 @@ class Query:
     limit: int = 10
     words_only: bool = False
     only_relevant: bool = False
+    judge: bool = False
     with_leading: bool = False
     why_not: str | None = None
     rerank: bool | None = None

@@ -138,16 +138,20 @@ def find(
     known = snapshot.shortlist(scope, [each.key for each in short], archived=filter_.archived, now=plan.now)
     weighed = _weighed(snapshot, short, known, plan)
     judged = None
-    if query.only_relevant:
+    if query.only_relevant or query.judge:
         judged = _judged(pool, weighed, known, plan)
         if weighed and (pool is None or plan.floor is None):
             degraded.append("relevance: no time left")
-    best = (weighed if judged is None else list(judged.kept))[: query.limit]
+    left_out = judged if query.only_relevant else None
+    best = (weighed if left_out is None else list(left_out.kept))[: query.limit]
     hits = _hits(best, known, ranking if traced or reasons else None, pool, plan, zone=zone)
+    if judged is not None and pool is not None and plan.floor is not None:
+        relevant = {known.nodes[each.key].id for each in judged.kept}
+        hits = tuple(replace(hit, is_relevant=hit.id in relevant) for hit in hits)
     key_of = {known.nodes[each.key].id: each.key for each in best if each.key in known.nodes}
     absence = None
     if query.why_not is not None:
-        absence = absence_of(snapshot, scope, plan, missing, found, pool, ranking, weighed, judged)
+        absence = absence_of(snapshot, scope, plan, missing, found, pool, ranking, weighed, left_out)
     timings_ms |= found.timings_ms
     timings_ms["ranking"] = (time.perf_counter() - started) * 1_000
     counts = {name: len(keys) for name, keys in found.found.items()} | {"in all": pool.size if pool else 0}
@@ -158,9 +162,9 @@ def find(
         degraded=tuple(degraded),
         absence=absence,
         shown=tuple(key_of[hit.id] for hit in hits),
-        under_floor=_under_floor(known, judged) if traced else (),
+        under_floor=_under_floor(known, left_out) if traced else (),
         seen=snapshot.history.seen(scope) if receipt else None,
-        next_best=_next_best(weighed, judged, known, limit=query.limit) if receipt else (),
+        next_best=_next_best(weighed, left_out, known, limit=query.limit) if receipt else (),
     )
 
 

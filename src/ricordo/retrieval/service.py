@@ -316,8 +316,16 @@ async def answer(
         asking.shown(found.shown)
     if opinion.ms:
         found = replace(found, timings_ms={**found.timings_ms, "reranker": opinion.ms})
+    if query.judge and _asks_for_nothing(query.text):
+        found = replace(found, best=tuple(replace(hit, is_relevant=False) for hit in found.best))
     degraded = question.degraded + opinion.degraded
     return results_of(found, plan, embedding_ms=embedding_ms, degraded=degraded, traced=traced), found
+
+
+def _asks_for_nothing(text: str) -> bool:
+    """Return whether a text is small talk, or refers to something that is unknown here."""
+    asked = asked_in(text)
+    return bool(text.strip()) and (not asked or follows_up(asked))
 
 
 def _silent(query: Query, *, now: int, traced: bool) -> tuple[Results, Found]:
@@ -396,9 +404,9 @@ async def _found(
         found = await read_past(
             asking, lambda snapshot: find_past(snapshot, plan, scope=asking.scope, zone=asking.zone), as_of
         )
-        return (replace(found, best=tuple(filter(is_close, found.best))) if query.only_relevant else found), plan
+        return replace(found, best=_close(found.best, query)), plan
 
-    if query.only_relevant:
+    if query.only_relevant or query.judge:
         plan = replace(plan, floor=await _floor(asking, query, question))
 
     def look(snapshot: Snapshot) -> Found | None:
@@ -464,6 +472,13 @@ async def _intent_by_meaning(asking: Asking, vectors: Mapping[int, Embedded]) ->
     if known is None or question is None or question.vector is None:
         return None
     return known[1].intent_of(question.vector)
+
+
+def _close(hits: tuple[Hit, ...], query: Query) -> tuple[Hit, ...]:
+    """Decide by `is_close` which hits of the past are relevant, if the query wants to know."""
+    if query.only_relevant or query.judge:
+        hits = tuple(replace(hit, is_relevant=is_close(hit)) for hit in hits)
+    return tuple(hit for hit in hits if hit.is_relevant) if query.only_relevant else hits
 
 
 def is_close(hit: Hit) -> bool:

@@ -363,9 +363,9 @@ def _place_file(copy: Path, path: Path, kept: Path | None, key: Key | None) -> N
     """Move a file into place. An existing file is first hard-linked to `kept`, so that `path` never disappears."""
     sync(copy)
     if kept is not None:
-        with _alone(path, key):
+        with _alone(path, key) as merged:
             kept.hardlink_to(path)
-            for ending in _SIDE_FILES:  # the log of a damaged store would be merged into the new one
+            for ending in () if merged else _SIDE_FILES:  # the log of a damaged store would be merged into the new one
                 with contextlib.suppress(FileNotFoundError):
                     Path(f"{path}{ending}").rename(f"{kept}{ending}")
             copy.replace(path)
@@ -386,17 +386,21 @@ def _place_folder(copy: Path, path: Path, kept: Path | None, options: Options) -
 
 
 @contextlib.contextmanager
-def _alone(path: Path, key: Key | None) -> Iterator[None]:
-    """Make sure that no program has a store open. Impossible if the store is damaged or has a different key."""
+def _alone(path: Path, key: Key | None) -> Iterator[bool]:
+    """Make sure that no program has a store open, and yield whether its log is merged into it. Neither is possible if
+    the store is damaged or has a different key.
+    """
     with contextlib.ExitStack() as held:
+        merged = True
         try:
             held.enter_context(exclusive(path, fitting(path, key)))
         except DeniedError:
-            pass
+            merged = False
         except StoreError as error:
             if not isinstance(error.__cause__, apsw.NotADBError | apsw.CorruptError):
                 raise
-        yield
+            merged = False
+        yield merged
 
 
 @contextlib.contextmanager

@@ -36,8 +36,8 @@ def _texts() -> Mapping[str, Any]:
     return tomllib.loads((files("ricordo.interfaces.cli") / "signals.toml").read_text(encoding="utf-8"))
 
 
-def listing(out: Console, question: str, results: Results, *, below: Collection[str] = ()) -> None:
-    """Print the hits as a numbered list, or that there are none. The hits with ids in `below` are dimmed."""
+def listing(out: Console, question: str, results: Results) -> None:
+    """Print the hits as a numbered list, or that there are none. Hits below the relevance floor are dimmed."""
     if not results.hits:
         out.print(Text(f"Nothing in the memory answers “{one_line(question, most=100)}”."))
         return
@@ -47,7 +47,7 @@ def listing(out: Console, question: str, results: Results, *, below: Collection[
     grid.add_column(justify="right", style="dim", no_wrap=True)
     grid.add_column()
     for number, hit in enumerate(results.hits, start=1):
-        is_below, why = hit.id in below, reason(hit, terms, interval=interval)
+        is_below, why = hit.is_relevant is False, reason(hit, terms, interval=interval)
         grid.add_row(str(number), dim(content(hit, frozenset()).plain) if is_below else content(hit, terms))
         grid.add_row("", dim(_circumstances(hit)))
         found = (f"{why}, probably not relevant", "dim") if is_below else (why, "cyan")

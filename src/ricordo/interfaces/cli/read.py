@@ -23,12 +23,8 @@ if TYPE_CHECKING:
 async def search(
     ctx: CommandContext, memory: Memory, text: str, trace: bool = False, why_not: str | None = None, **given: Any
 ) -> Output:
-    results = await memory.search(text, trace=True, why_not=why_not, **given)
-    below: frozenset[str] = frozenset()
-    if ctx.out.is_terminal and not ctx.options.as_json and not given.get("only_relevant"):
-        above = await memory.search(text, **{**given, "only_relevant": True})
-        below = frozenset(results.ids) - frozenset(above.ids)
-    return _results(ctx, text, results, traced=trace or why_not is not None, whole=trace, below=below)
+    results = await memory.search(text, trace=True, judge=True, why_not=why_not, **given)
+    return _results(ctx, text, results, traced=trace or why_not is not None, whole=trace)
 
 
 @command
@@ -36,26 +32,14 @@ async def query(ctx: CommandContext, memory: Memory, keywords: str, **given: Any
     return _results(ctx, keywords, await memory.query(keywords, **given), traced=False)
 
 
-def _results(
-    ctx: CommandContext,
-    question: str,
-    results: Results,
-    *,
-    traced: bool,
-    whole: bool = True,
-    below: frozenset[str] = frozenset(),
-) -> Output:
-    """Show hits, with the complete trace or only the reason why an expected memory is missing.
-
-    Args:
-        below: the ids of hits below the relevance floor, to be dimmed.
-    """
+def _results(ctx: CommandContext, question: str, results: Results, *, traced: bool, whole: bool = True) -> Output:
+    """Show hits, with the complete trace or only the reason why an expected memory is missing."""
     _tell_receipt(ctx, results.receipt)
     for part in results.degraded:
         ctx.notice(f"Part of the search was not available: {safe(part)}")
 
     def show(out: Console) -> None:
-        hits.listing(out, question, results, below=below)
+        hits.listing(out, question, results)
         if traced and results.trace is not None:
             if whole:
                 hits.trace(out, results, results.trace)
