@@ -14,7 +14,7 @@ import apsw
 from ricordo.errors import StoreError
 from ricordo.storage import faults
 from ricordo.storage.database.connection import APPLICATION_ID
-from ricordo.storage.database.word_index import analyze_again
+from ricordo.storage.database.word_index import analyze_again, is_analyzed
 from ricordo.storage.key import AnyKey, unlock
 from ricordo.storage.sql import MENDING, read_snapshot, transaction, translated, use_wal
 
@@ -53,6 +53,14 @@ def prepare(
         if version < newest:
             _migrate(connection, path, steps, key)
         analyze_again(connection)
+
+
+def is_current(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...]) -> bool:
+    """Return whether the store at `path` needs no migration and no other index terms. Raises StoreError."""
+    with read_snapshot(connection):
+        return _checked_version(connection, path, newest=steps[-1].version) == steps[-1].version and is_analyzed(
+            connection
+        )
 
 
 def _migrate(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...], key: AnyKey | None = None) -> None:

@@ -62,14 +62,19 @@ def look_again_for(sql: Statements, names: Iterable[tuple[int, str]]) -> None:
     sql.rows("to_link_put", {"nodes": json.dumps(sorted(nodes))})
 
 
+def is_analyzed(connection: apsw.Connection) -> bool:
+    """Return whether the present analyzer made the index terms of a store."""
+    return _stored_version(connection) == analyzer_version()
+
+
 def analyze_again(connection: apsw.Connection) -> None:
     """Rebuild the index terms, features and statement lines of a store if another analyzer made them.
 
     It takes some seconds for 100,000 memories, in one transaction. Other processes wait or see the former index.
     """
-    version = analyzer_version()
-    if _stored_version(connection) == version:
+    if is_analyzed(connection):
         return
+    version = analyzer_version()
     with transaction(connection):
         if _stored_version(connection) == version:  # another process was first
             return

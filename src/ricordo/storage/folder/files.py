@@ -177,6 +177,10 @@ def copy_start(file: BinaryIO, seen: Followed, target: Path) -> BackupFile:
     return total.file
 
 
+class FolderHeldError(UnavailableError):
+    """Another process, or another thread, holds the lock of a folder. Processes that end release their locks."""
+
+
 class FolderLock:
     """Admits one writer at a time to a folder, across processes. Held for the duration of a batch."""
 
@@ -191,12 +195,17 @@ class FolderLock:
         _locks.add(self)
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Wait for the lock, then hold it. Raises UnavailableError, and StoreError if the folder no longer exists."""
-        if not self._in_process.acquire(timeout=self._patience_s):
-            raise UnavailableError("another thread holds the folder", hint="try again")
+    def held(self, *, patience_s: float | None = None) -> Iterator[None]:
+        """Wait for the lock, then hold it. Raises FolderHeldError, and StoreError if the folder no longer exists.
+
+        Args:
+            patience_s: how long to wait, in seconds; by default as long as a write does.
+        """
+        patience_s = self._patience_s if patience_s is None else patience_s
+        if not self._in_process.acquire(timeout=patience_s):
+            raise FolderHeldError(f"another thread holds {self._path.parent}", hint="try again")
         try:
-            self._take()
+            self._take(patience_s)
             try:
                 yield
             finally:
@@ -204,11 +213,17 @@ class FolderLock:
         finally:
             self._in_process.release()
 
-    def _take(self) -> None:
-        until = time.monotonic() + self._patience_s
+    def check_free(self) -> None:
+        """Raise FolderHeldError if the lock cannot be taken at this moment."""
+        with self.held(patience_s=0):
+            pass
+
+    def _take(self, patience_s: float) -> None:
+        until = time.monotonic() + patience_s
         while not self._is_taken():
             if time.monotonic() >= until:
-                raise UnavailableError("another process holds the folder", hint="try again")
+                hint = "try again; if that process hangs or is stopped, end it"
+                raise FolderHeldError(f"another process holds {self._path.parent}", hint=hint)
             time.sleep(random.uniform(0.0005, 0.005))
 
     def _is_taken(self) -> bool:

@@ -13,17 +13,27 @@ from typing import TypeVar
 import apsw
 
 from ricordo.clock import SystemClock, from_ms
-from ricordo.errors import DeniedError, InvalidError, StoreError
+from ricordo.errors import DeniedError, InvalidError, RicordoError, StoreError, UnavailableError
 from ricordo.model import BackupFile, Finding
 from ricordo.ports import Progress
 from ricordo.storage import faults
 from ricordo.storage.database.connection import connect
-from ricordo.storage.database.schema import copy_database, prepare
+from ricordo.storage.database.schema import copy_database, is_current, prepare
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import sql
 from ricordo.storage.database.store import Options
 from ricordo.storage.folder.catch_up import CatchUp, NeedsRebuildError
-from ricordo.storage.folder.files import ASIDE, Disk, FolderLock, copy_start, followed, prefix_sum, stamp_of
+from ricordo.storage.folder.files import (
+    ASIDE,
+    Disk,
+    FolderHeldError,
+    FolderLock,
+    Stamp,
+    copy_start,
+    followed,
+    prefix_sum,
+    stamp_of,
+)
 from ricordo.storage.folder.hand_edits import adopt
 from ricordo.storage.folder.journal import (
     FolderJournal,
@@ -38,7 +48,7 @@ from ricordo.storage.folder.rewrite import BUILDING, finish, link_files, replace
 from ricordo.storage.jsonl.builder import build
 from ricordo.storage.jsonl.layout import COMMITS, FILES, HISTORY, INDEX, PEOPLE, ROW_FILES, STORE
 from ricordo.storage.jsonl.lines import Findings, HandLine, UnusedLines, count_lines, lines_of, opened
-from ricordo.storage.key import KEY_FILE, AnyKey, Key, folder_cipher, new_folder_key
+from ricordo.storage.key import KEY_FILE, AnyKey, Key, LineCipher, folder_cipher, new_folder_key
 from ricordo.storage.sql import transaction, translated
 from ricordo.storage.staging import copy_file
 from ricordo.text.sentences import plural
@@ -49,6 +59,8 @@ T = TypeVar("T")
 
 # The files are rewritten if at least one line in this many is outdated.
 _WORTH_REWRITING = 100
+# How long opening waits for the lock. A batch of writes holds it for milliseconds; a stopped process, without end.
+_OPENING_S = 0.5
 _ASIDE_REMEDY = "correct the line, or `ricordo doctor --fix` moves such lines to a file beside"
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
@@ -78,15 +90,37 @@ class FolderIndex:
         self.found = Findings()  # what the last catch-up or rebuild found in the files
         self.was_rebuilt = False
         self._options = options
+        self._opening_s = min(_OPENING_S, options.patience_s)
         self._progress = progress
         self.disk = disk or Disk(syncs=options.durability == "disk")
         lock = FolderLock(folder, patience_s=options.patience_s)
-        with lock.held():
-            finish(folder, self.disk)  # it may replace the key file
-            self.cipher = folder_cipher(fresh or folder, options.key, files=FILES, write=self.disk.replace)
+        self.cipher, key_stamp = self._cipher(lock, fresh or folder)
         self.journal = FolderJournal(
-            folder, lock, self.disk, follow=self._follow, connect=self._connect, reopen=self._reopen, cipher=self.cipher
+            folder,
+            lock,
+            self.disk,
+            follow=self._follow,
+            connect=self._connect,
+            reopen=self._reopen,
+            cipher=self.cipher,
+            key_stamp=key_stamp,
         )
+
+    def _cipher(self, lock: FolderLock, source: Path) -> tuple[LineCipher | None, Stamp]:
+        """Return the cipher for the files in `source`, and the stamp of the key file of this folder."""
+        try:
+            return self._locked_cipher(lock, source, patience_s=self._opening_s)
+        except FolderHeldError:
+            stamp = stamp_of(self.folder / KEY_FILE)
+            with contextlib.suppress(RicordoError):  # the other process may be creating or changing the key
+                return folder_cipher(source, self._options.key, files=FILES, write=_refuse), stamp
+        return self._locked_cipher(lock, source, patience_s=self._options.patience_s)
+
+    def _locked_cipher(self, lock: FolderLock, source: Path, *, patience_s: float) -> tuple[LineCipher | None, Stamp]:
+        with lock.held(patience_s=patience_s):
+            finish(self.folder, self.disk)  # it may replace the key file
+            cipher = folder_cipher(source, self._options.key, files=FILES, write=self.disk.replace)
+            return cipher, stamp_of(self.folder / KEY_FILE)
 
     @property
     def key(self) -> AnyKey | None:
@@ -94,8 +128,35 @@ class FolderIndex:
         return None if self.cipher is None else self.cipher.index_key
 
     def open(self) -> apsw.Connection:
-        """Bring the index up to date with the files. Return the connection for writing."""
-        with self._locked("open"):
+        """Bring the index up to date with the files. Return the connection for writing.
+
+        If another process holds the folder, return a connection for reading what was last committed. That process
+        completes or undoes what it has begun; the index catches up before the next write, or once the lock is free.
+        """
+        try:
+            return self._caught_up(patience_s=self._opening_s)
+        except FolderHeldError:
+            if (connection := self._as_committed()) is not None:
+                return connection
+        return self._caught_up(patience_s=self._options.patience_s)
+
+    def _as_committed(self) -> apsw.Connection | None:
+        """Return a connection for reading the index as it is; None if it must be changed first. Needs no lock."""
+        try:
+            connection = self.journal.connected(read_only=True)
+            with translated(f"cannot open {self.folder}"):
+                is_usable = is_current(connection, self.path, self._options.steps) and is_state_readable(connection)
+        except RicordoError:  # it is missing or damaged, or has another key
+            return None
+        if not is_usable:
+            connection.close()
+            return None
+        self.journal.is_behind = True
+        _log.warning("%s is held by another process: it is opened as last committed", self.folder)
+        return connection
+
+    def _caught_up(self, *, patience_s: float) -> apsw.Connection:
+        with self._locked("open", patience_s=patience_s):
             finish(self.folder, self.disk)
             sweep(self.folder)
             self.make_private()  # an editor or git may have made files readable to others
@@ -238,13 +299,15 @@ class FolderIndex:
         self.journal.lock.close()
 
     @contextlib.contextmanager
-    def _locked(self, doing: str) -> Iterator[None]:
-        with translated(f"cannot {doing} {self.folder}"), self.journal.locked(), os_errors_as_sqlite():
+    def _locked(self, doing: str, *, patience_s: float | None = None) -> Iterator[None]:
+        held = self.journal.locked(patience_s=patience_s)
+        with translated(f"cannot {doing} {self.folder}"), held, os_errors_as_sqlite():
             yield
 
-    def _connect(self) -> apsw.Connection:
+    def _connect(self, *, read_only: bool = False) -> apsw.Connection:
         # The files are synced, and the index can be rebuilt from them, so it need not be synced.
-        return connect(self.path, durability="process", patience_s=self._options.patience_s, key=self.key)
+        patience_s = self._options.patience_s
+        return connect(self.path, durability="process", read_only=read_only, patience_s=patience_s, key=self.key)
 
     def _reopen(self) -> apsw.Connection:
         """Return a connection for writing to the index, which may have been deleted, damaged or replaced."""
@@ -418,6 +481,10 @@ class FolderIndex:
         else:
             self.disk.replace(path, (raw + b"\n" for offset, raw in lines_of(path) if offset not in gone))
         return [(offset, len(raw) + 1) for offset, raw in lines if offset in gone]
+
+
+def _refuse(path: Path, parts: Iterator[bytes]) -> None:
+    raise UnavailableError(f"{path} cannot be written without the lock of its folder", hint="try again")
 
 
 def _places(lines: Sequence[HandLine], cut: Cut) -> dict[str, set[int]]:

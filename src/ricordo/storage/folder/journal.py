@@ -12,6 +12,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Protocol
 
 import apsw
 
@@ -36,7 +37,14 @@ State = Mapping[str, Followed]
 _STATE = "folder"
 _UNUSED = "lines not used"
 
-Connect = Callable[[], apsw.Connection]
+
+class Connect(Protocol):
+    """Opens the index."""
+
+    def __call__(self, *, read_only: bool = False) -> apsw.Connection: ...
+
+
+Reopen = Callable[[], apsw.Connection]
 Follow = Callable[[apsw.Connection, list[str]], apsw.Connection]
 """Brings the index up to date with changed files; returns the connection for further writes."""
 
@@ -86,17 +94,25 @@ class FolderJournal(CommitHook):
         *,
         follow: Follow,
         connect: Connect,
-        reopen: Connect,
+        reopen: Reopen,
         cipher: LineCipher | None,
+        key_stamp: Stamp,
     ) -> None:
-        """`connect` opens the present index; `reopen` also rebuilds it if it is missing or damaged."""
+        """Start with the functions that open the index.
+
+        Args:
+            connect: opens the present index.
+            reopen: also rebuilds it if it is missing or damaged.
+            key_stamp: the stamp of the key file that the cipher was read from.
+        """
         self.folder, self.lock, self.disk, self.cipher = folder, lock, disk, cipher
         self.is_written = False
         self.is_distrusted = False  # whether a reader found the index damaged
+        self.is_behind = False  # whether the index was opened without catching up, since another process held the lock
         self.rewrites = False  # whether this batch rewrites the files without outdated lines
         self.taken_over: dict[str, set[int]] = {}  # offsets of lines by hand that this batch turned into rows
         self._follow, self._connect, self._reopen = follow, connect, reopen
-        self._key_stamp: Stamp | None = None
+        self._key_stamp: Stamp | None = key_stamp
         self._inode = 0
         self._prepared: apsw.Connection | None = None
         self._shapes: Shapes | None = None
@@ -106,11 +122,11 @@ class FolderJournal(CommitHook):
         self._seq_before = 0
         self._first = 0  # the first commit of this batch that its lines contain
 
-    def connected(self) -> apsw.Connection:
-        """Open a connection for writing, and record which index it belongs to."""
+    def connected(self, *, read_only: bool = False) -> apsw.Connection:
+        """Open a connection, and record which index it belongs to."""
         # The inode is read before opening: if the index is replaced in between, the next batch notices.
         self._inode = stamp_of(self.folder / INDEX).inode
-        connection = self._connect()
+        connection = self._connect(read_only=read_only)
         self._inode = self._inode or stamp_of(self.folder / INDEX).inode
         return connection
 
@@ -144,23 +160,30 @@ class FolderJournal(CommitHook):
         return self._state
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the lock of the folder."""
-        with self.lock.held():
+    def locked(self, *, patience_s: float | None = None) -> Iterator[None]:
+        """Hold the lock of the folder, after waiting for at most `patience_s` seconds, or as long as a write does."""
+        with self.lock.held(patience_s=patience_s):
             self.is_written = False
             yield
 
     def current(self, connection: apsw.Connection) -> apsw.Connection:
         """Bring the index up to date with its files; return the connection for writing."""
         self._check_key()
+        try:
+            return self._current(connection)
+        except BaseException:
+            self.forget_index()  # the caller's connection may be closed by now
+            raise
+
+    def _current(self, connection: apsw.Connection) -> apsw.Connection:
         with os_errors_as_sqlite():
             stamp = stamp_of(self.folder / INDEX)
-            if stamp.inode != self._inode or not stamp.size or self.is_distrusted:
-                _log.info("the index of %s was replaced; opening it again", self.folder)
+            if stamp.inode != self._inode or not stamp.size or self.is_distrusted or self.is_behind:
+                _log.info("opening the index of %s again", self.folder)
                 fresh = self._reopen()
                 connection.close()
                 connection = fresh
-                self.is_distrusted = False
+                self.is_distrusted = self.is_behind = False
             if is_unfinished(self.folder):
                 finish(self.folder, self.disk)
             self._prepare(connection)

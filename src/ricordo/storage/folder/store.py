@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import apsw
 
-from ricordo.errors import InvalidError, StoreError
+from ricordo.errors import InvalidError, RicordoError, StoreError
 from ricordo.model import BackupFile, Report
 from ricordo.ports import Progress
 from ricordo.storage.database.maintenance import DERIVED
@@ -74,6 +74,9 @@ class FolderStore(DatabaseStore):
 
     async def read(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
         """Query the index. If another program has damaged it, rebuild it from the files and query again."""
+        if self.index.journal.is_behind:
+            with suppress(RicordoError):  # otherwise the next write catches up
+                await self.derive(lambda _: None)
         try:
             return await super().read(ask)
         except StoreError as error:
@@ -82,6 +85,14 @@ class FolderStore(DatabaseStore):
             self.index.journal.distrust()
             await self.derive(lambda _: None)
             return await super().read(ask)
+
+    async def derive(self, work: Callable[[DatabaseSnapshot], T]) -> T:
+        """Run upkeep in a write. While the process that held the folder at opening still holds it, fail at once: a
+        search must not wait to store what it has measured, nor closing to store counts.
+        """
+        if self.index.journal.is_behind:
+            self.index.journal.lock.check_free()
+        return await super().derive(work)
 
     async def doctor(self) -> Report:
         """Look for damage in the index and in the files. Changes nothing."""
