@@ -322,6 +322,7 @@ export interface Conversation {
   summary?: string | null;
   owner?: string;
   chat?: string;
+  title?: string | null;
   turns?: Node[];
 }
 

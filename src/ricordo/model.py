@@ -443,6 +443,7 @@ class Conversation:
         messages: number of live messages; `turns` are these messages in order, set if a single conversation is read.
         begun_at, last_at: times of the first and the last of them.
         summary: the summary, if the conversation is finished or was summarised.
+        title: the title it was imported with.
     """
 
     id: str
@@ -454,6 +455,7 @@ class Conversation:
     summary: str | None = None
     owner: str = ""
     chat: str = ""
+    title: str | None = None
     turns: tuple[Node, ...] = ()
 
 

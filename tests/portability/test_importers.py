@@ -195,6 +195,9 @@ async def test_the_visible_branch_of_a_chatgpt_tree_is_imported(sample: Sample, 
         ]
         assert turns[0].event_time.isoformat() == "2026-01-09T23:06:50.250000+00:00"
         assert turns[0].attributes["title"] == "Sourdough that does not rise"
+        listed = {each.id: each.title for each in await memory.sessions()}
+        assert listed[turns[0].session] == "Sourdough that does not rise"
+        assert (await memory.session(turns[0].session)).title == listed[turns[0].session]
 
 
 async def test_claude_messages_are_imported(sample: Sample, tmp_path: Path) -> None:

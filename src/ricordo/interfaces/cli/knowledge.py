@@ -79,6 +79,8 @@ def _period(relation: Relation, zone: ZoneInfo) -> str:
 
 @view("session")
 def _show_session(ctx: CommandContext, found: Conversation) -> None:
+    if found.title:
+        ctx.out.print(Text(one_line(found.title), style="bold"))
     ctx.out.print(Text(one_line(found.summary or "There is no summary yet.", most=2_000), style="bold"))
     for turn in found.turns:
         who = turn.speaker or ("you" if turn.role == "user" else turn.role or "")

@@ -211,7 +211,7 @@ class _Reading:
     last: object
 
     def read(self, place: str, turns: Iterable[Placed], parse: Callable[[Row], _Turn | None]) -> None:
-        session = label(self.session) or place
+        session, title = label(self.session) or place, " ".join(str(self.title or "").split())[:500]
 
         def read(where: str, row: Row) -> None:
             turn = parse(row)
@@ -224,7 +224,7 @@ class _Reading:
                 at=parse_time(turn.at or self.last, name="its time"),
                 id=self.records.destination.id_of(self.records.format, session, turn.id, turn.text),
                 origin="import",
-                attributes={"message_id": turn.id, "title": str(self.title or "")[:500]},
+                attributes={"message_id": turn.id, **({"title": title} if title else {})},
             )
             self.records.message(where, message)
             self.last = turn.at or self.last

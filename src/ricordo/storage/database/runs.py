@@ -197,7 +197,7 @@ class Runs(Group):
         return {"spaces": json.dumps(spaces)}
 
 
-_conversation = reading(Conversation, "id messages begun_at last_at ended_at consolidated_at summary owner chat")
+_conversation = reading(Conversation, "id messages begun_at last_at ended_at consolidated_at summary owner chat title")
 
 
 class Sessions(Group):

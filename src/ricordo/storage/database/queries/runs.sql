@@ -26,13 +26,16 @@ FROM runs r JOIN spaces s ON s.key = r.space
 WHERE r.space IN (SELECT value FROM json_each(:spaces)) ORDER BY r.key DESC LIMIT :most
 
 -- name: sessions_listed
--- Sessions with live messages, those with the latest messages first, without documents; or only one.
-SELECT ss.session_id, count(*), min(n.event_time), max(n.event_time), ss.ended_at, ss.consolidated_at, ss.summary, s.owner,
-  s.chat
+-- Sessions with live messages, those with the latest messages first, without documents; or only one. The title is the one
+-- that its first message was imported with.
+SELECT l.session_id, l.messages, l.begun_at, l.last_at, l.ended_at, l.consolidated_at, l.summary, l.owner, l.chat,
+  (SELECT CAST(f.attributes ->> '$.title' AS TEXT) FROM nodes f WHERE f.key = l.first)
+FROM (SELECT ss.session_id, count(*) AS messages, min(n.event_time) AS begun_at, max(n.event_time) AS last_at, ss.ended_at,
+  ss.consolidated_at, ss.summary, s.owner, s.chat, min(n.key) AS first, ss.key
 FROM sessions ss JOIN spaces s ON s.key = ss.space JOIN live_nodes n ON n.session = ss.key AND n.type = 'episodic'
 WHERE ss.space IN (SELECT value FROM json_each(:spaces)) AND (ss.session_id = :session_id
   OR (:session_id IS NULL AND substr(ss.session_id, 1, 9) != 'document:'))
-GROUP BY ss.key ORDER BY max(n.event_time) DESC, ss.key DESC LIMIT :most
+GROUP BY ss.key ORDER BY max(n.event_time) DESC, ss.key DESC LIMIT :most) l ORDER BY l.last_at DESC, l.key DESC
 
 -- name: sessions_waiting
 -- Sessions with unconsolidated messages, oldest first; NULL for messages without a session. Documents never wait.
