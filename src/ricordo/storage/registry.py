@@ -126,6 +126,8 @@ def _open_read_only(path: Path, options: Options, progress: Progress | None, *, 
         copy = stack.enter_context(temporary_folder()) / path.name
         if path.is_dir():
             shutil.copytree(path, copy, ignore=shutil.ignore_patterns("notes", ".git", ".lock"), copy_function=_copy)
+            for folder in (copy, *(each for each in copy.rglob("*") if each.is_dir())):
+                folder.chmod(0o700)  # copytree also copies the modes of folders
             store: SQLiteStore | FolderStore = FolderStore.open(copy, options, progress=progress)
         else:
             for ending in ("", "-wal"):

@@ -224,7 +224,11 @@ def notes(ctx: CommandContext) -> Output:
         hint = "`ricordo migrate memories/` makes one; then: ricordo --store memories/ notes"
         raise InvalidError(f"{ctx.location} is a single file; notes belong to a folder store", hint=hint)
     place = folder / "notes"
-    place.mkdir(parents=True, exist_ok=True)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        hint = "make the folder writable, or copy it to another disk"
+        raise StoreError(f"{place} cannot be created: {error.strerror}", hint=hint) from error
     asyncio.run(_settled(ctx))
     files = sum(1 for path in place.rglob("*.md") if not path.name.startswith("."))
     done = f"{plural(files, 'note')} in {place}. Edit them with any editor, or open the folder in Obsidian."

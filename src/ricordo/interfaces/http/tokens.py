@@ -139,7 +139,8 @@ class Tokens:
         except OSError as error:
             with contextlib.suppress(OSError):
                 fresh.unlink()
-            raise StoreError(f"{self.file} cannot be written: {error.strerror}") from error
+            hint = "make its folder writable, or set XDG_DATA_HOME to one that is; tokens of a read-only store go there"
+            raise StoreError(f"{self.file} cannot be written: {error.strerror}", hint=hint) from error
 
 
 def write_private(file: Path, text: str) -> None:
@@ -152,8 +153,9 @@ def write_private(file: Path, text: str) -> None:
 
 
 def tokens_file(location: str | Path) -> Path:
-    """Return the path of a store's tokens: next to the store or, for a store on a database server, in the user's data
-    folder, so that each machine has its own tokens. There the file name is a hash, because URLs can contain passwords.
+    """Return the path of a store's tokens: next to the store or, for a store on a database server or one without tokens
+    on a read-only disk, in the user's data folder, so that each machine has its own tokens. There the file name is a
+    hash, because URLs can contain passwords.
 
     Raises:
         InvalidError: the store is in memory only.
@@ -161,19 +163,24 @@ def tokens_file(location: str | Path) -> Path:
     if str(location) == ":memory:":
         raise InvalidError(f"store: {location} cannot be served", hint="give the path of a file or folder")
     if "://" in str(location):
-        from platformdirs import user_data_path
-
-        name = hashlib.blake2b(str(location).encode(), digest_size=8).hexdigest()
-        return user_data_path("ricordo", appauthor=False) / f"server-{name}.tokens.json"
+        return _of_the_user(str(location))
     path = named(location)
-    return path.with_name(path.name + ".tokens.json")
+    beside = path.with_name(path.name + ".tokens.json")
+    is_elsewhere = path.exists() and not beside.exists() and not os.access(path.parent, os.W_OK)
+    return _of_the_user(str(path.absolute())) if is_elsewhere else beside
+
+
+def _of_the_user(location: str) -> Path:
+    from platformdirs import user_data_path
+
+    name = hashlib.blake2b(location.encode(), digest_size=8).hexdigest()
+    return user_data_path("ricordo", appauthor=False) / f"server-{name}.tokens.json"
 
 
 def first_token(tokens: Tokens, caller: Caller) -> Path | None:
     """Create a token for the owner if there are no tokens; return the file with its secret, else None."""
     if tokens.file.exists():
         return None
-    tokens.file.parent.mkdir(parents=True, exist_ok=True)
     file = tokens.file.with_name(tokens.file.name.removesuffix("s.json"))
     with contextlib.suppress(FileNotFoundError):
         file.unlink()  # left by an earlier server whose tokens were deleted

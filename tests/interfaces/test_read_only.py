@@ -1,0 +1,131 @@
+"""Every door on a store whose files and folder cannot be written, by a user who is not exempt from permissions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+from tests.interfaces.conftest import RUN, clean_environment
+
+from ricordo import Memory
+
+# Root writes anywhere, so the capabilities for that (CAP_DAC_OVERRIDE and the like) are dropped first.
+DROP = f"""
+import ctypes, os, sys
+for capability in (1, 2, 3):
+    if os.getuid() == 0 and ctypes.CDLL(None).prctl(24, capability, 0, 0, 0):
+        sys.exit("the capability cannot be dropped")
+os.execv(sys.executable, [sys.executable, "-W", "error", "-c", {RUN!r}, *sys.argv[1:]])
+"""
+
+
+@pytest.fixture(params=["me.db", "folder/"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Yield the location of a store in a folder that only can be read, as everything in it."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    location = f"{place}/{request.param}"
+
+    async def fill() -> None:
+        async with Memory.open(location, embedder="hashing") as memory:
+            await memory.remember("Anna drinks tea")
+            await memory.settle(20)
+
+    asyncio.run(fill())
+    paths = sorted(place.rglob("*"), reverse=True)
+    for path in (*paths, place):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    before = {path: path.read_bytes() for path in paths if path.is_file()}
+    yield location
+    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
+    for path in (place, *sorted(place.rglob("*"))):
+        path.chmod(0o700)
+
+
+def command(location: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", DROP, *arguments, "--store", location, "--embedder", "hashing"]
+
+
+def environment(home: Path) -> dict[str, str]:
+    names = ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "HOME")
+    return clean_environment() | dict.fromkeys(names, str(home))
+
+
+def done(location: str, *arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
+    asked = command(location, *arguments)
+    return subprocess.run(asked, env=environment(home), capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("is_home_writable", [True, False])
+def test_the_command_line_reads_and_refuses_writes(store: str, tmp_path: Path, is_home_writable: bool) -> None:
+    home = tmp_path if is_home_writable else Path(store).parent
+    for asked in (["search", "tea"], ["context", "what does Anna drink?"], ["list"]):
+        answer = done(store, *asked, home=home)
+        assert (answer.returncode, "Anna drinks tea" in answer.stdout) == (0, True), answer.stderr
+    assert done(store, "export", str(tmp_path / "out.jsonl"), home=home).returncode == 0
+    assert "Anna drinks tea" in (tmp_path / "out.jsonl").read_text("utf-8")
+    assert done(store, "doctor", home=home).returncode == 0
+    for asked in (["remember", "Bob drinks tea"], ["off-record"], ["import", __file__]):
+        refused = done(store, *asked, home=home)
+        assert refused.returncode == 7, refused.stderr
+        assert "is read-only" in refused.stderr
+        assert "make it writable" in refused.stderr
+
+
+async def test_an_agent_reads_over_mcp_and_is_told_why_it_cannot_write(store: str, tmp_path: Path) -> None:
+    program, *arguments = command(store, "mcp")
+    started = StdioServerParameters(command=program, args=arguments, env=environment(tmp_path))
+    async with Client(stdio_client(started)) as client:
+        found = await client.call_tool("search_memory", {"query": "who drinks tea?"})
+        assert "Anna drinks tea" in found.content[0].text
+        refused = await client.call_tool("remember_fact", {"content": "Bob drinks tea"})
+        assert refused.is_error
+        assert "make it writable" in refused.content[0].text
+
+
+def test_a_server_starts_and_keeps_its_tokens_with_the_user(store: str, tmp_path: Path) -> None:
+    with serving(store, home=tmp_path) as url:
+        (secret,) = (tmp_path / "ricordo").glob("server-*.token")
+        token = f"Bearer {secret.read_text('utf-8').strip()}"
+        headers = {"Authorization": token, "Content-Type": "application/json"}
+        assert b"Anna drinks tea" in answered(urllib.request.Request(f"{url}/v1/search", b'{"text": "tea"}', headers))
+    refused = done(store, "serve", "--port", "0", home=Path(store).parent)
+    assert refused.returncode == 7
+    assert "XDG_DATA_HOME" in refused.stderr
+
+
+def answered(asked: urllib.request.Request) -> bytes:
+    """Return an answer of a server that may just be starting."""
+    for _ in range(100):
+        try:
+            with urllib.request.urlopen(asked, timeout=60) as answer:
+                return bytes(answer.read())
+        except urllib.error.HTTPError:
+            raise
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail("the server does not answer")
+
+
+@contextlib.contextmanager
+def serving(location: str, *, home: Path) -> Iterator[str]:
+    server = subprocess.Popen(
+        command(location, "serve", "--port", "0"), env=environment(home), stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stderr is not None
+        line = server.stderr.readline()
+        assert line.startswith("Listening on "), line + server.stderr.read()
+        yield line.removeprefix("Listening on ").strip()
+    finally:
+        server.terminate()
+        server.communicate(timeout=30)
