@@ -350,3 +350,31 @@ def test_notes_are_made_for_a_folder_and_refused_for_a_file(cli: Cli) -> None:
     note = cli.folder / "memories/notes/Anna.md"
     note.write_text(note.read_text(encoding="utf-8") + "- Anna has a cat\n", encoding="utf-8")
     assert "Anna has a cat" in cli("--store", folder, "list").out
+
+
+@pytest.mark.parametrize(
+    ("category", "told"),
+    [("observation", "an observation"), ("event", "an event"), ("task", "a task"), ("identity", "identity")],
+)
+def test_a_category_has_the_right_article(cli: Cli, category: str, told: str) -> None:
+    assert f"Remembered as {told}: " in cli("remember", "Anna saw a kite", "--category", category).out
+
+
+def test_a_guessed_type_is_not_shown(cli: Cli) -> None:
+    cli("remember", "Anna plays chess", "--about", "Anna")
+    assert cli("entity", "Anna", "--json").json["attributes"] == {"guessed_type": True}
+    assert "guessed_type" not in cli("entity", "Anna").out
+
+
+async def test_a_server_without_the_extra_mcp_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "ricordo.interfaces.http.mcp_endpoint", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp", None)  # as if the package were not installed
+    for name in [each for each in sys.modules if each.startswith("mcp.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "ricordo.interfaces.mcp", raising=False)
+    async with house(f"{tmp_path}/me.db") as at:
+        answer = await at.client(at.secret("me")).post("/mcp", json={})
+    assert answer.status_code == 404
+    assert answer.json()["error"]["hint"] == 'pip install "ricordo[mcp]"'

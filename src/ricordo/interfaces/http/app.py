@@ -93,7 +93,7 @@ def build(
         Route("/openapi.json", _describe, methods=["GET"]),
         Route("/health", handlers.health, methods=["GET"]),
         Route("/metrics", handlers.show_metrics, methods=["GET"]),
-        *([Route("/mcp", each) for each in mcp] or [Route("/mcp", _without_mcp)]),
+        *([Route("/mcp", each) for each in mcp] or [Route("/mcp", _without_mcp, methods=["GET", "POST", "DELETE"])]),
     ]
 
     @contextlib.asynccontextmanager
