@@ -1,6 +1,6 @@
 """A document of 300 pages: what a new version embeds again, and whether questions find the passage and its page.
 
-    python benchmarks/documents.py [--book FILE.pdf] [--out benchmarks/results/documents.json]
+    python benchmarks/documents.py [--books FOLDER] [--out benchmarks/results/documents.json]
 
 The manual is made up (benchmarks/documents.toml): 30 chapters of ten sections, of sentences from templates, with 40
 facts among them. It is written as PDF, DOCX and Markdown. A second version differs in five places: a number, a sentence
@@ -10,9 +10,10 @@ Of each of the 40 questions it counts whether the passage with the fact, and its
 At first each fact stood alone in a paragraph about other things (`--alone`): a needle in a haystack, which hardly any
 manual is. Now it stands in a paragraph of three sentences on its subject. The questions are those of the beginning.
 
-`--book` asks a real book as well, "The Rust Programming Language": its one-page HTML, which comes with Rust, printed to
-PDF by a browser (A5, with bookmarks; 1,012 pages). The 40 questions of benchmarks/book_questions.jsonl were written by
-somebody who knew nothing of the search. A page number holds for that print only.
+`--books` asks real books as well, each printed to PDF by a browser from its HTML: "The Rust Programming Language" as it
+came with Rust in 2026 (A5, 1,012 pages), and "The Debian Administrator's Handbook" in English (17 by 24.5 cm, 304 pages)
+and French (313 pages). The 40 questions on each (benchmarks/data/books) were written by people who knew nothing of the
+search. A page number holds for that print only.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from tests.flows.document_files import pdf
 from ricordo import Memory
 from ricordo.encoding import worker
 
+BOOKS = Path(__file__).parent / "data" / "books"
 MANUAL = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _PARAGRAPHS = 7
 _LINES, _WIDTH = 42, 84
@@ -268,10 +270,10 @@ async def _ask(memory: Memory, places: Mapping[str, str]) -> dict[str, Any]:
 
 async def read_book(path: Path, folder: Path) -> dict[str, Any]:
     """Return how many questions about a book find their passage, and its page, among three."""
-    lines = Path(__file__).with_name("book_questions.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (BOOKS / f"{path.stem}.jsonl").read_text(encoding="utf-8").splitlines()
     questions = list(map(json.loads, lines))
     found, placed, missed = 0, 0, list[str]()
-    async with Memory.open(folder / "book.db") as memory:
+    async with Memory.open(folder / f"{path.stem}.db") as memory:
         added = await memory.add_document(path=path)
         await memory.settle()
         for each in questions:
@@ -299,18 +301,19 @@ def _stands_there(shown: str, place: str) -> bool:
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--formats", nargs="+", default=list(FORMATS))
+    parser.add_argument("--formats", nargs="*", default=list(FORMATS))
     parser.add_argument("--alone", action="store_true", help="facts stand in paragraphs about other things")
-    parser.add_argument("--book", type=Path, help="the Rust book as PDF")
+    parser.add_argument("--books", type=Path, help="a folder of PDFs, named like the files of questions")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     counter = Counter()
     worker.embed_passages = counter  # type: ignore[assignment]
     with tempfile.TemporaryDirectory() as folder:
         results = {each: await measure(each, Path(folder), counter, alone=options.alone) for each in options.formats}
-        book = {"book": await read_book(options.book, Path(folder))} if options.book else {}
+        books = sorted(options.books.glob("*.pdf")) if options.books else []
+        read = {each.stem: await read_book(each, Path(folder)) for each in books}
     machine = f"{platform.machine()}, Python {platform.python_version()}"
-    report = {"machine": machine, "formats": results, **book}
+    report = {"machine": machine, "formats": results, "books": read}
     text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
     print(text)
     if options.out:
