@@ -10,10 +10,10 @@ Of each of the 40 questions it counts whether the passage with the fact, and its
 At first each fact stood alone in a paragraph about other things (`--alone`): a needle in a haystack, which hardly any
 manual is. Now it stands in a paragraph of three sentences on its subject. The questions are those of the beginning.
 
-`--books` asks real books as well, each printed to PDF by a browser from its HTML: "The Rust Programming Language" as it
-came with Rust in 2026 (A5, 1,012 pages), and "The Debian Administrator's Handbook" in English (17 by 24.5 cm, 304 pages)
-and French (313 pages). The 40 questions on each (benchmarks/data/books) were written by people who knew nothing of the
-search. A page number holds for that print only.
+`--books` asks real books as well, each printed to PDF by a browser from its HTML: "The Rust Programming Language" as
+it came with Rust in 2026 (A5, 1,012 pages), and "The Debian Administrator's Handbook" (17 by 24.5 cm) in English (304
+pages) and French (313). The 40 questions on each (benchmarks/data/books) were written by people who knew nothing of
+the search. A page number holds for that print only.
 """
 
 from __future__ import annotations
