@@ -91,6 +91,7 @@ _FIXED: Mapping[str, Any] = {
     "only_relevant": True,
     "rerank": False,
     "receipt": True,
+    "judge": True,
     "of_trust": "agent",
     "with_later": True,
     "member": "eve",
@@ -156,11 +157,14 @@ class Tally:
 
 def filled(capability: Capability, world: World, random: Random, *, as_tool: bool) -> dict[str, Any]:
     """Return arguments with forbidden items: all required ones, and some of the others."""
+    chosen = [
+        each
+        for each in parameters(capability, as_tool=as_tool)
+        if (each.is_required or random.random() < 0.3) and each.name not in LEFT_OUT
+    ]
     stores = capability.effect == "adds" or capability.method in _STORING
-    given: dict[str, Any] = {}
-    for each in parameters(capability, as_tool=as_tool):
-        if (each.is_required or random.random() < 0.3) and each.name not in LEFT_OUT:
-            given[each.shown] = _value(each.name, capability, world, random, stores=stores)
+    stores = stores or any(each.name == "receipt" for each in chosen)  # a receipt keeps the question
+    given = {each.shown: _value(each.name, capability, world, random, stores=stores) for each in chosen}
     if capability.method == "erase":
         one = random.choice(("id", "session", "entity"))
         given = {one: _value(one, capability, world, random, stores=False)}
