@@ -135,7 +135,7 @@ LEFT_OUT = frozenset(
 )
 """Parameters that refer to no owner's data; `where` takes a label's value, which `tag` covers."""
 
-_STORING = frozenset(("add_document", "relate", "off_record", "on_record", "add_entity"))
+_STORING = frozenset(("add_document", "relate", "off_record", "on_record", "add_entity", "update_entity"))
 """Further methods that store their arguments for the caller, who may then see them."""
 
 
