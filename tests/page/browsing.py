@@ -30,6 +30,8 @@ OPTIONS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-gpu-compositing",
+    "--disable-gpu-rasterization",
     "--enable-unsafe-swiftshader",
     "--use-angle=swiftshader",
 ]
