@@ -167,6 +167,20 @@ async def test_merges_in_opposite_directions_leave_one_person(tmp_path: Path) ->
         assert (await one.people())[0].id == (await other.people())[0].id
 
 
+async def test_people_merged_in_a_chain_by_two_devices_are_one_person(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        await one.remember("Clara plays chess", about=["Clara"])
+        await exchange(shared, one, other)
+        await one.remember("Chiara sings", about=["Chiara"])
+        await one.merge("Clara", "Chiara")
+        await other.remember("Chiara paints", about=["Chiara"])
+        await other.merge("Chiara", "Clara")
+        await exchange(shared, other, one)
+        (person,), (there,) = await one.people(), await other.people()
+        assert (person.id, person.name, set(person.aliases)) == (there.id, there.name, set(there.aliases))
+        assert len(await contents(one)) == 3
+
+
 async def test_two_stores_exchange_directly_and_pass_on_what_they_got(tmp_path: Path) -> None:
     async with two(tmp_path) as (one, _, _):
         await one.remember("I live in Rome")

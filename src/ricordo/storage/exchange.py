@@ -365,8 +365,8 @@ class Exchange:
             merged.commits += 1
         self.keep(merged.needed)
         if merged.commits:
-            self._apply(settle(self._sql, self, merged), now)
             self._apply(Change(rows=tuple(self._straightened())), now)
+            self._apply(settle(self._sql, self, merged), now)
         return merged
 
     def _apply(self, change: Change, now: datetime) -> None:
