@@ -181,6 +181,36 @@ async def test_people_merged_in_a_chain_by_two_devices_are_one_person(tmp_path: 
         assert len(await contents(one)) == 3
 
 
+async def ended(memory: Memory, session: str) -> bool:
+    return (await memory.session(session)).ended_at is not None
+
+
+async def test_a_session_continued_elsewhere_after_its_only_message_was_undone_ends_on_both(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        await one.add("Anna likes tea", session="s")
+        await one.undo((await one.log())[0].seq)
+        await one.sync(shared)
+        await other.sync(shared)
+        await other.add("Boris likes milk", session="s")
+        await exchange(shared, one, other)
+        await other.end_session("s")
+        await exchange(shared, one, other)
+        assert [await ended(one, "s"), await ended(other, "s")] == [True, True]
+
+
+async def test_a_session_that_comes_back_with_a_message_of_another_device_stays_ended(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        await one.add("Anna likes tea", session="s")
+        await exchange(shared, one, other)
+        await other.end_session("s")
+        await other.sync(shared)
+        await one.undo((await one.log())[0].seq)
+        await one.sync(shared)
+        await other.add("Boris likes milk", session="s")
+        await exchange(shared, one, other)
+        assert [await ended(one, "s"), await ended(other, "s")] == [True, True]
+
+
 async def test_two_stores_exchange_directly_and_pass_on_what_they_got(tmp_path: Path) -> None:
     async with two(tmp_path) as (one, _, _):
         await one.remember("I live in Rome")

@@ -618,12 +618,16 @@ class _Join:
         return self._keys[target, name]
 
     def _new_session(self, name: str, at: int) -> int:
-        """Create a session again that was removed with its last message."""
+        """Create a session again that was removed with its last message, with the values that arrived for it since."""
         fresh = {"session_id": name, "first_seen_at": at}
-        named = {column: fresh.get(column) for column in self._exchange.columns("sessions")}
+        record = record_of("sessions", fresh)
+        fresh |= self._exchange.aside().get(record, ("sessions", {}))[1]
         key = self._free_key("sessions")
         row = RowId(table="sessions", key=(key,))
+        named = {column: fresh.get(column) for column in self._exchange.columns("sessions")}
         self._rows[row] = {**named, "key": key, "space": self._exchange.space}
+        self._exchange.take_back(record)
+        self._exchange.moved(record, row)
         self._keys["sessions", name] = key
         self._merged.needed.setdefault("sessions", []).append(key)
         return key
