@@ -452,8 +452,11 @@ export interface SearchParameters {
   archived?: boolean;
   /** Omit hits that are probably irrelevant; the result may then be empty. */
   only_relevant?: boolean;
-  /** Whether to mark hits that are probably irrelevant; by default, yes. */
-  judge?: boolean;
+  /**
+   * Whether to mark hits that are probably irrelevant; by default, yes. With "if_known", only if that needs no
+   * measurement first.
+   */
+  judge?: boolean | string;
   /** Maximum number of results, 1 to 1,000. */
   limit?: number;
   /** explain the ranking. */

@@ -33,7 +33,7 @@ from ricordo.retrieval.hits import ContextLog, UsageLog, as_shown
 from ricordo.retrieval.inspection import Difference, changed_by
 from ricordo.retrieval.query import DEFAULT_SHELVES, Weighing
 from ricordo.retrieval.receipts import ReceiptLog
-from ricordo.retrieval.service import Asking, AsOf, Prefetch, Question, Reranking, read
+from ricordo.retrieval.service import Asking, AsOf, Prefetch, Question, Reranking, load_rules, read
 from ricordo.rights import Holder, allows
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store, values, witness
@@ -264,7 +264,7 @@ class Engine:
             exemplars=self._known_questions,
             shown=partial(self._shown, scope),
             told=lambda hits: self._told.keep(scope, hits),
-            floor=lambda model: self._floors.floor(scope, model),
+            floor=partial(self._floors.floor, scope),
             deadline_s=self.settings.search_deadline_ms / 1_000,
             context_tokens=self.settings.context_tokens,
             links=links,
@@ -336,12 +336,13 @@ class Engine:
         return Answering(asking=self.asking(scope), context=context, screen=screen_of(self.rules))
 
     def warm(self, scope: Scope) -> None:
-        """Load weights, vectors, turns and the questions of known intent in the background."""
+        """Load weights, vectors, turns, patterns and the questions of known intent in the background."""
         if self.embedder is not None:
             self._background(self._embed_something())
             self._prefetch.load_vectors(scope)
             self._known_questions()
         self._prefetch.load_turns(scope)
+        self._background(asyncio.to_thread(load_rules))
 
     async def _embed_something(self) -> None:
         await self.embed_question("ready")

@@ -59,6 +59,7 @@ from ricordo.model import (
     Fact,
     ImportReport,
     Json,
+    Judging,
     MaintenanceReport,
     MemberRole,
     Message,
@@ -1299,7 +1300,7 @@ class Memory:
         as_of: datetime | str | int | None = None,
         archived: bool = False,
         only_relevant: bool = False,
-        judge: bool = False,
+        judge: Judging = False,
         limit: int = 10,
         trace: bool = False,
         why_not: str | None = None,
@@ -1320,7 +1321,9 @@ class Memory:
             archived: search forgotten and replaced memories instead.
             only_relevant: return only hits above the relevance floor; `limit` is then an upper bound, and there may be
                 no hit at all.
-            judge: return all hits, and say of each whether it is above the relevance floor (`hit.is_relevant`).
+            judge: return all hits, and say of each whether it is above the relevance floor (`hit.is_relevant`). The
+                first search of a store measures the floor, which can take half a second; with "if_known" it does not
+                wait, and hits are unmarked until then.
             trace: explain the ranking.
             why_not: the id of a memory you expected; `results.trace.absence` says why it is missing.
             rerank: whether to use the reranker; by default if there is one and it is not a language model.

@@ -79,6 +79,7 @@ PersonalData = Literal["email", "phone", "card", "iban", "id_number"]
 ReceiptsPolicy = Literal["off", "answers", "reads"]
 UntrustedPolicy = Literal["hold", "label"]
 Fusion = Literal["score", "rrf"]
+Judging = bool | Literal["if_known"]
 SignalName = Literal[
     "words in context",
     "words",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from ricordo import Memory, Settings
 from ricordo.clock import from_ms
+from ricordo.errors import InvalidError
 from tests.flows.conftest import START, HandClock, Place
 
 FACTS = (
@@ -105,6 +107,21 @@ async def test_the_floor_is_stored_and_recalibrated_when_the_store_doubles(memor
         await memory.remember(f"The router in room {number} restarts at {number} past noon")
     after = await memory.search("Annie's router", only_relevant=True, trace=True)
     assert {row[:2] for row in before.trace.under_floor} != {row[:2] for row in after.trace.under_floor}
+
+
+async def test_a_search_that_does_not_wait_for_the_floor_marks_hits_once_it_is_measured(memory: Any) -> None:
+    await filled(memory)
+    found = await memory.search("Who serviced the boiler in January?", judge="if_known", trace=True)
+    assert {hit.is_relevant for hit in found.hits} == {None}
+    assert found.degraded == ()
+    for _ in range(200):
+        found = await memory.search("Who serviced the boiler in January?", judge="if_known")
+        if found.hits[0].is_relevant is not None:
+            break
+        await asyncio.sleep(0.05)
+    assert [hit.content for hit in found.hits if hit.is_relevant] == ["The boiler was serviced in January"]
+    with pytest.raises(InvalidError, match="judge"):
+        await memory.search("boiler", judge="perhaps")
 
 
 async def test_relevance_works_without_an_embedder(place: Place) -> None:

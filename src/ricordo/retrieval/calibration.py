@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import RicordoError
 from ricordo.model import Scope
@@ -43,6 +43,8 @@ _LARGE, _EACH = 20_000, 3
 # The number of prompts searched in one snapshot. Other reads get in between.
 _TOGETHER = 8
 _PATIENCE_S = 20.0
+# A search that does not wait for a measurement is done by then, so it is not slowed either.
+_PAUSE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Floors:
         *,
         embedder_of: Callable[[int], Embedder | None],
         is_settled: Callable[[], bool],
-        beside: Callable[[Coroutine[None, None, Floor]], object],
+        beside: Callable[[Coroutine[None, None, Any]], asyncio.Future[Any]],
     ) -> None:
         self._store = store
         self._embedder_of = embedder_of
@@ -75,11 +77,12 @@ class Floors:
         self._prompts: dict[int, list[Embedded]] = {}
         self._making: dict[tuple[Scope, int], asyncio.Future[Floor]] = {}
 
-    async def floor(self, scope: Scope, model: int) -> Floor:
+    async def floor(self, scope: Scope, model: int, *, waits: bool = True) -> Floor | None:
         """Return the scores that unrelated prompts reach in a caller's memory.
 
         Args:
             model: the key of the answering embedder; 0 for words alone.
+            waits: whether to wait for a measurement. If not, it runs in the background, and the answer is None.
         """
         kept = await self._store.seen_by(scope).read(lambda snapshot: _kept(snapshot, scope, model))
         if kept.floor is not None:
@@ -90,6 +93,9 @@ class Floors:
             if not kept.is_older_than(_DOUBLED):
                 self._beside(self._made(scope, model))
                 return kept.floor
+        if not waits:
+            self._beside(self._later(scope, model))
+            return None
         try:
             return await self._made(scope, model)
         except RicordoError:
@@ -100,11 +106,15 @@ class Floors:
             _log.warning("the prompts of relevance could not be embedded: %s", type(error).__name__)
             return await self.floor(scope, 0)
 
+    async def _later(self, scope: Scope, model: int) -> None:
+        await asyncio.sleep(_PAUSE_S)
+        await self.floor(scope, model)
+
     async def _made(self, scope: Scope, model: int) -> Floor:
         """Calibrate once, even if several searches request it at the same time."""
         asked = scope, model
         if asked not in self._making:
-            self._making[asked] = asyncio.ensure_future(self._make(scope, model))
+            self._making[asked] = self._beside(self._make(scope, model))
             self._making[asked].add_done_callback(lambda _: self._making.pop(asked, None))
         return await asyncio.shield(self._making[asked])
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
-from ricordo.model import Category, Fusion, Json, NodeType, Scope
+from ricordo.model import Category, Fusion, Json, Judging, NodeType, Scope
 from ricordo.models.embedding import Embedded
 from ricordo.storage import Snapshot, entity_meant
 from ricordo.storage.values import COMPARISONS, Filter, Floor, check_encodable
@@ -69,7 +69,7 @@ class Request:
     trace: bool = False
     words_only: bool = False
     only_relevant: bool = False
-    judge: bool = False
+    judge: Judging = False
     why_not: str | None = None
     rerank: bool | None = None
     receipt: bool | None = None
@@ -110,7 +110,7 @@ def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
         limit=checked_limit(request.limit),
         words_only=request.words_only,
         only_relevant=bool(request.only_relevant),
-        judge=bool(request.judge),
+        judge=_judging(request.judge),
         why_not=_text("why_not", request.why_not),
         rerank=_choice("rerank", request.rerank),
     )
@@ -156,6 +156,12 @@ def _choice(name: str, given: bool | None) -> bool | None:
     if given is not None and not isinstance(given, bool):
         raise InvalidError(f"{name} must be true, false or left out")
     return given
+
+
+def _judging(given: Judging | None) -> Judging:
+    if given is not None and not isinstance(given, bool) and given != "if_known":
+        raise InvalidError('judge must be true, false or "if_known"')
+    return given or False
 
 
 def _several(given: str | Sequence[str] | None, *, name: str) -> tuple[str, ...]:
@@ -451,8 +457,9 @@ class Query:
 
     `filter` has all conditions except the entity, whose key requires a snapshot. Without a type, knowledge and
     unconsolidated episodes are searched; within one session, all its messages. `judge`: mark irrelevant hits, but keep
-    them. `with_leading`: if anything is relevant, the top-ranked hits are returned as well. `rerank`: whether to use
-    the reranker; None uses a local one, but a language model only on request.
+    them; with "if_known", only if the floor need not be measured first. `with_leading`: if anything is relevant, the
+    top-ranked hits are returned as well. `rerank`: whether to use the reranker; None uses a local one, but a language
+    model only on request.
     """
 
     text: str
@@ -461,7 +468,7 @@ class Query:
     limit: int = 10
     words_only: bool = False
     only_relevant: bool = False
-    judge: bool = False
+    judge: Judging = False
     with_leading: bool = False
     why_not: str | None = None
     rerank: bool | None = None

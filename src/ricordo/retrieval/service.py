@@ -33,6 +33,7 @@ from ricordo.retrieval.receipts import Draft
 from ricordo.storage import Links, PastSnapshot, Snapshot, Store, When
 from ricordo.storage.values import EmbeddingModel, Floor
 from ricordo.text.analyzer import QUESTION_MARKS
+from ricordo.text.change import load_patterns
 from ricordo.text.dates import Interval, find_interval, parse_instant
 
 if TYPE_CHECKING:
@@ -163,6 +164,12 @@ class Embed(Protocol):
     def __call__(self, text: str, *, refresh: bool = False) -> Awaitable[Question]: ...
 
 
+class FloorOf(Protocol):
+    """Returns the chance level of a model, by its key, or of words alone (0). None: unknown, and `waits` is false."""
+
+    def __call__(self, model: int, *, waits: bool = True) -> Awaitable[Floor | None]: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
     """The parts of the engine that a search uses.
@@ -173,7 +180,6 @@ class Asking:
         missing: waits for background computations on memories; returns what is still missing.
         exemplars: returns questions with known intent and the key of their model; the first call embeds them.
         shown, told: record the keys that a search showed, and the hits that a context showed.
-        floor: returns the chance level of a model, by its key, or of words alone (0).
         links: finds entities named in memories.
         keep: records an answer; returns its receipt.
         leaves_receipts: whether answers leave receipts by default.
@@ -190,7 +196,7 @@ class Asking:
     exemplars: Callable[[], Awaitable[tuple[int, Exemplars] | None]]
     shown: Callable[[Sequence[int]], None]
     told: Callable[[Sequence[Hit]], None]
-    floor: Callable[[int], Awaitable[Floor]]
+    floor: FloorOf
     deadline_s: float
     context_tokens: int
     links: Links
@@ -322,6 +328,14 @@ async def answer(
     return results_of(found, plan, embedding_ms=embedding_ms, degraded=degraded, traced=traced), found
 
 
+def load_rules() -> None:
+    """Import what a search needs, and compile its patterns for the default languages, which takes a fifth of a second."""
+    import ricordo.retrieval.search  # noqa: F401  # loaded for later
+
+    _asks_for_nothing("ready")
+    load_patterns()
+
+
 def _asks_for_nothing(text: str) -> bool:
     """Return whether a text is small talk, or refers to something that is unknown here."""
     asked = asked_in(text)
@@ -407,7 +421,8 @@ async def _found(
         return replace(found, best=_close(found.best, query)), plan
 
     if query.only_relevant or query.judge:
-        plan = replace(plan, floor=await _floor(asking, query, question))
+        floor = await _floor(asking, query, question)
+        plan = replace(plan, floor=floor, query=replace(query, judge=query.judge if floor else False))
 
     def look(snapshot: Snapshot) -> Found | None:
         if not question.fits(snapshot):
@@ -427,10 +442,13 @@ async def _found(
     return None if answer is None else (answer, plan)
 
 
-async def _floor(asking: Asking, query: Query, question: Question) -> Floor:
-    """Return the floor for the answering embedder, or for words alone, as in the archive."""
+async def _floor(asking: Asking, query: Query, question: Question) -> Floor | None:
+    """Return the floor for the answering embedder, or for words alone, as in the archive; None if it is not known yet
+    and the query does not wait for it.
+    """
     answering = (model for model, embedded in question.vectors.items() if embedded.vector is not None)
-    return await asking.floor(0 if query.filter.archived else next(answering, 0))
+    model = 0 if query.filter.archived else next(answering, 0)
+    return await asking.floor(model, waits=query.only_relevant or query.judge is True)
 
 
 async def _embedded(asking: Asking, query: Query, *, refresh: bool = False) -> Question:

@@ -50,7 +50,7 @@ def _asked(visit: Visit) -> dict[str, Any]:
 async def _results(visit: Visit, question: str) -> Results:
     filters, missing = _asked(visit), visit.asked("why_not") or await _meant(visit)
     found: Results = await visit.call(
-        "search", text=question, as_of=visit.as_of, trace=True, why_not=missing, **filters
+        "search", text=question, as_of=visit.as_of, trace=True, judge="if_known", why_not=missing, **filters
     )
     return found
 
