@@ -17,6 +17,20 @@ async def test_tags_match_in_any_case(memory: Any) -> None:
     assert (await memory.list(tag="garden")).nodes == ()
 
 
+async def test_wishes_about_answers_are_preferences(memory: Any) -> None:
+    wishes = (
+        "Please always answer me in English",
+        "Never use emojis when you write to me",
+        "Bitte antworte mir immer auf Deutsch",
+        "Отвечай мне всегда по-русски",
+        "Réponds-moi toujours en français",
+        "Respóndeme siempre en español",
+    )
+    for wish in wishes:
+        assert (await memory.remember(wish)).category == "preference", wish
+    assert (await memory.remember("Always lock the front door")).category == "knowledge"
+
+
 async def test_the_archive_lists_what_expired_at_a_stated_time(memory: Any, clock: HandClock) -> None:
     node = await memory.remember("The permit is in the glove box", expires="2026-01-15")
     clock.ms += 20 * DAY

@@ -56,6 +56,11 @@ def test_a_plain_statement_is_kept_as_it_was_said(said: str, kind: str, kept: st
     "said",
     [
         "Do you love hiking?",
+        "Write to me when you arrive in Rome",
+        "They always write to me at Christmas",
+        "Always lock the front door",
+        "Schreib mir, wenn du da bist",
+        "Пиши мне завтра",
         "I think the second one tastes better than the first",
         "I think that was a very good concert",
         "I think she is heading to the station by now",

@@ -123,7 +123,7 @@ class _Cues(Lexicon):
     lead = pattern_of(lambda each: each.plain.leads, r"^(?:(?:{})[,:!—–-]*\s+)+", flags=re.IGNORECASE)
     commitment = pattern_of(lambda each: each.plain.commitment, flags=re.IGNORECASE)
     decision = pattern_of(lambda each: each.plain.decision, flags=re.IGNORECASE)
-    preference = pattern_of(lambda each: each.plain.preference, flags=re.IGNORECASE)
+    preference = pattern_of(lambda each: (*each.plain.answering, *each.plain.preference), flags=re.IGNORECASE)
     opinion = pattern_of(lambda each: each.plain.opinion, flags=re.IGNORECASE)
     fact = pattern_of(lambda each: each.plain.fact, flags=re.IGNORECASE)
     will = pattern_of(lambda each: each.plain.will, flags=re.IGNORECASE)

@@ -160,7 +160,8 @@ def infer_category(content: str) -> Category:
 
 @cached()
 def _categories(languages: LanguageSet) -> tuple[tuple[Category, re.Pattern[str]], ...]:
-    return tuple((name, _category(languages, name)) for name in _BY_RULE)
+    answering = languages.pattern(lambda each: each.plain.answering, flags=re.IGNORECASE)
+    return ("preference", answering), *((name, _category(languages, name)) for name in _BY_RULE)
 
 
 # From the most to the least specific.

@@ -279,7 +279,11 @@ class Slots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainStatements:
-    """Statements clear enough to be kept without a model."""
+    """Statements clear enough to be kept without a model.
+
+    Attributes:
+        answering: lasting wishes about how the assistant answers.
+    """
 
     parts: Mapping[str, str] = field(default_factory=dict)
     doubtful: Patterns = ()
@@ -289,6 +293,7 @@ class PlainStatements:
     remember: Patterns = ()
     commitment: Patterns = ()
     decision: Patterns = ()
+    answering: Patterns = ()
     preference: Patterns = ()
     opinion: Patterns = ()
     fact: Patterns = ()
