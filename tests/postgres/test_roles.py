@@ -191,3 +191,23 @@ SPACES = sorted(
 async def test_shared_spaces_are_the_same_where_the_server_hides_rows(guarded, story):
     async with Memory.open(guarded, embedder=None, settings=Settings(durability="process")) as memory:
         await getattr(test_spaces, story)(memory)
+
+
+async def test_what_a_caller_sees_does_not_take_longer_with_more_owners(memory, guarded):
+    await memory.scoped(ANNA).remember("Anna likes tea")
+    scans = "SELECT sum(seq_scan) FROM pg_stat_user_tables WHERE relid IN ('spaces'::regclass, 'members'::regclass)"
+    seen = "SELECT spaces_seen('owner 77', '', %s) = (SELECT key::text FROM spaces WHERE owner = 'owner 77')"
+    with connected(guarded) as connection:
+        connection.execute(f"SET ROLE {server.UPKEEP}")
+        connection.execute("INSERT INTO spaces (owner, chat) SELECT 'owner ' || n, '' FROM generate_series(1, 5000) n")
+        connection.execute(
+            "INSERT INTO members (space, member, role, changed_at, commit_seq, seal)"
+            " SELECT key, owner, 'reader', 0, (SELECT max(seq) FROM commits), '' FROM spaces"
+        )
+        connection.execute("ANALYZE spaces, members")
+        connection.execute("SELECT pg_stat_force_next_flush()")
+        before = connection.execute(scans).fetchall()
+        for shared in ("*", "-", '["team"]'):
+            assert connection.execute(seen, [shared]).fetchone() == (True,)
+        connection.execute("SELECT pg_stat_force_next_flush()")
+        assert connection.execute(scans).fetchall() == before

@@ -141,6 +141,8 @@ class PostgresConnection:
         self._changed = 0
         self.has_written = False
         """Whether this transaction has written anything that readers cache."""
+        self.writes = 0
+        """How many statements of this connection have written anything."""
         if truth is not None:
             self.truth = truth
 
@@ -158,7 +160,7 @@ class PostgresConnection:
         """Show what a caller may see, or everything if None, until the transaction or savepoint ends."""
         wanted: Scope | str = _EVERYTHING if scope is None else scope
         if self.upkeep is not None and wanted != self._seen_by:
-            self._cursor.execute(self._seeing(scope))
+            self._cursor.execute("".join(self._seeing(scope)))
             self._seen_by = wanted
 
     @contextmanager
@@ -172,15 +174,15 @@ class PostgresConnection:
             with suppress(psycopg.Error):  # a rollback in the block may have undone the setting
                 self.see(before if isinstance(before, Scope) else None)
 
-    def _seeing(self, scope: Scope | None) -> str:
-        """Return statements that show what a caller may see in a transaction; "" if the role sees everything anyway."""
+    def _seeing(self, scope: Scope | None) -> tuple[str, ...]:
+        """Return the statements that show what a caller may see in a transaction; none if the role sees everything."""
         if self.upkeep is None:
-            return ""
+            return ()
         if scope is None:
-            return f'SET LOCAL ROLE "{self.upkeep}";'
+            return (f'SET LOCAL ROLE "{self.upkeep}";',)
         shared = "-" if scope.is_chat_itself else "*" if scope.spaces is None else json.dumps(list(scope.spaces))
         given = ", ".join(sql.quote(escaped(each or "")) for each in (scope.owner, scope.chat, shared))
-        return f'SET LOCAL ROLE NONE; SELECT "{self.location.schema}".see({given});'
+        return "SET LOCAL ROLE NONE;", f'SELECT "{self.location.schema}".see({given});'
 
     def execute(self, statement: str, values: Mapping[str, Any] | Sequence[Any] | None = None) -> Result:
         """Run a statement; return its rows."""
@@ -191,14 +193,14 @@ class PostgresConnection:
         if statement.startswith("ROLLBACK TO"):  # it also undoes what was set in the savepoint
             self._seen_by = None
         self._changed = self._cursor.rowcount
-        self.has_written = self.has_written or _is_noted(statement)
+        self._note(statement)
         return Result(self._cursor.fetchall()) if self._cursor.description else Result()
 
     def executemany(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run a statement once for each row of parameters, in one round trip."""
         if not rows:
             return
-        self.has_written = True
+        self.has_written, self.writes = True, self.writes + 1
         wide, whole = _for_many_rows(statement), len(rows) - len(rows) % _ROWS_AT_ONCE
         cursor = self.raw.cursor()
         if wide is not None and whole:
@@ -215,13 +217,27 @@ class PostgresConnection:
         with self.raw.pipeline():
             yield
 
-    def rows_of_each(self, asked: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[Row]]:
-        """Run named statements with their parameters in one round trip; return the rows of each."""
+    def _note(self, statement: str) -> None:
+        self.has_written = self.has_written or _is_noted(statement)
+        self.writes += _WRITES.search(statement) is not None
+
+    def rows_of_each(
+        self, asked: Sequence[tuple[str, Mapping[str, Any]]], *, scope: Scope | None = None
+    ) -> list[list[Row]]:
+        """Run named statements with their parameters in one round trip; return the rows of each.
+
+        Args:
+            scope: first show what this caller may see.
+        """
         cursors = []
         with self.raw.pipeline():
+            if scope is not None and self.upkeep is not None and scope != self._seen_by:
+                for each in self._seeing(scope):
+                    self._cursor.execute(each)
+                self._seen_by = scope
             for name, values in asked:
                 statement = self.text(name)
-                self.has_written = self.has_written or _is_noted(statement)
+                self._note(statement)
                 cursors.append(self.raw.cursor().execute(*_translated(statement, values)))
         return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
@@ -239,7 +255,7 @@ class PostgresConnection:
         mode = "READ ONLY" if past is None else "READ WRITE"
         self._cursor.execute(
             f"BEGIN ISOLATION LEVEL REPEATABLE READ {mode}; SET LOCAL search_path = {path};"
-            f" SET LOCAL ricordo.as_of = '{int(past or 0)}'; {self._seeing(scope)}"
+            f" SET LOCAL ricordo.as_of = '{int(past or 0)}'; {''.join(self._seeing(scope))}"
             f" SELECT last FROM \"{self.location.schema}\".counters WHERE tbl = 'writes'"
         )
         self._seen_by = _EVERYTHING if scope is None or self.upkeep is None else scope
@@ -256,7 +272,7 @@ class PostgresConnection:
             f'BEGIN; SET LOCAL search_path = "{schema}"; SET LOCAL lock_timeout = {max(1, round(patience_s * 1_000))};'
             f" SET LOCAL synchronous_commit = {'on' if is_durable else 'off'};"
             f" SELECT pg_advisory_xact_lock({_APPLICATION}, hashtext('{schema}'));"
-            f" {self._seeing(None)} SELECT pg_current_xact_id()::text::bigint"
+            f" {''.join(self._seeing(None))} SELECT pg_current_xact_id()::text::bigint"
         )
         self._seen_by = _EVERYTHING
         self.has_written = False

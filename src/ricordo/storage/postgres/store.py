@@ -86,13 +86,20 @@ class PostgresStore:
     def check_writable(self) -> None:
         """Do nothing: the store is writable."""
 
-    def _seen(self, work: Callable[[Any], T]) -> Callable[[Any], T]:
-        """Return `work` so that it runs with the rights of the caller."""
+    def _seen(self, work: Callable[[Any], T], *, asks_first: bool = True) -> Callable[[Any], T]:
+        """Return `work` so that it runs with the rights of the caller.
+
+        Args:
+            asks_first: whether to ask ahead what changes ask.
+        """
         scope = self._scope
 
         def seen(snapshot: PostgresSnapshot) -> T:
-            connection: Any = snapshot.connection
-            connection.see(scope)
+            if asks_first and scope is not None:
+                snapshot.ask_first(scope)
+            else:
+                connection: Any = snapshot.connection
+                connection.see(scope)
             return work(snapshot)
 
         return seen
@@ -107,7 +114,7 @@ class PostgresStore:
 
     async def derive(self, work: Callable[[Any], T]) -> T:
         self.check_process()
-        return await outcome(self.writer.submit(self._seen(work)))
+        return await outcome(self.writer.submit(self._seen(work, asks_first=False)))
 
     # reading
 

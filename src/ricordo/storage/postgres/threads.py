@@ -175,7 +175,7 @@ class PostgresReaders:
     def _asked_by(self, scope: Scope) -> tuple[dict[Asked, None], list[Asked]]:
         """Return what a caller's snapshots ask once after each write, and for a new caller what another one asks."""
         with self._lock:
-            others = list[Asked]() if scope in self._asked else self._asked_by_others(scope)
+            others = list[Asked]() if self._asked.get(scope) else self._asked_by_others(scope)
             asked = self._asked.pop(scope, {})
             self._asked[scope] = asked  # the latest one is last
             if len(self._asked) > _CALLERS_MOST:
@@ -184,10 +184,10 @@ class PostgresReaders:
 
     def _asked_by_others(self, scope: Scope) -> list[Asked]:
         """Return what the latest other owner asked outside chats, if this caller is such an owner, too."""
-        if not self._asked or scope != Scope(owner=scope.owner):
+        if scope != Scope(owner=scope.owner):
             return []
-        latest = next(reversed(self._asked))
-        return list(self._asked[latest]) if latest == Scope(owner=latest.owner) else []
+        latest = next((each for each in reversed(self._asked) if self._asked[each]), None)
+        return list(self._asked[latest]) if latest is not None and latest == Scope(owner=latest.owner) else []
 
     @contextlib.contextmanager
     def connected(self) -> Iterator[PostgresConnection]:

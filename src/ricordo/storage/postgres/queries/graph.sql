@@ -15,6 +15,10 @@ SELECT n.key, n.shelf, n.confidence, n.score FROM (
   JOIN live_nodes n ON n.key = walked.node
 WHERE n.space = ANY (ints(:spaces))
 
+-- name: entity_near_guarded
+-- By a function: below policies, the walk would look up all memories of the caller.
+SELECT key, shelf, confidence, score FROM near_entity(:entity, :walk)
+
 -- name: linked_to
 -- The given nodes that are about, or name, one of the given entities.
 SELECT node FROM subjects
