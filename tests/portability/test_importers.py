@@ -302,7 +302,7 @@ async def test_obsidian_markup_becomes_links_and_tags_and_comments_are_left_out(
         "Book idea: lighthouse keepers",
         "Buy tickets",
         "a quote",
-        "| a | b |\n|---|---|\n| 1 | 2 |",
+        "a: 1, b: 2",
     }
     assert {"Pottery", "Jan Novak"} <= set(nodes["Likes Pottery and Jan"].about)
     assert "hobby" in nodes["Likes Pottery and Jan"].tags

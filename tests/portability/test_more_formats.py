@@ -269,6 +269,52 @@ async def test_markdown_boxes_labels_and_relations(tmp_path: Path) -> None:
         assert "Maria" in found["works with Maria"].about
 
 
+TABLES = """
+Plants:
+| Plant | Water | Note |
+|:------|:-----:|------|
+| Cactus | monthly | a \\| b |
+| Fern | | shade |
+
++------+----------+
+| Host | IP       |
++------+----------+
+| web1 | 10.0.0.1 |
++------+----------+
+
+name,age,city
+Ann,31,"Oslo, Norway"
+Bob,44,Rome
+
+The prices, sizes and colours vary,
+as do the names, dates and places,
+and so the owner, tenant and agent.
+
+- Use `a | b` for a pipe.
+
+```
+| code | x |
+|------|---|
+```
+"""
+
+
+async def test_the_rows_of_tables_in_notes_become_facts(tmp_path: Path) -> None:
+    path = write(tmp_path / "house.md", TABLES)
+    async with opened(tmp_path / "a.db") as memory:
+        await memory.import_(path)
+        said = {node.content for node in (await memory.list(limit=50)).nodes}
+    assert said == {
+        "Plants: Plant: Cactus, Water: monthly, Note: a | b",
+        "Plants: Plant: Fern, Note: shade",
+        "Host: web1, IP: 10.0.0.1",
+        "name: Ann, age: 31, city: Oslo, Norway",
+        "name: Bob, age: 44, city: Rome",
+        "The prices, sizes and colours vary, as do the names, dates and places, and so the owner, tenant and agent.",
+        "Use `a | b` for a pipe.\n```\n| code | x |\n|------|---|\n```",
+    }
+
+
 @pytest.mark.parametrize(
     ("said", "kept"),
     [

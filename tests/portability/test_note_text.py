@@ -13,6 +13,7 @@ from ricordo.portability.note_text import parse, written
 PIECES = [
     "| a | b |",
     "|---|---|",
+    "+---+---+",
     "```python",
     "```",
     "~~~",

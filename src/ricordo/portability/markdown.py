@@ -1,8 +1,8 @@
 """Memory as markdown: `MEMORY.md`, `memory/*.md`, or any file or folder of headings and bullets.
 
-Each bullet or paragraph is a memory. Headings give its entity and category; a date in the file name, in a heading or
-before a bullet gives its time. An exported fact is a bullet with a comment that holds the other fields, so it is read
-back exactly. The parser is more lenient than CommonMark: notes are often indented wrongly.
+Each bullet, paragraph or row of a table is a memory. Headings give its entity and category; a date in the file name, in
+a heading or before a bullet gives its time. An exported fact is a bullet with a comment that holds the other fields, so
+it is read back exactly. The parser is more lenient than CommonMark: notes are often indented wrongly.
 
 Source: CommonMark 0.31, sections 2.4 (backslash escapes), 4.2 (headings), 4.5 (fences), 5.2 (list items) and 6.7 (hard
 line breaks); docs.openclaw.ai, "Memory" (`MEMORY.md` for what lasts, `memory/YYYY-MM-DD.md` for each day).
@@ -31,6 +31,7 @@ from ricordo.portability.records import (
     texts_of,
 )
 from ricordo.portability.sources import Source
+from ricordo.portability.text_tables import without_tables
 from ricordo.text.analyzer import name_key
 from ricordo.text.languages import LanguageSet, all_languages, cached
 from ricordo.text.names import known_relation
@@ -178,10 +179,21 @@ def _closed(pending: list[_Open], *, down_to: int) -> Iterator[Item]:
             above = tuple(_title(each) for each in pending[:place])
             item.is_yielded = True
             if not (down_to > item.indent and _is_title(_joined(item))):
-                yield Item(text=_joined(item), line=item.line, under=tuple(each for each in above if each))
+                yield from _items(item, tuple(each for each in above if each))
     pending[:] = [
         item for item in pending if item.indent < down_to and (item.indent != _PARAGRAPH or _is_title(_joined(item)))
     ]
+
+
+def _items(item: _Open, under: tuple[str, ...]) -> Iterator[Item]:
+    """Yield an item, and each row of a table in it as an item. A title before a table is above its rows."""
+    has_fence = any(_FENCE.match(line) for line in item.lines)
+    for place, lines, is_row in [(0, item.lines, False)] if has_fence else without_tables(item.lines):
+        text = lines[0] if is_row else _joined(replace(item, lines=lines))
+        if not is_row and place + len(lines) < len(item.lines) and _is_title(text):
+            under = (*under, plain(text).rstrip(" :"))
+        else:
+            yield Item(text=text, line=item.line + place, under=under)
 
 
 def _joined(item: _Open) -> str:

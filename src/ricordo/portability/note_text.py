@@ -22,7 +22,9 @@ _TRAILING_TAGS = re.compile(r"(?:\s+(?<!\\)#[^\W\d_][\w/-]*)+\s*$")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
 # A line that begins so is not a fact: headings, quotes, tables, markup, rules, embeds, plugin fields, conflict marks.
-_OTHER = re.compile(r"\s*(#{1,6}\s|[>|<]|%%|!\[|\[[^\]]*\]:|([-*_=])(\s*\2){2,}\s*$|\^\w|[\w -]{1,40}::)")
+_OTHER = re.compile(
+    r"\s*(#{1,6}\s|[>|<]|%%|!\[|\[[^\]]*\]:|([-*_=])(\s*\2){2,}\s*$|\+[-=+]{2,}\s*$|\^\w|[\w -]{1,40}::)"
+)
 _FIELD_START = re.compile(r"([\w -]{0,40}):(?=:)")
 _BOX = re.compile(r"\[[ xX]\]\s")
 _BLOCK = re.compile(rf"\\*(?:{_OTHER.pattern}|{_FENCE.pattern}|{_ITEM.pattern}|{_BOX.pattern})")
