@@ -26,12 +26,13 @@ def check_change(snapshot: Snapshot, change: Change, scope: Scope) -> None:
     if scope.is_chat_itself:
         return  # background work, which writes only to the space that it read
     members: dict[str, dict[str, Member]] = {}
-    for space, action in dict.fromkeys(_touched(snapshot, change, scope)):
+    touched = dict.fromkeys(_touched(snapshot, change, scope))
+    for space, action in touched:
         if space not in members:
             members[space] = {each.owner: each for each in snapshot.members.of(space)}
         if members[space]:
             _check(members[space].get(scope.who), space, action, scope)
-    for space in {name for name, action in _touched(snapshot, change, scope) if action in ("invite", "leave")}:
+    for space in {name for name, action in touched if action in ("invite", "leave")}:
         _check_keepers(snapshot, change, space)
 
 
@@ -84,7 +85,8 @@ def _touched(snapshot: Snapshot, change: Change, scope: Scope) -> Iterator[Touch
             yield review.chat, "approve"
     for member in change.members:
         yield member.space, "leave" if member.owner == scope.who and member.role == "none" else "invite"
-    for node_id in dict.fromkeys(_named(change)):
+    added = {each.id for each in change.add}
+    for node_id in dict.fromkeys(each for each in _named(change) if each not in added):
         node = snapshot.nodes.get(scope, node_id)
         if node is not None and node.chat:
             yield node.chat, "write"
