@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.storage.making import ME, closing, commit, fact, failing, opened, rows
 
-from ricordo.errors import InvalidError
+from ricordo.errors import InvalidError, UnavailableError
 from ricordo.memory import Memory
 from ricordo.model import RowId, RowState
 from ricordo.storage import faults
@@ -591,3 +591,32 @@ def test_failing_background_work_is_retried_and_close_still_works(tmp_path, capl
         faults.install(None)
     assert left == []
     assert caplog.text.count("background work failed") == 2
+
+
+def test_background_work_that_keeps_failing_is_logged_once_and_tried_less_and_less_often(tmp_path, caplog):
+    """While somebody waited, the log got 10 tracebacks a second."""
+    is_broken, tries = True, []
+
+    def fail(point):
+        if point == "vectors: before storing" and is_broken:
+            tries.append(point)
+            raise ValueError("a bug")
+
+    async def main():
+        nonlocal is_broken
+        async with Memory.open(tmp_path / "m.db", embedder="hashing") as memory:
+            await memory.add("Anna likes tea")
+            with pytest.raises(UnavailableError):
+                await memory.settle(2)
+            failed, is_broken = len(tries), False
+            await memory.settle(20)
+            return failed, (await memory.stats()).embedding_missing
+
+    faults.install(fail)
+    try:
+        failed, missing = asyncio.run(main())
+    finally:
+        faults.install(None)
+    assert 2 <= failed <= 8
+    assert missing == 0
+    assert caplog.text.count("background work failed") == 1

@@ -29,6 +29,7 @@ _LEASE_MS = 10_000
 _POLL_S = (0.1, 1.0)  # pause between looks for other processes' writes: soon after work, and when idle for longer
 _GATHER_S = 0.05  # how long to wait for further writes, to handle them together
 _RETRY_S = 60.0  # pause before a text whose embedding failed is tried again
+_BACK_OFF_S = (0.1, 30.0)  # pause after a failure, doubled each time: the first and the longest
 
 
 @dataclass(slots=True)
@@ -65,7 +66,10 @@ class BackgroundWorker:
         self._loop = asyncio.get_running_loop()
         self.fresh = 0
         """How many memories this process has written since the last time no work was left."""
-        self._has_upkeep = self._is_stuck = False
+        self._has_upkeep = False
+        self._failure = ""
+        self._failures = 0
+        self._retry = asyncio.Event()
         self._step = asyncio.Condition()
         self._task = self._loop.create_task(self._run(), name="ricordo-backlog")
 
@@ -112,7 +116,7 @@ class BackgroundWorker:
         keys, deadline = {row.key for row in lacking}, time.monotonic() + timeout_s
         while (keys or unlinked) and not self._closing:
             left_s = deadline - time.monotonic()
-            if left_s <= 0 or self._is_stuck:
+            if left_s <= 0 or self._failures:
                 break
             self._begin()
             with contextlib.suppress(TimeoutError):  # another process may be at work
@@ -142,6 +146,7 @@ class BackgroundWorker:
         await self._store.derive(lambda _: None)  # runs after all writes that are already queued
         if self._cursor is not None and self._cursor.failed:
             self._cursor.after, self._cursor.failed = 0, False  # the caller wants another try now
+        self._retry.set()
         while not self._closing:
             self._begin()
             left = None if deadline is None else deadline - time.monotonic()
@@ -165,6 +170,7 @@ class BackgroundWorker:
         """Stop after the current batch. The next opening finds the rest."""
         self._closing = True
         self._begin()
+        self._retry.set()
         await asyncio.shield(self._task)  # a cancelled `close` must not interrupt the batch
 
     # the task
@@ -174,16 +180,14 @@ class BackgroundWorker:
         while not self._closing:
             self._wake.clear()
             self._urgent.clear()
+            self._retry.clear()
             noted = self.fresh
             try:
                 busy = await self._hold() and await self._pass()
-                self._is_stuck = False
-            except RicordoError as error:
-                _log.warning("background work is postponed: %s", error)
-                busy, self._is_stuck = False, True
-            except Exception:  # noqa: BLE001 - a dead task would leave `settle` waiting forever
-                _log.exception("background work failed; it will be tried again")
-                busy, self._is_stuck = False, True
+                self._failure, self._failures = "", 0
+            except Exception as error:  # noqa: BLE001 - a dead task would leave `settle` waiting forever
+                self._note_failure(error)
+                busy = False
             await self._tell_step()
             pause = 0 if busy else min(pause + 1, 10)
             if busy:
@@ -193,10 +197,28 @@ class BackgroundWorker:
             self.fresh -= noted
             if self.fresh == 0:
                 self._idle.set()
+            if self._failures:
+                await self._back_off()
+            elif self.fresh == 0:
                 await self._rest(_POLL_S[0] if pause < 10 else _POLL_S[1])
         self._idle.set()
         await self._tell_step()
         await self._lease.release()
+
+    def _note_failure(self, error: Exception) -> None:
+        """Log a failure, but not each time that it is repeated."""
+        failure = f"{type(error).__name__}: {error}"
+        if failure != self._failure and isinstance(error, RicordoError):
+            _log.warning("background work is postponed: %s", error)
+        elif failure != self._failure:
+            _log.error("background work failed; it will be tried again", exc_info=error)
+        self._failure, self._failures = failure, self._failures + 1
+
+    async def _back_off(self) -> None:
+        """Wait longer after each failure, until `settle` or `close` is called."""
+        first_s, longest_s = _BACK_OFF_S
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._retry.wait(), min(first_s * 2 ** min(self._failures - 1, 20), longest_s))
 
     async def _tell_step(self) -> None:
         """Wake the callers of `caught_up`."""
