@@ -66,3 +66,14 @@ def test_the_root_of_the_file_system_is_refused_without_a_traceback(tmp_path: Pa
     assert done.returncode == 2
     assert "cannot be a store" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_dash_for_standard_input_or_output_is_refused_and_creates_nothing(tmp_path: Path) -> None:
+    assert ricordo("remember", "Anna likes tea", cwd=tmp_path).returncode == 0
+    before = sorted(tmp_path.iterdir())
+    verbs = ("export", "backup", "migrate", "import", "document-add", "watch", "sync", "restore-backup")
+    for typed in [*((verb, "-") for verb in verbs), ("--store", "-", "remember", "Bob likes tea")]:
+        done = ricordo(*typed, cwd=tmp_path)
+        assert (done.returncode, "standard input or output" in done.stderr) == (2, True), typed
+    assert sorted(tmp_path.iterdir()) == before
+    assert ricordo("export", "./-", cwd=tmp_path).returncode == 0

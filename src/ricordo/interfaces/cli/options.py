@@ -89,6 +89,7 @@ class CommandContext:
         self.out: Console = results_console()
         self.err: Console = notices_console()
         self.location = options.store or default_location()
+        check_place(self.location, "store")
         """The location of the store: the given one or the default."""
 
     @property
@@ -484,11 +485,29 @@ def _attributes(given: Sequence[str]) -> Mapping[str, Any]:
     return found
 
 
+def check_place(value: str, name: str) -> None:
+    """Raise InvalidError for "-", which other programs take as standard input or output."""
+    if value == "-":
+        raise InvalidError(
+            f"{name}: `-` for standard input or output is not supported",
+            hint="name a file or a folder; write ./- for one with that name",
+        )
+
+
+class _Place(click.Path):
+    """A path or, for stores, the address of a database."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        check_place(str(value), param.name if param and param.name else self.name)
+        return super().convert(value, param, ctx)
+
+
 _TYPES: Mapping[str, click.ParamType[Any]] = {
     "int": click.INT,
     "float": click.FLOAT,
     "bool": click.BOOL,
-    "Path": click.Path(path_type=Path),
+    "Path": _Place(path_type=Path),
+    "place": _Place(path_type=str, readable=False),
 }
 
 
