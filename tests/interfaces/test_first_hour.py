@@ -378,3 +378,18 @@ async def test_a_server_without_the_extra_mcp_says_what_to_install(
         answer = await at.client(at.secret("me")).post("/mcp", json={})
     assert answer.status_code == 404
     assert answer.json()["error"]["hint"] == 'pip install "ricordo[mcp]"'
+
+
+def test_a_shortened_list_says_how_to_see_the_rest(cli: Cli, tmp_path: Path) -> None:
+    notes = tmp_path / "tea.md"
+    notes.write_text("".join(f"- Tea number {n} is green\n" for n in range(12)))
+    cli("import", str(notes))
+    changed = cli("update-where", "--category", "knowledge", "--add-tag", "tea", "--dry-run").out
+    assert "and 2 more; `ricordo list` with the same conditions" in changed
+    assert len(cli("list", "--category", "knowledge", "--limit", "50", "--json").json["nodes"]) == 12
+    erased = cli("erase", "--everything", "--dry-run")
+    assert "and 8 more; --json lists" in erased.out
+    assert len(cli("erase", "--everything", "--dry-run", "--json").json["erased"][0]["ids"]) == 12
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"type": "fact", "content": ""}\n' * 30)
+    assert "and 10 more; correct these, and import again" in cli("import", str(broken)).out

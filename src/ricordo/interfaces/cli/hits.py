@@ -202,7 +202,7 @@ def _under_floor(dropped: Sequence[tuple[str, float, str]]) -> Table:
     for id_, relevance, why in dropped[:_MAX_UNDER_FLOOR]:
         table.add_row(f"{relevance:+.1f}", dim(safe(id_)), why)
     if len(dropped) > _MAX_UNDER_FLOOR:
-        table.add_row("", f"and {len(dropped) - _MAX_UNDER_FLOOR} more", "")
+        table.add_row("", f"and {len(dropped) - _MAX_UNDER_FLOOR} more", "--json lists them")
     return table
 
 

@@ -197,7 +197,7 @@ def _show_archived(ctx: CommandContext, done: ArchiveReport) -> None:
             lines.add_row(short_id(item.node.id), Text(why), Text(content))
         ctx.out.print(lines)
         if (more := sum(done.archived.values()) - _MAX_ITEMS) > 0:
-            ctx.out.print(dim(f"and {more:,} more"))
+            ctx.out.print(dim(f"and {more:,} more; --json lists up to 1,000"))
     else:
         ctx.out.print(f"Nothing to archive among {plural(done.live, 'memory', 'memories')}.")
     if not done.fits:
@@ -455,4 +455,5 @@ def _show_import(out: Console, report: ImportReport, *, own: bool, dry_run: bool
         for line in report.refused:
             out.print(Text(f"  {one_line(line.removeprefix('not imported: '), most=200)}"), soft_wrap=True)
         if report.refused_count > len(report.refused):
-            out.print(dim(f"  and {report.refused_count - len(report.refused):,} more"))
+            more = report.refused_count - len(report.refused)
+            out.print(dim(f"  and {more:,} more; correct these, and import again to see the next ones"))

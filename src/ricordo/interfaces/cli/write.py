@@ -176,7 +176,8 @@ def _print_bulk(out: Console, report: BulkReport, done: str) -> None:
     for node in report.sample if report.dry_run else ():
         out.print(Text(f"  {one_line(node.content, most=100)}"))
     if report.dry_run and report.count > len(report.sample):
-        out.print(dim(f"  and {report.count - len(report.sample):,} more"))
+        more = report.count - len(report.sample)
+        out.print(dim(f"  and {more:,} more; `ricordo list` with the same conditions lists them all"))
     others = {
         "already as asked": report.unchanged,
         "kept, about a protected person or thing (--protected)": report.protected,
@@ -244,7 +245,7 @@ def _print_erasure(out: Console, report: ErasureReport | None, told: Mapping[str
         for id in known[1:]:
             lines.add_row("", "", Text(told[id]))
         if known and each.count > len(known):
-            lines.add_row("", "", dim(f"and {each.count - len(known):,} more"))
+            lines.add_row("", "", dim(f"and {each.count - len(known):,} more; --json lists up to 1,000"))
     out.print(Text("Would be erased:" if report.dry_run else "Erased:", style="bold"))
     out.print(lines)
     for kept in report.kept:
