@@ -414,6 +414,18 @@ async def test_a_watched_folder_is_followed_through_changes_moves_and_deletions(
     assert sorted(each.title for each in await plain.documents()) == ["cats.md", "dogs.md"]
 
 
+async def test_a_note_whose_facts_were_imported_is_not_stored_again_until_the_import_is_undone(plain, folder):
+    write(folder / "cats.md", "- Cats stay at home\n- Cats sleep\n- Cats eat fish\n")
+    await plain.import_(folder / "cats.md")
+    imported = (await plain.log(1))[0].seq
+    write(folder / "birds.md", "- Birds sing\n- Birds fly\n- Cats sleep\n")  # shares a line
+    step = await watching(plain, folder).step(settled_s=0)
+    assert sorted(step.added) == ["birds.md", "deep/tea.txt", "dogs.md"]
+    assert "undo" in step.refused["cats.md"] and len(step.refused) == 1
+    await plain.undo(imported)
+    assert (await watching(plain, folder).step(settled_s=0)).added == ["cats.md"]
+
+
 async def test_a_store_inside_the_watched_folder_is_not_read(tmp_path):
     write(tmp_path / "Vault" / "dogs.md", "Dogs may come on Fridays.\n")
     (tmp_path / "Vault" / "memories" / "notes").mkdir(parents=True)
@@ -421,6 +433,7 @@ async def test_a_store_inside_the_watched_folder_is_not_read(tmp_path):
         await memory.import_(tmp_path / "Vault")
         again = await memory.import_(tmp_path / "Vault")
         assert (again.added, again.known) == (0, 1)
+        await memory.undo((await memory.log(1))[0].seq)
         assert (await watching(memory, tmp_path / "Vault").step(settled_s=0)).added == ["dogs.md"]
 
 

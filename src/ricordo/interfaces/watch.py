@@ -21,6 +21,8 @@ from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Document
 from ricordo.portability.documents import FORMATS, MAX_BYTES, has_text
 from ricordo.portability.importers import format_of
+from ricordo.portability.markdown import NAME as MARKDOWN
+from ricordo.portability.markdown import SUFFIXES as MARKDOWN_SUFFIXES
 from ricordo.portability.sources import Source, is_folder_store
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ _SUFFIXES = FORMATS.keys() | _CHATS
 _MAX_ID_CHARS = 380
 _SOME = 2
 _ELSEWHERE = "nothing is removed; if this is another folder of that name, give it another with --name"
+_IMPORTED = "`import` has stored its facts; to watch it instead, `undo` the import, which `log` lists"
 _ROOT_ENDS = "/./"
 """The separator of watched folder and relative path in the source of a document, as in rsync."""
 _SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__"))
@@ -210,11 +213,20 @@ class Watch:
             done.skipped += 1
             return
         moved = next((path for path, each in gone.items() if before is None and each.digest == digest), None)
+        if moved is None and before is None and await self._is_imported(file):
+            raise InvalidError(f"not stored twice: {_IMPORTED}")
         document = gone.pop(moved) if moved is not None else before
         id = self._new_id(file.relative, digest, ids) if document is None else document.id
         source = f"{self.folder}{_ROOT_ENDS}{file.relative}"
         await self._memory.add_document(path=file.path, id=id, title=file.relative, source=source)
         (done.moved if moved is not None else done.changed if before is not None else done.added).append(file.relative)
+
+    async def _is_imported(self, file: _File) -> bool:
+        """Return whether `import` has stored most facts of a note. A few may also be in other notes."""
+        if file.path.suffix.lower() not in MARKDOWN_SUFFIXES:
+            return False
+        report = await self._memory.import_(file.path, format=MARKDOWN, dry_run=True)
+        return report.known * 2 > report.read
 
     def _is_chat(self, file: _File) -> bool:
         """Return whether a file is an exported chat or an export of another memory."""

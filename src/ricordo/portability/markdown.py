@@ -316,7 +316,7 @@ def comment(said: Mapping[str, Any]) -> str:
 
 NAME = "markdown"
 
-_SUFFIXES = (".md", ".markdown", ".mdown")
+SUFFIXES = (".md", ".markdown", ".mdown")
 _RELATED = re.compile(r"(?P<name>[^()]+?)\s*(?:\((?P<relation>[^()]+)\)|[-–—:,]\s*(?P<after>[^()]+))?\Z")
 _MOST_TAG = 100
 
@@ -351,17 +351,17 @@ def _words(languages: LanguageSet, category: Category) -> frozenset[str]:
 def fits(source: Source) -> bool:
     """Return whether the source is markdown, by name or by content, or a folder with markdown files."""
     if source.is_folder:
-        return any(name.lower().endswith(_SUFFIXES) for name in source.names)
+        return any(name.lower().endswith(SUFFIXES) for name in source.names)
     if source.is_database or source.is_archive or source.document is not None or source.lines.rows:
         return False
     text = source.own_text
-    return source.path.name.lower().endswith(_SUFFIXES) or re.search(r"(?m)^(#{1,6} |[-*+] )\S", text) is not None
+    return source.path.name.lower().endswith(SUFFIXES) or re.search(r"(?m)^(#{1,6} |[-*+] )\S", text) is not None
 
 
 def read(source: Source, destination: Destination) -> Records:
     """Read a single file, or all markdown files of a folder in the order of their names."""
     reading = _Reading(format=NAME, destination=destination)
-    names = [name for name in source.names if name.lower().endswith(_SUFFIXES)]
+    names = [name for name in source.names if name.lower().endswith(SUFFIXES)]
     for name in names if source.is_folder else [None]:
         file = source.text(name)
         reading.file(file.name, file.text)
