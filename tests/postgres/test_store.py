@@ -245,7 +245,7 @@ async def test_vectors_passages_and_words_rank_as_in_a_file(tmp_path, where):
     assert all(found[0])
 
 
-async def test_a_search_takes_three_round_trips_and_one_more_after_others_wrote(tmp_path, monkeypatch):
+async def test_a_search_takes_two_round_trips_and_one_more_after_others_wrote(tmp_path, monkeypatch):
     """The caller does not wait for the end of its transaction. The look for missing vectors is another one."""
     from ricordo.storage.postgres.connection import PostgresConnection
 
@@ -255,9 +255,8 @@ async def test_a_search_takes_three_round_trips_and_one_more_after_others_wrote(
         def counted(self, *given, whole=getattr(PostgresConnection, name), name=name, **named):
             if name == "begin_reading":
                 made[id(self)] = []
-            made.setdefault(id(self), ["unknown"]).append(
-                "weights" if name == "execute" and "reinforced_at, created_at" in given[0] else name
-            )
+            is_last = name == "rows_of_each" and given[0][0][0] == "weights_of"
+            made.setdefault(id(self), ["unknown"]).append("details" if is_last else name)
             return whole(self, *given, **named)
 
         monkeypatch.setattr(PostgresConnection, name, counted)
@@ -267,7 +266,7 @@ async def test_a_search_takes_three_round_trips_and_one_more_after_others_wrote(
         await asyncio.sleep(0.3)  # what a search leaves to be done in the background
         made.clear()
         assert (await me.search("Who drinks tea in Paris?")).hits
-        return next(each for each in made.values() if "weights" in each)
+        return next(each for each in made.values() if "details" in each)
 
     where, settings = server.guarded_location(tmp_path), Settings(durability="process")
     async with Memory.open(where, embedder="hashing", settings=settings) as memory:
@@ -275,9 +274,9 @@ async def test_a_search_takes_three_round_trips_and_one_more_after_others_wrote(
         await me.add_many([Message(text=f"Tea number {n} in Paris", session=f"s{n % 3}") for n in range(60)])
         for _ in range(3):
             await trips(me)
-        assert await trips(me) == ["begin_reading", "weights", "execute"]
+        assert await trips(me) == ["begin_reading", "details"]
         await memory.scoped(Scope(owner="bob")).add("Coffee in Rome")
-        assert await trips(me) == ["begin_reading", "rows_of_each", "weights", "execute"]
+        assert await trips(me) == ["begin_reading", "rows_of_each", "details"]
 
 
 # upgrades

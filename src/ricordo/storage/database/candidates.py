@@ -251,7 +251,7 @@ def shortlist(snapshot: SearchReader, scope: Scope, keys: Sequence[int], *, arch
         closed = [key for key, each in weights.items() if not each.is_live]
         successors = {key: newest for key in closed if (newest := snapshot.nodes.successor(key))}
         versions = snapshot.nodes.succession([*weights, *successors.values()])
-    wanted = [*weights, *successors.values()]
+    wanted = [*(key for key in keys if key in weights), *successors.values()]
     nodes = snapshot.nodes.lazily(scope, wanted)
     facts = nodes.knowledge()
     lines = snapshot.graph.lines(wanted) if facts and not archived else []

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from ricordo.model import Scope
+from ricordo.storage.candidates import Shortlist
 from ricordo.storage.database import nodes as shared
 from ricordo.storage.database import runs, word_index
 from ricordo.storage.database.as_of import DatabasePastSnapshot, shadow_links
@@ -256,15 +257,21 @@ class PostgresSnapshot(_Worded, DatabaseSnapshot):
 
         The answers hold until something is written.
         """
-        connection: Any = self.connection
         of_scope = ("owner", scope.owner), ("chat", scope.chat or "")
         own = ("owner", scope.owner), ("chat", "")
-        asked: list[Asked] = [
-            ("off_record_of", of_scope),
-            ("space_by_owner", own),
-            ("commit_last", ()),
-            ("node_last_key", ()),
-        ]
+        self._ask_together(
+            [("off_record_of", of_scope), ("space_by_owner", own), ("commit_last", ()), ("node_last_key", ())], scope
+        )
+
+    def shortlist(self, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
+        """Read the details of the best candidates: of all in one round trip, because most of them are shown."""
+        values = tuple(self.scoped(scope, keys=json.dumps(keys)).items())
+        if keys:
+            self._ask_together([("weights_of", values), ("nodes_by_key", values)])
+        return super().shortlist(scope, keys, archived=archived, now=now)
+
+    def _ask_together(self, asked: list[Asked], scope: Scope | None = None) -> None:
+        connection: Any = self.connection
         found = connection.rows_of_each([(name, dict(values)) for name, values in asked], scope=scope)
         self._first, self._first_holds_at = dict(zip(asked, found, strict=True)), connection.writes
 
