@@ -8,6 +8,7 @@ import pytest
 
 from ricordo import InvalidError, Message
 from ricordo.text.prompt_text import BEGIN, END, PLACE
+from tests.flows.conftest import DAY, HandClock
 
 
 async def household(memory: Any) -> None:
@@ -149,6 +150,18 @@ async def test_a_follow_up_is_about_the_latest_turns_of_its_conversation(memory:
         assert await memory.context(prompt) is None
         assert await memory.context(prompt, session="another") is None
         assert (await memory.search(prompt, only_relevant=True)).hits == ()
+
+
+async def test_what_was_said_in_the_same_words_before_is_one_line_with_its_days(memory: Any, clock: HandClock) -> None:
+    for _ in range(6):
+        await memory.add("We had chess club at the Morel house", speaker="Ann")
+        await memory.add("The chess club moved its pieces to the attic", speaker="Bob")
+        clock.ms += DAY
+    block = await memory.context("What was said about the chess club?")
+    lines = [line for line in str(block).splitlines() if "chess club" in line]
+    assert len(lines) == 2
+    assert "; also 2026-01-05, 2026-01-04, 2026-01-03 and 2 more days): “We had chess club" in lines[0]
+    assert len({line.partition("[id:")[2] for line in lines}) == 2
 
 
 async def test_an_assistants_repetition_is_not_told_beside_what_it_repeats(memory: Any) -> None:

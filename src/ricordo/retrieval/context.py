@@ -143,10 +143,37 @@ def fact_line(hit: Hit, *, before: str | None) -> ContextLine:
     return _line(f"{safe_line(hit.excerpt)}{about}{former} [{when(hit)}]{caveat(hit)}", hit)
 
 
-def said_line(hit: Hit) -> ContextLine:
-    """Return a line with a quotation, its speaker and time."""
-    speaker = as_label(hit.place or hit.speaker or hit.role or "someone")
-    return _line(f"{speaker} ({when(hit)}){caveat(hit)}: “{safe_line(hit.excerpt)}”", hit)
+def said_line(hit: Hit, *, also: Sequence[Hit] = ()) -> ContextLine:
+    """Return a line with a quotation, its speaker and time, and the last days on which the same was said before."""
+    days = sorted({each.event_time_local[:10] for each in also} - {hit.event_time_local[:10]}, reverse=True)
+    more = f" and {len(days) - _DAYS} more days" if len(days) > _DAYS else ""
+    before = f"; also {', '.join(days[:_DAYS])}{more}" if days else ""
+    speaker = as_label(hit.place or _speaker(hit))
+    return _line(f"{speaker} ({when(hit)}{before}){caveat(hit)}: “{safe_line(hit.excerpt)}”", hit)
+
+
+def said_lines(hits: Sequence[Hit]) -> list[ContextLine]:
+    """Return a line for each quotation, in order. What somebody said more than once, word for word, has one line."""
+    said: dict[tuple[str, ...], list[Hit]] = {}
+    for hit in hits:
+        said.setdefault(_words(hit), []).append(hit)
+    latest = [max(each, key=_time) for each in said.values()]
+    return [
+        said_line(hit, also=[other for other in each if other is not hit])
+        for hit, each in zip(latest, said.values(), strict=True)
+    ]
+
+
+def _words(hit: Hit) -> tuple[str, ...]:
+    return _speaker(hit), caveat(hit), hit.excerpt
+
+
+def _speaker(hit: Hit) -> str:
+    return hit.speaker or hit.role or "someone"
+
+
+def _time(hit: Hit) -> str:
+    return hit.event_time_iso
 
 
 def person_line(
@@ -182,6 +209,7 @@ _RECENT, _RECENT_CHARS = 2, 300
 # An assistant's turn repeats another line if that line contains this share of its words.
 _ECHO = 0.75
 _PROFILES = 4
+_DAYS = 3
 _FACTS_EACH = 3
 _PEOPLE = 12
 _SOURCES_EACH = 2
@@ -257,7 +285,10 @@ def _why_left(hit: Hit, hits: Sequence[Hit], session: str | None) -> str:
         return "it reads like an instruction"
     if session is not None and hit.session == session:
         return "said in the present conversation"
-    return "no room in the budget" if hit in hits else "an assistant repeats another line"
+    if hit not in hits:
+        return "an assistant repeats another line"
+    is_repeated = any(_words(each) == _words(hit) for each in hits if each is not hit and each.type == hit.type)
+    return "said again in the same words" if is_repeated else "no room in the budget"
 
 
 def _with_receipt(
@@ -382,7 +413,7 @@ def drafted(
     return {
         "facts": [fact_line(hit, before=before.get(hit.id)) for hit in hits if hit.type != "episodic"],
         "people": [*who, *([people_line(listed)] if listed else [])],
-        "timeline": [said_line(each) for each in said if not each.place],
+        "timeline": said_lines([each for each in said if not each.place]),
         "documents": [said_line(each) for each in said if each.place],
         "evidence": [said_line(hit) for hit in quotable(other)],
     }
