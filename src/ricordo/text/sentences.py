@@ -25,8 +25,8 @@ MAX_CHARS = 200_000
 MAX_PLAIN_CHARS = 5_000
 """Simple statements are searched only in the beginning of a document."""
 
-# A full stop inside a number or an address does not end a sentence. A run of marks is tried at its first one only: trying
-# it at each takes the square of its length.
+# A full stop inside a number or an address does not end a sentence. A run of marks is tried at its first one only:
+# trying it at each takes the square of its length.
 _SENTENCE = re.compile(r"[.!?…;]{2,}(?=\s|$)|[^\n]+?(?:(?<![.!?…;])[.!?…;]+(?=\s|$)|[。！？]+|(?=\n)|$)")
 
 
