@@ -155,6 +155,20 @@ async def test_an_erased_person_whom_another_device_needs_stays(tmp_path: Path) 
             assert [person.name for person in await device.people()] == ["Anna"]
 
 
+async def test_an_erased_person_whom_a_device_needs_has_the_same_names_on_all(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, shared), Memory.open(tmp_path / "three.db", embedder=None) as third:
+        await one.remember("Anna sold a boat", about=["Anna"])
+        await one.add_entity("Zoe")
+        await one.merge("Anna", "Zoe")
+        await exchange(shared, one, other, third)
+        await other.remember("Anna plays chess", about=["Anna"])
+        await one.erase(entity="Anna")
+        await exchange(shared, one, other)
+        await exchange(shared, third, one, other)
+        names = [[(each.name, each.aliases) for each in await device.people()] for device in (one, other, third)]
+        assert names == [[("Anna", ("Zoe",))]] * 3
+
+
 async def test_merges_in_opposite_directions_leave_one_person(tmp_path: Path) -> None:
     async with two(tmp_path) as (one, other, shared):
         for name in ("Anna", "Annie"):

@@ -420,12 +420,18 @@ class Exchange:
         if waiting:
             self._note(device, number + 1, 0)
         for row in waiting:
-            belonging = [] if row.table == "sessions" else self._ledger.children(row)
-            for each in (row, *belonging):
-                image = self._ledger.current(each) if each.table in _ORDER else None
+            for each in self._with_dependents(row):
+                image = self._ledger.current(each)
                 if image is not None and (named := self.public(each.table, image)) is not None:
                     record = record_of(each.table, named)
                     self.stamp(record, each.table, _text(each), Stamp(number + 1, device), {_ALL})
+
+    def _with_dependents(self, row: RowId) -> list[RowId]:
+        """Return a row, and all rows that were removed with it where it was erased; a session alone."""
+        found = [row]
+        for each in found if row.table != "sessions" else ():
+            found += [child for child in self.children(each) if child not in found]
+        return found
 
     # for `_Join`
 
