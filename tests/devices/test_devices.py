@@ -225,6 +225,19 @@ async def test_a_session_that_comes_back_with_a_message_of_another_device_stays_
         assert [await ended(one, "s"), await ended(other, "s")] == [True, True]
 
 
+async def test_a_session_erased_after_its_end_and_continued_elsewhere_is_the_same_on_both(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        said = await one.add("Anna likes tea", session="s")
+        await one.sync(shared)
+        await one.end_session("s")
+        await one.sync(shared)
+        await one.erase(id=said)
+        await other.add("Boris likes milk", session="s")
+        await other.sync(shared)
+        await exchange(shared, one, other)
+        assert await ended(one, "s") == await ended(other, "s")
+
+
 async def test_two_stores_exchange_directly_and_pass_on_what_they_got(tmp_path: Path) -> None:
     async with two(tmp_path) as (one, _, _):
         await one.remember("I live in Rome")

@@ -473,6 +473,8 @@ class _Record:
     named: dict[str, Any]
     is_there: bool
     row: RowId | None
+    is_unsure: bool = False
+    """Whether a later commit decided a field, and its value was erased here."""
 
 
 class _Join:
@@ -536,7 +538,8 @@ class _Join:
         if was_dead:
             self._keep_if_here(delta, row)
         is_there = is_last or _is_there(written)
-        self._records[delta.record] = _Record(delta.table, named, is_there, _row_of(delta.table, row))
+        is_unsure = not delta.values.keys() <= won | known.keys() | {"first_seen_at"}
+        self._records[delta.record] = _Record(delta.table, named, is_there, _row_of(delta.table, row), is_unsure)
 
     def _keep_if_here(self, delta: Delta, row: str) -> None:
         """Note a row as needed if one device erased it, another one uses it, and it still exists here: devices that
@@ -661,6 +664,8 @@ class _Join:
         if before is not None and all(before[name] == value for name, value in image.items()):
             return
         self._rows[row] = image
+        if wanted.is_unsure and wanted.table == "sessions":  # all devices take the values that are left
+            self._merged.needed.setdefault("sessions", []).append(int(row.key[0]))
         if before is None and "id" in image:
             self._merged.created.append((wanted.table, image["id"]))
         if wanted.table == "nodes":
