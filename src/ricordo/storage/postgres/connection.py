@@ -86,13 +86,23 @@ def _unescaped(text: str, nul: str) -> str:
 
 def connect(location: Location, *, timeout_s: float = 10.0) -> psycopg.Connection[Row]:
     """Open a connection. Raises psycopg.Error."""
-    raw = psycopg.connect(location.conninfo, connect_timeout=max(1, round(timeout_s)), **location.options)
-    configure(raw)
+    raw = psycopg.connect(location.conninfo, connect_timeout=max(1, round(timeout_s)), autocommit=True)
+    configure(raw, location)
     return raw
 
 
-def configure(raw: psycopg.Connection[Row]) -> None:
-    """Make a connection convert values as the statements of the store expect."""
+def _is_pooled(raw: psycopg.Connection[Row]) -> bool:
+    """Return whether a pooler answers in place of the server: it names another process than the one that runs queries.
+
+    A pooler that does not forward prepared statements may run another client's statement of the same name.
+    """
+    return raw.execute("SELECT pg_backend_pid()").fetchone() != (raw.info.backend_pid,)
+
+
+def configure(raw: psycopg.Connection[Row], location: Location) -> None:
+    """Make a connection convert values as the statements of the store expect, and prepare them where that is safe."""
+    if location.prepare is False or (location.prepare is None and _is_pooled(raw)):
+        raw.prepare_threshold = None
     raw.adapters.register_dumper(str, _StrDumper)
     raw.adapters.register_dumper(int, Int8Dumper)
     for name, loader in (
@@ -381,7 +391,7 @@ def translated(doing: str) -> Iterator[None]:
     except (errors.DiskFull, errors.OutOfMemory) as error:
         raise StoreError(f"{doing}: the server is out of space: {_said(error)}", hint="free some and repeat") from error
     except (errors.DuplicatePreparedStatement, errors.InvalidSqlStatementName) as error:
-        hint = "add prepare=off to the address: the pooler before the server does not forward prepared statements"
+        hint = "remove prepare=on from the address: the pooler before the server does not forward prepared statements"
         raise StoreError(f"{doing}: {_said(error)}", hint=hint) from error
     except errors.InsufficientPrivilege as error:
         raise StoreError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ricordo.errors import InvalidError
@@ -21,12 +20,13 @@ class Location:
     Attributes:
         conninfo: the connection string for the client library; it may contain a password.
         schema: the schema of the store; the schema "<schema>_past" holds its views of the past.
-        prepare: whether the server may prepare statements, which a pooler between may not forward.
+        prepare: whether the server may prepare statements; None if it may unless there is a pooler before it, which may
+            not forward them.
     """
 
     conninfo: str
     schema: str
-    prepare: bool = True
+    prepare: bool | None = None
 
     @classmethod
     def of(cls, text: str) -> Location:
@@ -46,17 +46,12 @@ class Location:
                 f"location: {schema!r} cannot be the schema of a store",
                 hint="use up to 55 small letters, digits and underscores",
             )
-        prepare = next((value for name, value in given if name == "prepare"), "on")
-        if prepare not in ("on", "off"):
+        prepare = next((value for name, value in given if name == "prepare"), None)
+        if prepare not in ("on", "off", None):
             raise InvalidError(f"location: prepare={prepare}", hint="use prepare=on or prepare=off")
         query = urlencode([(name, value) for name, value in given if name not in ("schema", "prepare")])
         conninfo = urlunsplit(("postgresql", parts.netloc, parts.path, query, ""))
-        return cls(conninfo=conninfo, schema=schema, prepare=prepare == "on")
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """How the client library opens each connection."""
-        return {"autocommit": True} if self.prepare else {"autocommit": True, "prepare_threshold": None}
+        return cls(conninfo=conninfo, schema=schema, prepare=None if prepare is None else prepare == "on")
 
     @property
     def past(self) -> str:

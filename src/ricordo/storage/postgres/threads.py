@@ -124,8 +124,8 @@ class PostgresReaders:
         self._lock = threading.Lock()
         self._connections: ConnectionPool[psycopg.Connection[Any]] = ConnectionPool(
             location.conninfo,
-            kwargs=location.options,
-            configure=configure,
+            kwargs={"autocommit": True},
+            configure=lambda raw: configure(raw, location),
             min_size=1,
             max_size=2 * threads + 2,  # a question about the past takes two
             timeout=patience_s,
