@@ -96,7 +96,8 @@ def _is_pooled(raw: psycopg.Connection[Row]) -> bool:
 
     A pooler that does not forward prepared statements may run another client's statement of the same name.
     """
-    return raw.execute("SELECT pg_backend_pid()").fetchone() != (raw.info.backend_pid,)
+    answering: Row | None = raw.execute("SELECT pg_backend_pid()").fetchone()
+    return answering != (raw.info.backend_pid,)
 
 
 def configure(raw: psycopg.Connection[Row], location: Location) -> None:
