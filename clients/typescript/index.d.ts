@@ -184,6 +184,7 @@ export interface Review {
   about?: string[];
   entities?: Entity[];
   evidence?: Node[];
+  commit?: number | null;
 }
 
 export interface Fact {

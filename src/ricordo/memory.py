@@ -796,7 +796,8 @@ class Memory:
         return self._told("review", await self._read(ask_store), kind=kind)
 
     async def resolve(self, item: Review | str, *, decision: Decision, content: str | None = None) -> Review:
-        """Decide on an item of `review`.
+        """Decide on an item of `review`. Return it with both facts as the decision left them, and with the number
+        of the commit, for `undo`.
 
         Args:
             item: the review, or its id.
@@ -831,7 +832,12 @@ class Memory:
             change, (decided,) = self._decided(tx, [review], chosen, content=words)
             return change, decided
 
-        return await self._noted("resolve", decide)
+        def numbered(tx: Snapshot) -> tuple[Change, Review]:
+            change, decided = decide(tx)
+            change, (decided,) = reviews.with_commit(tx, change, [decided])
+            return change, decided
+
+        return await self._noted("resolve", numbered)
 
     async def resolve_many(
         self, items: Sequence[Review | str] | None = None, *, decision: Decision, of_trust: Trust | None = None
@@ -866,9 +872,8 @@ class Memory:
                 raise InvalidError(
                     f"items: {pairs[0]} is not a memory in quarantine", hint="decide on this review with `resolve`"
                 )
-            return self._decided(
-                tx, [each for each in found if of_trust in (None, trust_of(each.newer.origin, each.newer.role))], chosen
-            )
+            wanted = [each for each in found if of_trust in (None, trust_of(each.newer.origin, each.newer.role))]
+            return reviews.with_commit(tx, *self._decided(tx, wanted, chosen))
 
         decided = await self._write("resolve", decide)
         self._opened.backlog.note(len(decided))

@@ -537,6 +537,8 @@ class Review:
         about: for quarantined facts, the names of their subjects.
         entities: the two to merge, the one to keep first.
         evidence: memories that show that they are one.
+        commit: in the result of `resolve`, the number of the commit that carried out the decision, for `undo`. `newer`
+            and `older` are then as the decision left them.
     """
 
     id: str
@@ -552,6 +554,7 @@ class Review:
     about: tuple[str, ...] = ()
     entities: tuple[Entity, ...] = ()
     evidence: tuple[Node, ...] = ()
+    commit: int | None = None
     key: int = 0
 
 

@@ -227,7 +227,9 @@ class Memory:
         """
 
     def resolve(self, item: Review | str, *, decision: Decision, content: str | None = None) -> Review:
-        """Decide on an item of `review`."""
+        """Decide on an item of `review`. Return it with both facts as the decision left them, and with the number of
+        the commit, for `undo`.
+        """
 
     def resolve_many(
         self, items: Sequence[Review | str] | None = None, *, decision: Decision, of_trust: Trust | None = None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.interfaces.conftest import Cli
+from tests.interfaces.test_mcp import connected
 
 
 def remembered(cli: Cli, *arguments: str) -> str:
@@ -57,10 +60,23 @@ def test_doubtful_pairs_are_listed_and_decided(cli: Cli) -> None:
     (item,) = cli("review", "--json").json["reviews"]
     assert (item["kind"], item["older"]["content"]) == ("conflict", "Tom works as a waiter")
     assert cli("resolve", item["id"], "perhaps", "--json").status == 2
-    assert cli("resolve", item["id"][-8:], "keep old").out == "Kept: Tom works as a waiter\n"
+    told = cli("resolve", item["id"][-8:], "keep old").out.splitlines()
+    assert told == ["Kept: Tom works as a waiter", "Closed: Tom works as a singer", "`ricordo undo 3` reverses this."]
     assert cli("resolve", item["id"], "replace").status == 4
     assert cli("resolve", "nothing", "replace").status == 3
     assert [node["content"] for node in cli("list", "--json").json["nodes"]] == ["Tom works as a waiter"]
+
+
+def test_a_decision_says_that_a_compound_statement_is_closed_as_a_whole(cli: Cli) -> None:
+    old = remembered(cli, "Annelies lives in Groningen and is a vet")
+    remembered(cli, "Annelies is moving to Leiden for a job at the zoo")
+    (item,) = cli("review", "--json").json["reviews"]
+    told = cli("resolve", item["id"], "replace").out
+    assert "Closed: Annelies lives in Groningen and is a vet\nIt is closed as a whole" in told
+    assert cli("undo", "3").status == 0
+    assert cli("show", old, "--json").json["closed_at"] is None
+    decided = cli("resolve", item["id"], "replace", "--json").json
+    assert (decided["commit"], decided["older"]["closed_reason"]) == (5, "superseded")
 
 
 def test_remember_reports_what_it_replaces_and_can_be_undone(cli: Cli) -> None:
@@ -77,3 +93,14 @@ def test_a_known_fact_is_reported_as_known(cli: Cli) -> None:
     assert "Already known: Anna likes tea" in again.out
     assert "credential" not in again.err
     assert [node["id"] for node in cli("list", "--json").json["nodes"]] == [first]
+
+
+async def test_an_agent_reads_what_a_decision_closed_and_how_to_undo_it(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db", profile="full") as client:
+        for text in ("Annelies lives in Groningen and is a vet", "Annelies is moving to Leiden for a job"):
+            await client.call_tool("remember_one", {"content": text})
+        (review,) = (await client.call_tool("list_reviews", {})).structured_content["result"]
+        done = await client.call_tool("resolve_review", {"item": review["id"], "decision": "replace"})
+        text = done.content[0].text
+        assert "replace; to undo it, undo change 3" in text
+        assert "is a vet" in text and "closed (superseded)" in text and "closed as a whole" in text

@@ -131,3 +131,14 @@ def test_the_details_are_those_that_a_search_gives() -> None:
         if key.startswith("detail."):
             for part in re.split(r"\{\w+\}", text):
                 assert part in given, key
+
+
+async def test_a_decision_names_the_fact_that_it_closed(tmp_path: Path) -> None:
+    async with house(tmp_path / "me.db") as at:
+        memory = await at.app.page.dispatcher.opened()
+        await memory.remember("Tom works as a waiter")
+        await memory.remember("Tom works as a singer")
+        (review,) = await memory.review()
+        browser = await signed_in(at)
+        page = await browser.act("/page/inbox/decide", id=review.id, decision="replace")
+        assert "Closed: “Tom works as a waiter”" in page.text and "/page/undo" in page.text

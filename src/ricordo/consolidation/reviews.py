@@ -108,7 +108,7 @@ def resolve(review: Review, decision: Decision, *, at: datetime) -> tuple[Change
     """Carry out a decision about two facts.
 
     "replace" closes the older fact, "keep old" the newer one, "keep both" neither. A fact that a rule had closed is
-    reopened.
+    reopened. The returned review has both facts as the decision leaves them.
 
     Raises:
         ConflictError: the review is already decided, or one of the facts was closed since.
@@ -130,13 +130,24 @@ def resolve(review: Review, decision: Decision, *, at: datetime) -> tuple[Change
     change = Change(reviews=(decided,))
     if decision == "replace":
         if older.is_live:
-            change = replace(change, put=(superseded(older, by=newer, at=at),), link=(supersedes(newer, older),))
+            closed = superseded(older, by=newer, at=at)
+            change = replace(change, put=(closed,), link=(supersedes(newer, older),))
+            decided = replace(decided, older=closed)
         return change, decided
-    put = () if older.is_live else (replace(older, closed_at=None, closed_reason=None, valid_until=None),)
+    was_older, was_newer = older, newer
+    if not older.is_live:
+        older = replace(older, closed_at=None, closed_reason=None, valid_until=None)
     if decision == "keep old":
-        put = (*put, replace(newer, closed_at=at, closed_reason="retracted"))
+        newer = replace(newer, closed_at=at, closed_reason="retracted")
+    put = tuple(now for now, was in ((older, was_older), (newer, was_newer)) if now is not was)
     unlink = (supersedes(newer, older),) if was_replaced else ()
-    return replace(change, put=put, unlink=unlink), decided
+    return replace(change, put=put, unlink=unlink), replace(decided, newer=newer, older=older)
+
+
+def with_commit(snapshot: Snapshot, change: Change, decided: Sequence[Review]) -> tuple[Change, list[Review]]:
+    """Return decisions with the number that their commit will have; without one if they change nothing."""
+    commit = None if change.is_empty else snapshot.history.next_commit()
+    return change, [replace(each, commit=commit) for each in decided]
 
 
 # ---- quarantine

@@ -31,6 +31,7 @@ from ricordo.model import (
 from ricordo.text.dates import with_dates
 from ricordo.text.names import relation_told
 from ricordo.text.prompt_text import as_label, safe_text
+from ricordo.text.sentences import has_parts
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HELD_NOTICE = "held in quarantine until the user decides"
+CLOSED_WHOLE = "It is closed as a whole; if part of it still holds, remember that part again."
+"""What to say when a memory with several statements is closed because of one of them."""
 _HELD = "quarantined"
 _MAX_CHARS = 1_500
 _NOTHING = "Nothing found."
@@ -258,15 +261,25 @@ def _commit(commit: Commit) -> str:
 
 
 def _review(review: Review) -> str:
-    head = f"{review.kind} [review:{review.id}]"
+    head = f"{review.kind} [review:{review.id}]" + _decision(review)
     if review.entities:
         keep, other = map(_entity, review.entities)
         shown = "".join(f"\n  shown by: {_node(node)}" for node in review.evidence)
         because = ", ".join(map(_name, review.reasons))
         return f"{head}\n  merge {other}\n  into {keep}\n  because: {because}{shown}"
     if review.older is None:  # held in quarantine: its text must not reach a model
-        return f"{head}\n  held because of: {', '.join(review.reasons)}; the user decides"
-    return f"{head}\n  newer: {_node(review.newer)}\n  older: {_node(review.older)}"
+        waits = "; the user decides" if review.decision is None else ""
+        return f"{head}\n  held because of: {', '.join(review.reasons)}{waits}"
+    both = f"{head}\n  newer: {_node(review.newer)}\n  older: {_node(review.older)}"
+    closed = [node for node in (review.newer, review.older) if not node.is_live]
+    is_told = review.decision is not None and any(has_parts(node.content) for node in closed)
+    return f"{both}\n  {CLOSED_WHOLE}" if is_told else both
+
+
+def _decision(review: Review) -> str:
+    if review.decision is None:
+        return ""
+    return f": {review.decision}" + (f"; to undo it, undo change {review.commit}" if review.commit else "")
 
 
 _FORMATS: Mapping[type, Callable[[Any], str]] = {

@@ -173,6 +173,18 @@ def _category(languages: LanguageSet, name: Category) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.categories.get(name, ()), flags=re.IGNORECASE)
 
 
+def has_parts(text: str) -> bool:
+    """Return whether a text makes several statements, or seems to: it has a conjunction, a comma or two sentences."""
+    return _joint(languages_of(text)).search(text.strip()) is not None
+
+
+@cached()
+def _joint(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(
+        lambda each: map(re.escape, each.entities.conjunctions), r"\s(?:{})\s|[.,;:!?…]\s", flags=re.IGNORECASE
+    )
+
+
 def plural(count: int, noun: str, nouns: str = "") -> str:
     """Return a count with its noun: "1 row", "2 rows"."""
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"

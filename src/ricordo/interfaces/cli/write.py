@@ -17,9 +17,9 @@ from ricordo.errors import InvalidError, NotFoundError
 from ricordo.interfaces.cli import nodes
 from ricordo.interfaces.cli.options import CommandContext, command, view
 from ricordo.interfaces.cli.terminal import Output, dim, one_line, progress_bar, safe, short_id, table, with_article
-from ricordo.interfaces.serialize import HELD_NOTICE, match_end
+from ricordo.interfaces.serialize import CLOSED_WHOLE, HELD_NOTICE, match_end
 from ricordo.model import BulkReport, Decision, ErasureReport, Node, Outdated, Review, ReviewKind, Trust
-from ricordo.text.sentences import plural
+from ricordo.text.sentences import has_parts, plural
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -283,14 +283,22 @@ def _show_decision(ctx: CommandContext, decided: Review) -> None:
         done = (
             f"Merged: {other} is now {keep}." if decided.decision == "approve" else f"Kept apart: {other} and {keep}."
         )
-        ctx.out.print(Text(done, "green"))
+        _show_done(ctx, Text(done, "green"), [decided])
         return
-    both = [node for node in (decided.newer, decided.older) if node is not None]
-    kept = {"replace": both[:1], "keep old": both[1:], "refuse": []}.get(decided.decision or "", both)
-    if not kept:
-        ctx.out.print(Text.assemble(("Refused: ", "green"), one_line(decided.newer.content)))
-    for node in kept:
-        ctx.out.print(Text.assemble(("Kept: ", "green"), one_line(node.content)))
+    for node in sorted(filter(None, (decided.newer, decided.older)), key=lambda node: not node.is_live):
+        done = "Refused: " if decided.decision == "refuse" else "Kept: " if node.is_live else "Closed: "
+        ctx.out.print(Text.assemble((done, "green"), one_line(node.content)))
+        if done == "Closed: " and has_parts(node.content):
+            ctx.out.print(dim(CLOSED_WHOLE))
+    _show_done(ctx, None, [decided])
+
+
+def _show_done(ctx: CommandContext, done: Text | None, decided: Sequence[Review]) -> None:
+    """Print what was decided, and how to undo it. All decisions are of one change."""
+    if done is not None:
+        ctx.out.print(done)
+    if decided and decided[0].commit is not None:
+        ctx.out.print(dim(f"`ricordo undo {decided[0].commit}` reverses this."))
 
 
 # quarantine
@@ -317,7 +325,7 @@ async def quarantine(
         many = await memory.resolve_many(decision=cast("Decision", action), of_trust=trust)
         await ctx.settle(memory)
         told = Text(f"{_DECIDED[action].partition(';')[0]}: {len(many):,}.", "green")
-        return Output(data={"reviews": many}, show=lambda out: out.print(told))
+        return Output(data={"reviews": many}, show=lambda out: _show_done(ctx, told, many))
     if id is None or everything:
         raise InvalidError(f"`quarantine {action}` needs an id", hint="`ricordo quarantine` lists the ids")
     held = await _held(memory, id)
@@ -326,7 +334,7 @@ async def quarantine(
     decided = await memory.resolve(held.id, decision=cast("Decision", action), content=content)
     await ctx.settle(memory)
     done = Text.assemble((f"{_DECIDED[action]}: ", "green"), one_line(decided.newer.content))
-    return Output(data=decided, show=lambda out: out.print(done))
+    return Output(data=decided, show=lambda out: _show_done(ctx, done, [decided]))
 
 
 def _list_quarantine(ctx: CommandContext, found: Sequence[Review]) -> None:

@@ -59,7 +59,10 @@ async def decide(visit: Visit) -> Response:
     """Resolve one review."""
     decision, item = visit.form.get("decision", ""), visit.named()
     of_merge = _DONE_OF_MERGE if item.startswith(MERGE) else {}
-    await visit.act(of_merge.get(decision, decision.replace(" ", "_")), "resolve", item=item, decision=decision)
+    done = of_merge.get(decision, decision.replace(" ", "_"))
+    decided: Review = await visit.act(done, "resolve", item=item, decision=decision)
+    pair = [decided.newer, decided.older] if decided.older is not None else []
+    visit.add_to_notice("done.closed", [node.content for node in pair if not node.is_live])
     return visit.go("/page/inbox")
 
 

@@ -27,6 +27,7 @@ _SECTIONS: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
     ("keep", (("runs", "/page/runs"), ("fading", "/page/fading"), ("archive", "/page/archive"))),
     ("machine", (("health", "/page/health"), ("access", "/page/access"))),
 )
+_QUOTED = 300
 _NEEDS = {"health": "doctor", "access": "page.tokens"}
 
 
@@ -126,6 +127,11 @@ class Visit:
         # Several changes mean that another program wrote at the same time. The user then undoes from the log.
         self.session.notice = self.texts(f"done.{done}"), made[0] if len(made) == 1 else None
         return answer
+
+    def add_to_notice(self, key: str, quoted: Sequence[str]) -> None:
+        """Add a sentence for each of some texts to the message on the next page."""
+        said, undoes = self.session.notice or ("", None)
+        self.session.notice = " ".join([said, *(self.texts(key, text=each[:_QUOTED]) for each in quoted)]), undoes
 
     # answers
 
