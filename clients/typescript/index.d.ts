@@ -214,6 +214,13 @@ export interface Message {
   attributes?: Record<string, unknown> | null;
 }
 
+export interface Pause {
+  chat: string;
+  session: string;
+  begun_at: string;
+  ended_at?: string | null;
+}
+
 export interface Erased {
   kind: string;
   count: number;
@@ -761,6 +768,7 @@ export interface EndSessionParameters {
 export type EndSessionResult = null;
 
 export interface OffRecordParameters {
+  /** only this session. */
   session?: string | null;
 }
 
@@ -770,7 +778,7 @@ export interface OnRecordParameters {
   session?: string | null;
 }
 
-export type OnRecordResult = null;
+export type OnRecordResult = Pause[];
 
 export interface AddEntityParameters {
   name: string;
@@ -1454,9 +1462,15 @@ export class Ricordo {
   addMany(parameters: AddManyParameters, options?: CallOptions): Promise<AddManyResult>;
   /** Mark a conversation as finished. Permission: write. Trust: at least web. */
   endSession(parameters: EndSessionParameters, options?: CallOptions): Promise<EndSessionResult>;
-  /** Store nothing from now on, in one conversation or in all. Permission: write. Trust: at least agent. */
+  /**
+   * Store nothing that the user says from now on: in the present chat or project, or anywhere if there is none.
+   * Permission: write. Trust: at least agent.
+   */
   offRecord(parameters?: OffRecordParameters, options?: CallOptions): Promise<OffRecordResult>;
-  /** Store messages and facts again after off_record. Permission: write. Trust: at least agent. */
+  /**
+   * Undo off_record with the same chat and session; return what is still off the record. Permission: write. Trust:
+   * at least agent.
+   */
   onRecord(parameters?: OnRecordParameters, options?: CallOptions): Promise<OnRecordResult>;
   /**
    * Add a person or thing by name, so that memories that name it are linked to it. Permission: write. Trust: at

@@ -68,6 +68,7 @@ from ricordo.model import (
     NodeType,
     Origin,
     Page,
+    Pause,
     Profile,
     Reason,
     Receipt,
@@ -110,6 +111,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MOST_HELD = 100_000
+
+_NEW_WORDS = frozenset(("correct", "update", "propose", "add entity", "relate", "update entity"))
+"""The changes, besides those that add memories, that store what somebody says now."""
 
 
 def _of_search(found: Results) -> dict[str, spans.Attribute]:
@@ -427,16 +431,24 @@ class Memory:
         )
 
     async def off_record(self, session: str | None = None) -> None:
-        """Stop storing messages of a session, or of all, until `on_record`. Adding then returns an unused id."""
-        rules = self._opened.rules
-        self._opened.store.check_writable()
-        await self._store.derive(lambda tx: episodes.go_off_record(tx, self._scope, session, rules=rules))
+        """Store nothing that this owner says until `on_record`: in the scope's chat or, without one, anywhere. Adding
+        then returns an unused id, and corrections raise ConflictError.
 
-    async def on_record(self, session: str | None = None) -> None:
-        """Store messages again after `off_record`."""
-        rules = self._opened.rules
+        What was said in the meantime is not stored later either, such as from the log of a session. What others say in
+        a shared chat is theirs.
+
+        Args:
+            session: only this session.
+        """
+        at, rules = self._opened.now(), self._opened.rules
         self._opened.store.check_writable()
-        await self._store.derive(lambda tx: episodes.go_on_record(tx, self._scope, session, rules=rules))
+        await self._store.derive(lambda tx: episodes.go_off_record(tx, self._scope, session, at=at, rules=rules))
+
+    async def on_record(self, session: str | None = None) -> Sequence[Pause]:
+        """Undo `off_record` with the same chat and session; return what is still off the record."""
+        at, rules = self._opened.now(), self._opened.rules
+        self._opened.store.check_writable()
+        return await self._store.derive(lambda tx: episodes.go_on_record(tx, self._scope, session, at=at, rules=rules))
 
     async def settle(self, timeout: float | None = None) -> None:
         """Wait until background work is done: embedding, linking and, if enabled, extraction.
@@ -2525,7 +2537,13 @@ class Memory:
     async def _write(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]], *, said: str | None = None) -> T:
         engine = self._opened
         reason = self._reason(verb, said)
-        return await self._store.write(decide, scope=self._scope, reason=reason, at=from_ms(engine.now()))
+
+        def on_record(tx: Snapshot) -> tuple[Change, T]:
+            episodes.check_on_record(tx, self._scope)
+            return decide(tx)
+
+        work = on_record if verb in _NEW_WORDS else decide
+        return await self._store.write(work, scope=self._scope, reason=reason, at=from_ms(engine.now()))
 
 
 def write_operations(memory: Memory, *, name: str) -> Operations:

@@ -437,6 +437,22 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """A time for which a person is off the record: nothing that they say is stored.
+
+    Attributes:
+        chat: the only chat or project it is about; "" for all, and for what is said outside of any.
+        session: the only session it is about; "" for all.
+        ended_at: None while it lasts.
+    """
+
+    chat: str
+    session: str
+    begun_at: datetime
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
     """A session with its messages.
 

@@ -39,6 +39,7 @@ from ricordo.model import (
     NodeType,
     Origin,
     Page,
+    Pause,
     Profile,
     Receipt,
     ReceiptReplay,
@@ -134,10 +135,12 @@ class Memory:
         """Mark a conversation as finished, so that it is consolidated next. Ending it twice is allowed."""
 
     def off_record(self, session: str | None = None) -> None:
-        """Stop storing messages of a session, or of all, until `on_record`. Adding then returns an unused id."""
+        """Store nothing that this owner says until `on_record`: in the scope's chat or, without one, anywhere.
+        Adding then returns an unused id, and corrections raise ConflictError.
+        """
 
-    def on_record(self, session: str | None = None) -> None:
-        """Store messages again after `off_record`."""
+    def on_record(self, session: str | None = None) -> Sequence[Pause]:
+        """Undo `off_record` with the same chat and session; return what is still off the record."""
 
     def settle(self, timeout: float | None = None) -> None:
         """Wait until background work is done: embedding, linking and, if enabled, extraction."""

@@ -9,6 +9,7 @@ import sys
 import time
 import tomllib
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,38 @@ def test_the_end_of_a_session_does_not_wait_for_its_log(cli: Cli, home: Path, tm
             break
         time.sleep(0.2)
     assert found.json["nodes"]["episodic"] == 6
+
+
+def test_off_the_record_holds_for_the_sessions_of_agents_also_when_their_logs_are_read_later(
+    cli: Cli, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = repository(tmp_path, _session_of("claude-code"))
+
+    def said(text: str) -> Path:
+        session = replace(_session_of("claude-code"), at=datetime.now(UTC), steps=[("user", text, True)])
+        log = write_log(session, home, root)
+        given = {"session_id": session.id, "cwd": str(root), "transcript_path": str(log)}
+        _hook(cli, monkeypatch, "claude-code", "take-in", **given)
+        return log
+
+    def texts() -> str:
+        return cli("--chat", project_of(root), "--json", "list", "--type", "any").out
+
+    done = cli("off-record")
+    assert "in every chat and project" in done.out and "`ricordo on-record`" in done.out
+    log = said("Let's use haiku instead of sonnets")
+    assert "haiku" not in texts()
+    assert "on the record again" in cli("--chat", project_of(root), "on-record").out
+    assert "`ricordo on-record` ends that" in cli("--chat", project_of(root), "on-record").out
+    cli("on-record")
+    imported = cli("--json", "import", "--format", "claude-code", str(log)).json
+    assert imported["added"] == 0 and any("off the record" in each for each in imported["refused"])
+    assert "haiku" not in texts()
+    said("Let's use ballads instead of sonnets")
+    assert "ballads" in texts()
+    assert f"What you say in {project_of(root)} is off" in cli("--chat", project_of(root), "off-record").out
+    said("Let's use limericks instead of sonnets")
+    assert "limericks" not in texts()
 
 
 # the files of clients

@@ -192,10 +192,12 @@ def test_people_are_listed_shown_related_merged_and_split(cli: Cli) -> None:
 
 
 def test_off_the_record_messages_are_not_stored_and_reported(cli: Cli) -> None:
-    assert cli("off-record", "--json").json == {"session": None, "on_record": False}
+    assert cli("off-record", "--json").json == {"chat": None, "session": None, "on_record": False}
     assert cli("remember", "secret", "--json").json == {"id": None, "kept": False}
     assert "Not stored" in cli("add", "secret").out
-    assert cli("on-record", "--json").json == {"session": None, "on_record": True}
+    cli("--chat", "climbers", "off-record")
+    done = cli("on-record", "--json").json
+    assert (done["on_record"], [pause["chat"] for pause in done["paused"]]) == (True, ["climbers"])
     assert cli("add", "no secret").status == 0
     assert [node["content"] for node in cli("list", "--json").json["nodes"]] == ["no secret"]
 

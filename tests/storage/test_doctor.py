@@ -91,7 +91,7 @@ DAMAGE = [
     ("UPDATE history SET row = '1'", "commit rows"),
     ("PRAGMA foreign_keys = OFF; UPDATE entities SET key = 7", "row seals"),
     ("UPDATE spaces SET owner = 'mf'", "settings and vectors"),
-    ("INSERT INTO off_record VALUES ('me', '', 's')", "settings and vectors"),
+    ("INSERT INTO off_record VALUES ('me', '', 's', 1, NULL)", "settings and vectors"),
     ("INSERT INTO models VALUES (1, 'hashing', 256, '', 'active')", "settings and vectors"),
     ("INSERT INTO meta VALUES ('fingerprint_key', '00')", "settings and vectors"),
     ("UPDATE commits SET reason = 'other' WHERE seq = 1", "commit chain"),

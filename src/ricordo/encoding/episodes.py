@@ -20,7 +20,7 @@ from ricordo.encoding.validation import (
     stored_id,
 )
 from ricordo.errors import ConflictError, NotFoundError
-from ricordo.model import Change, Message, Node, Origin, Role, Scope
+from ricordo.model import Change, Message, Node, Origin, Pause, Role, Scope
 from ricordo.storage import Snapshot
 from ricordo.trust import capped
 
@@ -87,7 +87,7 @@ def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[
     """
     ids = [node.id for node in episodes if node.id in claimed] if claimed else []
     known = snapshot.nodes.known_ids(ids) if ids else {}
-    silent = snapshot.sessions.off_record(episodes[0].owner, episodes[0].chat) if episodes else set()
+    pauses = pauses_of(snapshot, scope) if episodes else []
     fresh: dict[str, Node] = {}
     seen: list[Screened] = []
     for given, passed in zip(episodes, all_screened(snapshot, episodes), strict=True):
@@ -98,7 +98,7 @@ def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[
             check_same(snapshot, node, known, given=given)
         if fresh.get(node.id, node).content != node.content:
             raise ConflictError(f"id {node.id} is given to two messages", hint="leave ids out to get new ones")
-        if node.id not in fresh and node.id not in known and not is_silent(node.session, silent):
+        if node.id not in fresh and node.id not in known and not is_off_record(node, pauses):
             fresh[node.id] = node
             seen.append(passed)
     change = Change(
@@ -126,9 +126,29 @@ def check_same(
         raise ConflictError(f"id {node.id} already exists", hint="leave it out to get a new one")
 
 
-def is_silent(session: str | None, silent: Collection[str]) -> bool:
-    """Return whether the owner has paused the recording of this session, or ("" in `silent`) of everything."""
-    return bool(silent) and ("" in silent or session in silent)
+def pauses_of(snapshot: Snapshot, scope: Scope) -> Sequence[Pause]:
+    """Return when a caller was and is off the record: everywhere, or in the present chat."""
+    return snapshot.sessions.off_record(scope.who, scope.chat or "")
+
+
+def is_off_record(node: Node, pauses: Sequence[Pause]) -> bool:
+    """Return whether a message or fact is not to be stored: a pause lasts, or it was said in one that is over."""
+    return any(
+        pause.session in ("", node.session)
+        and (pause.ended_at is None or pause.begun_at <= node.event_time < pause.ended_at)
+        for pause in pauses
+    )
+
+
+def is_paused(snapshot: Snapshot, scope: Scope) -> bool:
+    """Return whether a caller is off the record now, in all sessions."""
+    return any(pause.ended_at is None and not pause.session for pause in pauses_of(snapshot, scope))
+
+
+def check_on_record(snapshot: Snapshot, scope: Scope) -> None:
+    """Raise ConflictError if a caller is off the record now, in all sessions."""
+    if is_paused(snapshot, scope):
+        raise ConflictError("nothing is stored while you are off the record", hint="`on_record` ends that")
 
 
 def end_session(snapshot: Snapshot, scope: Scope, session: str, *, at: datetime, rules: TextRules) -> Change:
@@ -139,23 +159,20 @@ def end_session(snapshot: Snapshot, scope: Scope, session: str, *, at: datetime,
     return Change() if known.ended_at else Change(sessions=(replace(known, ended_at=at),))
 
 
-def go_off_record(snapshot: Snapshot, scope: Scope, session: str | None, *, rules: TextRules) -> None:
-    """Stop storing the messages of a session (None: of any session)."""
-    for place in _places(scope):
-        snapshot.sessions.go_off_record(*place, _session_name(session, rules))
+def go_off_record(snapshot: Snapshot, scope: Scope, session: str | None, *, at: int, rules: TextRules) -> None:
+    """Stop storing what the caller says: in the present chat or, if there is none, anywhere (in one session only)."""
+    snapshot.sessions.go_off_record(scope.who, scope.chat or "", _session_name(session, rules), at=at)
 
 
-def go_on_record(snapshot: Snapshot, scope: Scope, session: str | None, *, rules: TextRules) -> None:
-    """Store again what `go_off_record` paused."""
-    for place in _places(scope):
-        snapshot.sessions.go_on_record(*place, _session_name(session, rules))
+def go_on_record(
+    snapshot: Snapshot, scope: Scope, session: str | None, *, at: int, rules: TextRules
+) -> Sequence[Pause]:
+    """Store again what `go_off_record` paused; return the caller's other pauses that last."""
+    for owner in (scope.who, ""):  # without an owner: about everyone in the chat, from before version 8
+        if owner or scope.chat:
+            snapshot.sessions.go_on_record(owner, scope.chat or "", _session_name(session, rules), at=at)
+    return snapshot.sessions.paused(scope.who)
 
 
 def _session_name(session: str | None, rules: TextRules) -> str:
     return short_name(session, name="session", rules=rules) or ""
-
-
-def _places(scope: Scope) -> set[tuple[str, str]]:
-    """Return the (owner, chat) pairs under which the caller's messages and facts are stored."""
-    places = {(scope.owner, ""), ("", scope.chat)} if scope.chat else {(scope.owner, "")}
-    return {(owner, chat) for owner, chat in places if owner or chat}

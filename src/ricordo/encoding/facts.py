@@ -10,7 +10,7 @@ from typing import get_args
 
 from ricordo.clock import from_ms, new_id
 from ricordo.encoding.entities import EntityResolver, checked_names, scope_of, with_subjects
-from ricordo.encoding.episodes import Instant, check_same, is_silent
+from ricordo.encoding.episodes import Instant, check_same, is_off_record, pauses_of
 from ricordo.encoding.validation import (
     TextRules,
     check_choice,
@@ -106,14 +106,15 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
     if len({node.id for node in facts}) < len(facts):
         raise ConflictError("an id is given to two facts", hint="leave ids out to get new ones")
     known = snapshot.nodes.known_ids([node.id for node in facts]) if claimed else {}
-    silent = {space: snapshot.sessions.off_record(*space) for space in {(node.owner, node.chat) for node in facts}}
-    people = {space: EntityResolver(snapshot, scope=scope_of(*space), now=now) for space in silent}
+    pauses = pauses_of(snapshot, scope) if facts else []
+    spaces = {(node.owner, node.chat) for node in facts}
+    people = {space: EntityResolver(snapshot, scope=scope_of(*space), now=now) for space in spaces}
     added: list[Node] = []
     subjects: list[tuple[str, str, str]] = []
     for node in facts:
         check_same(snapshot, node, known)
         space = node.owner, node.chat
-        if node.id in known or is_silent(node.session, silent[space]) or not may_learn(snapshot, node):
+        if node.id in known or is_off_record(node, pauses) or not may_learn(snapshot, node):
             continue
         entities = people[space].subjects_of(node) if node.is_live else []
         subjects += [(node.id, entity.id, folded_name(name)) for name, entity in entities]

@@ -175,7 +175,7 @@ def _kind(item: Node | Hit) -> str:
 
 def _node(node: Node) -> str:
     if not node.id:
-        return f"Not stored: {_quoted(node.content)} (the memory is off the record, or it was forgotten before)"
+        return f"Not stored: {_quoted(node.content)} (the user is off the record, or it was erased before)"
     closed = f"closed ({node.closed_reason}) {_day(node.closed_at)}" if node.closed_at else ""
     expires = f"expires {_day(node.expires_at)}" if node.expires_at and not node.closed_at else ""
     notes = _notes(_kind(node), _about(node.about), _day(node.event_time), expires, closed)

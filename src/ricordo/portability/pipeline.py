@@ -190,7 +190,7 @@ def _outcome_of(decide: Decide, tx: Snapshot) -> Outcome:
 
 def _steps(records: Records, context: ImportContext, counts: _Counts) -> list[tuple[str, int, Decide]]:
     """Return (kind, number of records, decision) of each batch, in order. Invalid records are refused here."""
-    chats = replace(context, scope=replace(context.scope, owner=""))
+    chats = replace(context, scope=replace(context.scope, owner="", member=context.scope.who))
     facts = records.facts.values()
     messages = _made(records.messages.values(), partial(_episode, context=context), counts)
     own = _made([each for each in facts if not each.in_chat], partial(_knowledge, context=context), counts)
@@ -284,6 +284,8 @@ def _knowledge(known: ImportedFact, context: ImportContext) -> Node:
 
 def _people(context: ImportContext, batch: Sequence[ImportedPerson], tx: Snapshot) -> tuple[Change, Outcome]:
     """Add unknown entities; known ones keep their type and get new aliases."""
+    if episodes.is_paused(tx, context.scope):
+        return Change(), Outcome(refused=(_paused(len(batch)),))
     gathered = entities.EntityResolver(tx, scope=context.scope, now=context.now)
     fresh: dict[str, Entity] = {}
     put: dict[str, Entity] = {}
@@ -360,6 +362,8 @@ def _as_live(node: Node) -> Node:
 
 
 def _relations(context: ImportContext, batch: Sequence[ImportedRelation], tx: Snapshot) -> tuple[Change, Outcome]:
+    if episodes.is_paused(tx, context.scope):
+        return Change(), Outcome(refused=(_paused(len(batch)),))
     gathered = entities.EntityResolver(tx, scope=context.scope, now=context.now)
     refused: list[str] = []
     for relation in batch:
@@ -407,5 +411,9 @@ def _fresh(tx: Snapshot, nodes: Sequence[Node]) -> list[Node]:
 
 def _outcome(batch: Sequence[Node], fresh: Sequence[Node], change: Change) -> Outcome:
     silent = len(fresh) - len(change.add)
-    refused = (f"{silent} not stored: recording was paused",) if silent else ()
+    refused = (_paused(silent),) if silent else ()
     return Outcome(added=len(change.add), known=len(batch) - len(fresh), refused=refused)
+
+
+def _paused(count: int) -> str:
+    return f"{count} not stored: off the record"

@@ -23,6 +23,7 @@ from ricordo.model import (
     MemberRole,
     ModelUse,
     Node,
+    Pause,
     Receipt,
     Related,
     Relation,
@@ -319,14 +320,17 @@ class Sessions(Protocol):
     def listed(self, scope: Scope, *, most: int, session_id: str | None = None) -> list[Conversation]:
         """Return sessions with live messages, or only one, latest message first, without turns or documents."""
 
-    def off_record(self, owner: str, chat: str) -> set[str]:
-        """Return the sessions that are not stored; "" stands for all."""
+    def off_record(self, owner: str, chat: str) -> list[Pause]:
+        """Return when an owner was and is off the record in a chat ("" for none), there alone or everywhere."""
 
-    def go_off_record(self, owner: str, chat: str, session: str) -> None:
-        """Stop storing a session from now on; "" stands for everything. Repeating it changes nothing."""
+    def go_off_record(self, owner: str, chat: str, session: str, *, at: int) -> None:
+        """Begin a pause at `at` (Unix milliseconds); "" stands for every chat or session. Repeating changes nothing."""
 
-    def go_on_record(self, owner: str, chat: str, session: str) -> None:
-        """Undo `go_off_record` for the same owner, chat and session."""
+    def go_on_record(self, owner: str, chat: str, session: str, *, at: int) -> None:
+        """End the pause of the same owner, chat and session. It is kept, unless it is unknown when it began."""
+
+    def paused(self, owner: str) -> list[Pause]:
+        """Return the pauses of an owner that last, in all chats."""
 
 
 class Reviews(Protocol):

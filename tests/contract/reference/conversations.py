@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from ricordo.clock import from_ms
-from ricordo.model import DOCUMENT, Conversation, ModelUse, Node, Review, Run, RunItem, RunState, Scope, Session
+from ricordo.model import DOCUMENT, Conversation, ModelUse, Node, Pause, Review, Run, RunItem, RunState, Scope, Session
 from ricordo.storage.database.runs import INTERRUPTED
 from ricordo.storage.values import Failure, MessagePairs, Waiting
 from tests.contract.reference.memories import Nodes
@@ -71,15 +71,29 @@ class Sessions(Group):
                 found.append((max(times), row["key"], _conversation(known, times)))
         return [each for *_, each in sorted(found, key=lambda each: each[:2], reverse=True)][:most]
 
-    def off_record(self, owner: str, chat: str) -> set[str]:
-        rows = self._state.all("off_record", lambda row: (row["owner"], row["chat"]) == (owner, chat))
-        return {row["session"] for row in rows}
+    def off_record(self, owner: str, chat: str) -> list[Pause]:
+        return [_pause(row) for row in self._pauses(owner=owner) if row["chat"] in ("", chat)]
 
-    def go_off_record(self, owner: str, chat: str, session: str) -> None:
-        self._state.put("off_record", {"owner": owner, "chat": chat, "session": session})
+    def paused(self, owner: str) -> list[Pause]:
+        return [_pause(row) for row in self._pauses(owner=owner, ended_at=None)]
 
-    def go_on_record(self, owner: str, chat: str, session: str) -> None:
-        self._state.tables["off_record"].pop((owner, chat, session), None)
+    def go_off_record(self, owner: str, chat: str, session: str, *, at: int) -> None:
+        place = {"owner": owner, "chat": chat, "session": session}
+        if not self._pauses(**place, ended_at=None):
+            self._state.put("off_record", {**place, "begun_at": at, "ended_at": None})
+
+    def go_on_record(self, owner: str, chat: str, session: str, *, at: int) -> None:
+        for row in self._pauses(owner=owner, chat=chat, session=session, ended_at=None):
+            self._state.put("off_record", row | {"ended_at": at})
+
+    def _pauses(self, **wanted: object) -> list[Row]:
+        return self._state.all("off_record", lambda row: wanted.items() <= row.items())
+
+
+def _pause(row: Row) -> Pause:
+    return Pause(
+        chat=row["chat"], session=row["session"], begun_at=from_ms(row["begun_at"]), ended_at=at_of(row["ended_at"])
+    )
 
 
 def is_document(session: Row) -> bool:

@@ -60,7 +60,7 @@ class Erasure:
             if commit["space"] == space or commit["actor"] == owner:
                 commit["actor"] = commit["reason"] = ""
         self._state.put("spaces", {"key": space, "owner": "erased", "chat": f"erased {space}"})
-        self._state.drop("off_record", lambda row: row["owner"] == owner and row["chat"] == "")
+        self._state.drop("off_record", lambda row: row["owner"] == owner)
 
     def _rewrite_past(self, rewrite: Callable[[int, str, Key, Row], Row | None]) -> None:
         """Put another row in place of each row of the past, or none; then the commit that wrote it loses its words."""

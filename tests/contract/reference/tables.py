@@ -56,7 +56,7 @@ DERIVED = {
     "proposals": Shape(key=("id",)),
     "receipts": Shape(key=("id",)),
     "floors": Shape(key=("spaces", "model")),
-    "off_record": Shape(key=("owner", "chat", "session")),
+    "off_record": Shape(key=("owner", "chat", "session", "begun_at")),
     "withheld": Shape(),
     "withheld_spans": Shape(
         key=("node", "start", "withheld"), references=(("node", "nodes"), ("withheld", "withheld"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -50,7 +51,7 @@ async def _stored(
         return Output(
             data={"id": None, "kept": False},
             show=lambda out: out.print(
-                "Not stored: the memory is off the record (`ricordo on-record` ends that), or it was erased before."
+                "Not stored: you are off the record (`ricordo on-record` ends that), or it was erased before."
             ),
         )
     if node.closed_reason == "quarantined":
@@ -89,15 +90,38 @@ async def end_session(ctx: CommandContext, memory: Memory, session: str) -> dict
 
 
 @command
-async def off_record(ctx: CommandContext, memory: Memory, session: str | None = None) -> dict[str, Any]:
+async def off_record(ctx: CommandContext, memory: Memory, session: str | None = None) -> Output:
     await memory.off_record(session)
-    return {"session": session, "on_record": False}
+    chat = memory.scope.chat or ""
+    what, ends = _what(chat, session or "")
+    return Output(
+        data={"chat": chat or None, "session": session, "on_record": False},
+        show=lambda out: out.print(f"{what} is off the record: nothing is stored until `{ends}`.", soft_wrap=True),
+    )
 
 
 @command
-async def on_record(ctx: CommandContext, memory: Memory, session: str | None = None) -> dict[str, Any]:
-    await memory.on_record(session)
-    return {"session": session, "on_record": True}
+async def on_record(ctx: CommandContext, memory: Memory, session: str | None = None) -> Output:
+    left = await memory.on_record(session)
+    chat = memory.scope.chat or ""
+
+    def show(out: Console) -> None:
+        out.print(f"{_what(chat, session or '')[0]} is on the record again.", soft_wrap=True)
+        for pause in left:
+            what, ends = _what(pause.chat, pause.session)
+            out.print(f"Still off the record: {what[:1].lower()}{what[1:]}. `{ends}` ends that.", soft_wrap=True)
+
+    return Output(data={"chat": chat or None, "session": session, "on_record": True, "paused": left}, show=show)
+
+
+def _what(chat: str, session: str) -> tuple[str, str]:
+    """Return what is off the record, and the command that ends that."""
+    what = f"What you say in {safe(chat)}" if chat else "Everything you say, in every chat and project,"
+    if session:
+        what = f"What you say in session {safe(session)}" + (f" of {safe(chat)}" if chat else "")
+    chosen = f" --chat {shlex.quote(safe(chat))}" if chat else ""
+    only = f" --session {shlex.quote(safe(session))}" if session else ""
+    return what, f"ricordo{chosen} on-record{only}"
 
 
 @command

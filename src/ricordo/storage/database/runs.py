@@ -14,6 +14,7 @@ from ricordo.model import (
     LeftOut,
     ModelUse,
     Node,
+    Pause,
     Receipt,
     Review,
     ReviewKind,
@@ -198,6 +199,7 @@ class Runs(Group):
 
 
 _conversation = reading(Conversation, "id messages begun_at last_at ended_at consolidated_at summary owner chat title")
+_pause = reading(Pause)
 
 
 class Sessions(Group):
@@ -205,9 +207,14 @@ class Sessions(Group):
 
     get = asks("session_row", "scope session", row_as(session_of))
     listed = asks("sessions_listed", "scope most session_id", rows_as(_conversation))
-    off_record = asks("off_record_of", "owner chat", as_set)
-    go_off_record = asks("off_record_begin", "owner chat session", nothing)
-    go_on_record = asks("off_record_end", "owner chat session", nothing)
+    off_record = asks("off_record_of", "owner chat", rows_as(_pause))
+    paused = asks("off_record_open", "owner", rows_as(_pause))
+    go_off_record = asks("off_record_begin", "owner chat session at", nothing)
+
+    def go_on_record(self, owner: str, chat: str, session: str, *, at: int) -> None:
+        place = {"owner": owner, "chat": chat, "session": session}
+        self._sql.rows("off_record_end", {**place, "at": at})
+        self._sql.rows("off_record_drop", place)
 
 
 class Reviews(Group):

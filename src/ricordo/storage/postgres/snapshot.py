@@ -257,7 +257,7 @@ class PostgresSnapshot(_Worded, DatabaseSnapshot):
 
         The answers hold until something is written.
         """
-        of_scope = ("owner", scope.owner), ("chat", scope.chat or "")
+        of_scope = ("owner", scope.who), ("chat", scope.chat or "")
         own = ("owner", scope.owner), ("chat", "")
         self._ask_together(
             [("off_record_of", of_scope), ("space_by_owner", own), ("commit_last", ()), ("node_last_key", ())], scope

@@ -104,13 +104,27 @@ SELECT holder FROM leases WHERE name = :name
 DELETE FROM leases WHERE name = :name AND holder = :holder
 
 -- name: off_record_of
-SELECT session_id FROM off_record WHERE owner = :owner AND chat = :chat
+-- In stores from before version 8, a row without an owner is about everyone in a chat.
+SELECT chat, session_id, begun_at, ended_at FROM off_record
+WHERE (owner = :owner AND chat IN ('', :chat)) OR (owner = '' AND chat = :chat)
+
+-- name: off_record_open
+SELECT chat, session_id, begun_at, ended_at FROM off_record WHERE owner = :owner AND ended_at IS NULL
+ORDER BY chat, session_id
 
 -- name: off_record_begin
-INSERT INTO off_record VALUES (:owner, :chat, :session) ON CONFLICT DO NOTHING
+INSERT INTO off_record (owner, chat, session_id, begun_at)
+SELECT :owner, :chat, :session, :at WHERE NOT EXISTS (
+  SELECT 1 FROM off_record WHERE owner = :owner AND chat = :chat AND session_id = :session AND ended_at IS NULL)
+ON CONFLICT (owner, chat, session_id, begun_at) DO UPDATE SET ended_at = NULL
 
 -- name: off_record_end
-DELETE FROM off_record WHERE owner = :owner AND chat = :chat AND session_id = :session
+UPDATE off_record SET ended_at = :at
+WHERE owner = :owner AND chat = :chat AND session_id = :session AND ended_at IS NULL
+
+-- name: off_record_drop
+-- It is unknown when a pause from before version 8 began.
+DELETE FROM off_record WHERE owner = :owner AND chat = :chat AND session_id = :session AND begun_at = 0
 
 -- name: commits_by_hand
 -- How many commits took over what was changed in the files of a folder, and the number of the last.

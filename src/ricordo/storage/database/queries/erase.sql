@@ -70,7 +70,7 @@ UPDATE commits SET actor = '' WHERE space = :space OR actor = :owner
 UPDATE spaces SET owner = 'erased', chat = 'erased ' || key WHERE key = :space
 
 -- name: off_record_erase
-DELETE FROM off_record WHERE owner = :owner AND chat = ''
+DELETE FROM off_record WHERE owner = :owner
 
 -- name: packs_erase
 DELETE FROM packs WHERE space IN (SELECT value FROM json_each(:spaces))
