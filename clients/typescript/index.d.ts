@@ -139,6 +139,7 @@ export interface Commit {
   hash: string;
   run_id?: string | null;
   words?: string;
+  is_repeat?: boolean;
 }
 
 export interface Version {

@@ -91,8 +91,8 @@ from ricordo.model import (
     Weak,
 )
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress, Reranker
+from ricordo.retrieval import commit_words, inspection, service
 from ricordo.retrieval import context as context_
-from ricordo.retrieval import inspection, service
 from ricordo.retrieval.query import Request, checked_limit, checked_name, checked_position
 from ricordo.retrieval.receipts import Draft, ids_in
 from ricordo.rights import IN_A_SPACE, Holder, SpaceAction, allows, governed, narrowed, require, role_allows
@@ -1871,7 +1871,7 @@ class Memory:
         """
         most, below, scope = checked_limit(limit), checked_position(before, name="before"), self._scope
         found = await self._read(
-            lambda tx: inspection.in_words(tx, scope, tx.history.commits(scope, before=below, most=most))
+            lambda tx: commit_words.in_words(tx, scope, tx.history.commits(scope, before=below, most=most))
         )
         return self._told("log", found)
 
@@ -1894,7 +1894,7 @@ class Memory:
 
         def seen(tx: Snapshot, seq: int) -> Sequence[Commit]:
             found = [each for each in tx.history.commits(scope, before=seq + 1, most=1) if each.seq == seq]
-            return inspection.in_words(tx, scope, found)
+            return commit_words.in_words(tx, scope, found)
 
         async for event in changes(self._opened.store, after=after):
             for commit in await self._read(partial(seen, seq=event.commit)):
@@ -1956,14 +1956,16 @@ class Memory:
         scope = self._scope
         if dry_run:
             words = await self._read(
-                lambda tx: forget.effect(tx, forget.undo(tx, scope, commit_or_run, with_later=with_later))
+                lambda tx: forget.effect(
+                    tx, forget.undo(tx, scope, commit_or_run, with_later=with_later, in_words=commit_words.in_words)
+                )
             )
             who = scope.owner or scope.chat or ""
             self._told("undo", None, change=str(commit_or_run))
             return Commit(seq=0, at=self._at, actor=who, origin="undo", reason="dry run", hash="", words=words)
 
         def decide(tx: Snapshot) -> tuple[Change, tuple[int, str]]:
-            change = forget.undo(tx, scope, commit_or_run, with_later=with_later)
+            change = forget.undo(tx, scope, commit_or_run, with_later=with_later, in_words=commit_words.in_words)
             words = forget.effect(tx, change)
             for run in forget.undone_runs(tx, self._scope, change):
                 for session in run.sessions or (None,):

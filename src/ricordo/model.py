@@ -760,7 +760,8 @@ class Reason:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """A change that was made. `seq` orders everything in a store; clocks do not. `run_id` is the run it belongs to.
-    `words`, set in a log and in the result of `undo`, names the memories it touched.
+    `words`, set in a log and in the result of `undo`, names the memories it touched, with the texts that they had then.
+    `is_repeat`, set in a log, says that what it stated was known before.
     """
 
     seq: int
@@ -771,6 +772,7 @@ class Commit:
     hash: str
     run_id: str | None = None
     words: str = ""
+    is_repeat: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,10 +27,47 @@ def test_undo_with_what_builds_on_it(cli: Cli) -> None:
     remembered(cli, "Anna sold the boat", "--about", "Anna")
     refused = cli("undo", "1")
     assert refused.status == 4
-    assert "change 2 depends on it" in refused.err
+    assert "a later change depends on it:\n  2 remember “Anna sold the boat”" in refused.err
     assert "--with-later" in refused.err
     assert cli("undo", "1", "--with-later", "--json").json["reason"] == "undo of 1 and what builds on it"
     assert cli("list", "--json").json["nodes"] == []
+
+
+def test_what_an_undo_took_back_with_others_is_reported_as_undone(cli: Cli) -> None:
+    node = remembered(cli, "My husband is called Tomas")
+    cli("update", node, "--content", "My husband is called Thomas")
+    cli("forget", node, "--reason", "a rumour")
+    cli("undo", "1", "--with-later")
+    for number in ("1", "2", "3"):
+        refused = cli("undo", number, "--with-later")
+        assert (refused.status, f"{number} is already undone, by change 4" in refused.err) == (4, True), refused.err
+    assert cli("undo", "4").status == 0
+    assert "Undone: brings back" in cli("undo", "3").out
+
+
+def test_the_log_shows_the_texts_that_memories_had(cli: Cli) -> None:
+    node = remembered(cli, "My husband is called Tomas")
+    remembered(cli, "My husband is called Tomas")
+    cli("update", node, "--content", "My husband is called Thomas")
+    cli("forget", node, "--reason", "a rumour")
+    cli("undo", "1", "--with-later")
+    remembered(cli, "Tom works as a waiter")
+    remembered(cli, "Tom works as a singer")
+    (item,) = cli("review", "--json").json["reviews"]
+    cli("resolve", item["id"], "keep both")
+    commits = cli("log", "--json").json["commits"]
+    assert [each["seq"] for each in commits if each["is_repeat"]] == [2]
+    lines = [line[29:].strip() for line in cli("log").out.splitlines()[1:]]
+    assert lines == [
+        "resolve: keep both: Tom works as a singer (before: Tom works as a wai…",
+        "remember: Tom works as a singer",
+        "remember: Tom works as a waiter",
+        "undo of 1 and what builds on it: My husband is called Thomas",
+        "forget (a rumour): My husband is called Thomas",
+        "update: My husband is called Thomas",
+        "remember: already known: My husband is called Tomas",
+        "remember: My husband is called Tomas",
+    ]
 
 
 def test_the_past_by_time_and_by_number(cli: Cli) -> None:

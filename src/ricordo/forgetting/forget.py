@@ -6,16 +6,19 @@ table-specific code: rows, their versions and their references come from the sto
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
-from ricordo.model import SUMMARY_MEMORY, Change, Closing, Node, RowId, RowState, Run, Scope, Session
+from ricordo.model import SUMMARY_MEMORY, Change, Closing, Commit, Node, RowId, RowState, Run, Scope, Session
 from ricordo.storage import Snapshot
 from ricordo.storage.groups import Ledger
 from ricordo.storage.values import Image, content
+
+InWords = Callable[[Snapshot, Scope, Sequence[Commit]], Sequence[Commit]]
+"""Returns commits with excerpts of what they touched, as far as the caller may see it."""
 
 _CLOSED_BY_UPKEEP = frozenset(("expired", "decayed", "pruned", "evicted"))
 # Rows that many commits share. They stay while any row refers to them.
@@ -104,7 +107,7 @@ def restore(node: Node, *, at: datetime) -> tuple[Change, Node]:
     return Change(put=(back,)), back
 
 
-def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_later: bool) -> Change:
+def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_later: bool, in_words: InWords) -> Change:
     """Return the change that undoes a commit, or all commits of a run.
 
     Raises:
@@ -126,9 +129,14 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
         wanted |= undoing.blocking
     later = tuple(sorted(wanted - set(asked)))
     if later:
-        if _is_undone(ledger, asked):
-            raise ConflictError(f"{commit_or_run} is already undone", hint="undo the undo to redo it", commits=later)
-        _check_later(ledger.visible(scope, later), commit_or_run, later, with_later=with_later)
+        _check_not_undone(snapshot, ledger, asked, commit_or_run)
+        mine = sorted(ledger.visible(scope, later))
+        if len(mine) < len(later):  # for example a private memory about a member of the group
+            raise ConflictError(
+                f"{commit_or_run} cannot be undone: later changes by other callers depend on it", commits=tuple(mine)
+            )
+        if not with_later:
+            raise _refused(commit_or_run, in_words(snapshot, scope, _commits(snapshot, later[:_LISTED])), later)
     states = undoing.states()
     if not states:
         raise ConflictError(f"nothing is left of {commit_or_run} to undo", hint="erased data cannot be restored")
@@ -206,28 +214,59 @@ def _asked(ledger: Ledger, scope: Scope, commit_or_run: int | str) -> list[int]:
     return found
 
 
-def _check_later(mine: Collection[int], commit_or_run: int | str, later: tuple[int, ...], *, with_later: bool) -> None:
-    """Raise ConflictError if later commits prevent an undo; `mine` are those that the caller can see."""
-    if len(mine) < len(later):  # for example a private memory about a member of the group
-        seen = tuple(sorted(mine))
-        raise ConflictError(
-            f"{commit_or_run} cannot be undone: later changes by other callers depend on it", commits=seen
-        )
-    if not with_later:
-        listed = ", ".join(map(str, later[:_LISTED])) + (", ..." if len(later) > _LISTED else "")
-        built = "changes {} depend on it" if len(later) > 1 else "change {} depends on it"
-        hint = f"undo all of them together: `ricordo undo {commit_or_run} --with-later` (with_later=True in Python)"
-        raise ConflictError(f"{commit_or_run} cannot be undone alone: {built.format(listed)}", hint=hint, commits=later)
+def _commits(snapshot: Snapshot, numbers: Iterable[int]) -> list[Commit]:
+    found = map(snapshot.history.get, numbers)
+    return [commit for commit in found if commit is not None]
 
 
-def _is_undone(ledger: Ledger, asked: Iterable[int]) -> bool:
-    """Return whether every row is in its state before these commits."""
-    return all(
-        content(ledger.current(row)) == content(before) or (before is None and row.table in _SHARED)
-        for commit in asked
-        for row in ledger.touched(commit)
-        for before in [ledger.state(row, commit - 1)]
+def _refused(commit_or_run: int | str, told: Sequence[Commit], later: tuple[int, ...]) -> ConflictError:
+    """Return the error for a change on which later ones depend, with a line for each of those."""
+    lines = [f"{each.seq} {each.origin}" + (f" “{_beginning(each.words)}”" if each.words else "") for each in told]
+    lines += [f"and {len(later) - len(told):,} more"] if len(later) > len(told) else []
+    built = f"{len(later):,} later changes depend on it" if len(later) > 1 else "a later change depends on it"
+    return ConflictError(
+        "\n  ".join([f"{commit_or_run} cannot be undone alone: {built}:", *lines]),
+        hint=f"undo all of them together: `ricordo undo {commit_or_run} --with-later` (with_later=True in Python)",
+        commits=later,
     )
+
+
+def _check_not_undone(snapshot: Snapshot, ledger: Ledger, asked: Iterable[int], commit_or_run: int | str) -> None:
+    """Raise ConflictError if an undo took every row of these commits back, and no later undo took that back.
+
+    A change after the undo may have moved on from there, so the present state of the rows does not tell.
+    """
+    by: set[int] = set()
+    for commit in asked:
+        for row in ledger.touched(commit):
+            undone = _undone_by(snapshot, ledger, row, commit)
+            if undone is None:
+                return
+            by.add(undone)
+    last = max(by, default=0)
+    hint = f"`undo` of change {last} brings it back" if last else "undo the undo to redo it"
+    raise ConflictError(f"{commit_or_run} is already undone" + (f", by change {last}" if last else ""), hint=hint)
+
+
+def _undone_by(snapshot: Snapshot, ledger: Ledger, row: RowId, commit: int) -> int | None:
+    """Return the undo that took a commit back in one row: 0 if there is none and the row is as before it; None if the
+    commit is in force.
+    """
+    found = None
+    touches = ledger.touches(row)
+    for place, seq in enumerate(touches):
+        if seq > commit and _is_undo(snapshot, seq):
+            then = content(ledger.state(row, seq))
+            earlier = (each for each in reversed(touches[:place]) if content(ledger.state(row, each)) == then)
+            found = seq if next(earlier, 0) < commit else None
+    before = ledger.state(row, commit - 1)
+    is_as_before = content(ledger.current(row)) == content(before) or (before is None and row.table in _SHARED)
+    return 0 if found is None and is_as_before else found
+
+
+def _is_undo(snapshot: Snapshot, seq: int) -> bool:
+    commit = snapshot.history.get(seq)
+    return commit is not None and commit.origin == "undo"
 
 
 class _Undoing:

@@ -257,7 +257,22 @@ def _entity(entity: Entity) -> str:
 
 
 def _commit(commit: Commit) -> str:
-    return f"{commit.seq}: {_name(commit.reason)} ({_day(commit.at)})"
+    known = " what was already known:" if commit.is_repeat else ""
+    words = f"{known} {_quoted(commit.words)}" if commit.words else ""
+    return f"{commit.seq}: {_name(_deed(commit))}{words} ({_day(commit.at)})"
+
+
+def _deed(commit: Commit) -> str:
+    """Return what a commit did, with its reason: "forget (moved away)", "undo of 3"."""
+    if commit.reason.startswith(commit.origin):
+        return commit.reason
+    return f"{commit.origin} ({commit.reason})" if commit.reason else commit.origin
+
+
+def deed_in_words(commit: Commit) -> str:
+    """Return what a commit did and to what, for people."""
+    known = "already known: " if commit.is_repeat else ""
+    return f"{_deed(commit)}: {known}{commit.words}" if commit.words else _deed(commit)
 
 
 def _review(review: Review) -> str:

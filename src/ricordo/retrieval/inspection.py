@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import from_ms
@@ -27,19 +26,13 @@ from ricordo.model import (
     Version,
 )
 from ricordo.retrieval import service
+from ricordo.retrieval.commit_words import image_at
 from ricordo.retrieval.hits import as_shown
 from ricordo.retrieval.query import Request, filter_of, query_of
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot, entity_meant
 from ricordo.storage.groups import Ledger
-from ricordo.storage.values import Image
 from ricordo.text.lifetimes import ends_by
-from ricordo.text.names import relation_told
-
-_WORDS_CHARS = 160
-_TOUCHED_MOST = 100
-_NAMED = ("relations", "entities", "sessions")
-"""The tables whose rows name a change without memories, the most telling first."""
 
 
 async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
@@ -67,61 +60,6 @@ def archive(snapshot: Snapshot, scope: Scope, reason: ClosedReason | None, *, li
     keys = snapshot.statistics.closed_keys(scope, reason, limit=limit)
     nodes = snapshot.nodes.by_key(scope, keys)
     return Archive(nodes=tuple(nodes[key] for key in keys), counts=snapshot.statistics.closed(scope))
-
-
-def in_words(snapshot: Snapshot, scope: Scope, commits: Sequence[Commit]) -> list[Commit]:
-    """Return commits with excerpts of what each commit touched, as far as the caller may see it.
-
-    An excerpt names a memory or, if the commit touched none, a relation, a person or thing, or a conversation.
-    """
-    ledger = snapshot.history.ledger()
-    rows = {commit.seq: ledger.touched(commit.seq) for commit in commits}
-    keys = {seq: [int(row.key[0]) for row in found if row.table == "nodes"] for seq, found in rows.items()}
-    wanted = {key for found in keys.values() for key in found[:_TOUCHED_MOST]}
-    nodes = as_shown(snapshot, snapshot.nodes.by_key(scope, wanted))
-
-    def words(seq: int) -> str:
-        if keys[seq]:
-            return _words([nodes[key] for key in keys[seq][:_TOUCHED_MOST] if key in nodes])
-        named = [sorted((row for row in rows[seq] if row.table == name), key=lambda row: row.key) for name in _NAMED]
-        names = (_name_in(snapshot, scope, ledger, row, seq) for row in chain(*named))
-        return next(filter(None, names), "")
-
-    return [replace(commit, words=words(commit.seq)) for commit in commits]
-
-
-def _name_in(snapshot: Snapshot, scope: Scope, ledger: Ledger, row: RowId, seq: int) -> str:
-    """Return the name of a relation, entity or conversation that a commit touched; "" if the caller may not see it."""
-    image = _image_at(ledger, row, seq)
-    if image is None:
-        return ""
-    if row.table == "sessions":
-        return str(image["session_id"]) if image["space"] in _spaces(snapshot, scope) else ""
-    if row.table == "entities":
-        return _entity_name(snapshot, scope, image)
-    target, source = (
-        _entity_name(
-            snapshot, scope, ledger.current(RowId(table="entities", key=(image[end],))) if image[end] else None
-        )
-        for end in ("target", "source")
-    )
-    if not target or (image["source"] and not source):
-        return ""
-    return relation_told(target, image["predicate"], source) if source else f"{target}: {image['predicate']}"
-
-
-def _entity_name(snapshot: Snapshot, scope: Scope, image: Image | None) -> str:
-    entity = None if image is None else snapshot.entities.by_id(scope, str(image["id"]))
-    return "" if entity is None else entity.name
-
-
-def _words(nodes: Sequence[Node]) -> str:
-    """Return the beginning of the newest memory, and the number of others."""
-    told = sorted((node for node in nodes if node.closed_reason != "quarantined"), key=lambda node: -node.key)
-    if not told:
-        return ""
-    more = f" and {len(told) - 1:,} more" if len(told) > 1 else ""
-    return " ".join(told[0].content.split())[:_WORDS_CHARS] + more
 
 
 def _position(cursor: str | None) -> int | None:
@@ -318,7 +256,7 @@ def changed_by(snapshot: Snapshot, scope: Scope, seq: int) -> Difference:
         nodes=tuple(_before_and_after(snapshot, node, seq) for node in nodes if node is not None),
         entities=tuple(entity for entity in entities if entity is not None),
         rows=Counter(row.table for row in touched),
-        removed=tuple(_removed(ledger, touched, seq, spaces=_spaces(snapshot, scope))),
+        removed=tuple(_removed(ledger, touched, seq, spaces=snapshot.visible(scope))),
     )
 
 
@@ -330,18 +268,8 @@ def _removed(ledger: Ledger, touched: Sequence[RowId], seq: int, *, spaces: Coll
             yield str(before["content"])
 
 
-def _spaces(snapshot: Snapshot, scope: Scope) -> Collection[int | None]:
-    """Return the keys of the caller's own space and of the current chat's space."""
-    return [snapshot.space(owner, chat) for owner, chat in ((scope.owner, ""), ("", scope.chat or "")) if owner or chat]
-
-
-def _image_at(ledger: Ledger, row: RowId, seq: int) -> Image | None:
-    """Return a row as it was right after a commit, or else right before it, or else as it is now."""
-    return ledger.state(row, seq) or ledger.state(row, seq - 1) or ledger.current(row)
-
-
 def _id_in(ledger: Ledger, row: RowId, seq: int) -> str | None:
-    image = _image_at(ledger, row, seq)
+    image = image_at(ledger, row, seq)
     return None if image is None else str(image["id"])
 
 

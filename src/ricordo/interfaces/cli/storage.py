@@ -30,6 +30,7 @@ from ricordo.interfaces.cli.terminal import (
     table,
     wait_for_embeddings,
 )
+from ricordo.interfaces.serialize import deed_in_words
 from ricordo.model import (
     ArchiveReport,
     Commit,
@@ -101,9 +102,7 @@ def _show_log(ctx: CommandContext, commits: Sequence[Commit]) -> None:
         return
     lines = table("change", "when", "by", "what")
     for commit in commits:
-        reason = "" if commit.reason == commit.origin else f": {commit.reason}"
-        words = f"  {commit.words}" if commit.words else ""
-        who, what = one_line(commit.actor, most=30), one_line(commit.origin + reason + words)
+        who, what = one_line(commit.actor, most=30), one_line(deed_in_words(commit))
         lines.add_row(str(commit.seq), minute(commit.at, ctx.zone), Text(who), Text(what))
     ctx.out.print(lines)
 

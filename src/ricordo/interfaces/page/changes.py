@@ -47,8 +47,8 @@ async def undo(visit: Visit) -> Response:
     try:
         commit: Commit = await visit.call("undo", commit_or_run=wanted, with_later=with_later or None)
     except ConflictError as error:
-        known = {each.seq: each for each in await visit.memory.store_view.commits(limit=1_000)}
-        later = [known[seq] for seq in error.commits if seq in known]
+        found = [await visit.call("log", limit=1, before=seq + 1) for seq in error.commits[:_MOST]]
+        later = [commit for commits in found for commit in commits if commit.seq in error.commits]
         return visit.page("undo.html", status=409, wanted=wanted, later=later, error=error)
     visit.session.notice = visit.texts("done.undone"), commit.seq if commit.seq > before else None
     return visit.back() if visit.given("back") else visit.go(link("change", str(commit.seq)))
