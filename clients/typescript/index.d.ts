@@ -1491,8 +1491,8 @@ export class Ricordo {
    */
   correct(parameters: CorrectParameters, options?: CallOptions): Promise<CorrectResult>;
   /**
-   * Fix a memory in place (spelling, tags); it keeps its score. If the world has changed, use correct_fact.
-   * Permission: write. Trust: at least agent.
+   * Fix a memory in place (spelling, tags); it keeps its score. If the world has changed, store the new state
+   * instead. Permission: write. Trust: at least agent.
    */
   update(parameters: UpdateParameters, options?: CallOptions): Promise<UpdateResult>;
   /**
@@ -1522,7 +1522,7 @@ export class Ricordo {
    */
   split(parameters: SplitParameters, options?: CallOptions): Promise<SplitResult>;
   /**
-   * Remove a memory from every answer, because the user asked for it. restore_memory brings it back. Permission:
+   * Remove a memory from every answer, because the user asked for it. The user can bring it back. Permission:
    * write. Trust: at least agent.
    */
   forget(parameters: ForgetParameters, options?: CallOptions): Promise<ForgetResult>;

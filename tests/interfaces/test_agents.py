@@ -193,6 +193,27 @@ def test_the_end_of_a_session_does_not_wait_for_its_log(cli: Cli, home: Path, tm
     assert found.json["nodes"]["episodic"] == 6
 
 
+@pytest.mark.parametrize(
+    ("wish", "kept"),
+    [
+        ("please remember: we deploy on Thursdays only", "We deploy on Thursdays only"),
+        ("Ok, please remember, please: always say please to users, please.", "Always say please to users"),
+        ("Bitte merk dir: wir deployen immer donnerstags", "Wir deployen immer donnerstags"),
+        ("N'oublie pas, s'il te plaît : on ne déploie jamais le vendredi", "On ne déploie jamais le vendredi"),
+        ("No olvides, por favor: nunca desplegamos los viernes", "Nunca desplegamos los viernes"),
+        ("Запомни, пожалуйста: мы используем pnpm вместо npm", "Мы используем pnpm вместо npm"),
+    ],
+)
+def test_a_wish_is_stored_once_however_politely_it_is_put(
+    cli: Cli, home: Path, tmp_path: Path, wish: str, kept: str
+) -> None:
+    session = replace(_session_of("claude-code"), steps=[("user", wish, True)])
+    root = repository(tmp_path, session)
+    cli("import", "--format", "claude-code", str(write_log(session, home, root)))
+    found = cli("--chat", project_of(root), "--json", "list").json["nodes"]
+    assert [node["content"] for node in found if node["type"] != "episodic"] == [kept]
+
+
 def test_off_the_record_holds_for_the_sessions_of_agents_also_when_their_logs_are_read_later(
     cli: Cli, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import json
+import re
 
 import click
 import pytest
@@ -118,3 +120,13 @@ def test_invalid_arguments_are_reported_by_name() -> None:
 def test_every_tool_parameter_is_described() -> None:
     for capability in tools("core") + tools("keywords"):
         assert [each.shown for each in parameters(capability, as_tool=True) if not each.description] == []
+
+
+@pytest.mark.parametrize("profile", INSTRUCTIONS)
+def test_a_profile_names_only_tools_that_it_has(profile: str) -> None:
+    """A model cannot call the others, and would promise its user what it cannot do."""
+    known, had = {each.tool for each in CATALOG}, {each.tool for each in tools(profile)}
+    texts = {each.tool: f"{each.summary} {json.dumps(input_schema(each))}" for each in tools(profile)}
+    texts["instructions"] = instructions(profile)
+    missing = {name: {*re.findall(r"\w+", text)} & known - had for name, text in texts.items()}
+    assert {name: named for name, named in missing.items() if named} == {}

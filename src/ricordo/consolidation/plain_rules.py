@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 from ricordo.consolidation.judge import MAX_ITEMS, Proposal, ProposedEntity, ProposedFact
@@ -23,7 +22,7 @@ from ricordo.text.dates.grammar import mentions_time
 from ricordo.text.entity_recognition import entities_named
 from ricordo.text.languages import Lexicon, cached, languages_of, pattern_of
 from ricordo.text.sentences import infer_category, plain_sentences
-from ricordo.text.work import WorkStatement, statements_of_work
+from ricordo.text.work import WorkStatement, statements_of_work, to_remember
 from ricordo.trust import trust_of
 
 _LEAST_WORDS, _MOST_WORDS = 3, 60
@@ -46,8 +45,12 @@ def plain_statements(text: str) -> tuple[Plain, ...]:
     >>> [(found.kind, found.text) for found in plainly_said("Well, I love hiking. Do you? I think so.")]
     [('preference', 'I love hiking')]
     """
-    cues = _cues(languages_of(text))
-    found = (_statement(sentence, cues) for sentence in _sentences(text, cues))
+    languages = languages_of(text)
+    cues = _cues(languages)
+    found = (
+        _statement(sentence, cues) if (asked := to_remember(sentence, languages)) is None else _kept("fact", asked)
+        for sentence in _sentences(text, cues)
+    )
     return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
@@ -55,7 +58,8 @@ def propose(page: Page) -> Proposal:
     """Return the clear statements of people on a page in the form of a model's proposal, to be judged like one."""
     facts: dict[tuple[str, str], ProposedFact] = {}
     for handle, node in page.episodes.items():
-        for said in plain_statements(node.content) if node.role == "user" else ():
+        plain = plain_statements(node.content) if node.role == "user" else ()
+        for said in plain:
             fact = ProposedFact(
                 text=said.text,
                 kind=_KINDS[said.kind],
@@ -68,9 +72,15 @@ def propose(page: Page) -> Proposal:
             )
             facts.setdefault((node.id, said.text), fact)
         for told in statements_of_work(node.content) if node.role == "user" and AGENT in node.attributes else ():
-            if told.kind != "cause":
+            if told.kind != "cause" and not any(_is_one(told.text, said.text) for said in plain):
                 facts.setdefault((node.id, told.text), _of_work(told, handle))
     return Proposal(facts=list(facts.values())[:MAX_ITEMS], entities=_named(page)[:MAX_ITEMS])
+
+
+def _is_one(one: str, other: str) -> bool:
+    """Return whether two readings of a message are of the same sentence: one of them has more around it."""
+    one, other = one.casefold(), other.casefold()
+    return one in other or other in one
 
 
 def _of_work(told: WorkStatement, handle: str) -> ProposedFact:
@@ -133,12 +143,6 @@ class _Cues(Lexicon):
     context = pattern_of(lambda each: each.plain.context, flags=re.IGNORECASE)
     passing = pattern_of(lambda each: each.plain.passing, flags=re.IGNORECASE)
 
-    @cached_property
-    def remember(self) -> re.Pattern[str]:
-        please = "|".join(self.languages.in_order(lambda each: each.plain.please))
-        template = rf"^(?:(?:{please}),?\s+)?(?:{{}})"
-        return self.languages.pattern(lambda each: each.plain.remember, template, flags=re.IGNORECASE)
-
 
 _cues = cached()(_Cues)
 _BY_BEGINNING: tuple[Kind, ...] = ("commitment", "decision", "preference", "opinion", "fact")
@@ -146,8 +150,6 @@ _BY_BEGINNING: tuple[Kind, ...] = ("commitment", "decision", "preference", "opin
 
 
 def _statement(sentence: str, cues: _Cues) -> Plain | None:
-    if asked := cues.remember.match(sentence):
-        return _kept("fact", sentence[asked.end() :])
     said = cues.tails.sub("", cues.lead.sub("", sentence))
     if cues.vague.search(" ".join(said.split()[:_OPENING])) or cues.loose_ends.search(said):
         return None

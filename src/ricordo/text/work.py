@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ricordo.text.languages import Lexicon, cached, languages_of, pattern_of
+from ricordo.text.languages import LanguageSet, Lexicon, cached, languages_of, pattern_of
 from ricordo.text.sentences import plain_sentences
 
 Kind = Literal["decision", "rule", "left", "cause"]
 
 _LEAST_WORDS, _MOST_WORDS, _MOST_CHARS = 3, 45, 320
+_MOST_POLITE = 3
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _QUOTED_LINE = re.compile(r"^\s*(?:>|\||\$ |#!|diff |[+-]{3} |@@ ).*$", re.MULTILINE)
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#+)\s+|\*\*|__", re.MULTILINE)
@@ -40,7 +41,15 @@ class _Cues(Lexicon):
     cause = pattern_of(lambda each: each.work.cause, flags=re.IGNORECASE)
 
 
+class _Wishes(Lexicon):
+    leads = _Cues.leads
+    please = pattern_of(lambda each: each.plain.please, r"[,\s]*\b(?:{})\b,?(?:\s+(?=:))?", flags=re.IGNORECASE)
+    last_please = pattern_of(lambda each: each.plain.please, r",\s*(?:{})\W*$", flags=re.IGNORECASE)
+    remember = pattern_of(lambda each: each.plain.remember, r"^(?:{})", flags=re.IGNORECASE)
+
+
 _cues = cached()(_Cues)
+_wishes = cached()(_Wishes)
 _KINDS: tuple[Kind, ...] = ("left", "decision", "rule", "cause")
 """From the most to the least specific."""
 
@@ -51,9 +60,27 @@ def statements_of_work(text: str) -> tuple[WorkStatement, ...]:
     >>> [(found.kind, found.text) for found in stated("Ok, let's use pnpm instead of npm. Does that work?")]
     [('decision', "Let's use pnpm instead of npm")]
     """
-    cues = _cues(languages_of(text))
-    found = (_statement(sentence, cues) for sentence in _sentences(text))
+    languages = languages_of(text)
+    cues = _cues(languages)
+    told = ((to_remember(sentence, languages) or sentence) for sentence in _sentences(text))
+    found = (_statement(sentence, cues) for sentence in told)
     return tuple(dict.fromkeys(each for each in found if each is not None))
+
+
+def to_remember(sentence: str, languages: LanguageSet) -> str | None:
+    """Return what a sentence asks to remember, however politely; None if it does not ask.
+
+    >>> to_remember("Please remember: we deploy on Thursdays", languages_of("remember"))
+    'we deploy on Thursdays'
+    """
+    cues = _wishes(languages)
+    for plain in (sentence, cues.leads.sub("", sentence)):
+        for polite in range(_MOST_POLITE):  # "please" after the request is part of it
+            said = cues.please.sub("", plain, count=polite).lstrip() if polite else plain
+            asked = cues.remember.match(said)
+            if asked and not cues.please.match(said, asked.end()):
+                return cues.last_please.sub("", said[asked.end() :])
+    return None
 
 
 def _sentences(text: str) -> Iterator[str]:
