@@ -126,7 +126,7 @@ def test_every_tool_parameter_is_described() -> None:
 def test_a_profile_names_only_tools_that_it_has(profile: str) -> None:
     """A model cannot call the others, and would promise its user what it cannot do."""
     known, had = {each.tool for each in CATALOG}, {each.tool for each in tools(profile)}
-    texts = {each.tool: f"{each.summary} {json.dumps(input_schema(each))}" for each in tools(profile)}
+    texts = {each.tool: f"{each.summary} {json.dumps(input_schema(each, as_tool=True))}" for each in tools(profile)}
     texts["instructions"] = instructions(profile)
     missing = {name: {*re.findall(r"\w+", text)} & known - had for name, text in texts.items()}
     assert {name: named for name, named in missing.items() if named} == {}
