@@ -33,7 +33,7 @@ from ricordo.retrieval.hits import ContextLog, UsageLog, as_shown
 from ricordo.retrieval.inspection import Difference, changed_by
 from ricordo.retrieval.query import DEFAULT_SHELVES, Weighing
 from ricordo.retrieval.receipts import ReceiptLog
-from ricordo.retrieval.service import Asking, AsOf, Prefetch, Question, Reranking, load_rules, read
+from ricordo.retrieval.service import Asking, AsOf, Prefetch, Question, Reranking, empty_past, load_rules, read
 from ricordo.rights import Holder, allows
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store, values, witness
@@ -691,6 +691,14 @@ class StoreView:
         found = await self._seen.read(lambda tx: changed_by(tx, self._scope, commit))
         self._told("changed_by", found)
         return found
+
+    async def empty_past(self, as_of: AsOf) -> str:
+        """Return a note that there were no memories at a time, with the day of the first change; "" if there were some.
+
+        Raises:
+            InvalidError: `as_of` is neither a time nor a commit number.
+        """
+        return await empty_past(self._asking(), as_of)
 
     async def holdings(self, as_of: AsOf = None) -> values.Holdings:
         """Return the knowledge that is or was valid, with all entities and the relations valid at that time.

@@ -78,6 +78,7 @@ RIGHTS: Mapping[str, Right] = {
     "store_view.owners": Right(None, "web", True),
     "store_view.commits": _READS,
     "store_view.changed_by": _READS,
+    "store_view.empty_past": _READS,
     "store_view.holdings": _READS,
     # questions
     "search": _READS,

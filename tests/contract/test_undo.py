@@ -199,3 +199,15 @@ async def test_the_log_shows_nothing_that_was_forgotten_or_held_or_another_owner
     await memory.undo(6)
     assert {each.seq: each.words for each in await memory.log(2)} == {9: "", 8: "I like tea"}
     assert 7 not in words
+
+
+async def test_a_time_before_the_first_change_is_reported_with_its_day(memory, clock):
+    assert (await memory.search("tea", as_of=0)).degraded == ()
+    await memory.scoped(Scope(owner="eve")).remember("Eve likes tea")
+    clock.ms += 86_400_000
+    node = await memory.remember("I like tea")
+    (note,) = (await memory.search("tea", as_of="2020-01-01")).degraded
+    assert f"its first change was recorded on {node.created_at.date()}" in note
+    assert (await memory.search("coffee", as_of=2)).degraded == ()
+    await memory.forget(node.id)
+    assert len((await memory.search("tea", as_of=3)).degraded) == 1

@@ -88,6 +88,18 @@ def test_the_past_by_time_and_by_number(cli: Cli) -> None:
     assert cli("list", "--as-of", "some day", "--json").status == 2
 
 
+def test_a_time_before_the_first_memory_is_reported(cli: Cli) -> None:
+    assert "empty then" not in cli("list", "--as-of", "2026-05-01").err
+    remembered(cli, "My boss is Marieke van Dijk", "--at", "2026-02-01")
+    for verb in (("list",), ("search", "boss"), ("context", "boss"), ("timeline",)):
+        told = cli(*verb, "--as-of", "2020-05-01").err
+        assert "The memory was empty then; its first change was recorded on 20" in told, verb
+        assert "not available" not in told
+    (note,) = cli("search", "boss", "--as-of", "2020-05-01", "--json").json["degraded"]
+    assert note.startswith("as_of: the memory was empty then")
+    assert "empty then" not in cli("search", "Kia", "--as-of", "1").err
+
+
 def test_a_timeline_is_grouped_by_day_and_conversation(cli: Cli) -> None:
     cli("add", "We set out", "--at", "2026-02-03T06:00Z", "--session", "hike", "--speaker", "Ann")
     cli("add", "We arrived", "--at", "2026-02-04T18:00Z", "--session", "hike", "--speaker", "Bob")

@@ -35,6 +35,7 @@ HOT = (
     "history_touched",
     "commit_at",
     "commit_upto",
+    "commit_first",
     "commits_of_run",
     "edges_of_node",
     "names_in_node",

@@ -24,6 +24,7 @@ from ricordo.retrieval.query import (
     Request,
     Weighing,
     asked_in,
+    filter_of,
     follows_up,
     intent_of,
     make_plan,
@@ -256,6 +257,28 @@ def when_of(as_of: datetime | str | int, *, asking: Asking) -> When:
     return When(at=min(at, asking.now))
 
 
+async def empty_past(asking: Asking, as_of: AsOf) -> str:
+    """Return a note that there were no memories at a time, with the day of the first change; "" if there were some.
+
+    Raises:
+        InvalidError: `as_of` is neither a time nor a commit number.
+    """
+    return "" if as_of is None else await read_past(asking, partial(_note_if_empty, asking), as_of)
+
+
+def _note_if_empty(asking: Asking, snapshot: PastSnapshot) -> str:
+    wanted = filter_of(snapshot, asking.scope, query_of(Request(type="any"), now=asking.now, zone=asking.zone))
+    first = snapshot.today.history.first(asking.scope)
+    now = snapshot.current(asking.now)
+    if first is None or snapshot.nodes.page(asking.scope, wanted, now=now, before_key=None, limit=1):
+        return ""
+    since = first.at.astimezone(asking.zone).date().isoformat()
+    return (
+        f"as_of: the memory was empty then; its first change was recorded on {since}. "
+        "as_of goes by the time of recording, not by the time that a text is about"
+    )
+
+
 async def search(asking: Asking, request: Request) -> Results:
     """Return the answer to a request. Raises InvalidError for an invalid argument, NotFoundError for the entity."""
     query = query_of(request, now=asking.now, zone=asking.zone)
@@ -325,6 +348,8 @@ async def answer(
     if query.judge and _asks_for_nothing(query.text):
         found = replace(found, best=tuple(replace(hit, is_relevant=False) for hit in found.best))
     degraded = question.degraded + opinion.degraded
+    if as_of is not None and not found.best and (note := await empty_past(asking, as_of)):
+        degraded += (note,)
     return results_of(found, plan, embedding_ms=embedding_ms, degraded=degraded, traced=traced), found
 
 

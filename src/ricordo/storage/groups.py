@@ -451,6 +451,9 @@ class History(Protocol):
     def events(self, *, after: int, most: int) -> list[ChangeEvent]:
         """Return what the next commits after a number changed, in any space, oldest first."""
 
+    def first(self, scope: Scope) -> Commit | None:
+        """Return the first commit that a caller sees."""
+
     def seen(self, scope: Scope) -> int:
         """Return the number of the last commit that a caller sees; 0 if there is none."""
 

@@ -85,6 +85,9 @@ class History(Group):
         wrote = {name for name in TRUTH if any(row["commit_seq"] == seq for row in then[name].values())}
         return frozenset(wrote | {name for name in TRUTH if before[name].keys() - then[name].keys()})
 
+    def first(self, scope: Scope) -> Commit | None:
+        return next(iter(reversed(self.commits(scope, before=None, most=1 << 30))), None)
+
     def seen(self, scope: Scope) -> int:
         sees = self._sees(scope)
         return max((seq for seq, row in self._state.commits.items() if sees(row)), default=0)

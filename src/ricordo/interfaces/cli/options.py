@@ -421,6 +421,8 @@ async def _run_opened(context: CommandContext, work: Callable[..., Any] | None, 
     """Run the function of a verb, or the method of `Memory`, with the memory opened if needed."""
     spec = context.spec
     async with context.open(create=spec.get("create", False), with_model=spec.get("with_model", False)) as memory:
+        if "as_of" in typed and (note := await memory.store_view.empty_past(_position(typed["as_of"]))):
+            context.notice(note.replace("as_of: the", "The").replace("as_of", "--as-of") + ".")
         given = {**await _converted(memory, context.verb, typed), **spec.get("fixed", {})}
         with context.waiting() as progress:
             given |= {"progress": progress} if progress else {}

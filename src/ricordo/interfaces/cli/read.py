@@ -36,7 +36,8 @@ def _results(ctx: CommandContext, question: str, results: Results, *, traced: bo
     """Show hits, with the complete trace or only the reason why an expected memory is missing."""
     _tell_receipt(ctx, results.receipt)
     for part in results.degraded:
-        ctx.notice(f"Part of the search was not available: {safe(part)}")
+        if not part.startswith("as_of: "):  # every command says that the memory was empty then
+            ctx.notice(f"Part of the search was not available: {safe(part)}")
 
     def show(out: Console) -> None:
         hits.listing(out, question, results)

@@ -379,6 +379,8 @@ class History(Group):
         event = reading(ChangeEvent)
         return [event((*row, frozenset(kinds.get(row[0], ())))) for row in commits]
 
+    first = asks("commit_first", "scope", row_as(commit_of))
+
     def seen(self, scope: Scope) -> int:
         return int(self._sql.rows_of_store("commit_seen", self._sql.scoped(scope))[0][0] or 0)
 

@@ -35,6 +35,11 @@ ORDER BY seq DESC LIMIT 1
 SELECT seq, at FROM commits WHERE space IN (SELECT value FROM json_each(:spaces)) AND seq <= :seq
 ORDER BY seq DESC LIMIT 1
 
+-- name: commit_first
+-- The first commit of these tenants.
+SELECT seq, at, actor, origin, reason, run_id, hash FROM commits
+WHERE space IN (SELECT value FROM json_each(:spaces)) ORDER BY seq LIMIT 1
+
 -- name: history_touched
 -- The rows that a commit replaced or removed, and rows it wrote that were replaced since.
 SELECT tbl, row, before FROM history WHERE seq = :seq

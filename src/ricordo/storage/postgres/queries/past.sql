@@ -32,6 +32,11 @@ WHERE seq = ANY (ints(:seqs)) AND space = ANY (ints(:spaces))
 SELECT seq, at FROM commits WHERE space = ANY (ints(:spaces)) AND at <= :at
 ORDER BY seq DESC LIMIT 1
 
+-- name: commit_first
+-- The first commit of these tenants.
+SELECT seq, at, actor, origin, reason, run_id, hash FROM commits
+WHERE space = ANY (ints(:spaces)) ORDER BY seq LIMIT 1
+
 -- name: commit_upto
 -- The last commit of these tenants up to a number.
 SELECT seq, at FROM commits WHERE space = ANY (ints(:spaces)) AND seq <= :seq
