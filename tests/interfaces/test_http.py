@@ -195,6 +195,19 @@ async def test_rpc_user_and_chat_must_match_the_caller(at: House) -> None:
             assert (refused.status_code, refused.json()["error"]["data"]["code"]) == (403, "denied")
 
 
+async def test_in_a_teams_chat_each_door_says_who_said_it(at: House) -> None:
+    ann, ben = (at.client(at.secret(name, chat="team")) for name in ("ann", "ben"))
+    await ann.post("/v1/add", json={"text": "I am allergic to walnuts."})
+    await ann.post("/v1/add_many", json={"messages": [{"text": "I have a dog called Rex."}]})
+    await ann.post("/rpc", json=rpc("memory.remember", content="I work from Lisbon", shared=True))
+    for client, who in ((ben, "ann"), (ann, None)):
+        for asked in ("what am I allergic to?", "what is my dog called?", "where do I work from?"):
+            (best, *_) = (await client.post("/v1/search", json={"text": asked})).json()["hits"]
+            assert best["speaker"] == who, best
+        told = (await client.post("/rpc", json=rpc("memory.context", prompt="Am I allergic to walnuts?"))).json()
+        assert f"{who or 'user'} (" in told["result"]
+
+
 async def test_the_calls_of_a_sandbox(at: House) -> None:
     ann = at.client(at.secret("ann"))
 

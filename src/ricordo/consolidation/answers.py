@@ -26,7 +26,7 @@ from ricordo.consolidation.context import (
 )
 from ricordo.consolidation.evidence import doubt, new_values
 from ricordo.errors import RicordoError
-from ricordo.model import Answer, AnswerSentence, Contradiction, Hit, Node
+from ricordo.model import Answer, AnswerSentence, Contradiction, Hit, Node, Scope
 from ricordo.storage import Snapshot
 from ricordo.text.analyzer import index_terms, question_terms
 from ricordo.text.languages import languages_of
@@ -158,7 +158,13 @@ def _supported(
 def _shown(snapshot: Snapshot, context: ConsolidationContext, ids: Sequence[str]) -> dict[str, Node]:
     """Return memories by id, in the form that may be shown to a model."""
     nodes = [node for id in ids if (node := snapshot.nodes.get(context.scope, id)) is not None]
-    return {node.id: node for node in as_shown(snapshot, nodes) if not context.rules.has_credential(node.content)}
+    shown = [node for node in as_shown(snapshot, nodes) if not context.rules.has_credential(node.content)]
+    return {node.id: _as_own(node, context.scope) for node in shown}
+
+
+def _as_own(node: Node, scope: Scope) -> Node:
+    """Return a memory as the caller reads it: what they said to a chat themselves is the user's."""
+    return replace(node, speaker=None) if node.chat and node.speaker == scope.owner else node
 
 
 def _remembered(

@@ -40,6 +40,7 @@ from ricordo.model import (
 from ricordo.storage import Snapshot, entity_meant
 from ricordo.storage.values import Named
 from ricordo.text.analyzer import name_key
+from ricordo.text.canonical import is_of_one_speaker
 from ricordo.text.entity_recognition import entities_named
 from ricordo.text.names import (
     SINGLE,
@@ -375,8 +376,11 @@ class EntityResolver:
 
     def subjects_of(self, node: Node) -> list[tuple[str, Entity]]:
         """Return (name used, entity) for each subject of a statement: the ones given; else the people whose relation it
-        states; else the known names it begins with ("Anna's sister ..." is not about Anna).
+        states; else, in a chat, the person who says it of themselves; else the known names it begins with ("Anna's
+        sister ..." is not about Anna).
         """
+        is_own = bool(node.chat and node.speaker) and is_of_one_speaker(node.content)
+        own = self.named_clearly(node.speaker or "") if is_own else None
         heard = self.learn_relations(node, owner=self._scope.owner)
         if node.origin in _NAMING:
             self.name_all([node.content])
@@ -385,6 +389,8 @@ class EntityResolver:
             return [(name, self.named(name)) for name in node.about]
         if heard:
             return [(entity.name, entity) for entity in heard]
+        if own is not None:
+            return [(own.name, own)]
         found = [(name, self.known(name)) for name in plain_subjects(node.content)]
         return [(name, entity) for name, entity in found if entity is not None]
 

@@ -9,6 +9,7 @@ from typing import get_args
 
 from ricordo.clock import from_ms, new_id
 from ricordo.encoding.entities import with_people
+from ricordo.encoding.relations import self_words
 from ricordo.encoding.validation import (
     Screened,
     TextRules,
@@ -22,7 +23,7 @@ from ricordo.encoding.validation import (
 from ricordo.errors import ConflictError, NotFoundError
 from ricordo.model import Change, Message, Node, Origin, Pause, Role, Scope
 from ricordo.storage import Snapshot
-from ricordo.trust import capped
+from ricordo.trust import UNAPPROVED, capped, trust_of
 
 Instant = Callable[[datetime | str, str], int]
 """Parses a time given by the caller: (value, name of the parameter) to Unix milliseconds, UTC."""
@@ -44,6 +45,8 @@ def new_episode(message: Message, *, scope: Scope, now: int, instant: Instant, r
     check_choice(message.origin, _ORIGINS, name="origin")
     received = from_ms(now)
     at = received if message.at is None else from_ms(instant(message.at, "at"))
+    origin = message.origin if scope.trust == "user" else capped(message.origin, message.role, caller=scope.trust)
+    speaker = speaker_in_chat(scope, role=message.role, origin=origin) if message.speaker is None else message.speaker
     return Node(
         id=new_id(now) if message.id is None else stored_id(message.id, rules=rules),
         type="episodic",
@@ -51,15 +54,23 @@ def new_episode(message: Message, *, scope: Scope, now: int, instant: Instant, r
         owner="" if scope.chat else scope.owner,
         chat=scope.chat or "",
         role=message.role,
-        speaker=short_name(message.speaker, name="speaker", rules=rules),
+        speaker=short_name(speaker, name="speaker", rules=rules),
         session=short_name(message.session, name="session", rules=rules),
-        origin=message.origin if scope.trust == "user" else capped(message.origin, message.role, caller=scope.trust),
+        origin=origin,
         attributes=checked_attributes(message.attributes, rules=rules),
         event_time=at,
         created_at=received,
         valid_from=at,
         decay_rate=0.0,  # episodes never fade
     )
+
+
+def speaker_in_chat(scope: Scope, *, role: Role, origin: Origin) -> str | None:
+    """Return the caller as the speaker of what they write to a chat, so that the others know whose "I" it is. None for
+    assistants, tools and pages, and for an owner without a name of their own ("me").
+    """
+    has_name = bool(scope.chat and scope.owner) and scope.owner.casefold() not in self_words()
+    return scope.owner if has_name and role == "user" and trust_of(origin, role) not in UNAPPROVED else None
 
 
 def redacted(node: Node, rules: TextRules) -> Node:

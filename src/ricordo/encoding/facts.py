@@ -10,7 +10,7 @@ from typing import get_args
 
 from ricordo.clock import from_ms, new_id
 from ricordo.encoding.entities import EntityResolver, checked_names, scope_of, with_subjects
-from ricordo.encoding.episodes import Instant, check_same, is_off_record, pauses_of
+from ricordo.encoding.episodes import Instant, check_same, is_off_record, pauses_of, speaker_in_chat
 from ricordo.encoding.validation import (
     TextRules,
     check_choice,
@@ -25,6 +25,7 @@ from ricordo.encoding.validation import (
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.model import Category, Change, Fact, Node, NodeType, Origin, Scope
 from ricordo.storage import Snapshot
+from ricordo.text.canonical import is_of_one_speaker
 from ricordo.text.names import folded_name
 from ricordo.text.sentences import infer_category
 from ricordo.trust import capped
@@ -61,6 +62,10 @@ def new_fact(
     at = from_ms(now)
     happened = at if fact.at is None else from_ms(instant(fact.at, "at"))
     until = None if timing or fact.expires is None else from_ms(instant(fact.expires, "expires"))
+    origin = capped(fact.origin, "user", caller=scope.trust)
+    speaker = None if is_personal else speaker_in_chat(scope, role="user", origin=origin)
+    if speaker is not None and not is_of_one_speaker(content):
+        speaker = None
     node = Node(
         id=new_id(now) if fact.id is None else stored_id(fact.id, rules=rules),
         type=fact.type,
@@ -69,8 +74,9 @@ def new_fact(
         owner=scope.owner if is_personal else "",
         chat="" if is_personal else scope.chat or "",
         role="user",
+        speaker=speaker,
         session=short_name(fact.session, name="session", rules=rules),
-        origin=capped(fact.origin, "user", caller=scope.trust),
+        origin=origin,
         about=checked_names(fact.about, rules=rules),
         tags=checked_tags(fact.tags, rules=rules),
         attributes=checked_attributes(fact.attributes, rules=rules),

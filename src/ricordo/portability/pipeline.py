@@ -192,7 +192,8 @@ def _steps(records: Records, context: ImportContext, counts: _Counts) -> list[tu
     """Return (kind, number of records, decision) of each batch, in order. Invalid records are refused here."""
     chats = replace(context, scope=replace(context.scope, owner="", member=context.scope.who))
     facts = records.facts.values()
-    messages = _made(records.messages.values(), partial(_episode, context=context), counts)
+    episode = partial(_episode, context=context, is_complete=records.format == complete.NAME)
+    messages = _made(records.messages.values(), episode, counts)
     own = _made([each for each in facts if not each.in_chat], partial(_knowledge, context=context), counts)
     group = _made([each for each in facts if each.in_chat], partial(_knowledge, context=chats), counts)
     return [
@@ -246,7 +247,7 @@ def _made(records: Iterable[M], node_of: Callable[[M], Node], counts: _Counts) -
     return sorted(found.values(), key=lambda node: node.event_time)
 
 
-def _episode(said: ImportedMessage, context: ImportContext) -> Node:
+def _episode(said: ImportedMessage, context: ImportContext, *, is_complete: bool) -> Node:
     is_own_log = context.is_own and AGENT in (said.message.attributes or ())
     message = replace(said.message, origin="conversation") if is_own_log else said.message
     if message.speaker is not None and name_key(message.speaker) in context.me:
@@ -254,6 +255,8 @@ def _episode(said: ImportedMessage, context: ImportContext) -> Node:
     node = episodes.new_episode(
         message, scope=context.scope, now=context.now, instant=context.instant, rules=context.rules
     )
+    if is_complete and message.speaker is None:  # said by any member of the chat it was exported from
+        node = replace(node, speaker=None)
     return replace(node, tags=said.tags) if said.tags else node
 
 

@@ -13,7 +13,7 @@ from ricordo.clock import handle_of, to_ms
 from ricordo.errors import InvalidError
 from ricordo.model import Context, ContextLine, ContextName, ContextSection, Entity, Hit, Node, Profile, Scope
 from ricordo.ports import TokenCounter
-from ricordo.retrieval.hits import as_shown, caveat, hit_of, may_be_quoted
+from ricordo.retrieval.hits import as_own, as_shown, caveat, hit_of, may_be_quoted
 from ricordo.retrieval.inspection import known_people, profile
 from ricordo.retrieval.query import (
     ALL_EPISODES,
@@ -138,7 +138,10 @@ def _in_order(name: ContextName, lines: Sequence[ContextLine], places: Sequence[
 
 def fact_line(hit: Hit, *, before: str | None) -> ContextLine:
     """Return the line of a fact: its text, subject, previous value and time."""
-    about = f" (about {', '.join(map(as_label, hit.about))})" if hit.about else ""
+    whose = [f"about {', '.join(map(as_label, hit.about))}"] if hit.about else []
+    if hit.space and hit.speaker and hit.speaker not in hit.about:
+        whose.append(f"said by {as_label(hit.speaker)}")
+    about = f" ({', '.join(whose)})" if whose else ""
     former = f" (before: “{safe_line(before)}”)" if before else ""
     return _line(f"{safe_line(hit.excerpt)}{about}{former} [{when(hit)}]{caveat(hit)}", hit)
 
@@ -270,7 +273,7 @@ async def brief(
         extras = await asking.read(
             lambda snapshot: _extras(snapshot, asking.scope, text, hits, now=asking.now, is_of_people=is_of_people)
         )
-    drafts = drafted(hits, extras, session=session, now=asking.now, zone=asking.zone)
+    drafts = drafted(hits, extras, session=session, now=asking.now, zone=asking.zone, owner=asking.scope.owner)
     block = assemble(drafts, budget=room, tokens=EstimatedTokens(), complexity=complexity)
     asking.told([hit for hit in hits if hit.id in block.ids])
     if not wanted:
@@ -389,12 +392,13 @@ def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit
 
 
 def drafted(
-    hits: Sequence[Hit], extras: Extras, *, session: str | None, now: int, zone: ZoneInfo
+    hits: Sequence[Hit], extras: Extras, *, session: str | None, now: int, zone: ZoneInfo, owner: str = ""
 ) -> dict[ContextName, list[ContextLine]]:
     """Return all possible lines, the best of each section first. Pure."""
 
     def quotable(nodes: Sequence[Node]) -> list[Hit]:
-        seen = (hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone) for node in nodes)
+        found = (hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone) for node in nodes)
+        seen = (as_own(hit, owner) for hit in found)
         return [hit for hit in seen if may_be_quoted(hit)]
 
     shown = {hit.id for hit in hits}

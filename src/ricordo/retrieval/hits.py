@@ -16,6 +16,7 @@ from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import Usage, without_parts
 from ricordo.text.analyzer import raw_words
 from ricordo.text.dates import format_times, with_dates
+from ricordo.text.names import same_name_key
 from ricordo.text.passages import passages_of
 from ricordo.text.prompt_text import cited, orders_in
 from ricordo.text.sentences import sentences
@@ -114,6 +115,14 @@ def hit_of(
         place=node.place if node.role == "tool" else "",  # only for tool results such as passages of documents
         space=node.chat,
     )
+
+
+def as_own(hit: Hit, owner: str) -> Hit:
+    """Return a hit as this owner reads it: what they said to a chat themselves is the user's, like their own memory."""
+    if not hit.space or hit.speaker != owner:
+        return hit
+    mine = same_name_key(owner)
+    return replace(hit, speaker=None, about=tuple(name for name in hit.about if same_name_key(name) != mine))
 
 
 def may_be_quoted(hit: Hit) -> bool:

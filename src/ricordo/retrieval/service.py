@@ -17,7 +17,7 @@ from ricordo.errors import InvalidError
 from ricordo.model import Hit, ReceiptId, Results, Scope
 from ricordo.models.embedding import Embedded
 from ricordo.ports import Reranker
-from ricordo.retrieval.hits import may_be_quoted
+from ricordo.retrieval.hits import as_own, may_be_quoted
 from ricordo.retrieval.query import (
     Intent,
     Query,
@@ -347,6 +347,7 @@ async def answer(
         found = replace(found, timings_ms={**found.timings_ms, "reranker": opinion.ms})
     if query.judge and _asks_for_nothing(query.text):
         found = replace(found, best=tuple(replace(hit, is_relevant=False) for hit in found.best))
+    found = replace(found, best=tuple(as_own(hit, asking.scope.owner) for hit in found.best))
     degraded = question.degraded + opinion.degraded
     if as_of is not None and not found.best and (note := await empty_past(asking, as_of)):
         degraded += (note,)

@@ -334,6 +334,13 @@ def first_person_words(languages: LanguageSet) -> frozenset[str]:
     return languages.words(lambda each: each.sentences.first_person)
 
 
+def speaks_only_for_group(text: str) -> bool:
+    """Return whether the first-person words in a text are all plural: we, our, us."""
+    languages = languages_of(text)
+    said = first_person_words(languages).intersection(_LETTERS.findall(text[:2_000].lower()))
+    return bool(said) and said <= languages.words(lambda each: each.sentences.first_person_plural)
+
+
 def begins_with_oneself(text: str) -> bool:
     """Return whether one of the first two words of a text is a first-person word: "My brother repairs motorbikes"."""
     return speaks_of_themselves(" ".join(text.split(None, 2)[:2]))

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ricordo.text.analyzer import index_terms
+from ricordo.text.analyzer import index_terms, speaks_only_for_group
 from ricordo.text.change import topics
 from ricordo.text.languages import LanguageSet, all_languages, cached, fold_letters, is_ordinary, languages_of
 from ricordo.text.names import folded_name, relation_named, relation_words, same_name_key
@@ -104,6 +104,16 @@ def is_owner(speaker: str, owner: str) -> bool:
     """Return whether a speaker is the owner of a memory, by name or by a transcript's label such as "me" or "user"."""
     speakers = all_languages().words(lambda each: each.sentences.speakers)
     return speaker.casefold() in speakers or same_name_key(speaker) == same_name_key(owner) != ""
+
+
+def is_of_one_speaker(text: str) -> bool:
+    """Return whether a statement is about the person who makes it, and not about a group they speak for.
+
+    >>> [is_of_one_speaker(text) for text in ("My dog is called Rex", "The user lives in Rome", "We meet on Tuesdays")]
+    [True, True, False]
+    """
+    said = in_first_person(text)
+    return topics(said).is_own and not speaks_only_for_group(said)
 
 
 @cached()

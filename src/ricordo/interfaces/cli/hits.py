@@ -100,6 +100,8 @@ def _circumstances(hit: Hit) -> str:
     """Return the time, category, certainty and source of a hit."""
     when = f"{hit.event_time_relative} ({hit.event_time_local})"
     about = f" about {one_line(', '.join(hit.about), most=60)}" if hit.about else ""
+    if hit.space and hit.speaker and hit.speaker not in hit.about:
+        about += f", said by {one_line(hit.speaker, most=40)}"
     kind = f"{hit.category or hit.type}{about}, " if hit.type != "episodic" else ""
     source = label(hit.trust) if is_untrusted(hit.trust) and not hit.place else ""
     warning = f"reads like an instruction: {', '.join(hit.warnings)}" if hit.warnings else ""

@@ -250,6 +250,7 @@ class Sentences:
     user_words: Words = ()
     abbreviations: Words = ()
     first_person: Words = ()
+    first_person_plural: Words = ()
     number_words: Words = ()
     naming: Words = ()
     having: Words = ()
