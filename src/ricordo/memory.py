@@ -111,6 +111,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MOST_HELD = 100_000
+_MOST_TITLES = 20_000
 
 _NEW_WORDS = frozenset(("correct", "update", "propose", "add entity", "relate", "update entity"))
 """The changes, besides those that add memories, that store what somebody says now."""
@@ -508,6 +509,7 @@ class Memory:
         text: str | None = None,
         id: str | None = None,
         given: Mapping[str, str | None] = MappingProxyType({}),
+        is_import: bool = False,
         dry_run: bool = False,
     ) -> DocumentReport:
         from ricordo.portability.documents import document_at, read_document
@@ -533,9 +535,10 @@ class Memory:
             )
 
         new = await asyncio.to_thread(prepare)
+        put = documents_.put_mail if is_import and documents_.is_mail(new) else documents_.put
         if dry_run:
-            return await self._read(lambda tx: documents_.put(tx, new, scope=scope, at=at)[1])
-        report = await self._write("add document", lambda tx: documents_.put(tx, new, scope=scope, at=at))
+            return await self._read(lambda tx: put(tx, new, scope=scope, at=at)[1])
+        report = await self._write("add document", lambda tx: put(tx, new, scope=scope, at=at))
         engine.backlog.note(report.added + 1)
         return report
 
@@ -1676,20 +1679,28 @@ class Memory:
     async def session(self, id: str) -> Conversation:
         """Return one conversation with its messages in order, without forgotten parts.
 
+        Args:
+            id: its id, or the title that only this one was imported with.
+
         Raises:
-            NotFoundError: there is no session with this id.
+            NotFoundError: there is no session with this id or title, or several have the title.
         """
 
         def read(tx: Snapshot) -> Conversation:
-            found = next(iter(tx.sessions.listed(self._scope, most=1, session_id=id)), None)
-            if found is None:
-                raise NotFoundError(f"there is no session {id!r}", hint="`sessions` lists them")
-            turns = tx.runs.session_episodes(self._scope, (found.owner, found.chat), id)
+            fits = tx.sessions.listed(self._scope, most=1, session_id=id)
+            if not fits:
+                fits = [each for each in tx.sessions.listed(self._scope, most=_MOST_TITLES) if each.title == id]
+            if len(fits) != 1:
+                several = f"; {len(fits)} have this title" if fits else ""
+                raise NotFoundError(f"there is no session {id!r}{several}", hint="`sessions` lists them")
+            (found,) = fits
+            turns = tx.runs.session_episodes(self._scope, (found.owner, found.chat), found.id)
             cut = tx.suppression.shown({node.key: node for node in turns})
             shown = (replace(node, content=cut[node.key]) if node.key in cut else node for node in turns)
             return replace(found, turns=tuple(node for node in shown if node.content))
 
-        return self._told("session", await self._read(read), session=id)
+        conversation = await self._read(read)
+        return self._told("session", conversation, session=conversation.id)
 
     # ---- consolidation
 
@@ -2285,12 +2296,13 @@ class Memory:
             InvalidError: the file cannot be read, or its format is unknown.
             DeniedError: `own` by a caller without the trust "user".
         """
-        from ricordo.portability.documents import is_document
         from ricordo.portability.pipeline import ImportContext, import_path
         from ricordo.text.analyzer import name_key
 
-        if is_document(Path(path), format):
-            return _imported(await self._add_document(path, dry_run=dry_run), dry_run=dry_run)
+        async def add_document(path: Path) -> ImportReport:
+            report = await self._add_document(path, is_import=True, dry_run=dry_run)
+            return _imported(report, dry_run=dry_run)
+
         engine = self._opened
         report = await import_path(
             Path(path),
@@ -2306,6 +2318,7 @@ class Memory:
             ),
             store=self._store,
             write=partial(self._noted, "import"),
+            add_document=add_document,
             progress=progress,
             dry_run=dry_run,
         )

@@ -144,7 +144,7 @@ async def test_speakers_times_and_what_is_left_out(tmp_path: Path) -> None:
         report = await memory.import_(slack(tmp_path))
         assert report.refused == ("not imported: 1 notice, such as who joined", "not imported: integration_logs.json")
         (node,) = (await memory.list()).nodes
-        assert (node.content, node.speaker, node.session) == ("I moved to Rome, Anna Rossi", "Anna Rossi", "general")
+        assert (node.content, node.speaker) == ("I moved to Rome, Anna Rossi", "Anna Rossi")
         report = await memory.import_(telegram(tmp_path / "t"))
         assert report.refused == ("not imported: 1 notice, such as a call or a pinned message",)
         report = await memory.import_(whatsapp(tmp_path / "w"))
@@ -351,7 +351,7 @@ async def test_a_folder_of_exports_is_imported_whole_and_what_cannot_be_read_is_
     async with opened(tmp_path / "me.db") as memory:
         report = await memory.import_(chats)
         assert (await memory.import_(chats)).added == 0
-        sessions = {each.id for each in await memory.sessions()}
+        sessions = {each.title for each in await memory.sessions()}
     assert report.format == "telegram, whatsapp, slack"
     assert report.added == 2 + 2 + 2 + 1
     assert {"Trip", "Anna"} <= sessions

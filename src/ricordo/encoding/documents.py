@@ -7,7 +7,7 @@ holds the title, the headings and the metadata of the whole document.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -259,6 +259,51 @@ def put(snapshot: Snapshot, new: Prepared, *, scope: Scope, at: datetime) -> tup
         left_out=new.left_out,
     )
     return added.joined(replace(closing, put=tuple(step.put))), report
+
+
+def is_mail(new: Prepared) -> bool:
+    """Return whether a document is a mailbox or a letter."""
+    return document_of(new.page).format == _MAIL
+
+
+def put_mail(snapshot: Snapshot, new: Prepared, *, scope: Scope, at: datetime) -> tuple[Change, DocumentReport]:
+    """Return the change that adds the letters of a mailbox that no stored mailbox holds, by their content and date.
+
+    It removes none: a later mailbox may hold only later letters.
+    """
+    id, others, own = document_of(new.page).id, Counter[_Letter](), list[Node]()
+    pages = snapshot.nodes.page(
+        scope,
+        Filter(types=("episodic",), where={**TITLE_PAGE, "format": _MAIL}),
+        now=to_ms(at),
+        before_key=None,
+        limit=MAX_PASSAGES,
+    )
+    for document in map(document_of, filter(is_title_page, pages)):
+        old = [node for node in stored(snapshot, scope, document.id, at=at) if not is_title_page(node)]
+        others.update(_letter(node, document.changed_at) for node in old)
+        own += old if document.id == id else []
+    fresh = list[Node]()
+    for node in new.passages:
+        letter = _letter(node, document_of(new.page).changed_at)
+        fresh += [] if others[letter] else [node]
+        others[letter] -= 1
+    known = len(new.passages) - len(fresh)
+    if not fresh:
+        return Change(), DocumentReport(document=document_of(new.page), kept=known)
+    passages = (*own, *fresh)
+    page = replace(new.page, attributes={**new.page.attributes, "passages": len(passages)})
+    change, report = put(snapshot, replace(new, page=page, passages=passages), scope=scope, at=at)
+    return change, replace(report, kept=known)
+
+
+_MAIL = "mail"
+_Letter = tuple[str, datetime | None]
+
+
+def _letter(node: Node, changed_at: datetime) -> _Letter:
+    """Return what identifies a passage of a letter: its text and, if the letter has a date, that."""
+    return _folded(node.content), None if node.event_time == changed_at else node.event_time
 
 
 def remove(snapshot: Snapshot, id: str, *, scope: Scope, at: datetime) -> tuple[Change, DocumentReport]:

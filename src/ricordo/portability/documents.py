@@ -53,7 +53,8 @@ _STOPS = ".!?:…。！？"
 _DATA = tomllib.loads((files("ricordo.portability") / "data" / "documents.toml").read_text(encoding="utf-8"))
 FORMATS: Mapping[str, str] = {f".{suffix}": name for name, found in _DATA["suffixes"].items() for suffix in found}
 """The format of a file by its suffix."""
-ALWAYS_DOCUMENTS = frozenset((".pdf", ".docx", ".html", ".htm", ".xhtml", ".eml", ".mbox", ".mbx"))
+MAILBOXES = frozenset((".mbox", ".mbx"))
+ALWAYS_DOCUMENTS = frozenset((".pdf", ".docx", ".html", ".htm", ".xhtml", ".eml")) | MAILBOXES
 """Suffixes of files that are always documents, never another program's memory."""
 
 Place = Mapping[str, int]

@@ -21,6 +21,8 @@ from ricordo.encoding.episodes import Instant
 from ricordo.encoding.validation import TextRules, short_name
 from ricordo.errors import InvalidError
 from ricordo.model import AGENT, Change, Edge, Entity, ImportPart, ImportReport, Node, Scope
+from ricordo.portability.documents import is_document
+from ricordo.portability.identity import settle
 from ricordo.portability.importers import UNKNOWN_FORMAT, complete, exports_in, format_of, parse
 from ricordo.portability.records import (
     MALFORMED,
@@ -106,6 +108,7 @@ async def import_path(
     context: ImportContext,
     store: Store,
     write: Write,
+    add_document: Callable[[Path], Awaitable[ImportReport]],
     progress: Progress | None,
     dry_run: bool,
 ) -> ImportReport:
@@ -113,12 +116,21 @@ async def import_path(
 
     If a folder holds separate exports, each is imported; those that cannot be read are named in the report.
     """
+    if is_document(path, format):
+        return await add_document(path)
     scope = context.scope
     destination = Destination(owner=scope.owner, chat=scope.chat or "")
     source = await asyncio.to_thread(Source, path, store=store.path)
     if format is None and (parts := await asyncio.to_thread(exports_in, source)):
         one = partial(
-            import_path, format=None, context=context, store=store, write=write, progress=progress, dry_run=dry_run
+            import_path,
+            format=None,
+            context=context,
+            store=store,
+            write=write,
+            add_document=add_document,
+            progress=progress,
+            dry_run=dry_run,
         )
         return await _import_each(parts, one)
     chosen = await asyncio.to_thread(format_of, source, format)
@@ -134,6 +146,7 @@ async def import_path(
             records = await asyncio.to_thread(complete.records_of, export, destination, is_own=context.is_own)
         else:
             records = await asyncio.to_thread(parse, source, chosen, destination)
+        await store.read(lambda tx: settle(tx, records, scope=scope, instant=context.instant))
         return await _store(records, context, store=store, write=write, progress=progress, dry_run=dry_run)
 
 

@@ -36,11 +36,30 @@ class ImportedPerson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedMessage:
-    """One turn of a conversation, with a message id derived from its source."""
+    """One turn of a conversation, with a message id derived from its source.
+
+    `key`: what the id of a message in an `ImportedChat` is derived from, besides the chat.
+    """
 
     message: Message
     place: str
     tags: tuple[str, ...] = ()
+    key: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedChat:
+    """A chat whose session is not given by the file, see `ricordo.portability.identity`.
+
+    Attributes:
+        session: the session that it gets if no stored one is the same chat.
+        former: the session that earlier versions gave it.
+        is_certain: whether `session` comes from the source's own id of the chat.
+    """
+
+    session: str
+    former: str
+    is_certain: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +134,7 @@ class Records:
     facts: dict[str, ImportedFact] = field(default_factory=dict)
     relations: dict[ImportedRelation, None] = field(default_factory=dict)
     links: list[ImportedLink] = field(default_factory=list)
+    chats: dict[str, ImportedChat] = field(default_factory=dict)
 
     def fact(self, place: str, content: str, *source: object, **fields: Any) -> str:
         """Add a fact and return its id, which is derived from its source.
@@ -137,6 +157,15 @@ class Records:
     def message(self, place: str, message: Message) -> None:
         """Add a message under its id."""
         self.messages[message.id or ""] = ImportedMessage(message=message, place=place)
+
+    def turn(self, place: str, message: Message, key: tuple[object, ...]) -> None:
+        """Add a message of a chat in `chats`, under the id that it has in its session."""
+        identity = self.id_in(message.session, key)
+        self.messages[identity] = ImportedMessage(message=replace(message, id=identity), place=place, key=key)
+
+    def id_in(self, session: str | None, key: tuple[object, ...]) -> str:
+        """Return the id of a message in a session."""
+        return self.destination.id_of(self.format, session, *key)
 
     def read(self, rows: Iterable[Placed], read: Callable[[str, Row], None]) -> None:
         """Read each row; rows that cannot be used are refused with their place and the reason."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ricordo.errors import InvalidError
 from ricordo.portability import IMPORTED, markdown
+from ricordo.portability.documents import MAILBOXES, is_document
 from ricordo.portability.importers import agents, chats, complete, conversations, libraries, memories
 from ricordo.portability.records import MALFORMED, Destination, Records
 from ricordo.portability.sources import Source
@@ -68,16 +69,20 @@ def exports_in(source: Source) -> list[Path]:
     """Return the entries of a folder that holds separate chat exports; [] if the folder is a single import."""
     if not source.is_folder:
         return []
-    inside = sorted(each for each in source.path.iterdir() if not each.name.startswith((".", "_")))
+    inside = sorted(each for each in source.path.iterdir() if not each.name.startswith((".", "__")))
     inside = [each for each in inside if not each.is_symlink()]
     exports = [each for each in inside if _is_bundled(each)]
     own = [each for each in inside if each.suffix.lower() in (".json", ".jsonl", ".md") and each.is_file()]
-    is_many = len(exports) > 1 or (exports and not any(map(_fits, own)))
+    is_whole = [each.name for each in exports] == ["_chat.txt"]  # with its pictures, as unpacked
+    is_many = len(exports) > 1 or (exports and not is_whole and not any(map(_fits, own)))
+    is_many = is_many or (any(is_document(each, None) for each in inside) and _fits(source.path) is None)
     return inside if is_many else []
 
 
 def _is_bundled(path: Path) -> bool:
-    """Return whether an entry of a folder is a complete chat export."""
+    """Return whether an entry of a folder is a complete chat export or a mailbox."""
+    if path.suffix.lower() in MAILBOXES:
+        return path.is_file()
     if not (path.is_dir() or path.suffix.lower() in (".zip", ".txt")):
         return False
     found = _fits(path)

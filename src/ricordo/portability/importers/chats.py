@@ -14,29 +14,66 @@ day, and `users.json`; a message has `type`, `user`, `text` and `ts`, a Unix tim
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from hashlib import blake2b
 from pathlib import PurePosixPath
 from typing import Any
 
 from ricordo.errors import InvalidError
 from ricordo.model import Message
-from ricordo.portability.records import Destination, Records, label, object_of, parse_time
+from ricordo.portability.records import Destination, ImportedChat, Records, label, object_of, parse_time
 from ricordo.portability.sources import Row, Source, objects_in, one_document
 from ricordo.text.sentences import plural
 
+_NAMED_PEOPLE = 3
+_MOST_CHARS = 400
 
-def _add(records: Records, where: str, *, session: str, id: object, speaker: str | None, text: str, at: object) -> None:
-    """Add a person's message under an id made from its place and text."""
-    if not text.strip():
-        return
-    identity = records.destination.id_of(records.format, session, id, text)
-    records.message(
-        where,
-        Message(text=text.strip(), speaker=speaker, session=session, at=at, id=identity, origin="import"),  # type: ignore[arg-type]
-    )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chat:
+    """A chat while it is read: its session and its title."""
+
+    session: str
+    title: str
+
+
+def _chat(records: Records, session: str, *, title: str, former: str, is_certain: bool) -> _Chat:
+    """Begin a chat.
+
+    Args:
+        session: the chat's own id, if it `is_certain`, or a description of it.
+    """
+    session = f"{records.format}/{session}"
+    records.chats[session] = ImportedChat(session=session, former=former, is_certain=is_certain)
+    return _Chat(session=session, title=" ".join(title.split())[:500])
+
+
+def _add(records: Records, where: str, chat: _Chat, *, id: object, speaker: str | None, text: str, at: object) -> None:
+    """Add a person's message under an id made from its chat, its own id and its text."""
+    if text.strip():
+        message = Message(
+            text=text.strip(),
+            speaker=speaker,
+            session=chat.session,
+            at=at,  # type: ignore[arg-type]
+            origin="import",
+            attributes={"title": chat.title},
+        )
+        records.turn(where, message, (id, text))
+
+
+def _people(names: Iterable[str]) -> str:
+    """Describe a chat by its people: by their names or, if there are many, by their number and a hash."""
+    known = sorted(frozenset(names))
+    if len(known) <= _NAMED_PEOPLE:
+        return ", ".join(known)[:_MOST_CHARS]
+    return f"{len(known)} people {blake2b(json.dumps(known).encode(), digest_size=4).hexdigest()}"
 
 
 def _name_notices(records: Records, count: int, what: str) -> None:
@@ -72,15 +109,18 @@ def read_telegram(source: Source, destination: Destination) -> Records:
     notices = 0
     for name, document in _results(source):
         for chat in _telegram_chats(document):
-            session = label(chat.get("name")) or label(chat.get("id")) or "chat"
+            former = label(chat.get("name")) or label(chat.get("id")) or "chat"
+            own = label(chat.get("id"))
+            people = _people(label(each.get("from")) or "" for each in _said(chat) if each.get("type") == "message")
+            into = _chat(records, own or people, title=former, former=former, is_certain=own is not None)
             notices += sum(each.get("type") != "message" for each in _said(chat))
-            rows = ((f"{name} {session}, message {each.get('id')}", each) for each in _said(chat))
-            records.read(rows, partial(_telegram_message, records, session))
+            rows = ((f"{name} {former}, message {each.get('id')}", each) for each in _said(chat))
+            records.read(rows, partial(_telegram_message, records, into))
     _name_notices(records, notices, "such as a call or a pinned message")
     return records
 
 
-def _telegram_message(records: Records, session: str, where: str, row: Row) -> None:
+def _telegram_message(records: Records, chat: _Chat, where: str, row: Row) -> None:
     if row.get("type") != "message":
         return
     parts = row["text"] if isinstance(row.get("text"), list) else [row.get("text") or ""]
@@ -88,7 +128,7 @@ def _telegram_message(records: Records, session: str, where: str, row: Row) -> N
     media = label(row.get("media_type")) or ("photo" if row.get("photo") else label(row.get("file_name")))
     text = f"{text}\n[{media}]".strip() if media else text
     at = parse_time(int(row["date_unixtime"]), name="date") if row.get("date_unixtime") else row.get("date")
-    _add(records, where, session=session, id=row.get("id"), speaker=label(row.get("from")), text=text, at=at)
+    _add(records, where, chat, id=row.get("id"), speaker=label(row.get("from")), text=text, at=at)
 
 
 # WhatsApp
@@ -128,13 +168,14 @@ def is_whatsapp_archive(source: Source) -> bool:
 def read_whatsapp(source: Source, destination: Destination) -> Records:
     """Read the messages of one chat. Dates are day first, unless only the second number is ever above 12."""
     records = Records(format="whatsapp", destination=destination)
-    session = re.sub(r"^(WhatsApp Chat (with|-) |_chat)|\.(txt|zip)$", "", source.path.name).strip() or "WhatsApp"
     read = list(_whatsapp_lines(_chat_text(source)))
     found = [each for each in read if each[1]]
     is_month_first = any(int(each[1]) > 12 for _, each, _ in found) and not any(
         int(each[0]) > 12 for _, each, _ in found
     )
     notices = len(read) - len(found)
+    said: list[tuple[str, str, str, str]] = []
+    begun_by = ""
     for number, parts, text in found:
         try:
             at = _whatsapp_time(parts, is_month_first=is_month_first)
@@ -142,15 +183,34 @@ def read_whatsapp(source: Source, destination: Destination) -> Records:
             records.refused.append(f"line {number}: {error}")
             continue
         speaker = parts[7].strip("\u200e\u202a\u202c ")
-        where = f"line {number}"
         if by_program := _BY_PROGRAM.match(text):
             if len(by_program[1].split()) > _MOST_WORDS:
+                begun_by = begun_by or speaker  # a chat begins with a notice by the chat's name
                 notices += 1
                 continue
             text = "[a file]"
-        _add(records, where, session=session, id=f"{at} {speaker}", speaker=speaker, text=text, at=at)
+        said.append((f"line {number}", at, speaker, text.rstrip("\n")))
+    chat = _whatsapp_chat(records, source.path.name, begun_by, {speaker for _, _, speaker, _ in said})
+    for where, at, speaker, text in said:
+        _add(records, where, chat, id=f"{at} {speaker}", speaker=speaker, text=text, at=at)
     _name_notices(records, notices, "of WhatsApp itself")
     return records
+
+
+_CHAT_FILE = re.compile(
+    r"(?:.*\bWhatsApp\b(?: chat)?(?: -| \w{1,4})? |_chat)?(.*?)(?: ?\(\d+\))*(?:\.(?:txt|zip))*", re.I
+)
+"""Matches the name of a file: "WhatsApp Chat with Ann (1).txt", "Chat de WhatsApp con Ann.txt"."""
+_FORMER_FILE = re.compile(r"^(WhatsApp Chat (with|-) |_chat)|\.(txt|zip)$")
+
+
+def _whatsapp_chat(records: Records, file: str, begun_by: str, speakers: set[str]) -> _Chat:
+    people = _people(speakers if len(speakers) > 1 or not begun_by else {*speakers, begun_by})
+    named = _CHAT_FILE.fullmatch(file) if "whatsapp" in file.lower() else None
+    former = _FORMER_FILE.sub("", file).strip() or "WhatsApp"
+    return _chat(
+        records, people, title=(named and named[1].strip()) or begun_by or people, former=former, is_certain=False
+    )
 
 
 def _whatsapp_lines(text: str) -> Iterator[tuple[int, tuple[str, ...], str]]:
@@ -199,29 +259,64 @@ def is_slack(source: Source) -> bool:
 def read_slack(source: Source, destination: Destination) -> Records:
     """Read the messages of each channel with their authors' names; the number of notices is reported."""
     records = Records(format="slack", destination=destination)
-    people = {
-        str(user.get("id")): label(object_of(user.get("profile")).get("real_name")) or label(user.get("name")) or ""
-        for _, document in source.json_file(lambda name: name == "users.json")
-        for user in objects_in(document)
-    }
+    workspace = _Workspace.of(source)
     notices = 0
     others = [name for name in source.names if not _DAY.match(PurePosixPath(name).name)]
     for name in source.names:
         if name in others:
             continue
-        channel = PurePosixPath(name).parent.name or "slack"
         try:
             document = one_document(source.text(name).text, name=name)
         except InvalidError as error:
             records.refused.append(f"{name}: {error}")
             continue
+        chat = workspace.chat(records, PurePosixPath(name).parent.name or "slack")
         rows = [(f"{name}, message {number}", row) for number, row in enumerate(objects_in(document), start=1)]
         notices += sum(not _is_spoken(row) for _, row in rows)
-        records.read(rows, partial(_slack_message, records, channel, people))
+        records.read(rows, partial(_slack_message, records, chat, workspace.people))
     _name_notices(records, notices, "such as who joined")
-    known = ("users.json", "channels.json")
+    known = ("users.json", *_SLACK_CHATS)
     records.refused += [f"not imported: {name}" for name in others if PurePosixPath(name).name not in known][:20]
     return records
+
+
+_SLACK_CHATS = ("channels.json", "groups.json", "dms.json", "mpims.json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Workspace:
+    """What an export says about its workspace: its id, the names of its people by id, its channels by folder."""
+
+    team: str
+    people: dict[str, str]
+    channels: dict[str, Row]
+
+    @staticmethod
+    def of(source: Source) -> _Workspace:
+        users = [
+            user for _, document in source.json_file(lambda name: name == "users.json") for user in objects_in(document)
+        ]
+        teams = Counter(str(user["team_id"]) for user in users if user.get("team_id"))
+        channels = [row for _, document in source.json_file(_SLACK_CHATS.__contains__) for row in objects_in(document)]
+        return _Workspace(
+            team=teams.most_common(1)[0][0] if teams else "",
+            people={
+                str(user.get("id")): label(object_of(user.get("profile")).get("real_name"))
+                or label(user.get("name"))
+                or ""
+                for user in users
+            },
+            channels={str(row.get("name") or row.get("id")): row for row in channels},
+        )
+
+    def chat(self, records: Records, folder: str) -> _Chat:
+        """Begin the chat in a folder, which is named after its channel or, for direct messages, after its id."""
+        row = self.channels.get(folder, {})
+        own = label(row.get("id")) or folder
+        members = row.get("members") if row.get("name") is None else None
+        names = [self.people.get(str(each)) or str(each) for each in members or ()]
+        session = f"{self.team}/{own}" if self.team else f"{own}, {_people(self.people.values())}"
+        return _chat(records, session, title=", ".join(names) or folder, former=folder, is_certain=bool(self.team))
 
 
 _SPOKEN = (None, "thread_broadcast", "me_message", "bot_message")
@@ -231,7 +326,7 @@ def _is_spoken(row: Row) -> bool:
     return row.get("type") == "message" and row.get("subtype") in _SPOKEN
 
 
-def _slack_message(records: Records, channel: str, people: dict[str, str], where: str, row: Row) -> None:
+def _slack_message(records: Records, chat: _Chat, people: dict[str, str], where: str, row: Row) -> None:
     if not _is_spoken(row):
         return
     user = str(row.get("user") or "")
@@ -244,4 +339,4 @@ def _slack_message(records: Records, channel: str, people: dict[str, str], where
     names = [str(each["name"]) for each in objects_in(row.get("files")) if each.get("name")]
     text = "\n".join([text, *(f"[attached: {name}]" for name in names)])
     at = parse_time(float(row["ts"]), name="ts")
-    _add(records, where, session=channel, id=row["ts"], speaker=speaker or user or None, text=text, at=at)
+    _add(records, where, chat, id=row["ts"], speaker=speaker or user or None, text=text, at=at)
