@@ -35,7 +35,8 @@ hints and errors go to standard error. With `--json`, an error is a document on 
 "message", "hint"}}`. Times in JSON are ISO 8601, UTC."""
 
 _ABOUT_STORES = """A command that only reads creates no store: a path that does not exist is an empty memory. `doctor`
-and `backup` refuse such a path. For the latest 1,000 memories, the last 8 characters of an ID are enough."""
+and `backup` refuse such a path. Any unique beginning or end of an ID is enough, from 4
+characters on, with or without its dashes."""
 
 _ABOUT_PYTHON = """`ricordo.Memory` is asynchronous; `ricordo.sync.Memory` has the same methods without `await`. Open
 either with `Memory.open(location, embedder=…, model=…, reranker=…, settings=…, scope=…, clock=…)`. Each method lists
@@ -43,7 +44,7 @@ what it raises. Every method may also raise `UnavailableError` and `StoreError`.
 
 _ABOUT_TOOLS = """The tools that agents can call. A client gets one profile; the default, `core`, keeps its prompt
 short. The owner and the source of texts are bound to the connection; no tool takes them as an argument. The last 8
-characters of an id are enough, as shown in `[id:...]`."""
+characters of an id are enough, as shown in `[id:...]`; so is any other unique beginning or end."""
 
 _ABOUT_RIGHTS = """What a caller needs for each capability. Every method of `Memory`, tool, route, RPC call and verb of
 the command line takes its answer from this table (`ricordo/rights.py`); what it refuses raises `DeniedError` (403)

@@ -1082,7 +1082,7 @@ export interface ReceiptsParameters {
 export type ReceiptsResult = Receipt[];
 
 export interface ReceiptParameters {
-  /** the id of a receipt (`results.receipt.id`), or its last 8 characters. */
+  /** the id of a receipt (`results.receipt.id`), or a unique beginning or end of it. */
   id: string;
 }
 
@@ -1116,7 +1116,7 @@ export interface QuestionsParameters {
 export type QuestionsResult = StandingQuestion[];
 
 export interface QuestionParameters {
-  /** the id of a question, or its last 8 characters. */
+  /** the id of a question, or a unique beginning or end of it. */
   id: string;
 }
 
@@ -1132,7 +1132,7 @@ export interface RenewQuestionsParameters {
 export type RenewQuestionsResult = StandingQuestion[];
 
 export interface DropQuestionParameters {
-  /** the id of a question, or its last 8 characters. */
+  /** the id of a question, or a unique beginning or end of it. */
   id: string;
 }
 

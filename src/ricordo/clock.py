@@ -76,3 +76,23 @@ def checked_id(given: str, *, name: str = "id") -> str:
 def handle_of(node_id: str) -> str:
     """Return the short form of an id for `[id:...]`, its random end."""
     return node_id[-8:]
+
+
+MIN_PART_CHARS = 4
+"""The minimum length of a shortened id."""
+
+
+def part_of_id(given: str) -> str:
+    """Return a shortened id in the form in which it is compared, without dashes; "" if it is too short."""
+    plain = given.replace("-", "").lower()
+    return plain if len(plain) >= MIN_PART_CHARS and plain.isprintable() else ""
+
+
+def shortens(given: str, id: str) -> bool:
+    """Return whether a text is an id, or a beginning or an end of it of at least 4 characters, dashes apart.
+
+    >>> shortens("3343-9512", "01a0c3f0-9c3a-7000-8123-456733439512"), shortens("01a0c3f09", "01a0c3f0-9c3a-7000")
+    (True, True)
+    """
+    part, plain = part_of_id(given), id.replace("-", "").lower()
+    return given == id or (part != "" and (plain.startswith(part) or plain.endswith(part)))

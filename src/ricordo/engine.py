@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from ricordo.clock import SystemClock, from_ms
+from ricordo.clock import SystemClock, from_ms, part_of_id
 from ricordo.consolidation.debounce import Conversation, Debouncer
 from ricordo.encoding.mentions import links
 from ricordo.encoding.validation import TextRules, gate_of, screen_of
@@ -691,6 +691,15 @@ class StoreView:
         found = await self._seen.read(lambda tx: changed_by(tx, self._scope, commit))
         self._told("changed_by", found)
         return found
+
+    async def ids(self, part: str, *, as_of: AsOf = None) -> Sequence[str]:
+        """Return the ids of memories that begin or end with a shortened id, at most a few.
+
+        Raises:
+            InvalidError: `as_of` is neither a time nor a commit number.
+        """
+        wanted = part_of_id(part)
+        return await read(self._asking(), lambda tx: tx.nodes.ids_with(self._scope, wanted), as_of) if wanted else ()
 
     async def empty_past(self, as_of: AsOf) -> str:
         """Return a note that there were no memories at a time, with the day of the first change; "" if there were some.

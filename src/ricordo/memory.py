@@ -1466,7 +1466,7 @@ class Memory:
         """Return one standing question of this caller, with its answer, and why the answer is stale.
 
         Args:
-            id: the id of a question, or its last 8 characters.
+            id: the id of a question, or a unique beginning or end of it.
 
         Raises:
             NotFoundError: this caller keeps no such question.
@@ -1491,7 +1491,7 @@ class Memory:
         """Delete a standing question of this caller, with its answer. No memory is deleted.
 
         Args:
-            id: the id of a question, or its last 8 characters.
+            id: the id of a question, or a unique beginning or end of it.
 
         Raises:
             NotFoundError: this caller keeps no such question.
@@ -1517,7 +1517,7 @@ class Memory:
         """Return one receipt of this caller.
 
         Args:
-            id: the id of a receipt (`results.receipt.id`), or its last 8 characters.
+            id: the id of a receipt (`results.receipt.id`), or a unique beginning or end of it.
 
         Raises:
             NotFoundError: there is no such receipt, or it is older than the setting `receipts_days`.

@@ -79,6 +79,7 @@ RIGHTS: Mapping[str, Right] = {
     "store_view.commits": _READS,
     "store_view.changed_by": _READS,
     "store_view.empty_past": _READS,
+    "store_view.ids": _READS,
     "store_view.holdings": _READS,
     # questions
     "search": _READS,

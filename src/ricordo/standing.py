@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ricordo.clock import from_ms, new_id, to_ms
+from ricordo.clock import from_ms, new_id, shortens, to_ms
 from ricordo.consolidation import answers
 from ricordo.consolidation.context import ConsolidationContext, as_shown
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
@@ -111,13 +111,13 @@ class StandingQuestions:
         return [each for each in found if each.chat in ("", self.scope.chat)]
 
     async def named(self, id: str) -> Receipt:
-        """Return a question by its id, or the last 8 characters of it.
+        """Return a question by its id, or a unique beginning or end of it.
 
         Raises:
             NotFoundError: the caller has no such question, or several ids end like this.
         """
         kept = await self.listed()
-        found = [each for each in kept if each.id == id or (len(id) == 8 and each.id.endswith(id))]
+        found = [each for each in kept if shortens(id, each.id)]
         if len(found) != 1:
             raise NotFoundError(f"there is no standing question {id}", hint="`questions` lists them")
         return found[0]

@@ -231,11 +231,20 @@ async def test_errors_are_reported_in_the_result(tmp_path: Path) -> None:
                 await client.read_resource(uri)
 
 
-async def test_the_end_of_an_id_is_enough(tmp_path: Path) -> None:
+async def test_a_part_of_an_id_is_enough(tmp_path: Path) -> None:
     async with connected(tmp_path / "me.db", profile="full") as client:
         id = await _id_of(client, "Tea is at five")
         assert (await client.call_tool("get_memory", {"id": id[-8:]})).structured_content["id"] == id
         assert f"[id:{id[-8:]}]" in _text(await client.call_tool("search_memory", {"query": "tea"}))
+        for part in (id[-5:], id[-13:], id[:-2]):
+            assert (await client.call_tool("get_memory", {"id": part})).structured_content["id"] == id
+        for text in ("Tom works as a waiter", "Tom works as a singer"):
+            await client.call_tool("remember_one", {"content": text})
+        (review,) = (await client.call_tool("list_reviews", {})).structured_content["result"]
+        short = {"item": review["id"][-6:], "decision": "keep both"}
+        assert (await client.call_tool("resolve_review", short)).structured_content["id"] == review["id"]
+        await client.call_tool("add_messages", {"messages": [{"text": "Hello", "session": "evening8"}]})
+        assert (await client.call_tool("get_session", {"id": "evening8"})).structured_content["id"] == "evening8"
 
 
 async def test_search_and_fetch_have_the_connector_format(tmp_path: Path) -> None:

@@ -138,6 +138,19 @@ def test_a_memory_is_shown_by_its_id_or_the_end_of_it(cli: Cli) -> None:
     assert node_id[-8:] in cli("list").out
 
 
+def test_any_beginning_or_end_of_an_id_names_it_with_or_without_dashes(cli: Cli) -> None:
+    remembered(cli, "Tom works as a waiter")
+    node_id = remembered(cli, "Tom works as a singer")
+    whole = node_id.replace("-", "")
+    for part in (node_id[-5:], node_id[-9:], node_id[-17:], whole[-17:], whole[:-4], node_id[:-4].upper()):
+        assert cli("show", part, "--json").json["id"] == node_id, part
+    (item,) = cli("review", "--json").json["reviews"]
+    assert cli("resolve", item["id"][-5:], "keep both", "--json").json["id"] == item["id"]
+    for part in (node_id[-3:], "ffffffffffff"):
+        refused = cli("show", part)
+        assert (refused.status, "unique beginning or end of at least 4" in refused.err) == (3, True)
+
+
 def test_an_ambiguous_short_id_is_refused(cli: Cli) -> None:
     for name in ("one-00000000", "two-00000000"):
         remembered(cli, f"called {name}", "--id", name)
@@ -384,7 +397,7 @@ def test_standing_questions_are_kept_listed_renewed_and_dropped(cli: Cli) -> Non
     kept = cli("question-keep", "Where does Anna live?", "--json").json
     assert (kept["answer"]["text"], kept["stale"]) == ("Anna lives in Rome", [])
     cli("correct", fact, "Anna lives in Milan")
-    short = kept["id"][-8:]
+    short = kept["id"][-12:]
     assert "stale: superseded" in cli("questions").out
     assert "is superseded (change 2)" in cli("questions", short).out
     assert "Anna lives in Milan" in cli("question-renew").out

@@ -351,7 +351,7 @@ async def accept(context: ConsolidationContext, run_id: str, numbers: Sequence[i
     """Apply a replay, or some of its items, as one change under its id. No item is applied twice.
 
     Args:
-        run_id: the replay's id, or its last 8 characters.
+        run_id: the replay's id, or a unique beginning or end of it.
         numbers: numbers of items, counted from 1; None for all.
 
     Raises:

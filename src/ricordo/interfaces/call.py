@@ -12,7 +12,14 @@ from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import RicordoError, UnavailableError
-from ricordo.interfaces.serialize import SHORT_ID_CHARS, RecentIds, resolve_id, withhold
+from ricordo.interfaces.serialize import (
+    FULL_ID_CHARS,
+    RecentIds,
+    resolve_id,
+    resolve_review_id,
+    resolve_run_id,
+    withhold,
+)
 from ricordo.model import Origin, Results, Scope, Trust
 from ricordo.rights import Access, Door, Holder, allows, at_door, require
 from ricordo.settings import Settings
@@ -122,8 +129,11 @@ class StoreConfig:
         return memory
 
 
-_OWN_IDS = frozenset(("run", "receipt", "replay_receipt"))
-"""Methods whose `id` is not the id of a memory."""
+_MEMORY_IDS = frozenset(
+    ("get", "history", "explain", "correct", "update", "confirm", "reinforce", "demote", "forget", "restore", "erase")
+)
+"""Methods whose `id` is the id of a memory."""
+_RUN_IDS = {"run": "id", "accept": "run", "undo": "commit_or_run"}
 
 
 class Dispatcher:
@@ -197,9 +207,7 @@ class Dispatcher:
         arguments = check_arguments(capability, given, as_tool=as_tool)
         work = function_of(capability)
         names = inspect.signature(work).parameters
-        takes_memory_id = capability.effect != "adds" and capability.method not in _OWN_IDS
-        if takes_memory_id and isinstance(arguments.get("id"), str):
-            arguments["id"] = await self._full_id(memory, arguments["id"], arguments.get("as_of"))
+        await self._complete_ids(capability.method, arguments, memory)
         if "origin" in names:
             arguments["origin"] = _origin(capability, caller)
         if "progress" in names:
@@ -217,9 +225,26 @@ class Dispatcher:
             answer = replace(answer, hits=tuple(replace(hit, why=()) for hit in answer.hits))
         return answer
 
+    async def _complete_ids(self, method: str, arguments: dict[str, Any], memory: Memory) -> None:
+        """Replace shortened ids of memories, reviews and runs in the arguments by full ones."""
+        as_of = arguments.get("as_of")
+        if method in _MEMORY_IDS and isinstance(arguments.get("id"), str):
+            arguments["id"] = await self._full_id(memory, arguments["id"], as_of)
+        if method == "correct" and arguments.get("evidence"):
+            arguments["evidence"] = [await self._full_id(memory, each, as_of) for each in arguments["evidence"]]
+        if method == "resolve" and _is_short(arguments.get("item")):
+            arguments["item"] = await resolve_review_id(memory, arguments["item"])
+        if method == "resolve_many" and isinstance(arguments.get("items"), list):
+            arguments["items"] = [
+                await resolve_review_id(memory, each) if _is_short(each) else each for each in arguments["items"]
+            ]
+        name = _RUN_IDS.get(method, "")
+        if _is_short(arguments.get(name)) and not arguments[name].isdecimal():
+            arguments[name] = await resolve_run_id(memory, arguments[name])
+
     async def _full_id(self, memory: Memory, id: str, as_of: str | int | None) -> str:
-        """Return the full id for a short one; return any other id unchanged."""
-        if len(id) != SHORT_ID_CHARS:
+        """Return the full id of a memory for a short one."""
+        if not _is_short(id):
             return id
         return self._recent.full(memory.scope, id) or await resolve_id(memory, id, as_of=as_of)
 
@@ -236,6 +261,11 @@ class Dispatcher:
             self._opening.cancel()
         with contextlib.suppress(RicordoError, asyncio.CancelledError):
             await (await self._opening).close()
+
+
+def _is_short(given: object) -> bool:
+    """Return whether an argument may be a shortened id."""
+    return isinstance(given, str) and len(given) < FULL_ID_CHARS
 
 
 _OF_THE_USER = frozenset(("identity", "relationship", "preference"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
@@ -12,7 +12,7 @@ from functools import cache
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from ricordo.clock import handle_of
+from ricordo.clock import MIN_PART_CHARS, handle_of, shortens
 from ricordo.errors import InvalidError, NotFoundError, RicordoError
 from ricordo.model import (
     Commit,
@@ -25,6 +25,7 @@ from ricordo.model import (
     Profile,
     Results,
     Review,
+    ReviewKind,
     Scope,
     Version,
 )
@@ -314,13 +315,11 @@ _FORMATS: Mapping[type, Callable[[Any], str]] = {
 }
 
 
-# short ids: the last 8 characters, as answers and tables show them
+# short ids: any beginning or end; answers and tables show the last 8 characters
 
-SHORT_ID_CHARS = 8
+FULL_ID_CHARS = 36
 _KEPT = 20_000
-# There is no index of the ends of ids, so a lookup reads the latest memories, which tables have probably just shown.
 _LATEST = 1_000
-_LEAST_START = 4
 _LEAVES = (str, int, float, type(None))
 
 
@@ -360,7 +359,10 @@ def _all_names(kind: Any) -> tuple[str, ...]:
     return tuple(each.name for each in fields(kind))
 
 
-def match_end(given: str, ids: Iterable[str], *, kind: str = "id") -> str | None:
+_NO_SUCH_ID = f"`list` shows ids; any unique beginning or end of at least {MIN_PART_CHARS} characters is enough"
+
+
+def match_id(given: str, ids: Iterable[str], *, kind: str = "id") -> str | None:
     """Return the only id that equals `given`, ends with it, or begins with it; None if there is none.
 
     Raises:
@@ -369,53 +371,37 @@ def match_end(given: str, ids: Iterable[str], *, kind: str = "id") -> str | None
     known = list(dict.fromkeys(ids))
     if given in known:
         return given
-    is_start = len(given) >= _LEAST_START
-    found = [id for id in known if given == handle_of(id) or (is_start and id.startswith(given))]
+    found = [id for id in known if shortens(given, id)]
     if len(found) > 1:
         raise InvalidError(f"{kind}: several ids match {given}: {', '.join(found[:5])}", hint="give more of the id")
     return found[0] if found else None
 
 
 async def resolve_id(memory: Memory, given: str, *, as_of: str | int | None = None) -> str:
-    """Return the full id of a memory, given its full id, its last 8 characters, or a unique beginning. The id of a
-    document is returned unchanged.
+    """Return the full id of a memory, given its full id, or a unique beginning or end of it. The id of a document is
+    returned unchanged.
 
     Raises:
-        NotFoundError: There is no such memory. The last 8 characters are searched in the latest 1,000 memories only.
+        NotFoundError: There is no such memory.
         InvalidError: Several ids match.
     """
     try:
         return (await memory.get(given, as_of=as_of)).id
     except NotFoundError as error:
         missing = error
-        with suppress(NotFoundError, InvalidError):
-            return (await memory.document(given)).id
-        if len(given) < _LEAST_START or not given.isprintable():
-            raise missing from None
-    latest = [
-        await memory.list(type="any", limit=_LATEST, archived=archived, as_of=as_of) for archived in (False, True)
-    ]
-    found = match_end(given, [node.id for page in latest for node in page.nodes])
-    if found is None or given != handle_of(found):
-        older = [id async for id in _older_ids(memory, latest, given, as_of=as_of)]
-        found = match_end(given, [*([found] if found else []), *older])
-    if found is None and len(given) == SHORT_ID_CHARS:
-        hint = "a short id is its last 8 characters or any unique beginning"
-        raise NotFoundError(missing.message, hint=hint)
+    with suppress(NotFoundError, InvalidError):
+        return (await memory.document(given)).id
+    found = match_id(given, await memory.store_view.ids(given, as_of=as_of))
     if found is None:
-        raise missing
+        raise missing if len(given) >= FULL_ID_CHARS else NotFoundError(missing.message, hint=_NO_SUCH_ID)
     return found
 
 
-async def _older_ids(
-    memory: Memory, latest: Sequence[Page], given: str, *, as_of: str | int | None
-) -> AsyncIterator[str]:
-    """Yield the ids on later pages that begin with `given`."""
-    for archived, page in zip((False, True), latest, strict=True):
-        cursor = page.cursor
-        while cursor is not None:
-            more = await memory.list(type="any", limit=_LATEST, archived=archived, as_of=as_of, cursor=cursor)
-            cursor = more.cursor
-            for node in more.nodes:
-                if node.id.startswith(given):
-                    yield node.id
+async def resolve_review_id(memory: Memory, given: str, *, kind: ReviewKind | None = None) -> str:
+    """Return the full id of an open review. An unknown id is returned unchanged; the memory reports the error."""
+    return match_id(given, (each.id for each in await memory.review(_LATEST, kind=kind)), kind="review") or given
+
+
+async def resolve_run_id(memory: Memory, given: str) -> str:
+    """Return the full id of one of the latest runs. An unknown id is returned unchanged, as of reviews."""
+    return match_id(given, (each.id for each in await memory.runs(_LATEST)), kind="run") or given

@@ -129,6 +129,9 @@ class Nodes(Protocol):
     def known(self, scope: Scope, node_id: str) -> Node:
         """Return a node by id, closed or not. Raises NotFoundError if the caller sees no such node."""
 
+    def ids_with(self, scope: Scope, part: str) -> list[str]:
+        """Return ids of a caller's nodes that begin or end with a text, both without dashes; at most 10."""
+
     def by_key(self, scope: Scope, keys: Iterable[int]) -> dict[int, Node]:
         """Return nodes by key, without those the caller may not see."""
 
@@ -745,7 +748,7 @@ class Proposals(Protocol):
         """Keep a proposal for 30 days; `at` in Unix milliseconds, `body` JSON. Only inside `derive`."""
 
     def body(self, scope: Scope, run_id: str) -> str | None:
-        """Return a proposal's body by its id or the id's last 8 characters; None if the caller sees no such one."""
+        """Return a proposal's body by its id, or a unique beginning or end of it; None if the caller sees none."""
 
     def drop(self, ids: Iterable[str]) -> None:
         """Delete proposals by their ids. Only inside `derive`."""
@@ -764,7 +767,7 @@ class Receipts(Protocol):
         """
 
     def get(self, scope: Scope, receipt_id: str) -> Receipt | None:
-        """Return a receipt by its id or the id's last 8 characters; None if the caller has none or several such."""
+        """Return a receipt by its id, or a unique beginning or end of it; None if the caller has none."""
 
     def listed(self, scope: Scope, *, before: str | None, most: int) -> list[Receipt]:
         """Return a caller's receipts with ids below `before`: latest id first, the first `most`."""

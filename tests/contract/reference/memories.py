@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ricordo.clock import from_ms
+from ricordo.clock import from_ms, shortens
 from ricordo.decay import STATED, Vital
 from ricordo.errors import NotFoundError
 from ricordo.model import Edge, Node, Scope
@@ -50,6 +50,11 @@ class Nodes(Group):
         sees = self._sees(scope)
         found = self._state.all("nodes", lambda row: row["id"] == node_id and sees(row))
         return node_of(self._state, found[0]) if found else None
+
+    def ids_with(self, scope: Scope, part: str) -> list[str]:
+        sees = self._sees(scope)
+        found = self._state.all("nodes", lambda row: sees(row) and shortens(part, row["id"]))
+        return [row["id"] for row in found[:10]]
 
     def known(self, scope: Scope, node_id: str) -> Node:
         node = self.get(scope, node_id)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.clock import to_ms
+from ricordo.clock import shortens, to_ms
 from ricordo.model import Commit, Entity, Node, Receipt, Scope, Stats
 from ricordo.storage.candidates import CandidateQuery, CandidateSet, Shortlist
 from ricordo.storage.values import (
@@ -359,10 +359,7 @@ class Proposals(Group):
 
     def body(self, scope: Scope, run_id: str) -> str | None:
         sees = self._sees(scope)
-        rows = self._state.all(
-            "proposals",
-            lambda row: sees(row) and (row["id"] == run_id or (len(run_id) == 8 and row["id"].endswith(run_id))),
-        )
+        rows = self._state.all("proposals", lambda row: sees(row) and shortens(run_id, row["id"]))
         return rows[0]["body"] if len(rows) == 1 else None
 
 
@@ -415,10 +412,7 @@ class Receipts(Group):
         return self._state.all("receipts", lambda row: row["space"] in own or (chat and row["receipt"].chat == chat))
 
     def get(self, scope: Scope, receipt_id: str) -> Receipt | None:
-        is_short = len(receipt_id) == 8
-        found = [
-            each for each in self._own(scope) if each.id == receipt_id or (is_short and each.id.endswith(receipt_id))
-        ]
+        found = [each for each in self._own(scope) if shortens(receipt_id, each.id)]
         return found[0] if len(found) == 1 else None
 
     def listed(self, scope: Scope, *, before: str | None, most: int) -> list[Receipt]:

@@ -16,7 +16,7 @@ from ricordo.errors import InvalidError
 from ricordo.interfaces.cli import nodes
 from ricordo.interfaces.cli.options import CommandContext, command, exit_status, view
 from ricordo.interfaces.cli.terminal import Output, dim, minute, one_line, safe, table
-from ricordo.interfaces.serialize import match_end
+from ricordo.interfaces.serialize import resolve_run_id
 from ricordo.model import BY_RULE, GUESSED_TYPE, Conversation, Entity, Profile, Relation, Run, RunItem
 from ricordo.text.names import relation_told
 from ricordo.text.sentences import plural
@@ -159,9 +159,7 @@ async def run(ctx: CommandContext, action: str, id: str, item: list[int] | None 
     async with ctx.open(with_model=action == "replay") as memory:
         if action == "accept":
             return await _accept(ctx, memory, id, item)
-        # An id that is not in the list is passed on unchanged; the memory reports the error.
-        listed = (each.id for each in await memory.runs(_MAX_RUNS))
-        return await _ACTIONS[action](ctx, memory, match_end(id, listed, kind="run") or id)
+        return await _ACTIONS[action](ctx, memory, await resolve_run_id(memory, id))
 
 
 async def _show(ctx: CommandContext, memory: Memory, id: str) -> Output:

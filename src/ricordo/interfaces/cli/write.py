@@ -13,13 +13,13 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ricordo.clock import handle_of
+from ricordo.clock import handle_of, shortens
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.interfaces.cli import nodes
 from ricordo.interfaces.cli.options import CommandContext, command, view
 from ricordo.interfaces.cli.terminal import Output, dim, one_line, progress_bar, safe, short_id, table, with_article
-from ricordo.interfaces.serialize import CLOSED_WHOLE, HELD_NOTICE, match_end
-from ricordo.model import BulkReport, Decision, ErasureReport, Node, Outdated, Review, ReviewKind, Trust
+from ricordo.interfaces.serialize import CLOSED_WHOLE, HELD_NOTICE, resolve_review_id
+from ricordo.model import BulkReport, Decision, ErasureReport, Node, Outdated, Review, Trust
 from ricordo.text.sentences import has_parts, plural
 
 if TYPE_CHECKING:
@@ -291,13 +291,7 @@ def _id_list(ids: tuple[str, ...], count: int) -> Text:
 
 @command
 async def resolve(ctx: CommandContext, memory: Memory, item: str, decision: Decision) -> Review:
-    return await memory.resolve(await _review_id(memory, item), decision=decision)
-
-
-async def _review_id(memory: Memory, given: str, *, kind: ReviewKind | None = None) -> str:
-    """Return the full id of a review. An unknown id is returned unchanged; the memory reports the error."""
-    listed = await memory.review(_MAX_REVIEWS, kind=kind)
-    return match_end(given, (each.id for each in listed)) or given
+    return await memory.resolve(await resolve_review_id(memory, item), decision=decision)
 
 
 @view("resolve")
@@ -375,9 +369,9 @@ def _list_quarantine(ctx: CommandContext, found: Sequence[Review]) -> None:
 
 async def _held(memory: Memory, given: str) -> Review:
     """Return the quarantine review with an id. Raises NotFoundError if there is none."""
-    whole = await _review_id(memory, given, kind="quarantine")
+    whole = await resolve_review_id(memory, given, kind="quarantine")
     for held in await memory.review(_MAX_REVIEWS, kind="quarantine"):
-        if whole in (held.id, held.newer.id):
+        if whole == held.id or shortens(given, held.newer.id):
             return held
     raise NotFoundError(f"nothing in quarantine has the id {given}", hint="`ricordo quarantine` lists the ids")
 

@@ -78,6 +78,8 @@ class Nodes(Group):
             raise NotFoundError(f"there is no memory {node_id}", hint="search for it, or list memories, to see its id")
         return node
 
+    ids_with = asks("node_ids_with", "scope part", column)
+
     def by_key(self, scope: Scope, keys: Iterable[int]) -> dict[int, Node]:
         return {key: node_of(row) for key, row in self._rows_by_key(scope, keys).items()}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
-from ricordo.clock import from_ms, to_ms
+from ricordo.clock import from_ms, part_of_id, to_ms
 from ricordo.model import (
     Conversation,
     Given,
@@ -270,7 +270,7 @@ class Proposals(Group):
     def body(self, scope: Scope, run_id: str) -> str | None:
         if not isinstance(run_id, str) or not run_id.isprintable():
             return None
-        values = {"id": run_id, "spaces": json.dumps(self._sql.visible(scope))}
+        values = {"id": run_id, "part": part_of_id(run_id), "spaces": json.dumps(self._sql.visible(scope))}
         found = self._sql.rows("proposal_by_id", values)
         return str(found[0][0]) if len(found) == 1 else None
 
@@ -336,8 +336,9 @@ class Receipts(Group):
     def get(self, scope: Scope, receipt_id: str) -> Receipt | None:
         if not isinstance(receipt_id, str) or not receipt_id.isprintable():
             return None
-        rows = self._sql.rows("receipt_by_id", {"id": receipt_id, "space": self._space(scope)})
-        return _receipt(rows[0]) if len(rows) == 1 else None
+        values = {"id": receipt_id, "part": part_of_id(receipt_id), "space": self._space(scope)}
+        rows = self._sql.rows("receipt_by_id", values)
+        return _receipt(rows[0]) if len(rows) == 1 or (rows and rows[0][0] == receipt_id) else None
 
     def listed(self, scope: Scope, *, before: str | None, most: int) -> list[Receipt]:
         values = {"space": self._space(scope), "before": before or _LAST_ID, "most": most}

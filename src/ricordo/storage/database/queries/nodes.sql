@@ -18,6 +18,12 @@ SELECT n.key, n.id, n.type, n.category, n.content, n.source_type, n.source_role,
 FROM nodes n JOIN spaces s ON s.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
 WHERE n.key IN (SELECT value FROM json_each(:keys)) AND n.space IN (SELECT value FROM json_each(:spaces))
 
+-- name: node_ids_with
+-- Reads every id of these tenants, since there is no index of the ends of ids.
+SELECT id FROM (SELECT id, lower(replace(id, '-', '')) AS plain FROM nodes
+  WHERE space IN (SELECT value FROM json_each(:spaces)))
+WHERE substr(plain, 1, length(:part)) = :part OR substr(plain, -length(:part)) = :part LIMIT 10
+
 -- name: node_place
 -- The internal key of a node.
 SELECT key, space, shelf, session FROM nodes WHERE id = :id

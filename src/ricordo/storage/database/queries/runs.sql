@@ -128,7 +128,8 @@ INSERT INTO proposals VALUES (:id, :space, :at, :body)
 
 -- name: proposal_by_id
 SELECT body FROM proposals
-WHERE (id = :id OR (length(:id) = 8 AND substr(id, -8) = :id)) AND space IN (SELECT value FROM json_each(:spaces))
+WHERE (id = :id OR :part != '' AND (substr(replace(id, '-', ''), 1, length(:part)) = :part
+  OR substr(replace(id, '-', ''), -length(:part)) = :part)) AND space IN (SELECT value FROM json_each(:spaces))
 
 -- name: proposals_remove
 DELETE FROM proposals WHERE id IN (SELECT value FROM json_each(:ids))
@@ -276,11 +277,12 @@ FROM receipts r JOIN spaces s ON s.key = r.space
 WHERE r.space = :space AND r.verb = 'standing' AND r.asked != '{}' ORDER BY r.id
 
 -- name: receipt_by_id
--- Or by the last 8 characters of the id.
+-- Or by a beginning or an end of the id.
 SELECT r.id, s.owner, r.in_chat, r.trust, r.verb, r.at, r.commit_number, r.asked, r.setup, r.given, r.left_out
 FROM receipts r JOIN spaces s ON s.key = r.space
 WHERE r.space = :space AND r.verb != 'standing'
-  AND (r.id = :id OR (length(:id) = 8 AND substr(r.id, -8) = :id)) ORDER BY r.id DESC LIMIT 2
+  AND (r.id = :id OR :part != '' AND (substr(replace(r.id, '-', ''), 1, length(:part)) = :part
+    OR substr(replace(r.id, '-', ''), -length(:part)) = :part)) ORDER BY r.id = :id DESC LIMIT 2
 
 -- name: receipts_expire
 -- Standing questions stay until they are dropped.

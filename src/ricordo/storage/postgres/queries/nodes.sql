@@ -9,6 +9,11 @@ SELECT n.key, n.id, n.type, n.category, n.content, n.source_type, n.source_role,
 FROM nodes n JOIN spaces s ON s.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
 WHERE n.id = :id AND n.space = ANY (ints(:spaces))
 
+-- name: node_ids_with
+-- Reads every id of these tenants, since there is no index of the ends of ids.
+SELECT id FROM (SELECT id, lower(replace(id, '-', '')) AS plain FROM nodes WHERE space = ANY (ints(:spaces))) AS own
+WHERE left(plain, length(:part)) = :part OR right(plain, length(:part)) = :part LIMIT 10
+
 -- name: nodes_by_key
 -- Nodes by key, in no order. The caller found the keys within its own tenants.
 SELECT n.key, n.id, n.type, n.category, n.content, n.source_type, n.source_role, n.speaker, n.tags, n.attributes,

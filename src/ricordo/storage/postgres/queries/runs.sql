@@ -102,7 +102,8 @@ WHERE f.space = ANY (ints(:spaces)) ORDER BY f.at DESC
 
 -- name: proposal_by_id
 SELECT body FROM proposals
-WHERE (id = :id OR (length(:id) = 8 AND right(id, 8) = :id)) AND space = ANY (ints(:spaces))
+WHERE (id = :id OR :part != '' AND (left(replace(id, '-', ''), length(:part)) = :part
+  OR right(replace(id, '-', ''), length(:part)) = :part)) AND space = ANY (ints(:spaces))
 
 -- name: proposals_remove
 DELETE FROM proposals WHERE id = ANY (texts(:ids))
@@ -189,11 +190,12 @@ WHERE r.space = :space AND r.kind = 'extraction' AND r.model = :model
   AND e.value::bigint = ANY (ints(:keys))
 
 -- name: receipt_by_id
--- Or by the last 8 characters of the id.
+-- Or by a beginning or an end of the id.
 SELECT r.id, s.owner, r.in_chat, r.trust, r.verb, r.at, r.commit_number, r.asked, r.setup, r.given, r.left_out
 FROM receipts r JOIN spaces s ON s.key = r.space
 WHERE r.space = :space AND r.verb != 'standing'
-  AND (r.id = :id OR (length(:id) = 8 AND right(r.id, 8) = :id)) ORDER BY r.id DESC LIMIT 2
+  AND (r.id = :id OR :part != '' AND (left(replace(r.id, '-', ''), length(:part)) = :part
+    OR right(replace(r.id, '-', ''), length(:part)) = :part)) ORDER BY r.id = :id DESC LIMIT 2
 
 -- name: ids_known
 -- The ids that are in a row or a former version of one.
