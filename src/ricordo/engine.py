@@ -657,6 +657,22 @@ class StoreView:
         self._told("nodes", [*shown.values()])
         return shown
 
+    async def newest(self, ids: Sequence[str]) -> dict[str, Node]:
+        """Return the newest version of each memory, live or closed, by the id asked for, in one read."""
+
+        def read(tx: Snapshot) -> dict[str, Node]:
+            latest = dict[str, Node]()
+            for node in (tx.nodes.get(self._scope, id) for id in ids):
+                if node is not None:
+                    later = () if node.is_live else tx.nodes.replacing(node.key)
+                    latest[node.id] = next(iter(_shown(tx, [*tx.nodes.by_key(self._scope, later[-1:]).values()])), node)
+            shown = {node.id: node for node in _shown(tx, [*latest.values()])}
+            return {id: shown[node.id] for id, node in latest.items() if node.id in shown}
+
+        found = await self._seen.read(read)
+        self._told("newest", [*found.values()])
+        return found
+
     async def shown(self, nodes: Sequence[Node]) -> list[Node]:
         """Return memories as they may be shown: without forgotten sentences in their texts and attributes."""
         return await self._seen.read(lambda tx: _shown(tx, nodes))

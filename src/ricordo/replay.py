@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from ricordo.clock import from_ms, to_ms
 from ricordo.engine import Engine
@@ -78,7 +79,7 @@ def _in_steps(commits: Sequence[int]) -> list[list[int]]:
 @asynccontextmanager
 async def _copy(engine: Engine) -> AsyncIterator[Engine]:
     """Provide an engine on a temporary copy of the store. Its only background work is embedding and linking."""
-    with temporary_folder() as folder:
+    with temporary_folder(Path(engine.store.path)) as folder:
         await asyncio.to_thread(engine.store.copy_to, folder / "past.db")
         past = await engine.on_copy(folder / "past.db")
         try:

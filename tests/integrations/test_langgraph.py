@@ -197,3 +197,46 @@ async def test_the_store_closes_at_the_end_of_an_async_with_block(tmp_path: Path
         assert [item.key for item in await store.asearch(("ann",))] == ["food"]
     with RicordoStore(tmp_path / "a.db", embedder=None) as store:
         assert store.get(("ann",), "food") is not None
+
+
+SPACE = ("memories",)
+
+
+def items_by_hand(store: RicordoStore) -> Any:
+    return store._portal.call(store._memory.list(type="any")).nodes
+
+
+@pytest.mark.parametrize("verb", ["correct", "update"])
+def test_an_item_corrected_elsewhere_is_found_by_its_key(store, verb):
+    store.put(SPACE, "budget", {"text": "budget 9600 euros", "year": 2026})
+    for said in ("budget 11500 euros", "budget 12000 euros"):
+        (node,) = items_by_hand(store)
+        if verb == "correct":
+            store._portal.call(store._memory.correct(node.id, said))
+        else:
+            store._portal.call(store._memory.update(node.id, content=said))
+        assert store.get(SPACE, "budget").value == {"text": said, "year": 2026}
+        assert [each.value for each in store.search(SPACE, query="budget")] == [{"text": said, "year": 2026}]
+        assert [each.key for each in store.search(SPACE, filter={"text": said})] == ["budget"]
+    store.put(SPACE, "budget", {"text": "budget 15000 euros"})
+    assert [each.value for each in store.search(SPACE)] == [{"text": "budget 15000 euros"}]
+    store.delete(SPACE, "budget")
+    assert store.get(SPACE, "budget") is None
+    store.put(SPACE, "budget", {"text": "budget 1 euro"})
+    assert store.get(SPACE, "budget").value == {"text": "budget 1 euro"}
+
+
+@pytest.mark.parametrize(
+    ("value", "said", "got"),
+    [
+        ({"a": "tea", "b": ["rice", 3]}, "coffee\nrice", {"a": "coffee", "b": ["rice", 3]}),
+        ({"a": "tea", "b": "rice"}, "only coffee", {"a": "tea", "b": "rice", "corrected": "only coffee"}),
+        ({"n": 1}, '{"n": 2}', {"n": 2}),
+        ({"n": 1}, "two", {"n": 1, "corrected": "two"}),
+    ],
+)
+def test_a_correction_goes_into_the_text_it_changes(store, value, said, got):
+    store.put(SPACE, "k", value)
+    assert store.get(SPACE, "k").value == value
+    store._portal.call(store._memory.correct(items_by_hand(store)[0].id, said))
+    assert store.get(SPACE, "k").value == got

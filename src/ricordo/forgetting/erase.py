@@ -17,7 +17,7 @@ from ricordo.forgetting.questions import AskedText, revealing_questions
 from ricordo.model import DOCUMENT, Entity, Erased, ErasureReport, KeptBack, Node, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, entity_meant, faults
-from ricordo.storage.staging import left_behind
+from ricordo.storage.staging import copies_in_use
 from ricordo.storage.values import Cleaned, ErasureTargets, OpenErasure, check_encodable, of_text
 
 _log = logging.getLogger(__name__)
@@ -391,10 +391,12 @@ def _back(why: str, ids: Collection[str]) -> KeptBack:
 
 def _copies_beside(path: Path) -> Iterator[str]:
     """Yield files next to the store that look like copies of it, and git repositories it may be committed to."""
-    for pattern in (f"{path.name}.*", "set-aside-*", ".*.partial"):
+    is_folder = (path.parent / "commits.jsonl").exists()  # whose files are all the store's own
+    for pattern in (f"{path.name}.*", *(("set-aside-*", ".*.partial") if is_folder else (f".{path.name}.*.partial",))):
         for other in sorted(path.parent.glob(pattern)):
             if not other.name.endswith(_WITHOUT_TEXTS):
                 yield f"{other} beside the store"
-    yield from (f"{other}, which another process uses" for other in left_behind())
+    copies = (other for place in (path, path.parent) for other in copies_in_use(place))
+    yield from (f"{other}, which another process uses" for other in copies)
     repositories = (folder / ".git" for folder in path.absolute().parents)
     yield from (f"{found}, if the store is committed there" for found in repositories if found.exists())

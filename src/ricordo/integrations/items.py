@@ -65,15 +65,17 @@ class Items:
         return f"{self._kind}-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
     async def get(self, names: Sequence[Sequence[str]]) -> list[Node | None]:
-        """Return the live items with the given names, in order; None for a missing item."""
-        found = await self._memory.store_view.nodes([self.id_of(name) for name in names])
+        """Return the live items with the given names, in order; None for a missing item. A corrected item is in the
+        version that replaced it.
+        """
+        found = await self._memory.store_view.newest([self.id_of(name) for name in names])
         nodes = (found.get(self.id_of(name)) for name in names)
         return [node if node is not None and node.is_live else None for node in nodes]
 
     async def put(self, items: Sequence[Item]) -> None:
         """Store items, new ones in one commit. An item with an existing name gets the new text and fields."""
         ids = [self.id_of(item.name) for item in items]
-        known = await self._memory.store_view.nodes(ids)
+        known = await self._memory.store_view.newest(ids)
         fresh = [
             Message(text=item.text, role="assistant", origin="agent", id=id, attributes=self._fields(item))
             for id, item in zip(ids, items, strict=True)
@@ -84,8 +86,8 @@ class Items:
         for id, item in zip(ids, items, strict=True):
             if id in known:
                 if not known[id].is_live:
-                    await self._memory.restore(id)
-                await self._memory.update(id, content=item.text, attributes=self._fields(item))
+                    await self._memory.restore(known[id].id)
+                await self._memory.update(known[id].id, content=item.text, attributes=self._fields(item))
 
     async def touch(self, node: Node, fields: Json) -> None:
         """Change some fields of an item."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -162,7 +162,7 @@ class RicordoStore(BaseStore):
         """Return the text by which search finds the item."""
         paths = op.index or self._fields
         found = [each for path in paths for each in get_text_at_path(op.value, path)] if paths else _texts(op.value)
-        text = "\n".join(each for each in found if each.strip()) or json.dumps(op.value, ensure_ascii=False)
+        text = "\n".join(each for each in found if each.strip()) or _json(op.value)
         return text[:_MOST_CHARS]
 
     async def _get(self, op: GetOp) -> Item | None:
@@ -182,7 +182,7 @@ class RicordoStore(BaseStore):
                 scored += [(node, None) for node in rest]
         else:
             scored = [(node, None) for node in await self._items.all(where)]
-        fitting = [(node, score) for node, score in scored if _fits(node.attributes["value"], op.filter or {})]
+        fitting = [(node, score) for node, score in scored if _fits(_value(node), op.filter or {})]
         live = {node.id for node in await self._live([node for node, _ in fitting], refresh=False)}
         page = [(node, score) for node, score in fitting if node.id in live][op.offset : last]
         await self._live([node for node, _ in page], refresh=op.refresh_ttl)
@@ -221,10 +221,57 @@ def _shown(node: Node) -> dict[str, Any]:
     return {
         "namespace": tuple(kept["namespace"]),
         "key": kept[_NAME] if _NAME in kept else kept["key"],  # "key" in items of earlier versions
-        "value": kept["value"],
+        "value": _value(node),
         "created_at": node.created_at,
-        "updated_at": datetime.fromisoformat(kept["updated_at"]),
+        "updated_at": max(datetime.fromisoformat(kept["updated_at"]), node.created_at),
     }
+
+
+def _value(node: Node) -> Json:
+    """Return the value of an item. If a person has corrected its text, the texts in the value are corrected. If
+    it cannot be told which is which, the correction is beside them under "corrected".
+    """
+    value: Json = node.attributes["value"]
+    said = node.content
+    texts = _texts(value)
+    if not node.attributes["indexed"] or len(said) >= _MOST_CHARS or _is_made_of(said, texts or [_json(value)]):
+        return value
+    corrected = _json_object(said) if not texts else None
+    if corrected is not None:
+        return corrected
+    lines = [said] if len(texts) == 1 else said.split("\n")
+    if len(lines) != len(texts) or any("\n" in text for text in texts[1:]):
+        return {**value, "corrected": said}
+    found: Json = _replaced(value, iter(lines))
+    return found
+
+
+def _is_made_of(said: str, texts: Sequence[str]) -> bool:
+    """Return whether a text consists of some of the given texts, as stored."""
+    for text in sorted(texts, key=len, reverse=True):
+        said = said.replace(text.strip(), "", 1)
+    return not said.strip()
+
+
+def _replaced(value: Any, texts: Iterator[str]) -> Any:
+    """Return a JSON value with its texts replaced, in order."""
+    if isinstance(value, str):
+        return next(texts)
+    if isinstance(value, Mapping):
+        return {name: _replaced(each, texts) for name, each in value.items()}
+    return [_replaced(each, texts) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _json_object(text: str) -> Json | None:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _texts(value: object) -> list[str]:

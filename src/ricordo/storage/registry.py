@@ -123,7 +123,7 @@ def _open_read_only(path: Path, options: Options, progress: Progress | None, *, 
 
     stack = ExitStack()
     try:
-        copy = stack.enter_context(temporary_folder()) / path.name
+        copy = stack.enter_context(temporary_folder(path)) / path.name
         if path.is_dir():
             shutil.copytree(path, copy, ignore=shutil.ignore_patterns("notes", ".git", ".lock"), copy_function=_copy)
             for folder in (copy, *(each for each in copy.rglob("*") if each.is_dir())):
@@ -270,7 +270,7 @@ def _read_remains(path: Path, key: AnyKey | None) -> Sequence[Remains]:
     """Read the live memories of a damaged database one by one; each undamaged page yields its own."""
     from ricordo.storage.database.maintenance import read_rows
 
-    with temporary_folder() as folder:
+    with temporary_folder(path) as folder:
         copy = folder / path.name
         for tail in ("", "-wal"):
             if Path(f"{path}{tail}").exists():

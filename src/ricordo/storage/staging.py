@@ -93,18 +93,25 @@ def _is_own(path: Path) -> bool:
     return False
 
 
-def temporary_folder() -> contextlib.AbstractContextManager[Path]:
-    """Provide a private folder among the system's temporary files. Folders of killed processes there are removed."""
-    return staging_folder(_temporary())
+def temporary_folder(of: Path | None = None) -> contextlib.AbstractContextManager[Path]:
+    """Provide a private folder among the system's temporary files. Folders of killed processes there are removed.
+
+    Args:
+        of: the store that is copied there.
+    """
+    _sweep(_temporary())
+    return staging_folder(_temporary(of))
 
 
-def left_behind() -> list[Path]:
-    """Remove folders of killed processes among the system's temporary files; return those still in use."""
-    return _sweep(_temporary())
+def copies_in_use(store: Path) -> list[Path]:
+    """Remove temporary folders of killed processes; return those in use for copies of a store."""
+    begins = f".{_temporary(store).name}."
+    return [path for path in _sweep(_temporary()) if path.name.startswith(begins)]
 
 
-def _temporary() -> Path:
-    return Path(tempfile.gettempdir()) / "ricordo"
+def _temporary(of: Path | None = None) -> Path:
+    name = "ricordo" if of is None else f"ricordo.{blake2b(os.fsencode(of.resolve()), digest_size=8).hexdigest()}"
+    return Path(tempfile.gettempdir()) / name
 
 
 def sync(path: Path) -> None:
