@@ -411,6 +411,13 @@ export interface Finding {
   remedy?: string;
 }
 
+export interface Chat {
+  name: string;
+  messages: number;
+  facts: number;
+  last_at: string;
+}
+
 export interface Member {
   space: string;
   owner: string;
@@ -1300,6 +1307,11 @@ export interface DoctorResult {
   findings?: Finding[];
 }
 
+export interface ChatsParameters {
+}
+
+export type ChatsResult = Chat[];
+
 export interface SpacesParameters {
 }
 
@@ -1643,6 +1655,11 @@ export class Ricordo {
   maintain(parameters?: MaintainParameters, options?: CallOptions): Promise<MaintainResult>;
   /** Check the store for damage. Changes nothing. Permission: admin. Trust: at least agent. */
   doctor(parameters?: DoctorParameters, options?: CallOptions): Promise<DoctorResult>;
+  /**
+   * List the chats and projects in which the caller wrote, with their numbers of messages and facts, latest first.
+   * Permission: read. Trust: at least web.
+   */
+  chats(parameters?: ChatsParameters, options?: CallOptions): Promise<ChatsResult>;
   /**
    * List the shared spaces that the caller is a member of, with everybody in them. Permission: read. Trust: at
    * least web.

@@ -72,6 +72,7 @@ export const ROUTES = {
   prune: "/v1/prune",
   maintain: "/v1/maintain",
   doctor: "/v1/doctor",
+  chats: "/v1/chats",
   spaces: "/v1/spaces",
   createSpace: "/v1/create_space",
   setMember: "/v1/set_member",

@@ -44,6 +44,7 @@ from ricordo.model import (
     BulkReport,
     Category,
     Change,
+    Chat,
     ClosedReason,
     Commit,
     Context,
@@ -1666,6 +1667,13 @@ class Memory:
         most = checked_limit(limit)
         found = await self._read(lambda tx: inspection.known_people(tx, self._scope, most=most))
         return self._told("people", found)
+
+    async def chats(self) -> Sequence[Chat]:
+        """Return the chats and projects of this owner, most recently changed first: those in which this owner wrote,
+        and the shared spaces that the scope reads. `Scope(owner=..., chat=name)` reads one.
+        """
+        who = self._scope.who
+        return self._told("chats", await self._read(lambda tx: tx.statistics.chats(self._scope, who)))
 
     async def sessions(self, limit: int = 50) -> Sequence[Conversation]:
         """Return conversations with their summaries, without their messages, most recently active first.

@@ -437,6 +437,16 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Chat:
+    """A chat, or the project of a coding agent: its live messages and facts, and when something last changed in it."""
+
+    name: str
+    messages: int
+    facts: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
     """A time for which a person is off the record: nothing that they say is stored.
 

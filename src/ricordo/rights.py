@@ -183,6 +183,7 @@ RIGHTS: Mapping[str, Right] = {
     "migrate": OWNER_ALONE,
     "backup": OWNER_ALONE,
     "spaces": _READS,
+    "chats": _READS,
     "create_space": _DECIDES,
     "set_member": _DECIDES,
     "remove_member": _DECIDES,

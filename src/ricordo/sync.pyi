@@ -15,6 +15,7 @@ from ricordo.model import (
     Briefing,
     BulkReport,
     Category,
+    Chat,
     ClosedReason,
     Commit,
     Context,
@@ -492,6 +493,11 @@ class Memory:
 
     def people(self, *, limit: int = 100) -> Sequence[Entity]:
         """Return the known people, most frequently mentioned first."""
+
+    def chats(self) -> Sequence[Chat]:
+        """Return the chats and projects of this owner, most recently changed first: those in which this owner wrote,
+        and the shared spaces that the scope reads. `Scope(owner=..., chat=name)` reads one.
+        """
 
     def sessions(self, limit: int = 50) -> Sequence[Conversation]:
         """Return conversations with their summaries, without their messages, most recently active first."""

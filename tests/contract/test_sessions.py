@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ricordo import Scope
+from ricordo.clock import from_ms
 from ricordo.language import ScriptedModel
 from tests.contract.backends import SHARED
 from tests.contract.histories import answer
@@ -94,3 +95,30 @@ async def test_of_two_sessions_of_one_name_the_older_one_is_ended(memory):
         True,
         False,
     ]
+
+
+async def test_chats_are_those_in_which_an_owner_wrote_and_the_shared_spaces_of_a_member(memory, clock):
+    def at(owner, chat=None):
+        return memory.scoped(Scope(owner=owner, chat=chat))
+
+    async def told(here):
+        return [(each.name, each.messages, each.facts) for each in await here.chats()]
+
+    await at("ann").remember("Anna likes tea")
+    await at("ann", "github.com/ann/shop").add("We use pnpm")
+    clock.ms += 1_000
+    await at("ann", "climbers").remember("The hut is closed", shared=True)
+    clock.ms += 1_000
+    await at("bob", "climbers").add("It rains")
+    await at("bob", "poems").add("Roses are red")
+    both = [("climbers", 1, 1), ("github.com/ann/shop", 1, 0)]
+    assert await told(at("ann")) == await told(at("ann", "github.com/ann/shop")) == both
+    assert await told(at("cy")) == []
+    assert await told(at("cy", "poems")) == [("poems", 1, 0)]
+    assert (await at("ann").chats())[0].last_at == from_ms(clock.ms)
+    await at("ann").create_space("team")
+    await at("ann").set_member("team", "bob", "writer")
+    await at("bob", "team").add("We meet at noon")
+    assert ("team", 1, 0) in await told(at("bob"))
+    await at("ann").remove_member("team", "bob")
+    assert [name for name, *_ in await told(at("bob"))] == ["climbers", "poems"]

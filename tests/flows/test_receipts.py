@@ -295,6 +295,7 @@ READS = {
     "session": lambda memory, it: memory.session("s1"),
     "sessions": lambda memory, it: memory.sessions(),
     "spaces": lambda memory, it: memory.spaces(),
+    "chats": lambda memory, it: memory.chats(),
     "spending": lambda memory, it: memory.spending(),
     "stats": lambda memory, it: memory.stats(),
     "sync": lambda memory, it: memory.sync(it.shared),

@@ -214,6 +214,24 @@ def test_a_wish_is_stored_once_however_politely_it_is_put(
     assert [node["content"] for node in found if node["type"] != "episodic"] == [kept]
 
 
+def test_the_projects_of_a_person_are_listed_and_named_where_they_are_missing(
+    cli: Cli, home: Path, tmp_path: Path
+) -> None:
+    session = _session_of("claude-code")
+    root = repository(tmp_path, session)
+    assert "no chats and no projects" in cli("chats").out
+    cli("import", "--format", "claude-code", str(write_log(session, home, root)))
+    (chat,) = cli("--json", "chats").json["chats"]
+    assert (chat["name"], chat["messages"]) == (project_of(root), 6)
+    assert project_of(root) in cli("chats").out
+    for verb in ("list", "sessions", "stats"):
+        told = cli(verb).err
+        assert f"Also: {6 + chat['facts']} memories in 1 chat or project" in told and "`ricordo chats`" in told
+        assert cli("--json", verb).err == cli("--chat", project_of(root), verb).err == ""
+    for verb in (["brief"], ["search", "database"], ["list"]):
+        assert "There is no chat or project 'github.com/ann/klin'" in cli("--chat", "github.com/ann/klin", *verb).err
+
+
 def test_off_the_record_holds_for_the_sessions_of_agents_also_when_their_logs_are_read_later(
     cli: Cli, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,7 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
             "stats",
             "people",
             "spaces",
+            "chats",
             "review",
             "staged",
             "log",

@@ -86,7 +86,7 @@ def test_the_profiles_are_as_specified() -> None:
     users_alone = {"resolve_many", "forget_where", "update_where"}  # an agent does not decide on much at once
     users_alone |= {"add_document", "documents", "document", "remove_document"}  # the list of tools is short
     users_alone |= {"keep_question", "questions", "question", "renew_questions", "drop_question"}
-    users_alone |= {"spaces", "create_space", "set_member", "remove_member"}  # nor who is in a shared space
+    users_alone |= {"spaces", "chats", "create_space", "set_member", "remove_member"}  # nor who is in a shared space
     assert {each.method for each in tools("full")} == {each.method for each in routes()} - users_alone
     assert [each.tool for each in tools("get_memory, search_memory")] == ["get_memory", "search_memory"]
     with pytest.raises(InvalidError, match="no profile or tool 'nonsense'"):

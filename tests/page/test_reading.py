@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -142,3 +143,12 @@ async def test_a_decision_names_the_fact_that_it_closed(tmp_path: Path) -> None:
         browser = await signed_in(at)
         page = await browser.act("/page/inbox/decide", id=review.id, decision="replace")
         assert "Closed: “Tom works as a waiter”" in page.text and "/page/undo" in page.text
+
+
+async def test_the_first_pages_say_that_there_are_memories_in_projects(at: House) -> None:
+    browser = await signed_in(at)
+    assert "ricordo chats" not in await read(browser, "/")
+    memory = await opened(at)
+    await memory.scoped(replace(memory.scope, chat="github.com/ann/shop")).add("We use pnpm")
+    for path in ("/", "/page/conversations"):
+        assert "memories in 1 chats and projects (1)" in await read(browser, path)

@@ -211,3 +211,16 @@ async def test_what_a_caller_sees_does_not_take_longer_with_more_owners(memory, 
             assert connection.execute(seen, [shared]).fetchone() == (True,)
         connection.execute("SELECT pg_stat_force_next_flush()")
         assert connection.execute(scans).fetchall() == before
+
+
+async def test_an_owner_is_off_the_record_in_every_chat_and_sees_all_own_chats(memory):
+    anna, shop = memory.scoped(ANNA), memory.scoped(Scope(owner="anna", chat="shop"))
+    await anna.off_record()
+    await shop.add("We use pnpm")
+    await memory.scoped(Scope(owner="bob", chat="shop")).add("It rains")
+    assert [node.content for node in (await shop.list(type="any")).nodes] == ["It rains"]
+    assert await anna.on_record() == []
+    await shop.add("We use bun")
+    await memory.scoped(Scope(owner="bob", chat="poems")).add("Roses are red")
+    for here in (anna, shop):
+        assert [(each.name, each.messages) for each in await here.chats()] == [("shop", 2)]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from ricordo.decay import Vital
 from ricordo.model import (
+    Chat,
     ClosedReason,
     Commit,
     Conversation,
@@ -627,6 +628,9 @@ class Statistics(Protocol):
 
     def summary(self, scope: Scope, *, whole_store: bool) -> Stats:
         """Return the figures of what a caller sees, with the size of the caller's own texts or of the whole store."""
+
+    def chats(self, scope: Scope, owner: str) -> list[Chat]:
+        """Return the chats that a caller sees, and those without members in which an owner wrote, latest first."""
 
     def closed(self, scope: Scope) -> dict[str, int]:
         """Return how many closed memories there are, by reason."""

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.clock import shortens, to_ms
-from ricordo.model import Commit, Entity, Node, Receipt, Scope, Stats
+from ricordo.clock import from_ms, shortens, to_ms
+from ricordo.model import Chat, Commit, Entity, Node, Receipt, Scope, Stats
 from ricordo.storage.candidates import CandidateQuery, CandidateSet, Shortlist
 from ricordo.storage.values import (
     STANDING,
@@ -248,6 +248,26 @@ class Statistics(Group):
         sees = self._sees(scope)
         rows = self._live(lambda row: row["shelf"] in shelves and sees(row))
         return len(rows), sum(len(row["content"]) for row in rows)
+
+    def chats(self, scope: Scope, owner: str) -> list[Chat]:
+        found = []
+        for space in self._state.all("spaces", lambda row: row["owner"] == ""):
+            key = space["key"]
+            commits = [each for each in self._state.commits.values() if each["space"] == key]
+            members = self._state.all("members", lambda row, key=key: row["space"] == key)
+            is_own = not members and any(each["actor"] == owner for each in commits)
+            if not commits or not (is_own or key in visible(self._state, scope)):
+                continue
+            kinds = [row["type"] == "episodic" for row in self._live(lambda row, key=key: row["space"] == key)]
+            found.append(
+                Chat(
+                    name=space["chat"],
+                    messages=sum(kinds),
+                    facts=len(kinds) - sum(kinds),
+                    last_at=from_ms(commits[-1]["at"]),
+                )
+            )
+        return sorted(sorted(found, key=lambda each: each.name), key=lambda each: each.last_at, reverse=True)
 
     def _is_known(self, session: Row) -> bool:
         """Return whether more is known of a session than what is quarantined."""

@@ -39,6 +39,7 @@ from ricordo.interfaces.cli.terminal import (
 from ricordo.interfaces.serialize import json_text, resolve_id
 from ricordo.rights import RIGHTS, Holder, at_door, require
 from ricordo.settings import Settings, default_chat, default_embedder, default_location, default_owner, load, zone_of
+from ricordo.text.sentences import plural
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -429,7 +430,22 @@ async def _run_opened(context: CommandContext, work: Callable[..., Any] | None, 
             answer = await (work(context, memory, **given) if work else getattr(memory, context.capability)(**given))
         if spec.get("settles") and not given.get("dry_run"):
             await context.settle(memory)
+        await _name_chats(context, memory)
         return answer
+
+
+async def _name_chats(context: CommandContext, memory: Memory) -> None:
+    """Say which memories a person may miss: those of other chats, or of one that does not exist."""
+    spec, chat = context.spec, context.chat
+    if chat and not spec.get("create") and context.store_exists:
+        if chat not in {each.name for each in await memory.chats()}:
+            context.notice(f"There is no chat or project {chat!r} yet; `ricordo chats` lists yours.")
+    elif not chat and spec.get("says_chats") and not context.options.as_json:
+        others = [each for each in await memory.chats() if each.messages or each.facts]
+        count = plural(sum(each.messages + each.facts for each in others), "memory", "memories")
+        if others:
+            chats = plural(len(others), "chat or project", "chats and projects")
+            context.notice(f"Also: {count} in {chats}. `ricordo chats` lists them, `--chat NAME` reads one.")
 
 
 async def _converted(memory: Memory, verb: str, typed: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ _TURNS = 1_000
 async def show_all(visit: Visit) -> Response:
     """Show the latest conversations."""
     found = [each for each in await visit.call("sessions", limit=_MOST) if each.begun_at <= visit.moment]
-    return visit.page("conversations.html", conversations=found)
+    return visit.page("conversations.html", conversations=found, elsewhere=await visit.elsewhere())
 
 
 async def show(visit: Visit) -> Response:

@@ -103,14 +103,14 @@ async def show(visit: Visit) -> Response:
     """Show the first page: the latest memories, or the answer to a question."""
     question = visit.asked("q") or ""
     values: dict[str, Any] = {"question": question, "filters": _asked(visit), "problem": None, "results": None}
-    values |= {"latest": (), "context": None}
+    values |= {"latest": (), "elsewhere": (), "context": None}
     try:
         if question:
             values |= await _shown(visit, await _results(visit, question))
             values["context"] = await visit.memory.context_parts(question, as_of=visit.as_of)
         else:
             page = await visit.call("list", limit=_LATEST, as_of=visit.as_of, **_asked(visit))
-            values["latest"] = page.nodes
+            values["latest"], values["elsewhere"] = page.nodes, await visit.elsewhere()
     except RicordoError as error:
         values["problem"] = error
     return visit.page("search.html", **values)

@@ -18,6 +18,7 @@ from ricordo.interfaces.http.tokens import Tokens
 from ricordo.interfaces.page.rendering import Texts, environment, time_of
 from ricordo.interfaces.page.session import Session
 from ricordo.memory import Memory
+from ricordo.model import Chat
 from ricordo.rights import Holder, allows
 
 _CALLS: Mapping[str, Capability] = {each.method: each for each in routes()}
@@ -109,6 +110,11 @@ class Visit:
         """Call a capability as the HTTP routes do. Arguments that are None are left out."""
         arguments = {name: value for name, value in given.items() if value is not None}
         return await self.dispatcher.call(_CALLS[method], arguments, caller=self.caller, as_tool=False)
+
+    async def elsewhere(self) -> list[Chat]:
+        """Return the visitor's chats and projects with memories that the pages do not show."""
+        here = self.memory.scope.chat
+        return [each for each in await self.call("chats") if each.name != here and each.messages + each.facts]
 
     async def latest(self) -> int:
         """Return the number of the latest change."""

@@ -14,12 +14,23 @@ from numpy.typing import NDArray
 from ricordo.clock import from_ms
 from ricordo.decay import STATED, Vital
 from ricordo.errors import NotFoundError
-from ricordo.model import Member, MemberRole, Node, Scope, Stats
+from ricordo.model import Chat, Member, MemberRole, Node, Scope, Stats
 from ricordo.storage.database.embeddings import EmbeddingModels
 from ricordo.storage.database.entities import Entities
 from ricordo.storage.database.hashes import row_sum
 from ricordo.storage.database.integrity import FINGERPRINT_KEY, id_fingerprint
-from ricordo.storage.database.statements import Group, Row, asks, asserted_edge, column, first, flag, node_of, rows_as
+from ricordo.storage.database.statements import (
+    Group,
+    Row,
+    asks,
+    asserted_edge,
+    column,
+    first,
+    flag,
+    node_of,
+    reading,
+    rows_as,
+)
 from ricordo.storage.database.word_index import matching
 from ricordo.storage.values import Everything, Filter, Floor, Holdings, Weights, has_operators
 from ricordo.trust import trust_of
@@ -348,6 +359,8 @@ class Statistics(Group):
     def size(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
         rows = [row for row in self._sql.rows_of_store("shelf_counts", self._sql.scoped(scope)) if row[1] in shelves]
         return sum(row[2] for row in rows), sum(row[3] for row in rows)
+
+    chats = asks("chats_of", "scope owner", rows_as(reading(Chat)))
 
     def summary(self, scope: Scope, *, whole_store: bool) -> Stats:
         models = {model.state: model for model in EmbeddingModels(self._sql).known()}

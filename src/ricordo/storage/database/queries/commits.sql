@@ -20,6 +20,19 @@ WHERE m.space = :space ORDER BY m.member
 -- name: space_chat
 SELECT chat FROM spaces WHERE key = :space
 
+-- name: chats_of
+-- The author of the changes in a chat is nearly always found at the first one, so no index is kept for authors.
+SELECT s.chat,
+  (SELECT count(*) FROM live_nodes n WHERE n.space = s.key AND n.type = 'episodic'),
+  (SELECT count(*) FROM live_nodes n WHERE n.space = s.key AND n.type != 'episodic'),
+  (SELECT c.at FROM commits c WHERE c.space = s.key ORDER BY c.seq DESC LIMIT 1) AS last_at
+FROM spaces s
+WHERE s.owner = '' AND EXISTS (SELECT 1 FROM commits c WHERE c.space = s.key)
+  AND (s.key IN (SELECT value FROM json_each(:spaces))
+    OR (EXISTS (SELECT 1 FROM commits c WHERE c.space = s.key AND c.actor = :owner)
+      AND NOT EXISTS (SELECT 1 FROM members m WHERE m.space = s.key)))
+ORDER BY last_at DESC, s.chat
+
 -- name: member_put
 INSERT INTO members VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (space, member) DO UPDATE SET role = excluded.role, changed_at = excluded.changed_at,

@@ -1,3 +1,19 @@
+-- name: chats_of
+SELECT s.chat,
+  (SELECT count(*) FROM live_nodes n WHERE n.space = s.key AND n.type = 'episodic'),
+  (SELECT count(*) FROM live_nodes n WHERE n.space = s.key AND n.type != 'episodic'),
+  (SELECT c.at FROM commits c WHERE c.space = s.key ORDER BY c.seq DESC LIMIT 1) AS last_at
+FROM spaces s
+WHERE s.owner = '' AND EXISTS (SELECT 1 FROM commits c WHERE c.space = s.key)
+  AND (s.key = ANY (ints(:spaces))
+    OR (EXISTS (SELECT 1 FROM commits c WHERE c.space = s.key AND c.actor = :owner)
+      AND NOT EXISTS (SELECT 1 FROM members m WHERE m.space = s.key)))
+ORDER BY last_at DESC, s.chat
+
+-- name: chats_of_guarded
+-- By a function: policies hide the chats beside the present one.
+SELECT chat, messages, facts, last_at FROM chats_of(:owner)
+
 -- name: members_of_space_guarded
 -- Also for a caller who is not a member, whose change is to be refused.
 SELECT chat, member, role, changed_at FROM members_of(:space)
