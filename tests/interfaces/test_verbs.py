@@ -138,6 +138,23 @@ def test_a_memory_is_shown_by_its_id_or_the_end_of_it(cli: Cli) -> None:
     assert node_id[-8:] in cli("list").out
 
 
+def test_no_line_ends_with_spaces(cli: Cli) -> None:
+    for text in ("Tom works as a waiter", "Tom works as a singer", "Anna keeps bees on the roof of her house in Rome"):
+        remembered(cli, text)
+    for verb in (
+        ("list",),
+        ("search", "Tom"),
+        ("review",),
+        ("log",),
+        ("stats",),
+        ("runs",),
+        ("timeline",),
+        ("config",),
+    ):
+        lines = cli(*verb).out.splitlines()
+        assert lines and not [line for line in lines if line != line.rstrip()], verb
+
+
 def test_any_beginning_or_end_of_an_id_names_it_with_or_without_dashes(cli: Cli) -> None:
     remembered(cli, "Tom works as a waiter")
     node_id = remembered(cli, "Tom works as a singer")

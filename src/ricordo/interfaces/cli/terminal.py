@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from string import Formatter
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 from zoneinfo import ZoneInfo
 
 import click
@@ -53,8 +53,24 @@ def notices_console() -> Console:
     return _console(sys.stderr)
 
 
+_PADDING = re.compile(r"(?<! ) +((?:\x1b\[[0-9;]*m)*)(?=\n)")
+
+
+class _Trimmed:
+    """A stream without spaces at the ends of lines. Tables are padded to the width of their longest line."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(_PADDING.sub(r"\1", text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def _console(file: TextIO) -> Console:
-    console = Console(file=file, highlight=False, markup=False, emoji=False)
+    console = Console(file=cast("TextIO", _Trimmed(file)), highlight=False, markup=False, emoji=False)
     if not any(os.isatty(descriptor) for descriptor in (0, 1, 2)) and "COLUMNS" not in os.environ:
         console.width = _FILE_WIDTH
     return console
