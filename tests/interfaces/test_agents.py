@@ -126,6 +126,27 @@ def test_commands_that_worked_and_failed_and_their_causes_are_known(
     assert "GDAL is only installed in the uv environment" in causes
 
 
+def test_a_command_is_known_as_it_ran(cli: Cli, home: Path, tmp_path: Path) -> None:
+    commands = (
+        "sudo systemctl start docker",
+        "cd api && NODE_ENV=test npm test 2>&1 | tail -5",
+        "make all",  # the log goes to the folder of the session first
+        "PGPASSWORD=Tr0ub4dor-3x psql -c 'select 1'",
+        "cd api && ls -l",
+    )
+    session = _session_of("claude-code")
+    root = repository(tmp_path, session)
+    session.steps = [("run", each, True) for each in commands]
+    cli("import", "--format", "claude-code", str(write_log(session, home, root)))
+    found = cli("--chat", project_of(root), "--json", "list", "--tag", "command").json["nodes"]
+    assert {node["content"] for node in found} == {
+        "`sudo systemctl start docker` works",
+        "`cd api && NODE_ENV=test npm test` works",
+        "`make all` works",
+        "`PGPASSWORD=[redacted: password] psql -c 'select 1'` works",
+    }
+
+
 def test_secrets_and_the_clients_own_insertions_are_not_kept(
     cli: Cli, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,7 +157,23 @@ def test_secrets_and_the_clients_own_insertions_are_not_kept(
     cli("import", "--format", "claude-code", str(write_log(session, home, root)))
     texts = cli("--chat", project_of(root), "--json", "list", "--limit", "500").out
     assert key not in texts and "for the demo" in texts
-    assert "Stay brief" not in texts and "Caveat" not in texts and "Let me think" not in texts
+
+
+async def test_what_is_nothing_but_a_credential_becomes_no_fact(cli: Cli, home: Path, tmp_path: Path) -> None:
+    key = "sk-ant-api03-" + "Zq9" * 31 + "AA"
+    bare = (f"The user's API key is {key}", f"My token is {key} use it for the push", f"Mein Schlüssel ist {key}")
+    session = _session_of("claude-code")
+    session.steps = [("user", f"Remember that: {each}", True) for each in bare]
+    async with Memory.open(":memory:", embedder=None) as memory:
+        log = write_log(session, home, repository(tmp_path, session))
+        await memory.import_(log, format="claude-code", own=True)
+        await memory.extract()
+        assert (await memory.list(type="semantic")).nodes == ()
+        for each in bare:
+            with pytest.raises(InvalidError, match="nothing but a credential"):
+                await memory.scoped(Scope(trust="agent")).remember(each)
+        kept = await memory.scoped(Scope(trust="agent")).remember(f"The key {key} opens the demo shop of the bakery")
+        assert kept.content.startswith("The key [redacted: ")
 
 
 async def test_only_a_record_of_the_users_own_program_counts_as_said_by_the_user(tmp_path: Path) -> None:

@@ -260,7 +260,7 @@ async def test_search_and_fetch_have_the_connector_format(tmp_path: Path) -> Non
 async def test_a_second_owner_sees_nothing_of_the_first_through_any_tool_or_resource(tmp_path: Path) -> None:
     store = tmp_path / "me.db"
     async with connected(store, owner="ann") as ann:
-        id = await _id_of(ann, f"The password hint of Zenobia is {CANARY}")
+        id = await _id_of(ann, f"The teahouse that Zenobia likes best is {CANARY}")
     seen: list[str] = []
     async with connected(store, profile="full", owner="bob") as bob:
         for capability in tools("full"):

@@ -20,7 +20,7 @@ from ricordo.model import Assertion, Category, EntityType, Introduction, Node, N
 from ricordo.text.analyzer import index_terms, name_terms, question_terms
 from ricordo.text.canonical import slot_named
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
-from ricordo.text.sentences import infer_category
+from ricordo.text.sentences import infer_category, is_bare_credential
 from ricordo.text.statement import statement_line
 
 _TYPES: Mapping[str, NodeType] = {
@@ -446,6 +446,8 @@ def objection(text: str, rules: Rules) -> str:
     """Return why a text may never be stored; "" if it may."""
     if rules.has_credential(text):
         return "holds a credential"
+    if is_bare_credential(text):
+        return "is nothing but a credential that was removed"
     return "is an instruction" if rules.is_instruction(text) else ""
 
 

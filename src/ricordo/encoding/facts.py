@@ -27,7 +27,7 @@ from ricordo.model import Category, Change, Fact, Node, NodeType, Origin, Scope
 from ricordo.storage import Snapshot
 from ricordo.text.canonical import is_of_one_speaker
 from ricordo.text.names import folded_name
-from ricordo.text.sentences import infer_category
+from ricordo.text.sentences import infer_category, is_bare_credential
 from ricordo.trust import capped
 
 _CATEGORIES: frozenset[str] = frozenset(get_args(Category))
@@ -59,6 +59,8 @@ def new_fact(
     is_personal = bool(scope.owner) and not is_shared
     rules = rules.open if fact.keep_secrets else rules
     content = storable(fact.content, name="content", rules=rules)
+    if scope.trust != "user" and is_bare_credential(content):
+        raise InvalidError("content is nothing but a credential, which is not stored", hint="leave it out")
     at = from_ms(now)
     happened = at if fact.at is None else from_ms(instant(fact.at, "at"))
     until = None if timing or fact.expires is None else from_ms(instant(fact.expires, "expires"))

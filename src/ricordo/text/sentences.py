@@ -185,6 +185,20 @@ def _joint(languages: LanguageSet) -> re.Pattern[str]:
     )
 
 
+_REDACTED = re.compile(r"\[redacted: [^\]]{1,40}\]")
+_MOST_AROUND = 3
+
+
+def is_bare_credential(text: str) -> bool:
+    """Return whether hardly anything is left of a statement without the credentials that were removed from it.
+
+    >>> is_bare_credential("The user's API key is [redacted: anthropic key]")
+    True
+    """
+    rest = _REDACTED.sub(" ", text)
+    return rest != text and len(content_words(rest)) <= _MOST_AROUND
+
+
 def plural(count: int, noun: str, nouns: str = "") -> str:
     """Return a count with its noun: "1 row", "2 rows"."""
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"

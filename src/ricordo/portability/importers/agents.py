@@ -26,7 +26,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -348,7 +348,7 @@ def _add(records: Records, client: str, log: _Log, session: str, changed: dateti
         except InvalidError as error:
             records.refused.append(f"{said.place}: {error}")
     _add_statements(records, log, changed)
-    _add_commands(records, list(log.ran.values()), changed)
+    _add_commands(records, log, changed)
 
 
 def _time(given: object) -> datetime | None:
@@ -374,26 +374,28 @@ def _add_statements(records: Records, log: _Log, changed: datetime) -> None:
 
 # commands
 
+# What may stand before a command; it is part of it, but does not tell what it does.
 _BEFORE = re.compile(r"\A(?:cd\s+\S+\s*&&\s*|(?:[A-Z][A-Z0-9_]*=\S+\s+)+|time\s+|timeout\s+\S+\s+|sudo\s+)+")
 _AFTER = re.compile(r"\s*(?:2>&1|2>\s*/dev/null|>\s*/dev/null|\|\s*(?:head|tail|grep|cat|tee|less)\b.*)\s*\Z")
 
 
-def _plain_command(command: str) -> str:
-    """Return the command itself, without a change of folder, variables and redirections; "" if it only inspects files
-    or is too long.
+def _plain_command(command: str, folder: str) -> str:
+    """Return the command as it ran, without going to the session's folder and without what only cuts its output; "" if
+    it only inspects files or is too long.
     """
-    text = _BEFORE.sub("", command.strip())
+    text = command.strip().removeprefix(f"cd {folder} && ").lstrip()
     while (shorter := _AFTER.sub("", text)) != text:
         text = shorter
-    words = text.split()
+    words = _BEFORE.sub("", text).split()
     if not words or "\n" in text or len(text) > _MOST_COMMAND_CHARS or "`" in text or "<<" in text:
         return ""
     return "" if PurePosixPath(words[0]).name in vocabulary()["commands"]["looks_around"] else text
 
 
-def _add_commands(records: Records, ran: Sequence[_Ran], changed: datetime) -> None:
+def _add_commands(records: Records, log: _Log, changed: datetime) -> None:
     """Add the commands that worked, and those that failed, with a similar one that worked soon after."""
-    known = [(each, text) for each in ran if each.failed is not None and (text := _plain_command(each.command))]
+    ran = [each for each in log.ran.values() if each.failed is not None]
+    known = [(each, text) for each in ran if (text := _plain_command(each.command, log.folder))]
     last = {text: each for each, text in known}
     counts = Counter(text for _, text in known)
     for text, _ in counts.most_common(_MOST_COMMANDS):
