@@ -1320,6 +1320,11 @@ export type SpacesResult = Space[];
 export interface CreateSpaceParameters {
   /** The name of the space, of at most 500 characters. */
   name: string;
+  /**
+   * the names of owners who become writers in it. A chat that is already in use becomes a space only with at least
+   * one name, your own or others', because everybody else loses access to it.
+   */
+  members?: string[];
 }
 
 export type CreateSpaceResult = Space;

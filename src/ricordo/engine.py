@@ -25,7 +25,7 @@ from ricordo.errors import DeniedError, InvalidError, RicordoError
 from ricordo.forgetting.erase import resume
 from ricordo.forgetting.upkeep import QUIET_MS, Concluded, Conclusion, Rules, Upkeep, single_scopes
 from ricordo.loop_thread import Home
-from ricordo.model import Change, Commit, Finding, Json, Node, Origin, Reason, Run, Scope
+from ricordo.model import Change, Commit, Finding, Json, Member, Node, Origin, Reason, Run, Scope
 from ricordo.models.embedding import Embedded, embed_question, resolve
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress, Reranker
 from ricordo.retrieval.calibration import Floors
@@ -645,6 +645,11 @@ class StoreView:
         self._check_owners()
         found = await self._store.read(lambda tx: tx.lifecycle.whose(id))
         return None if found is None else Scope(owner=found.owner)
+
+    async def members(self, space: str) -> Sequence[Member]:
+        """Return the present and former members of a space; () for an open chat. Raises as `owners` does."""
+        self._check_owners()
+        return tuple(await self._store.read(lambda tx: tx.members.of(space)))
 
     async def nodes(self, ids: Sequence[str]) -> dict[str, Node]:
         """Return the memories with these ids that the scope may see, by id, in one read."""

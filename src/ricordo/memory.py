@@ -2008,19 +2008,25 @@ class Memory:
         """Return the shared spaces of this owner, by name, with their members."""
         return self._told("spaces", await self._read(lambda tx: sharing.spaces_of(tx, self._scope)))
 
-    async def create_space(self, name: str) -> Space:
+    async def create_space(self, name: str, *, members: Sequence[str] = ()) -> Space:
         """Create a shared space with this owner as its first keeper. Every search of its members includes it;
         `Scope(owner=..., chat=name)` writes to it.
 
+        Args:
+            members: the names of owners who become writers in it. A chat that is already in use becomes a space only
+                with at least one name, your own or others', because everybody else loses access to it.
+
         Raises:
-            InvalidError: the name is empty or too long.
-            ConflictError: the name is taken.
+            InvalidError: a name is empty or too long.
+            ConflictError: the name is taken, or belongs to a chat that is in use and no members are named.
         """
-        wanted = sharing.checked_name(name, name="name", rules=self._opened.rules)
-        at, is_opener = self._at, self._owns_engine
-        return await self._share(
-            "create space", wanted, lambda tx: sharing.created(tx, wanted, self._scope, at=at, is_opener=is_opener)
-        )
+        rules = self._opened.rules
+        wanted = sharing.checked_name(name, name="name", rules=rules)
+        if isinstance(members, str):
+            raise InvalidError("members must be a list of names, not one text", hint=f"pass [{members!r}]")
+        writers = [sharing.checked_name(each, name="members", rules=rules) for each in members]
+        create = partial(sharing.created, writers=writers, at=self._at, is_opener=self._owns_engine)
+        return await self._share("create space", wanted, lambda tx: create(tx, wanted, self._scope))
 
     async def set_member(self, space: str, member: str, role: MemberRole) -> Space:
         """Add a member to a shared space, or change a member's role. Only a keeper may do this.
@@ -2058,7 +2064,7 @@ class Memory:
         rules = self._opened.rules
         wanted = sharing.checked_name(space, name="space", rules=rules)
         who = sharing.checked_name(member, name="member", rules=rules)
-        at, said = self._at, f"{who[:400]}: {role}"
+        at, said = self._at, who[:400] if role == "none" else f"{who[:400]} as {role}"
         return await self._share(
             verb, wanted, lambda tx: sharing.with_member(tx, wanted, who, role, self._scope, at=at), said=said
         )

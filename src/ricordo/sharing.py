@@ -35,20 +35,31 @@ def _space(snapshot: Snapshot, name: str, role: MemberRole) -> Space:
     return Space(name=name, role=role, members=present)
 
 
-def created(snapshot: Snapshot, name: str, scope: Scope, *, at: datetime, is_opener: bool) -> tuple[Change, Space]:
-    """Return the change that creates a space with the caller as its keeper.
+def created(
+    snapshot: Snapshot, name: str, scope: Scope, *, writers: Sequence[str], at: datetime, is_opener: bool
+) -> tuple[Change, Space]:
+    """Return the change that creates a space with the caller as its keeper, and with other members as writers.
 
     Raises:
         InvalidError: the caller has no owner.
-        ConflictError: a space has the name, or a chat does, which only the store's opener can turn into a space.
+        ConflictError: a space has the name, or a chat does: only the store's opener can turn it into a space, and must
+            name those who use it, since the others are shut out.
     """
     if not scope.owner:
         raise InvalidError("only an owner can be a member of a space", hint="open the memory with Scope(owner=...)")
-    is_taken = bool(snapshot.members.of(name)) or (snapshot.space("", name) is not None and not is_opener)
-    if is_taken:
-        raise ConflictError(f"name: {name!r} is taken", hint="choose another name for the space")
+    is_chat = snapshot.space("", name) is not None
+    if snapshot.members.of(name) or (is_chat and not is_opener):
+        hint = "choose another name; a keeper of a space takes members in with `set_member`"
+        raise ConflictError(f"name: {name!r} is taken", hint=hint)
+    if is_chat and not writers:
+        raise ConflictError(
+            f"name: {name!r} is a chat that is in use: as a space, only its members could read it",
+            hint="name everybody who uses it as a member, or just yourself; or choose another name",
+        )
     keeper = Member(space=name, owner=scope.owner, role="keeper", changed_at=at)
-    return Change(members=(keeper,)), Space(name=name, role="keeper", members=(keeper,))
+    others = [Member(space=name, owner=each, role="writer", changed_at=at) for each in dict.fromkeys(writers)]
+    members = (keeper, *(each for each in others if each.owner != scope.owner))
+    return Change(members=members), Space(name=name, role="keeper", members=members)
 
 
 def with_member(

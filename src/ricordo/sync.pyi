@@ -605,7 +605,7 @@ class Memory:
     def spaces(self) -> Sequence[Space]:
         """Return the shared spaces of this owner, by name, with their members."""
 
-    def create_space(self, name: str) -> Space:
+    def create_space(self, name: str, *, members: Sequence[str] = ()) -> Space:
         """Create a shared space with this owner as its first keeper. Every search of its members includes it;
         `Scope(owner=..., chat=name)` writes to it.
         """

@@ -112,7 +112,7 @@ async def _call(memory: Any, method: str, given: dict[str, Any]) -> None:
         "merge": {"keep": anna, "other": "Annie"},
         "split": {"entity": anna, "names": ["Annie"]},
         "end_session": {"session": "s"},
-        "create_space": {},
+        "create_space": {"name": "garden"},
         "set_member": {"space": "club", "member": "ben", "role": "reader"},
         "remove_member": {"space": "club"},
         "forget_where": {"everything": set(given) <= {"reason"}},

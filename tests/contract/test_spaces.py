@@ -119,7 +119,7 @@ async def test_a_space_always_has_a_keeper(memory):
 async def test_only_a_keeper_undoes_a_change_of_members(memory):
     await team_of(memory, bob="writer")
     joined = next(each for each in await of(memory, "ann", "team").log() if each.origin == "set member")
-    assert joined.reason == "bob: writer"
+    assert joined.reason == "bob as writer"
     with pytest.raises(DeniedError):
         await of(memory, "bob", "team").undo(joined.seq)
     await of(memory, "ann", "team").undo(joined.seq)
@@ -154,9 +154,17 @@ async def test_a_chat_that_exists_becomes_a_space_only_for_the_opener(memory):
     with pytest.raises(NotFoundError):
         await of(memory, "bob").set_member("climbers", "bob", "keeper")
     assert len(await found(of(memory, "bob", "climbers"))) == 1
-    await memory.create_space("climbers")
+    with pytest.raises(ConflictError, match="only its members could read it"):
+        await memory.create_space("climbers")
+    assert len(await found(of(memory, "bob", "climbers"))) == 1
+    space = await memory.create_space("climbers", members=["ann", "me"])
+    assert [(each.owner, each.role) for each in space.members] == [("me", "keeper"), ("ann", "writer")]
     assert await found(of(memory, "bob", "climbers")) == []
-    assert await found(memory) == [("Quetzal, the crag", "climbers")]
+    await of(memory, "ann", "climbers").add("Quetzal, the hut")
+    assert {text for text, _ in await found(of(memory, "ann"))} == {"Quetzal, the crag", "Quetzal, the hut"}
+    await memory.remove_member("climbers", "ann")
+    assert [each.reason for each in await of(memory, "me", "climbers").log()][:1] == ["ann"]
+    assert len(await found(memory)) == 2
 
 
 async def test_members_are_there_after_the_store_is_opened_again(open_memory):

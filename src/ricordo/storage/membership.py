@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,8 @@ def _check(member: Member | None, space: str, action: SpaceAction, scope: Scope)
     if scope.chat != space:
         raise DeniedError(
             f"this concerns the space {space!r}, which you only read here",
-            hint=f"name it as the one you write to: Scope(owner=..., chat={space!r})",
+            hint=f"name it as the one you write to: Scope(chat={space!r}) in Python, --chat in a command, or a token "
+            f"made with `ricordo token add NAME --owner {shlex.quote(scope.who)} --chat {shlex.quote(space)}`",
         )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import sys
 import urllib.request
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +20,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ricordo.errors import InvalidError, UnavailableError
+from ricordo.errors import InvalidError, RicordoError, UnavailableError
 from ricordo.interfaces.call import EVERY_ACCESS, PROPOSING, Caller, StoreConfig
 from ricordo.interfaces.cli.clients import (
     Client,
@@ -202,8 +204,23 @@ async def token(
         place = f"{fresh.owner} in {fresh.chat}" if fresh.chat else fresh.owner
         ctx.notice(f"A token for the memory of {place} in {ctx.location}. It is shown only once.")
         ctx.notice("Send it as `Authorization: Bearer TOKEN`.")
+        if is_outside:
+            command = shlex.join(["ricordo", "space-member", str(ctx.chat), ctx.owner, "writer"])
+            ctx.notice(f"{ctx.chat} is a space, and {ctx.owner} is not a member of it: `{command}` changes that.")
 
+    is_outside = await _is_outside(ctx)
     return Output(data={**_public(fresh), "token": secret}, show=show)
+
+
+async def _is_outside(ctx: CommandContext) -> bool:
+    """Return whether the chat is a space without the owner; False if the store cannot be opened now."""
+    if ctx.chat is None or not ctx.store_exists:
+        return False
+    with suppress(RicordoError):
+        async with ctx.open() as memory:
+            members = {each.owner: each.role for each in await memory.store_view.members(ctx.chat)}
+            return bool(members) and members.get(ctx.owner, "none") == "none"
+    return False
 
 
 def _public(token: Token) -> dict[str, object]:
@@ -214,7 +231,8 @@ def _token_list(tokens: list[Token]) -> Output:
     def show(out: Console) -> None:
         for each in tokens:
             owner = each.owner + (f" in {each.chat}" if each.chat else "")
-            out.print(Text(f"{each.name}: {owner}; {', '.join(sorted(each.access))}; trust {each.trust}"))
+            rights = f"{', '.join(sorted(each.access))}; trust {each.trust}"
+            out.print(Text(f"{each.name}: {owner}; {rights}; since {each.created_at[:10]}"))
         if not tokens:
             out.print("There are no tokens; `ricordo serve` creates the first.")
 

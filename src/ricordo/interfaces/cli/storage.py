@@ -102,7 +102,7 @@ def _show_log(ctx: CommandContext, commits: Sequence[Commit]) -> None:
         return
     lines = table("change", "when", "by", "what")
     for commit in commits:
-        who, what = one_line(commit.actor, most=30), one_line(deed_in_words(commit))
+        who, what = one_line(commit.actor, most=30) or "(erased)", one_line(deed_in_words(commit))
         lines.add_row(str(commit.seq), minute(commit.at, ctx.zone), Text(who), Text(what))
     ctx.out.print(lines)
 
@@ -262,6 +262,12 @@ async def backup(ctx: CommandContext, memory: Memory, path: str, verify: bool) -
     with ctx.status("Verifying…"):
         report = await memory.verify_backup(path, key=ctx.settings().key or None) if verify else None
 
+    from ricordo.interfaces.http.tokens import tokens_file
+
+    tokens = tokens_file(ctx.location)
+    if tokens.exists():
+        ctx.notice(f"The server's tokens are not in it. To keep them, copy {tokens} as well.")
+
     def show(out: Console) -> None:
         contents = f"{plural(made.commits, 'change')}, {plural(sum(made.rows.values()), 'row')}"
         out.print(Text(f"Copied to {safe(path)}, {made.size / 1_000_000:.1f} MB: {contents}."), soft_wrap=True)
@@ -287,6 +293,10 @@ async def restore_backup(ctx: CommandContext, path: Path, replace: bool) -> Outp
 
     with ctx.status("Verifying and copying…"):
         done = await Memory.restore_backup(path, ctx.location, replace=replace, key=ctx.settings().key or None)
+    from ricordo.interfaces.http.tokens import tokens_file
+
+    if not (tokens := tokens_file(ctx.location)).exists():
+        ctx.notice(f"A backup has no server tokens. To keep the old ones, copy their file to {tokens}.")
 
     def show(out: Console) -> None:
         out.print(Text(f"Restored {safe(done.location)} from {safe(str(path))}."), soft_wrap=True)

@@ -14,12 +14,12 @@ from rich.console import Console
 from rich.text import Text
 
 from ricordo.clock import handle_of, shortens
-from ricordo.errors import InvalidError, NotFoundError
+from ricordo.errors import InvalidError, NotFoundError, RicordoError
 from ricordo.interfaces.cli import nodes
 from ricordo.interfaces.cli.options import CommandContext, command, view
 from ricordo.interfaces.cli.terminal import Output, dim, one_line, progress_bar, safe, short_id, table, with_article
 from ricordo.interfaces.serialize import CLOSED_WHOLE, HELD_NOTICE, resolve_review_id
-from ricordo.model import BulkReport, Decision, ErasureReport, Node, Outdated, Review, Trust
+from ricordo.model import BulkReport, Decision, ErasureReport, MemberRole, Node, Outdated, Review, Space, Trust
 from ricordo.text.sentences import has_parts, plural
 
 if TYPE_CHECKING:
@@ -136,6 +136,34 @@ async def spaces(ctx: CommandContext, memory: Memory) -> list[dict[str, Any]]:
         }
         for each in found
     ]
+
+
+@command
+async def space_create(ctx: CommandContext, memory: Memory, name: str, members: Sequence[str] = ()) -> Space:
+    made = await memory.create_space(name, members=members)
+    await _note_unknown(ctx, memory, [each.owner for each in made.members])
+    if ctx.owner == "me":
+        ctx.notice('The others cannot tell what "me" said. Use --owner NAME, here and later, to write as yourself.')
+    return made
+
+
+@command
+async def space_member(ctx: CommandContext, memory: Memory, space: str, member: str, role: MemberRole) -> Space:
+    changed = await memory.set_member(space, member, role)
+    await _note_unknown(ctx, memory, [member])
+    return changed
+
+
+async def _note_unknown(ctx: CommandContext, memory: Memory, names: Sequence[str]) -> None:
+    """Say which owners have neither memories nor a token: their names may be mistyped."""
+    from ricordo.interfaces.http.tokens import Tokens, tokens_file
+
+    known = {each.owner for each in await memory.store_view.owners()} | {ctx.owner}
+    with suppress(RicordoError):
+        known |= {each.owner for each in Tokens(tokens_file(ctx.location)).all()}
+    for name in names:
+        if name not in known:
+            ctx.notice(f"There is no memory and no token of {name} yet. Check the name.")
 
 
 @command

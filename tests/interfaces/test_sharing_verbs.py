@@ -1,0 +1,42 @@
+"""Shared spaces and tokens at the command line: what would shut somebody out, or does nothing, is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.interfaces.conftest import Cli
+
+
+def test_a_chat_in_use_becomes_a_space_only_with_its_people(cli: Cli) -> None:
+    cli("--owner", "ann", "--chat", "team", "remember", "--shared", "The team meets on Tuesdays")
+    cli("--owner", "dora", "--chat", "team", "token", "add", "dora")
+    refused = cli("space-create", "team")
+    assert refused.status == 4 and "only its members could read it" in refused.err
+    made = cli("--owner", "ann", "space-create", "team", "--member", "dora", "--member", "benn")
+    assert "There is no memory and no token of benn" in made.err and "dora yet" not in made.err
+    assert "Tuesdays" in cli("--owner", "dora", "search", "when do we meet?").out
+    assert "no token of eva" in cli("--owner", "ann", "space-member", "team", "eva", "reader").err
+    outside = cli("--owner", "eli", "--chat", "team", "token", "add", "eli")
+    assert "`ricordo space-member team eli writer`" in outside.err
+    assert "not a member" not in cli("--owner", "dora", "--chat", "team", "token", "add", "dora-2").err
+    assert 'what "me" said' in cli("space-create", "garden").err
+
+
+def test_somebody_leaves_for_good(cli: Cli) -> None:
+    cli("--owner", "ann", "space-create", "team", "--member", "eli")
+    cli("--owner", "eli", "--chat", "team", "remember", "--shared", "The monitors are ordered")
+    cli("--owner", "eli", "remember", "I like tea")
+    cli("--owner", "ann", "space-leave", "team", "--who", "eli")
+    assert "monitors" not in cli("--owner", "eli", "search", "monitors").out
+    assert cli("--owner", "eli", "erase", "--everything", "--yes").status == 0
+    log = cli("--owner", "ann", "--chat", "team", "log").out
+    assert "remove member (eli)" in log and "(erased)" in log
+
+
+def test_a_backup_and_its_restoring_name_the_file_of_the_tokens(cli: Cli, tmp_path: Path) -> None:
+    cli("remember", "Ann likes tea")
+    assert "tokens" not in cli("backup", str(tmp_path / "one.db")).err
+    cli("token", "add", "ann")
+    assert f"{cli.store}.tokens.json" in cli("backup", str(tmp_path / "two.db")).err
+    fresh = tmp_path / "fresh.db"
+    assert f"{fresh}.tokens.json" in cli("--store", str(fresh), "restore-backup", str(tmp_path / "two.db")).err
