@@ -648,6 +648,7 @@ export interface ExplainResult {
   fading: "never" | "sinks" | "closes";
   ends_at?: string | null;
   ends_by?: "expiry" | "lifetime" | null;
+  ends_why?: string;
 }
 
 export interface StatsParameters {

@@ -808,6 +808,7 @@ class Explanation:
         retention: how much of it is left, from 0 to 1.
         fades_at: when little of it is left; it then ranks lower or is closed, as `fading` says.
         ends_at: when it expires, by an explicit expiry or by the lifetime that follows from its text (`ends_by`).
+        ends_why: for a lifetime, the date that was read in its text, and how long it is kept after that.
     """
 
     node: Node
@@ -823,6 +824,7 @@ class Explanation:
     fading: Fading
     ends_at: datetime | None = None
     ends_by: EndsBy | None = None
+    ends_why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

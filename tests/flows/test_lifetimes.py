@@ -129,6 +129,30 @@ async def test_duties_habits_and_states_never_expire_by_themselves(memory: Any, 
     assert [node.content for node in nodes if (await memory.get(node.id)).closed_reason == "expired"] == []
 
 
+async def test_a_date_in_a_language_without_rules_ends_nothing(memory: Any) -> None:
+    """Their calendars are written as in English, but nothing tells an appointment from what begins."""
+    for text in (
+        "Mijn verjaardag is op 3 april",
+        "Vanaf 1 september werk ik bij Philips",
+        "We gaan op 12 april trouwen in Utrecht",
+        "Min fødselsdag er 3. april",
+        "Jag börjar på Volvo den 1 april",
+        "Syntymäpäiväni on 3.4.",
+    ):
+        assert (await memory.remember(text)).expires_at is None, text
+
+
+async def test_a_span_is_no_beginning(memory: Any) -> None:
+    for text in ("Helga visits us from 22 to 28 April", "Helga kommt vom 22. bis 28. April zu Besuch"):
+        assert (await memory.remember(text)).expires_at.date() > date(2026, 4, 28), text
+    for text in (
+        "Helga works with us from 22 April",
+        "From March to October the ferry runs",
+        "I start at Acme next weekend",
+    ):
+        assert (await memory.remember(text)).expires_at is None, text
+
+
 async def test_what_passes_is_gone_after_two_months(memory: Any, clock: HandClock) -> None:
     nodes = [await memory.remember(text) for text in PASSING]
     clock.ms += 14 * DAY

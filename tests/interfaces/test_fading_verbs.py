@@ -83,7 +83,10 @@ def test_upkeep_of_a_missing_store_fails(cli: Cli) -> None:
 
 def test_the_expiry_is_shown_when_a_memory_is_made_and_shown(cli: Cli) -> None:
     told = cli("remember", "I'm waiting for the plumber").out
-    assert re.search(r"^Expires [\d :-]+ \(by its text; `--expires never` keeps it\)\.$", told, re.M)
+    because = "temporary by its text, kept for 30 days; `--expires never` keeps it"
+    assert re.search(rf"^Expires [\d :-]+ \({because}\)\.$", told, re.M)
+    told = cli("remember", "Dentist on 3 December at 14:00", "--at", "2090-11-20").out
+    assert "Expires 2091-01-03 00:00 (kept for 30 days after 2090-12-03, which its text names; " in told
     assert "Expires" not in cli("remember", "Call the plumber", "--category", "task").out
     assert "(expires 20" in cli("list").out
     node = cli("list", "--json").json["nodes"][-1]["id"]

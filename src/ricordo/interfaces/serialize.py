@@ -241,7 +241,9 @@ def _explanation(why: Explanation) -> str:
         ("Based on:", why.sources), ("It replaced:", why.supersedes), ("It was replaced by:", why.superseded_by)
     )
     fades = f", fades by {_day(why.fades_at)}" if why.fades_at else ""
-    return "\n".join([*lines, f"retention {why.retention:.2f}{fades}"])
+    expires = f", expires {_day(why.ends_at)}" if why.ends_at else ""
+    because = f" ({why.ends_why})" if why.ends_why else ""
+    return "\n".join([*lines, f"retention {why.retention:.2f}{fades}{expires}{because}"])
 
 
 def _versions(versions: Sequence[Version]) -> str:

@@ -32,7 +32,7 @@ from ricordo.retrieval.query import Request, filter_of, query_of
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot, entity_meant
 from ricordo.storage.groups import Ledger
-from ricordo.text.lifetimes import ends_by
+from ricordo.text.lifetimes import ends_by, ends_why
 
 
 async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
@@ -199,6 +199,7 @@ def explain(
         fading=fate(vital, closes),
         ends_at=node.expires_at,
         ends_by=ends_by(node, zone=zone),
+        ends_why=ends_why(node, zone=zone),
     )
 
 

@@ -7,9 +7,11 @@ words are in the language files (`lifetimes`). In a language without them, no st
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import cached_property
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import from_ms, to_ms
@@ -36,6 +38,7 @@ _LONG_UNITS = frozenset(("month", "quarter", "season", "year"))
 class _Cues(Lexicon):
     """Patterns of temporary and lasting statements; see `Lifetimes` in the language schema."""
 
+    own = pattern_of(lambda each: each.lifetimes.own)
     lasting = pattern_of(lambda each: each.lifetimes.lasting, flags=re.IGNORECASE)
     begins = pattern_of(lambda each: each.lifetimes.begins, flags=re.IGNORECASE)
     passing = pattern_of(lambda each: each.lifetimes.passing, flags=re.IGNORECASE)
@@ -54,6 +57,10 @@ class _Cues(Lexicon):
     def passes(self, text: str) -> bool:
         """Return whether a statement is clearly temporary."""
         return (self._is_ongoing(text) or self._names_passing(text)) and not self.lasting.search(text)
+
+    def knows(self, text: str) -> bool:
+        """Return whether a text is in one of the languages, and not in another with the same letters."""
+        return any(not each.lifetimes.own for each in self.languages) or self.own.search(text) is not None
 
     def _is_ongoing(self, text: str) -> bool:
         """Return whether a short statement describes the moment by its form, and not a lasting occupation."""
@@ -95,23 +102,38 @@ def lifetime(text: str, *, said_at: int, zone: ZoneInfo) -> int | None:
         said_at: Unix milliseconds; relative dates count from it.
         zone: the user's time zone.
     """
+    today = local_time(said_at, zone).date()
+    found = _term(text, today)
+    return None if found is None else _midnight_after(found.last or today, found.days, zone)
+
+
+class _Term(NamedTuple):
+    """How many days a statement is kept after the last day that it names; None: after it was said."""
+
+    last: date | None
+    days: int
+
+
+@cached(maxsize=1_024)
+def _term(text: str, today: date) -> _Term | None:
+    """Return how long a statement said on a day is kept; None if it does not expire."""
     languages = languages_of(text)
     if len(text) > _MOST_CHARS or not any(each.lifetimes.lasting for each in languages):
         return None
     cues = _cues(languages if _LATIN.search(text) else _others(languages))
-    today = local_time(said_at, zone).date()
     passes = cues.passes(text) or (len(text) <= _SHORT_CHARS and _cues(_elsewhere(languages)).passes(text))
     is_past = not passes and speaks_of_past(text)
     is_of_today = len(text) <= _BRIEF_CHARS or speaks_of_themselves(text)
-    phrases = [] if is_past else dated_phrases(text, today=today)
+    is_known = passes or cues.knows(text)
+    phrases = [] if is_past else [each for each in dated_phrases(text, today=today) if is_known or each.is_relative]
     coming = [each for each in phrases if _is_ahead(each, today) and (is_of_today or passes or each.last > today)]
     last = max((each.last for each in coming if passes or _is_occasion(each)), default=None)
     if last is not None:
-        lasts = cues.lasting.search(text) or (not passes and cues.begins.search(text))
+        lasts = cues.lasting.search(text) or (not passes and cues.begins.search(_without_spans(text, coming)))
         after = min(max((last - today).days, PASSING_DAYS), _LONGEST_AFTER_DAYS)
-        return None if lasts else _midnight_after(last, after, zone)
+        return None if lasts else _Term(last, after)
     if passes or (is_of_today and not is_past and cues.is_of_now(text)):
-        return _midnight_after(today, PASSING_DAYS, zone)
+        return _Term(None, PASSING_DAYS)
     return None
 
 
@@ -120,8 +142,20 @@ def _is_ahead(phrase: DatedPhrase, today: date) -> bool:
 
 
 def _is_occasion(phrase: DatedPhrase) -> bool:
-    """Return whether a phrase names days or a deadline. A month or a year more often tells when something changes."""
-    return phrase.is_deadline or phrase.precision not in _LONG_UNITS
+    """Return whether a phrase names days or a deadline. A month or a year more often tells when something changes.
+
+    A span of months is a season.
+    """
+    is_long = phrase.precision in _LONG_UNITS or (phrase.last - phrase.first).days > _LONGEST_AFTER_DAYS
+    return phrase.is_deadline or not is_long
+
+
+def _without_spans(text: str, phrases: Sequence[DatedPhrase]) -> str:
+    """Return a text without spans that end: what lasts "from 3 to 9 December" does not begin then for good."""
+    for each in phrases:
+        if each.precision == "range" and _is_occasion(each):
+            text = text.replace(each.text, " ")
+    return text
 
 
 def _midnight_after(day: date, days: int, zone: ZoneInfo) -> int | None:
@@ -162,10 +196,13 @@ def retimed(new: Node, old: Node, *, at: datetime, zone: ZoneInfo) -> Node:
 
 def has_lifetime(node: Node, *, zone: ZoneInfo) -> bool:
     """Return whether the expiry of a fact follows from its text rather than from an explicit expiry."""
-    said = (node.event_time, node.reinforced_at)
-    return node.expires_at is not None and any(
-        at is not None and _until(node, zone, said_at=at) == node.expires_at for at in said
-    )
+    return _timed_at(node, zone) is not None
+
+
+def _timed_at(node: Node, zone: ZoneInfo) -> datetime | None:
+    """Return when a fact was stated from which its lifetime counts; None if its expiry is explicit, or it has none."""
+    said = (at for at in (node.event_time, node.reinforced_at) if at is not None and node.expires_at is not None)
+    return next((at for at in said if _until(node, zone, said_at=at) == node.expires_at), None)
 
 
 def ends_by(node: Node, *, zone: ZoneInfo) -> EndsBy | None:
@@ -173,6 +210,18 @@ def ends_by(node: Node, *, zone: ZoneInfo) -> EndsBy | None:
     if node.expires_at is None:
         return None
     return "lifetime" if has_lifetime(node, zone=zone) else "expiry"
+
+
+def ends_why(node: Node, *, zone: ZoneInfo) -> str:
+    """Return why a fact has its lifetime: the date that was read in its text; "" if it has none."""
+    at = _timed_at(node, zone)
+    found = None if at is None else _term(node.content, local_time(to_ms(at), zone).date())
+    if found is None:
+        return ""
+    kept = f"kept for {found.days} days"
+    return (
+        f"temporary by its text, {kept}" if found.last is None else f"{kept} after {found.last}, which its text names"
+    )
 
 
 def prolonged(node: Node, *, at: datetime, zone: ZoneInfo) -> Node:

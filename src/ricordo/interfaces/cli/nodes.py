@@ -262,4 +262,4 @@ def expires(why: Explanation, zone: ZoneInfo) -> str:
     if why.ends_at is None:
         return ""
     is_by_text = why.ends_by == "lifetime"
-    return minute(why.ends_at, zone) + (" (by its text; `--expires never` keeps it)" if is_by_text else "")
+    return minute(why.ends_at, zone) + (f" ({why.ends_why}; `--expires never` keeps it)" if is_by_text else "")

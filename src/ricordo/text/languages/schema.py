@@ -134,9 +134,13 @@ class Lifetimes:
         enduring: occupations, obligations and traits: with one, such a form or a word like "today" means nothing.
         now: words for the present day.
         past: signs that a statement is about the past.
+        own: signs that a text is in this language and not in one without rules that writes some dates in the same way:
+            "op 12 december". Without a sign, a date in a calendar sets no lifetime. Empty for languages that are
+            recognised by their words. Case matters.
     """
 
     parts: Mapping[str, str] = field(default_factory=dict)
+    own: Patterns = ()
     lasting: Patterns = ()
     begins: Patterns = ()
     passing: Patterns = ()
