@@ -1214,6 +1214,7 @@ export interface AddDocumentResult {
   removed?: number;
   knowledge?: number;
   left_out?: string[];
+  redacted?: number;
 }
 
 export interface DocumentsParameters {
@@ -1245,6 +1246,7 @@ export interface RemoveDocumentResult {
   removed?: number;
   knowledge?: number;
   left_out?: string[];
+  redacted?: number;
 }
 
 export interface RunsParameters {
@@ -1357,6 +1359,7 @@ export interface ImportResult {
   known?: number;
   messages?: number;
   facts?: number;
+  passages?: number;
   people?: number;
   relations?: number;
   links?: number;
@@ -1364,6 +1367,10 @@ export interface ImportResult {
   refused_count?: number;
   sessions?: number;
   parts?: ImportPart[];
+  redacted?: number;
+  time_zone?: string;
+  chat?: string;
+  dry_run?: boolean;
 }
 
 export type ErrorCode = "conflict" | "denied" | "error" | "invalid" | "not_found" | "store" | "unavailable";
@@ -1678,5 +1685,5 @@ export class Ricordo {
   /** Leave a shared space or, as a keeper, remove somebody from it. Permission: write. Trust: at least user. */
   removeMember(parameters: RemoveMemberParameters, options?: CallOptions): Promise<RemoveMemberResult>;
   /** Import a file of conversations or memories: the file is the body. Permission: write. Trust: at least agent. */
-  import(file: BodyInit, parameters?: { format?: "jsonl" | "chatgpt" | "claude" | "memories-jsonl" | "memories-sqlite" | "mcp" | "mem0" | "langgraph" | "zep" | "letta" | "claude-code" | "codex" | "cursor" | "gemini-cli" | "opencode" | "telegram" | "slack" | "whatsapp" | "locomo" | "chat" | "markdown"; dry_run?: boolean }, options?: CallOptions): Promise<ImportResult>;
+  import(file: BodyInit, parameters?: { format?: "jsonl" | "chatgpt" | "claude" | "memories-jsonl" | "memories-sqlite" | "mcp" | "mem0" | "langgraph" | "zep" | "letta" | "claude-code" | "codex" | "cursor" | "gemini-cli" | "opencode" | "telegram" | "slack" | "whatsapp" | "locomo" | "chat" | "markdown"; me?: string[]; name?: string; shared?: boolean; dry_run?: boolean }, options?: CallOptions): Promise<ImportResult>;
 }

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -24,6 +25,7 @@ from ricordo.encoding.validation import (
     check_choice,
     checked_attributes,
     checked_tags,
+    redactions,
     short_name,
     storable,
     stored_id,
@@ -528,18 +530,23 @@ class Memory:
 
         def prepare() -> documents_.Prepared:
             draft = read_document(content, name=name, id=chosen, changed_at=changed_at, **given)
-            return documents_.prepared(
-                draft,
-                lambda message: episodes.new_episode(
-                    message, scope=scope, now=now, instant=engine.instant, rules=engine.rules
-                ),
-            )
+            return documents_.prepared(draft, made)
 
+        def made(message: Message) -> Node:
+            node = episodes.new_episode(message, scope=scope, now=now, instant=engine.instant, rules=engine.rules)
+            redacted[node.id] = redactions(message.text, node.content)
+            return node
+
+        def decide(tx: Snapshot) -> tuple[Change, DocumentReport]:
+            put = documents_.put_mail if is_import and documents_.is_mail(new) else documents_.put
+            change, report = put(tx, new, scope=scope, at=at)
+            return change, replace(report, redacted=sum(redacted[node.id] for node in change.add))
+
+        redacted = Counter[str]()
         new = await asyncio.to_thread(prepare)
-        put = documents_.put_mail if is_import and documents_.is_mail(new) else documents_.put
         if dry_run:
-            return await self._read(lambda tx: put(tx, new, scope=scope, at=at)[1])
-        report = await self._write("add document", lambda tx: put(tx, new, scope=scope, at=at))
+            return await self._read(lambda tx: decide(tx)[1])
+        report = await self._write("add document", decide)
         engine.backlog.note(report.added + 1)
         return report
 
@@ -2281,6 +2288,7 @@ class Memory:
         format: str | None = None,
         own: bool = False,
         me: Sequence[str] = (),
+        shared: bool = True,
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:
@@ -2303,7 +2311,9 @@ class Memory:
             own: the file belongs to this owner and is unchanged: a complete export, or the log of a coding agent, whose
                 messages then count as the user's and an assistant's. Requires the trust "user".
             me: the names under which the owner speaks in the chats; what these say is then about the owner.
-            dry_run: read and check everything, record nothing.
+            shared: in a chat or space, its members can read what is imported; False: only the owner can, as by default
+                over HTTP.
+            dry_run: read and check everything, record nothing; the report counts what would be added.
             progress: called with (records so far, records in total).
 
         Raises:
@@ -2313,9 +2323,21 @@ class Memory:
         from ricordo.portability.pipeline import ImportContext, import_path
         from ricordo.text.analyzer import name_key
 
+        if not shared and self._scope.owner and self._scope.chat:
+            alone = self.scoped(replace(self._scope, chat=None))
+            return await alone.import_(path, format=format, own=own, me=me, dry_run=dry_run, progress=progress)
+
         async def add_document(path: Path) -> ImportReport:
             report = await self._add_document(path, is_import=True, dry_run=dry_run)
-            return _imported(report, dry_run=dry_run)
+            read = report.added + report.kept
+            return ImportReport(
+                format="document",
+                read=read,
+                added=report.added,
+                known=report.kept,
+                passages=report.added,
+                redacted=report.redacted,
+            )
 
         engine = self._opened
         report = await import_path(
@@ -2329,6 +2351,8 @@ class Memory:
                 holds_untrusted=engine.settings.untrusted_knowledge == "hold",
                 is_own=own,
                 me=frozenset(map(name_key, me)),
+                zone=str(engine.zone),
+                planned=set() if dry_run else None,
             ),
             store=self._store,
             write=partial(self._noted, "import"),
@@ -2336,8 +2360,9 @@ class Memory:
             progress=progress,
             dry_run=dry_run,
         )
-        engine.backlog.note(report.added)
-        return report
+        if not dry_run:
+            engine.backlog.note(report.added)
+        return replace(report, chat=self._scope.chat or "", dry_run=dry_run)
 
     async def export(
         self, path: str | Path, *, format: str = "jsonl", progress: Progress | None = None
@@ -2602,12 +2627,6 @@ def _checked(scope: Scope) -> Scope:
 
 def _several(items: str | Review | Sequence[str | Review]) -> Sequence[str | Review]:
     return [items] if isinstance(items, str | Review) else items
-
-
-def _imported(report: DocumentReport, *, dry_run: bool) -> ImportReport:
-    added = 0 if dry_run else report.added
-    read = report.added + report.kept
-    return ImportReport(format="document", read=read, added=added, known=report.kept, messages=added)
 
 
 def _claimed(messages: Sequence[Message]) -> frozenset[str]:

@@ -524,6 +524,7 @@ class DocumentReport:
         removed: passages that were archived.
         knowledge: memories learnt only from the removed passages, archived with them.
         left_out: parts of the file that could not be read, such as attachments of mail.
+        redacted: credentials that were replaced in what was added.
     """
 
     document: Document
@@ -533,6 +534,7 @@ class DocumentReport:
     removed: int = 0
     knowledge: int = 0
     left_out: tuple[str, ...] = ()
+    redacted: int = 0
 
     @property
     def id(self) -> str:
@@ -1316,10 +1318,14 @@ class ImportReport:
     """Counts of what an import read, added, already knew and refused, with places in the file.
 
     Attributes:
-        messages, facts: the two kinds of memories added.
+        messages, facts, passages: the kinds of memories added; passages are those of documents and mail.
         people, relations, links: entities and connections added with them.
         sessions: conversations in the file.
         parts: what was read from each file of a folder of separate exports.
+        redacted: credentials that were replaced in what was added. The setting `secrets` can keep them.
+        time_zone: the time zone in which times without one were read; "" if there were none.
+        chat: the chat or space whose members can read what was added; "" if only the owner can.
+        dry_run: nothing was stored: `added` and its kinds count what would be, without relations and links.
     """
 
     format: str = ""
@@ -1328,6 +1334,7 @@ class ImportReport:
     known: int = 0
     messages: int = 0
     facts: int = 0
+    passages: int = 0
     people: int = 0
     relations: int = 0
     links: int = 0
@@ -1335,6 +1342,10 @@ class ImportReport:
     refused_count: int = 0
     sessions: int = 0
     parts: tuple[ImportPart, ...] = ()
+    redacted: int = 0
+    time_zone: str = ""
+    chat: str = ""
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -693,6 +693,7 @@ class Memory:
         format: str | None = None,
         own: bool = False,
         me: Sequence[str] = (),
+        shared: bool = True,
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:

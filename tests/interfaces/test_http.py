@@ -301,6 +301,27 @@ async def test_an_upload_reports_progress_and_a_result(at: House) -> None:
     assert failed.startswith("event: error") and "not_found" in failed
 
 
+async def test_an_upload_is_private_unless_it_is_shared_and_says_so(at: House) -> None:
+    ben, dora = (at.client(at.secret(who, owner=who, chat="team")) for who in ("ben", "dora"))
+    nils = b"[01.02.24, 15:04:00] Nils: The boat is called Seeschwalbe\n[01.02.24, 15:05:00] Ben: Fine\n"
+    mum = b"[01.02.24, 15:04:00] Mum: Your test was positive\n[01.02.24, 15:05:00] Ben: Fine\n"
+    tried = (await ben.post("/v1/import?me=Ben&dry_run=true", content=mum)).json()
+    private = (await ben.post("/v1/import?me=Ben&name=WhatsApp%20Chat%20with%20Mum.txt", content=mum)).json()
+    shared = (await ben.post("/v1/import?me=Ben&shared=true", content=nils)).json()
+    assert [(each["added"], each["chat"]) for each in (tried, private, shared)] == [(2, ""), (2, ""), (2, "team")]
+    assert sorted(each["title"] for each in (await call(ben, "sessions"))) == ["Ben, Nils", "Mum"]
+    assert [each["id"] for each in (await call(dora, "sessions"))] == ["whatsapp/Ben, Nils"]
+
+
+async def test_uploaded_documents_are_told_apart_by_name(at: House) -> None:
+    ann = at.client(at.secret("ann"))
+    for name, text in (("a.html", b"<p>The gate is blue</p>"), ("b.html", b"<p>The boat is red</p>")):
+        assert (await ann.post(f"/v1/import?name=..%2F{name}", content=text)).json()["passages"] == 1
+    assert sorted(each["id"] for each in (await call(ann, "documents"))) == ["a.html", "b.html"]
+    for bad in ("?format=document", "?name=..", "?name=a%00b", "?shared=perhaps"):
+        assert (await ann.post(f"/v1/import{bad}", content=b"The boat is red")).status_code == 422
+
+
 async def test_metrics_count_routes_and_contain_no_content(at: House) -> None:
     ann = at.client(at.secret("ann"))
     await call(ann, "remember", content=CANARY)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import InvalidError, Memory
+from ricordo import InvalidError, Memory, Scope
 from tests.portability.conftest import opened
 
 
@@ -129,7 +129,7 @@ async def test_an_export_is_detected_tried_and_imported_once(make, format, count
     async with opened(tmp_path / "me.db") as memory:
         tried = await memory.import_(path, dry_run=True)
         report = await memory.import_(path)
-        assert (tried.format, tried.read, tried.added) == (format, count, 0)
+        assert (tried.format, tried.read, tried.added, tried.dry_run) == (format, count, count, True)
         assert (report.format, report.read, report.added) == (format, count, count)
         assert (await memory.import_(path)).added == 0
         assert any("Rome" in hit.content for hit in await memory.search("Rome", type="any"))
@@ -404,3 +404,30 @@ async def test_a_torn_file_beside_complete_ones_is_named(tmp_path: Path) -> None
         report = await memory.import_(tmp_path)
     assert report.messages == 1
     assert any("conversations-001.json: incomplete" in line for line in report.refused)
+
+
+async def test_the_report_names_redacted_credentials_and_the_time_zone(tmp_path: Path) -> None:
+    lines = "31/12/2023, 22:15 - Anna: The garage code is 4471\n31/12/2023, 22:16 - Bob: Thanks\n"
+    path = write(tmp_path / "WhatsApp Chat with Anna.txt", lines)
+    async with opened(tmp_path / "me.db") as memory:
+        tried, report, again = [await memory.import_(path, dry_run=each) for each in (True, False, False)]
+        assert [(each.added, each.redacted) for each in (tried, report, again)] == [(2, 1), (2, 1), (0, 0)]
+        assert report.time_zone == "Europe/Berlin"
+        assert (await memory.import_(telegram(tmp_path / "t"))).time_zone == ""
+
+
+async def test_a_dry_run_of_a_folder_counts_a_file_that_is_there_twice_once(tmp_path: Path) -> None:
+    first = whatsapp(tmp_path / "c")
+    write(tmp_path / "c/WhatsApp Chat with Anna (1).txt", first.read_text("utf-8"))
+    async with opened(tmp_path / "me.db") as memory:
+        tried, report = [await memory.import_(tmp_path / "c", dry_run=each) for each in (True, False)]
+        assert (tried.added, tried.known) == (report.added, report.known) == (2, 2)
+
+
+async def test_an_import_in_a_chat_says_who_can_read_it_and_can_stay_private(tmp_path: Path) -> None:
+    async with opened(tmp_path / "me.db") as memory:
+        team = memory.scoped(Scope(owner="me", chat="team"))
+        assert (await team.import_(whatsapp(tmp_path), shared=False)).chat == ""
+        assert (await team.import_(telegram(tmp_path / "t"))).chat == "team"
+        told = await memory.scoped(Scope(owner="bob", chat="team")).sessions()
+        assert [each.title for each in told] == ["Trip"]

@@ -111,6 +111,11 @@ def _redacted(text: str) -> Redacted:
     return redact(text)
 
 
+def redactions(given: str, stored: str) -> int:
+    """Return how many credentials or personal data were replaced in a text."""
+    return len(_KIND.findall(stored)) - len(_KIND.findall(given))
+
+
 def check_choice(value: object, allowed: Collection[str], *, name: str) -> None:
     """Raise InvalidError if the value is not one of those allowed."""
     if not isinstance(value, str) or value not in allowed:

@@ -504,6 +504,9 @@ def _upload(schemas: dict[str, Schema]) -> Schema:
         "tags": ["adds"],
         "parameters": [
             {"name": "format", "in": "query", "schema": {"type": "string", "enum": [each.name for each in FORMATS]}},
+            {"name": "me", "in": "query", "schema": {"type": "array", "items": {"type": "string"}}},
+            {"name": "name", "in": "query", "schema": {"type": "string"}},
+            {"name": "shared", "in": "query", "schema": {"type": "boolean", "default": False}},
             {"name": "dry_run", "in": "query", "schema": {"type": "boolean", "default": False}},
         ],
         "requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {}}}},

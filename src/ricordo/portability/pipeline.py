@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -18,7 +19,7 @@ from ricordo.clock import from_ms
 from ricordo.consolidation import resolve, reviews
 from ricordo.encoding import entities, episodes, facts
 from ricordo.encoding.episodes import Instant
-from ricordo.encoding.validation import TextRules, short_name
+from ricordo.encoding.validation import TextRules, redactions, short_name
 from ricordo.errors import InvalidError
 from ricordo.model import AGENT, Change, Edge, Entity, ImportPart, ImportReport, Node, Scope
 from ricordo.portability.documents import is_document
@@ -56,6 +57,9 @@ class ImportContext:
     `holds_untrusted`: quarantine everything that tools and web pages say, or only what reads like an instruction.
     `is_own`: the file is the owner's own complete export or log, so the origins it states are trusted.
     `me`: the keys of the names under which the owner speaks in chats.
+    `zone`: the name of the time zone in which `instant` reads times without one.
+    `planned`: in a dry run, the ids that the parts of a folder would add so far.
+    `redactions`: the number of credentials replaced in each memory, by its id.
     """
 
     scope: Scope
@@ -65,6 +69,9 @@ class ImportContext:
     holds_untrusted: bool = True
     is_own: bool = False
     me: frozenset[str] = frozenset()
+    zone: str = ""
+    planned: set[str] | None = None
+    redactions: Counter[str] = field(default_factory=Counter)
 
     def reasons_to_hold(self, node: Node) -> tuple[str, ...]:
         """Return why a fact is quarantined; () if it is not."""
@@ -77,6 +84,7 @@ class Outcome:
 
     added: int = 0
     known: int = 0
+    redacted: int = 0
     refused: tuple[str, ...] = ()
 
 
@@ -89,10 +97,12 @@ class _Counts:
 
     added: Counter[str] = field(default_factory=Counter)
     known: Counter[str] = field(default_factory=Counter)
+    redacted: int = 0
     refused: list[str] = field(default_factory=list)
 
     def add(self, kind: str, outcome: Outcome) -> None:
         self.added[kind] += outcome.added
+        self.redacted += outcome.redacted
         self.known[kind] += outcome.known
         self.refused += outcome.refused
 
@@ -171,11 +181,12 @@ async def _import_each(parts: Sequence[Path], one: Callable[[Path], Awaitable[Im
 
 def sum_of(one: ImportReport, other: ImportReport) -> ImportReport:
     """Return the sum of two import reports, with the formats of both."""
-    counts = [each.name for each in fields(ImportReport) if each.name not in ("format", "refused")]
+    counts = [each.name for each in fields(ImportReport) if each.type in ("int", "tuple[ImportPart, ...]")]
     formats = dict.fromkeys(filter(None, (*one.format.split(", "), other.format)))
     return ImportReport(
         format=", ".join(formats),
         refused=(*one.refused, *other.refused)[:_SHOWN_REFUSALS],
+        time_zone=one.time_zone or other.time_zone,
         **{name: getattr(one, name) + getattr(other, name) for name in counts},
     )
 
@@ -194,7 +205,7 @@ async def _store(
         done += size
         if progress is not None:
             progress(done, total)
-    return _report(records, counts, dry_run=dry_run)
+    return _report(records, counts, zone=context.zone)
 
 
 def _outcome_of(decide: Decide, tx: Snapshot) -> Outcome:
@@ -227,15 +238,16 @@ def _batches(
     return [(kind, len(part), partial(step, part)) for part in parts]
 
 
-def _report(records: Records, counts: _Counts, *, dry_run: bool) -> ImportReport:
+def _report(records: Records, counts: _Counts, *, zone: str) -> ImportReport:
     refused = [*records.refused, *counts.refused]
-    added = Counter[str]() if dry_run else counts.added
-    fresh = counts.added["messages"] + counts.added["facts"]
+    added = counts.added
+    fresh = added["messages"] + added["facts"]
     known = counts.known["messages"] + counts.known["facts"]
+    has_local = any(_is_local(each.message.at) for each in records.messages.values())
     return ImportReport(
         format=records.format,
         read=fresh + known,
-        added=0 if dry_run else fresh,
+        added=fresh,
         known=known,
         messages=added["messages"],
         facts=added["facts"],
@@ -245,7 +257,17 @@ def _report(records: Records, counts: _Counts, *, dry_run: bool) -> ImportReport
         refused=tuple(refused[:_SHOWN_REFUSALS]),
         refused_count=len(refused),
         sessions=len({each.message.session for each in records.messages.values() if each.message.session}),
+        redacted=counts.redacted,
+        time_zone=zone if has_local else "",
     )
+
+
+def _is_local(at: datetime | str | None) -> bool:
+    """Return whether a time of day is given without its offset."""
+    try:
+        return isinstance(at, str) and ":" in at and datetime.fromisoformat(at).tzinfo is None
+    except ValueError:
+        return False
 
 
 def _made(records: Iterable[M], node_of: Callable[[M], Node], counts: _Counts) -> list[Node]:
@@ -268,6 +290,7 @@ def _episode(said: ImportedMessage, context: ImportContext, *, is_complete: bool
     node = episodes.new_episode(
         message, scope=context.scope, now=context.now, instant=context.instant, rules=context.rules
     )
+    context.redactions[node.id] += redactions(message.text, node.content)
     if is_complete and message.speaker is None:  # said by any member of the chat it was exported from
         node = replace(node, speaker=None)
     return replace(node, tags=said.tags) if said.tags else node
@@ -278,6 +301,7 @@ def _knowledge(known: ImportedFact, context: ImportContext) -> Node:
     node = facts.new_fact(
         known.fact, scope=context.scope, now=context.now, instant=context.instant, rules=context.rules
     )
+    context.redactions[node.id] += redactions(known.fact.content, node.content)
     at = node.event_time if known.at is None else from_ms(context.instant(known.at, "event_time"))
     until = None if known.ended is None else from_ms(context.instant(known.ended, "valid_until"))
     decay = node.decay_rate if known.decay_rate is None else known.decay_rate
@@ -348,14 +372,14 @@ def _relate(
 
 
 def _messages(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tuple[Change, Outcome]:
-    fresh = _fresh(tx, batch)
+    fresh = _fresh(tx, batch, context)
     change = episodes.ingest(tx, fresh, claimed=frozenset(node.id for node in fresh), scope=context.scope)
-    return change, _outcome(batch, fresh, change)
+    return change, _outcome(batch, fresh, change, context)
 
 
 def _facts(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tuple[Change, Outcome]:
     """Add facts. They close no stored fact: possible conflicts go to review."""
-    fresh = _fresh(tx, batch)
+    fresh = _fresh(tx, batch, context)
     scope, now = context.scope, context.now
     learnt = facts.learn(tx, [_as_live(node) for node in fresh], scope=scope, now=now, claimed=True)
     was = {node.id: node for node in fresh}
@@ -369,7 +393,7 @@ def _facts(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tuple
     held = {node.id: context.reasons_to_hold(node) for node in fresh if node.closed_reason == HELD}
     if held:
         arrived = reviews.with_quarantine_reviews(tx, arrived, fresh, held, claimed=was.keys(), now=now)
-    return arrived.change, _outcome(batch, fresh, arrived.change)
+    return arrived.change, _outcome(batch, fresh, arrived.change, context)
 
 
 def _as_live(node: Node) -> Node:
@@ -409,7 +433,7 @@ def _links(context: ImportContext, batch: Sequence[ImportedLink], tx: Snapshot) 
     return Change(link=tuple(edges.values())), Outcome(added=len(edges), known=len(batch) - len(edges))
 
 
-def _fresh(tx: Snapshot, nodes: Sequence[Node]) -> list[Node]:
+def _fresh(tx: Snapshot, nodes: Sequence[Node], context: ImportContext) -> list[Node]:
     """Return the nodes whose ids are free: a memory imported before stays as it is now, even if it was changed since.
 
     An id that belongs to another owner is silently replaced by one derived from it.
@@ -420,15 +444,18 @@ def _fresh(tx: Snapshot, nodes: Sequence[Node]) -> list[Node]:
         if node.id in taken and taken[node.id][0] != tx.space(node.owner, node.chat):
             node = replace(node, id=Destination(owner=node.owner, chat=node.chat).id_of("taken", node.id))
             taken |= tx.nodes.known_ids([node.id])
-        if node.id not in taken:
+        if node.id not in taken and node.id not in (context.planned or ()):
             found.append(node)
+    if context.planned is not None:
+        context.planned.update(node.id for node in found)
     return found
 
 
-def _outcome(batch: Sequence[Node], fresh: Sequence[Node], change: Change) -> Outcome:
+def _outcome(batch: Sequence[Node], fresh: Sequence[Node], change: Change, context: ImportContext) -> Outcome:
+    redacted = sum(context.redactions[node.id] for node in change.add)
     silent = len(fresh) - len(change.add)
     refused = (_paused(silent),) if silent else ()
-    return Outcome(added=len(change.add), known=len(batch) - len(fresh), refused=refused)
+    return Outcome(added=len(change.add), known=len(batch) - len(fresh), redacted=redacted, refused=refused)
 
 
 def _paused(count: int) -> str:

@@ -448,7 +448,8 @@ async def import_logs(ctx: CommandContext, path: Path, agent: str, *, own: bool,
                     refused.append(f"{log}: {error}")
             if not dry_run:
                 await memory.extract()
-    return replace(total, refused=(*refused, *total.refused)[:20], refused_count=total.refused_count + len(refused))
+    refused_count = total.refused_count + len(refused)
+    return replace(total, refused=(*refused, *total.refused)[:20], refused_count=refused_count, dry_run=dry_run)
 
 
 def _logs_in(path: Path, agent: str) -> tuple[bool, list[Path]]:

@@ -142,21 +142,21 @@ class CommandContext:
 
     @asynccontextmanager
     async def open(
-        self, *, create: bool = False, with_model: bool = False, creator: str = "ricordo remember TEXT"
+        self, *, create: bool = False, with_model: bool = False, creator: str | None = "ricordo remember TEXT"
     ) -> AsyncIterator[Memory]:
         """Open the memory.
 
         Args:
             create: Whether to create a missing store. Commands that only read do not: they treat a mistyped path as an
                 empty memory.
-            creator: The command to recommend for creating a missing store.
+            creator: The command to recommend for creating a missing store; None for a dry run of one that does.
             with_model: Whether to open the language model. Most commands do not need it and should not fail without it.
         """
         from ricordo.memory import Memory  # imports numpy, which `--help` should not wait for
 
         settings = self.settings()
         location = self.location
-        if not create and not self.store_exists:
+        if not create and not self.store_exists and creator is not None:
             self.notice(f"There is no memory at {location} yet; `{creator}` creates it.")
             location = ":memory:"
         with progress_bar_if_needed(self.err, "Rebuilding the index") as progress:

@@ -344,7 +344,7 @@ def _advice(to: str) -> str:
 def _show_document_change(ctx: CommandContext, report: DocumentReport) -> None:
     pages = f", {plural(report.document.pages, 'page')}" if report.document.pages else ""
     ctx.out.print(Text(f"{safe(report.document.title)}{pages}"), soft_wrap=True)
-    ctx.out.print(counts(report, ("added", "kept", "moved", "removed", "knowledge")))
+    ctx.out.print(counts(report, ("added", "kept", "moved", "removed", "knowledge", "redacted")))
     for line in report.left_out:
         ctx.out.print(Text(f"Not read: {one_line(line)}", style="yellow"), soft_wrap=True)
 
@@ -404,9 +404,9 @@ async def import_(
 ) -> Output:
     if format is not None and format in agents.agents() and ctx.chat is None:
         report = await agents.import_logs(ctx, path, format, own=own, dry_run=dry_run)
-        return Output(data=report, show=lambda out: _show_import(out, report, own=own, dry_run=dry_run))
+        return Output(data=report, show=lambda out: _show_import(out, report, own=own))
     try:
-        async with ctx.open(create=not dry_run, creator="ricordo import PATH") as memory:
+        async with ctx.open(create=not dry_run, creator=None) as memory:
             with progress_bar(ctx.err, "Reading") as progress:
                 report = await memory.import_(path, format=format, own=own, me=me, dry_run=dry_run, progress=progress)
             if not dry_run:
@@ -416,7 +416,7 @@ async def import_(
     except asyncio.CancelledError:
         ctx.notice("Stopped. What was read so far is stored; run the same command again to continue.")
         raise
-    return Output(data=report, show=lambda out: _show_import(out, report, own=own, dry_run=dry_run))
+    return Output(data=report, show=lambda out: _show_import(out, report, own=own))
 
 
 @view("export")
@@ -440,17 +440,27 @@ def _show_sync(ctx: CommandContext, report: SyncReport) -> None:
             ctx.out.print(Text(f"  {one_line(line, most=200)}"), soft_wrap=True)
 
 
-def _show_import(out: Console, report: ImportReport, *, own: bool, dry_run: bool) -> None:
-    fresh = report.read - report.known if dry_run else report.added
+def _show_import(out: Console, report: ImportReport, *, own: bool) -> None:
     is_chat = report.format in ("chat", "locomo")
-    what = plural(fresh, "message") if is_chat else plural(fresh, "memory", "memories")
+    what = plural(report.added, "message") if is_chat else plural(report.added, "memory", "memories")
     known = f", {report.known:,} already known" if report.known else ""
     sessions = f", {plural(report.sessions, 'conversation')}" if report.sessions else ""
-    out.print(f"{what} {'would be added' if dry_run else 'added'}{known}{sessions}.")
-    details = counts(report, () if is_chat else ("messages", "facts", "people", "relations", "links"))
+    into = f" to {safe(report.chat)}, whose members can read them" if report.chat else ""
+    out.print(Text(f"{what} {'would be added' if report.dry_run else 'added'}{into}{known}{sessions}."), soft_wrap=True)
+    kinds = ("messages", "facts", "passages", "people", "relations", "links")
+    details = counts(report, () if is_chat else kinds)
     if details.row_count:
         out.print(dim("Of these:" if report.parts else f"Read as {report.format}:"))
         out.print(details)
+    if report.redacted:
+        would = "would be " if report.dry_run else ""
+        keep = "import" if report.dry_run else "undo the import, and repeat it"
+        text = (
+            f"{plural(report.redacted, 'credential')} {would}redacted; to keep them, {keep} with RICORDO_SECRETS=keep."
+        )
+        out.print(Text(text, style="yellow"), soft_wrap=True)
+    if report.time_zone:
+        out.print(dim(f"Times without a time zone are read in {report.time_zone}; RICORDO_TIME_ZONE sets another."))
     if report.parts:
         out.print(dim("Read:"))
         files = Table.grid(padding=(0, 2))

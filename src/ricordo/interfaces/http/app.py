@@ -16,12 +16,12 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from html import escape
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
@@ -150,13 +150,7 @@ class Handlers:
         """Import the file in the request body. Callers cannot name files on this machine."""
         caller: Caller = request.scope[CALLER]
         caller.require(_IMPORT.method)
-        unknown = set(request.query_params) - {"format", "me", "dry_run"}
-        dry_run = {"": False, "false": False, "true": True}.get(request.query_params.get("dry_run", ""))
-        if unknown or dry_run is None:
-            raise InvalidError(
-                f"query: {', '.join(sorted(unknown)) or 'dry_run'} is invalid",
-                hint="use format=NAME, me=NAME, dry_run=true or false",
-            )
+        name, given = _upload_of(request.query_params)
         if caller.name in self.uploading:
             raise UnavailableError("another import of this caller is still running", hint="wait until it is done")
         self.uploading.add(caller.name)
@@ -170,14 +164,11 @@ class Handlers:
             is_large = spooled.tell() > _IN_MEMORY_BYTES
             with temporary_folder() as folder:
                 async with self.importing if is_large else contextlib.nullcontext():
-                    file = folder / "upload"
+                    file = folder / name
                     await asyncio.to_thread(_write, spooled, file)
-                    query = request.query_params
-                    said = {"format": query.get("format"), "me": query.getlist("me"), "dry_run": dry_run}
-                    given = {"path": str(file), **said}
                     with _without(folder):
                         return await self.dispatcher.call(
-                            _IMPORT, given, caller=caller, as_tool=False, progress=progress
+                            _IMPORT, {"path": str(file), **given}, caller=caller, as_tool=False, progress=progress
                         )
 
         return await self._respond(request, work, at_end=until_done.close)
@@ -277,6 +268,27 @@ def _without(folder: Path) -> Iterator[None]:
         yield
     except InvalidError as error:
         raise InvalidError(error.message.replace(f"{folder}{os.sep}", ""), hint=error.hint) from error
+
+
+_FLAGS = {"": False, "false": False, "true": True}
+
+
+def _upload_of(query: QueryParams) -> tuple[str, dict[str, Any]]:
+    """Return the name of an uploaded file, and the arguments of its import. Raises InvalidError."""
+    name = PurePosixPath(query.get("name", "upload").replace("\\", "/")).name
+    flags = {each: _FLAGS.get(query.get(each, "")) for each in ("dry_run", "shared")}
+    wrong = sorted(set(query) - {"format", "me", "name", *flags})
+    wrong += [each for each, value in flags.items() if value is None]
+    is_name = name.isprintable() and name.strip(".") and len(name.encode()) <= 200
+    wrong += [] if is_name else ["name"]
+    if wrong:
+        hint = "use format=NAME, me=NAME, name=FILE, shared=true or false, dry_run=true or false"
+        raise InvalidError(f"query: {', '.join(wrong)} is invalid", hint=hint)
+    if query.get("format") == "document" and "name" not in query:
+        raise InvalidError(
+            "query: a document needs a name", hint="add name=FILE, by which a later version is recognised"
+        )
+    return name, {"format": query.get("format"), "me": query.getlist("me"), **flags}
 
 
 def _write(content: IO[bytes], path: Path) -> None:
