@@ -448,6 +448,21 @@ def test_dates_and_aware_datetimes_are_accepted():
     assert parse_instant(date(2026, 3, 1), now=0, zone=BERLIN, field="at") == midnight("2026-03-01")
 
 
+@pytest.mark.parametrize(
+    "text", ("20-11-2026", "20/11/2026", "20.11.2026", "11/20/2026", "11-20-2026", "2026.11.20", "2026-11-20")
+)
+def test_a_date_in_numbers_is_read_if_its_order_is_certain(text):
+    assert parse_instant(text, now=NOW, zone=BERLIN, field="at") == midnight("2026-11-20")
+    assert parse_instant(f"{text} 14:05", now=NOW, zone=BERLIN, field="at") == midnight("2026-11-20T14:05")
+
+
+@pytest.mark.parametrize("text", ("5-6-2026", "5/6/2026", "05/06/2026 14:00"))
+def test_a_date_in_numbers_with_two_readings_is_refused_with_both(text):
+    with pytest.raises(InvalidError, match="may be 2026-06-05 or 2026-05-06"):
+        parse_instant(text, now=NOW, zone=BERLIN, field="at")
+    assert parse_instant("5.6.2026", now=NOW, zone=BERLIN, field="at") == midnight("2026-06-05")
+
+
 def test_a_naive_datetime_is_refused_with_a_hint():
     with pytest.raises(InvalidError, match=r"^after: .*tzinfo=UTC"):
         parse_instant(datetime(2026, 3, 1), now=NOW, zone=BERLIN, field="after")

@@ -29,7 +29,10 @@ _FILTER_CHARS = 200
 _SHOWN_CHARS = 80
 _EARLIEST_MS = -62_135_596_800_000  # 0001-01-01
 _LATEST_MS = 253_402_300_799_999  # 9999-12-31
-_ACCEPTED = "a date (2026-03-01, 2026-03, 2026), an ISO 8601 time, or words such as yesterday, last_week, 3 days ago"
+_ACCEPTED = (
+    "a date (2026-03-01, 2026-03, 2026, 1.3.2026, 20-11-2026, March 1, 1 March 2026), an ISO 8601 time, or words such "
+    "as yesterday, last_week, last Sunday, 3 days ago"
+)
 
 # Words and names that are too common to be a date alone. "March" with a capital is the month.
 _MONTH_VERBS = frozenset(("may", "May", "march", "mar", "Mar"))
@@ -72,6 +75,8 @@ def parse_instant(
     """
     try:
         return _instant(value, now=now, zone=_zone(zone), field=field, end=end)
+    except _AmbiguousDateError as error:
+        raise InvalidError(f"{field}: {_shown(value)} may be {error}", hint="write one of these") from error
     except (ValueError, OverflowError, OSError) as error:
         raise _unreadable(value, field) from error
 
@@ -200,7 +205,13 @@ def _read(value: object, *, now: int, zone: ZoneInfo) -> Days | datetime:
         raise ValueError("not a time")
     text = value.strip().replace("_", " ")
     here = local_time(now, zone)
-    named = read_iso(value.strip(), zone) or _read_words(text, here=here) or _read_phrase(text, today=here)
+    written = value.strip()
+    named = (
+        read_iso(written, zone)
+        or _read_numbers(written, zone)
+        or _read_words(text, here=here)
+        or _read_phrase(text, today=here)
+    )
     if named is None:
         raise ValueError("not a time")
     return named
@@ -218,6 +229,39 @@ def read_iso(text: str, zone: ZoneInfo) -> Days | datetime | None:
         return None
     moment = datetime.fromisoformat(text.upper())
     return moment.replace(tzinfo=zone) if moment.tzinfo is None else moment
+
+
+_NUMBERS = re.compile(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})(?:,?[Tt ]\s*(\d{1,2}):(\d{2}))?", re.ASCII)
+
+
+def _read_numbers(text: str, zone: ZoneInfo) -> Days | datetime | None:
+    """Return a date in numbers whose order is certain, with a time of day if one is given; None for other text.
+
+    Certain is a year first, full stops (the day first), and a number above 12, which must be the day.
+
+    Raises:
+        ValueError: an impossible date, or one that may be read in two ways.
+    """
+    found = _NUMBERS.fullmatch(text)
+    if found is None or {len(found[1]) > 2, len(found[4]) > 2} != {True, False}:
+        return None
+    first, middle, last = int(found[1]), int(found[3]), int(found[4])
+    if len(found[1]) > 2:
+        year, month, day = first, middle, last
+    elif found[2] == "." or first > 12 or first == middle:
+        year, month, day = last, middle, first
+    elif middle > 12:
+        year, month, day = last, first, middle
+    else:
+        ways = " or ".join(date(last, *each).isoformat() for each in ((middle, first), (first, middle)))
+        raise _AmbiguousDateError(ways)
+    if found[5] is None:
+        return one_day(date(year, month, day))
+    return datetime(year, month, day, int(found[5]), int(found[6]), tzinfo=zone)
+
+
+class _AmbiguousDateError(ValueError):
+    """A date in numbers that may be read in two ways, which are the message."""
 
 
 def _read_words(text: str, *, here: datetime) -> Days | datetime | None:
