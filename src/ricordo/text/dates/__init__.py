@@ -76,7 +76,8 @@ def parse_instant(
     try:
         return _instant(value, now=now, zone=_zone(zone), field=field, end=end)
     except _AmbiguousDateError as error:
-        raise InvalidError(f"{field}: {_shown(value)} may be {error}", hint="write one of these") from error
+        hint = f"write one of these, or use {_ACCEPTED}"
+        raise InvalidError(f"{field}: {_shown(value)} may be {error}", hint=hint) from error
     except (ValueError, OverflowError, OSError) as error:
         raise _unreadable(value, field) from error
 
