@@ -110,6 +110,28 @@ async def test_changes_are_streamed_and_a_client_comes_back(server: Served) -> N
         assert (await client.get("/v1/changes?after=x")).status_code == 422
 
 
+async def test_revoking_a_token_ends_its_open_streams(server: Served) -> None:
+    token = add_token(server, "lost-phone", "--owner", "dora")
+    async with httpx.AsyncClient(base_url=server.url, headers={"Authorization": f"Bearer {token}"}, timeout=20) as lost:
+        wanted = {"Accept": "application/json, text/event-stream"}
+        who = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": who}
+        session = (await lost.post("/mcp", json=hello, headers=wanted)).headers["mcp-session-id"]
+        changes = asyncio.ensure_future(lost.get("/v1/changes?after=0"))
+        listening = asyncio.ensure_future(lost.get("/mcp", headers={**wanted, "Mcp-Session-Id": session}))
+        assert (await lost.post("/v1/remember", json={"content": "Said before"})).status_code == 200
+        await asyncio.sleep(1.5)
+        assert not changes.done() and not listening.done()
+        Tokens(tokens_file(server.store)).revoke("lost-phone")
+        other = add_token(server, "new-phone", "--owner", "dora")
+        async with httpx.AsyncClient(base_url=server.url, headers={"Authorization": f"Bearer {other}"}) as kept:
+            assert (await kept.post("/v1/remember", json={"content": "Said after"})).status_code == 200
+        ended = await asyncio.wait_for(asyncio.gather(changes, listening), 5)
+        assert [each.status_code for each in ended] == [200, 200]
+        assert "Said before" in ended[0].text and "Said after" not in ended[0].text
+        assert (await lost.post("/mcp", json=hello, headers=wanted)).status_code == 401
+
+
 def test_an_mcp_session_belongs_to_its_token(server: Served) -> None:
     thief = add_token(server, "thief", "--owner", "thief")
     who = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}

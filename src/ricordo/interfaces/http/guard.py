@@ -30,6 +30,7 @@ NAME = "ricordo.name"
 TAKE = "ricordo.take"
 """The scope key of a function that counts a batch's further calls; it returns False if the rate limit is exceeded."""
 _log = logging.getLogger(__name__)
+_LOOK_S = 0.5  # how often an open stream asks whether its token is still valid
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _BOUNDS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -209,11 +210,50 @@ class Guard:
             answer = refusal or self._crowded(name) or (self.page if is_page else self.app)
             assert answer is not None
             with self._open.request(name) as becomes_stream:
+                answer = answer if CALLER not in scope else self._until_revoked(answer)
                 await answer(scope, self._punctual(receive), _noting_stream(send_and_note_status, becomes_stream))
         finally:
             self.metrics.in_flight -= 1
             route = "page" if is_page else scope["path"] if scope["path"] in self.known else "other"
             self.metrics.record(route, status, self.clock() - started)
+
+    def _until_revoked(self, answer: ASGIApp) -> ASGIApp:
+        """Return an app that ends the streams of `answer` as soon as the caller's token is revoked or changed."""
+
+        async def answer_until_revoked(scope: Scope, receive: Receive, send: Send) -> None:
+            streams, revoked = asyncio.Event(), asyncio.Event()
+
+            def end_if_revoked() -> None:
+                if streams.is_set() and self._is_revoked(scope):
+                    revoked.set()
+                    running.cancel()
+
+            async def send_unless_revoked(message: Message) -> None:
+                end_if_revoked()
+                if not revoked.is_set():
+                    await send(message)
+
+            running = asyncio.ensure_future(answer(scope, receive, _noting_stream(send_unless_revoked, streams.set)))
+            try:
+                while not running.done():
+                    await asyncio.wait({running}, timeout=_LOOK_S)
+                    end_if_revoked()
+            finally:
+                running.cancel()
+                await asyncio.wait({running})
+            if revoked.is_set():
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            else:
+                running.result()
+
+        return answer_until_revoked
+
+    def _is_revoked(self, scope: Scope) -> bool:
+        caller: Caller = scope[CALLER]
+        try:
+            return self._caller(scope) != caller
+        except RicordoError:
+            return True  # no token is accepted while the file of tokens cannot be read
 
     def _host_refusal(self, headers: Headers) -> Response | None:
         if self._is_our_host(headers.get("host", ""), self.hosts):
@@ -257,9 +297,7 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         """Return the refusal of a request, or put the caller into the scope and return None."""
         headers = Headers(scope=scope)
-        name, port = scope.get("server") or ("", 0)
-        is_local = port is None and str(name).startswith("/")  # a Unix socket has a path and no port
-        if not is_local and (refusal := self._host_refusal(headers)) is not None:
+        if not _is_local(scope) and (refusal := self._host_refusal(headers)) is not None:
             return refusal
         origin = headers.get("origin")
         if origin is not None and not self._is_our_origin(origin):
@@ -267,7 +305,7 @@ class Guard:
                 403, "denied", "requests from this Origin are refused", hint="allow it with --allow-origin"
             )
         try:
-            caller = self._caller(headers, is_local=is_local)
+            caller = self._caller(scope)
         except RicordoError as error:
             return failure(error)
         name = "" if caller is None else caller.name
@@ -282,10 +320,10 @@ class Guard:
         scope[TAKE] = partial(self._has_room, name)
         return None
 
-    def _caller(self, headers: Headers, *, is_local: bool) -> Caller | None:
-        given = headers.get("authorization")
+    def _caller(self, scope: Scope) -> Caller | None:
+        given = Headers(scope=scope).get("authorization")
         if given is None:
-            return self.socket_caller if is_local else None
+            return self.socket_caller if _is_local(scope) else None
         kind, _, secret = given.partition(" ")
         return self.tokens.caller(secret.strip()) if kind.lower() == "bearer" else None
 
@@ -310,6 +348,11 @@ class Guard:
             return False
         bucket.left -= count
         return True
+
+
+def _is_local(scope: Scope) -> bool:
+    name, port = scope.get("server") or ("", 0)
+    return port is None and str(name).startswith("/")  # a Unix socket has a path and no port
 
 
 def _noting_stream(send: Send, note: Callable[[], None]) -> Send:
