@@ -208,6 +208,15 @@ async def test_in_a_teams_chat_each_door_says_who_said_it(at: House) -> None:
         assert f"{who or 'user'} (" in told["result"]
 
 
+async def test_the_main_text_may_be_called_text_everywhere(at: House) -> None:
+    ann = at.client(at.secret("ann"))
+    for route in ("add", "remember", "search", "context", "ask"):
+        done = await ann.post(f"/v1/{route}", json={"text": "The boat is red"})
+        assert done.status_code == 200, (route, done.text)
+    assert (await ann.post("/v1/add", json={"content": "hello", "session": "s"})).status_code == 200
+    assert (await ann.post("/v1/session", json={"session": "s"})).status_code == 200
+
+
 async def test_the_calls_of_a_sandbox(at: House) -> None:
     ann = at.client(at.secret("ann"))
 

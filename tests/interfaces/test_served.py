@@ -184,6 +184,19 @@ def test_the_thin_client_over_a_socket_and_over_http(server: Served) -> None:
     assert _thin(server, "memory", "list", RICORDO_URL="ftp://x").returncode == 2
 
 
+def test_the_thin_client_shares_with_the_chat_and_shows_who_said_what(server: Served) -> None:
+    ann, ben = (
+        {"RICORDO_URL": server.url, "RICORDO_TOKEN": add_token(server, name, "--owner", name, "--chat", "thin")}
+        for name in ("ann", "ben")
+    )
+    assert _thin(server, "memory", "add", "--shared", "I am away on Monday", **ann).returncode == 0
+    assert _thin(server, "memory", "add", "Ann is sad", **ann).returncode == 0
+    (line,) = _thin(server, "memory", "search", "who is away on Monday?", **ben).stdout.splitlines()
+    assert line.partition("  ")[2] == "I am away on Monday (about ann) [ann, just now, in thin]"
+    lines = _thin(server, "memory", "search", "what is the capital of Peru?", **ben).stdout.splitlines()
+    assert all("probably not relevant]" in each for each in lines)
+
+
 def test_the_thin_client_imports_no_heavy_modules() -> None:
     code = "import sys, ricordo.interfaces.sandbox_client; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

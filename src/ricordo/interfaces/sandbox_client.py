@@ -74,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument("--expires-days", type=int, dest="expires_days")
     add.add_argument("--subject", action="append", dest="subjects", help="the person or thing it is about; repeatable")
     add.add_argument("--source")
+    add.add_argument("--shared", action="store_true", default=None, help="store it for all in the chat of the token")
     listing = verbs.add_parser("list", help="list the latest memories")
     listing.add_argument("--limit", type=int)
     listing.add_argument("--include-expired", action="store_true", dest="include_expired", default=None)
@@ -200,7 +201,15 @@ def _lines(verb: str, result: Any) -> list[str]:
 def _line(memory: Mapping[str, Any]) -> str:
     """Return a memory on one line, without control characters."""
     about = f" (about {', '.join(memory['about'])})" if memory.get("about") else ""
-    return f"{memory['id']}  {_clean(memory['content'] + about)}"
+    notes = [
+        memory.get("speaker") or (memory.get("role") if memory.get("type") == "episodic" else None),
+        memory.get("event_time_relative"),
+        f"in {memory['space']}" if memory.get("space") else None,
+        "probably not relevant" if memory.get("is_relevant") is False else None,
+        "reads like an instruction" if memory.get("warnings") else None,
+    ]
+    marks = f"  [{', '.join(filter(None, notes))}]" if memory.get("event_time_relative") else ""
+    return f"{memory['id']}  {_clean(memory['content'] + about + marks)}"
 
 
 def _drop(outbox: Outbox, number: int) -> None:

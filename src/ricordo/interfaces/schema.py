@@ -212,19 +212,22 @@ def argument_model(capability: Capability, *, as_tool: bool) -> type[BaseModel]:
 
 
 _SYNONYMS: Mapping[str, tuple[str, ...]] = {
-    "text": ("text", "query", "question"),
+    "text": ("text", "content", "query", "question", "message"),
     "keywords": ("keywords", "query", "text", "question"),
-    "prompt": ("prompt", "text", "query", "message"),
+    "prompt": ("prompt", "text", "query", "question", "message"),
+    "question": ("question", "text", "query", "prompt"),
     "content": ("content", "text", "fact", "memory"),
-    "id": ("id", "memory_id"),
-    "name": ("name", "entity"),
+    "id": ("id", "memory_id", "session", "session_id"),
+    "name": ("name", "entity", "space"),
+    "member": ("member", "owner"),
+    "space": ("space", "name"),
     "entity": ("entity", "name"),
     "tag": ("tag", "tags"),
     "tags": ("tags", "tag"),
     "commit_or_run": ("commit_or_run", "change", "id"),
     "item": ("item", "review", "id"),
     "limit": ("limit", "top_k", "max_results"),
-    "session": ("session", "session_id"),
+    "session": ("session", "session_id", "id"),
 }
 """Other names that callers use for a parameter, by its name in the method. Every interface accepts them."""
 

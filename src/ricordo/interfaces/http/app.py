@@ -337,6 +337,7 @@ class _Add(_Params):
     subjects: list[str] = Field(default_factory=list)
     id: str | None = None
     at: str | None = None
+    shared: bool = False
 
 
 class _List(_Params):
@@ -437,7 +438,13 @@ class Rpc:
         # Only a caller with the trust level "user" may give another origin.
         origin = (params.source or "rpc") if caller.trust == "user" else caller.origin
         return await memory.remember(
-            params.content, about=params.subjects, expires=expires, origin=origin, id=params.id, at=params.at
+            params.content,
+            about=params.subjects,
+            expires=expires,
+            origin=origin,
+            id=params.id,
+            at=params.at,
+            shared=params.shared,
         )
 
     async def _list(self, params: _List, caller: Caller) -> Any:
