@@ -70,7 +70,7 @@ def test_any_text_comes_back_as_it_was(cli: Cli, text: str) -> None:
     kept = cli("remember", "--json", "--", text).json
     assert kept["content"] == text
     shown = cli("list").out
-    assert " ".join(text.split())[:12] in shown
+    assert " ".join(text.replace("\n", " ↵ ").split())[:12] in shown
 
 
 def test_control_characters_are_not_printed(cli: Cli) -> None:

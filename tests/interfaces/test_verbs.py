@@ -138,6 +138,14 @@ def test_a_memory_is_shown_by_its_id_or_the_end_of_it(cli: Cli) -> None:
     assert node_id[-8:] in cli("list").out
 
 
+def test_line_breaks_are_kept_and_shown_on_one_line(cli: Cli) -> None:
+    done = cli.process("remember", "-", stdin=b"line one about the garden\nline two: roses\n")
+    assert "line one about the garden ↵ line two: roses" in done.out
+    for verb in ("list", "log"):
+        assert "about the garden ↵ line two: roses" in cli(verb).out, verb
+    assert cli("list", "--json").json["nodes"][0]["content"] == "line one about the garden\nline two: roses"
+
+
 def test_no_line_ends_with_spaces(cli: Cli) -> None:
     for text in ("Tom works as a waiter", "Tom works as a singer", "Anna keeps bees on the roof of her house in Rome"):
         remembered(cli, text)

@@ -157,4 +157,5 @@ class _Log:
 
 
 def _beginning(text: str) -> str:
-    return " ".join(text.split())[:_WORDS_CHARS]
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return "\n".join(filter(None, lines))[:_WORDS_CHARS]

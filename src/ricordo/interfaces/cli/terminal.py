@@ -53,6 +53,7 @@ def notices_console() -> Console:
     return _console(sys.stderr)
 
 
+_LINE_BREAK = "↵"
 _PADDING = re.compile(r"(?<! ) +((?:\x1b\[[0-9;]*m)*)(?=\n)")
 
 
@@ -100,8 +101,9 @@ def safe(text: str) -> str:
 
 
 def one_line(text: str, *, most: int = 300) -> str:
-    """Return the beginning of a text, at most `most` characters, on one line."""
-    joined = " ".join(safe(text[: most * 4]).split())
+    """Return the beginning of a text, at most `most` characters, on one line, with a mark for each line break."""
+    lines = (" ".join(line.split()) for line in safe(text[: most * 4]).splitlines())
+    joined = f" {_LINE_BREAK} ".join(filter(None, lines))
     return joined if len(joined) <= most else joined[: most - 1].rstrip() + "…"
 
 
