@@ -1043,7 +1043,10 @@ export interface EraseResult {
 }
 
 export interface UndoParameters {
-  /** the number of a commit, as `log` shows it, or the id of a run for all its commits. */
+  /**
+   * the number of a commit, as `log` shows it, or the id of a run for all its commits. The number of an import
+   * undoes everything that was imported from the same file then.
+   */
   commit_or_run: number | string;
   /** also undo the later commits that depend on it. */
   with_later?: boolean;

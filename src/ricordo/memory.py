@@ -1969,7 +1969,8 @@ class Memory:
         itself be undone; its `words` describe the changes.
 
         Args:
-            commit_or_run: the number of a commit, as `log` shows it, or the id of a run for all its commits.
+            commit_or_run: the number of a commit, as `log` shows it, or the id of a run for all its commits. The number
+                of an import undoes everything that was imported from the same file then.
             with_later: also undo the later commits that depend on it.
             dry_run: change nothing, and return what would change as the `words` of a commit with the number 0.
 
@@ -2355,7 +2356,7 @@ class Memory:
                 planned=set() if dry_run else None,
             ),
             store=self._store,
-            write=partial(self._noted, "import"),
+            write=self._write_import,
             add_document=add_document,
             progress=progress,
             dry_run=dry_run,
@@ -2568,12 +2569,23 @@ class Memory:
             zone=self._opened.zone,
         )
 
-    async def _noted(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]], *, said: str | None = None) -> T:
+    async def _noted(
+        self,
+        verb: str,
+        decide: Callable[[Snapshot], tuple[Change, T]],
+        *,
+        said: str | None = None,
+        run_id: str | None = None,
+    ) -> T:
         """Write a change after which a memory may need a new vector."""
         engine = self._opened
-        result = await self._write(verb, decide, said=said)
+        result = await self._write(verb, decide, said=said, run_id=run_id)
         engine.backlog.note(1)
         return result
+
+    async def _write_import(self, said: str, run_id: str, decide: Callable[[Snapshot], tuple[Change, T]]) -> T:
+        """Write a batch of an import. `undo` takes all batches of one run back together."""
+        return await self._noted("import", decide, said=said, run_id=run_id)
 
     async def _learn(self, work: Callable[[ConsolidationContext], Awaitable[Run]]) -> Run:
         """Run a step of consolidation."""
@@ -2588,9 +2600,16 @@ class Memory:
         check_encodable(said or "", name="reason")
         return Reason(actor=self._scope.owner or self._scope.chat or "", origin=verb, reason=said or verb)
 
-    async def _write(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]], *, said: str | None = None) -> T:
+    async def _write(
+        self,
+        verb: str,
+        decide: Callable[[Snapshot], tuple[Change, T]],
+        *,
+        said: str | None = None,
+        run_id: str | None = None,
+    ) -> T:
         engine = self._opened
-        reason = self._reason(verb, said)
+        reason = replace(self._reason(verb, said), run_id=run_id)
 
         def on_record(tx: Snapshot) -> tuple[Change, T]:
             episodes.check_on_record(tx, self._scope)

@@ -270,7 +270,7 @@ def test_a_dry_run_stores_nothing_and_reports_bad_lines(cli: Cli) -> None:
     path = cli.folder / "some.jsonl"
     path.write_text('{"text": "hello"}\nnot json\n{"role": "alien", "text": "x"}\n')
     report = cli("import", str(path), "--dry-run", "--json").json
-    assert (report["read"], report["added"], report["refused_count"]) == (1, 0, 2)
+    assert (report["read"], report["added"], report["refused_count"], report["dry_run"]) == (1, 1, 2, True)
     assert not cli.store.exists()
     shown = cli("import", str(path), "--dry-run").out
     assert "1 message would be added" in shown

@@ -431,3 +431,21 @@ async def test_an_import_in_a_chat_says_who_can_read_it_and_can_stay_private(tmp
         assert (await team.import_(telegram(tmp_path / "t"))).chat == "team"
         told = await memory.scoped(Scope(owner="bob", chat="team")).sessions()
         assert [each.title for each in told] == ["Trip"]
+
+
+async def test_one_number_undoes_the_import_of_a_file_and_the_log_names_it(tmp_path: Path) -> None:
+    lines = [f"{1 + day % 28:02}/01/{2000 + day // 28}, 08:05 - Anna: Day {day}" for day in range(1_200)]
+    write(tmp_path / "c/_chat.txt", "\n".join(lines))
+    whatsapp(tmp_path / "c")
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(tmp_path / "c")
+        log = list(await memory.log())[::-1]
+        assert [each.reason for each in log] == [
+            "import of WhatsApp Chat with Anna.txt (whatsapp)",
+            *["import of _chat.txt (whatsapp)"] * 2,
+        ]
+        assert log[1].words.startswith("1,000 memories, such as Day")
+        undone = await memory.undo(log[2].seq)
+        assert undone.words.startswith("removes 1,200 memories, such as “Day ")
+        assert {each.title for each in await memory.sessions()} == {"Anna"}
+        assert (await memory.import_(tmp_path / "c")).added == 1_200

@@ -6,6 +6,8 @@ table-specific code: rows, their versions and their references come from the sto
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -16,6 +18,7 @@ from ricordo.model import SUMMARY_MEMORY, Change, Closing, Commit, Node, RowId, 
 from ricordo.storage import Snapshot
 from ricordo.storage.groups import Ledger
 from ricordo.storage.values import Image, content
+from ricordo.text.sentences import plural
 
 InWords = Callable[[Snapshot, Scope, Sequence[Commit]], Sequence[Commit]]
 """Returns commits with excerpts of what they touched, as far as the caller may see it."""
@@ -26,6 +29,8 @@ _SHARED = frozenset(("sessions",))
 
 _ERASURES = "erasures"
 _LISTED = 20
+_EXAMPLES = 3
+_QUOTED = re.compile(r"(?= “|(?<=\w) a memory in)")
 _BEGINNING = 100
 
 
@@ -116,7 +121,7 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
         ConflictError: later commits depend on it (`commits` lists them), or nothing is left to undo.
     """
     ledger = snapshot.history.ledger()
-    asked = _asked(ledger, scope, commit_or_run)
+    asked = _asked(snapshot, scope, commit_or_run)
     wanted = set(asked)
     while True:
         if found := snapshot.history.erasures(wanted):
@@ -161,15 +166,19 @@ def rolled_back(snapshot: Snapshot, *, to: int) -> Change:
 
 
 def effect(snapshot: Snapshot, change: Change) -> str:
-    """Describe the effect of an undo on memories: the first few, and the number of others."""
+    """Describe the effect of an undo on memories. Of many, count them and name a few."""
     ledger = snapshot.history.ledger()
     told = [
         words
         for each in change.rows
         if each.row.table == "nodes" and (words := _effect(ledger.current(each.row), each.values))
     ]
-    more = [f"and {len(told) - _LISTED:,} more"] if len(told) > _LISTED else []
-    return "; ".join(told[:_LISTED] + more)
+    if len(told) <= _LISTED:
+        return "; ".join(told)
+    kinds = Counter(_QUOTED.split(words)[0].strip() for words in told)
+    counted = ", ".join(f"{kind} {plural(count, 'memory', 'memories')}" for kind, count in kinds.items())
+    examples = (words.removeprefix(_QUOTED.split(words)[0]).strip() for words in told[:_EXAMPLES])
+    return f"{counted}, such as {', '.join(examples)}"
 
 
 def _effect(now: Image | None, after: Mapping[str, Any] | None) -> str:
@@ -200,8 +209,11 @@ def undone_runs(snapshot: Snapshot, scope: Scope, change: Change) -> list[Run]:
     return [replace(run, state="undone", reason="") for run in found if run is not None]
 
 
-def _asked(ledger: Ledger, scope: Scope, commit_or_run: int | str) -> list[int]:
-    """Return the commits with a number or run id. Another owner's commit is treated as absent."""
+def _asked(snapshot: Snapshot, scope: Scope, commit_or_run: int | str) -> list[int]:
+    """Return the commits with a number or run id; for one of an import, all of the same file. Another owner's commit is
+    treated as absent.
+    """
+    ledger = snapshot.history.ledger()
     if isinstance(commit_or_run, bool) or not isinstance(commit_or_run, int | str):
         raise InvalidError(f"commit_or_run: {commit_or_run!r} is not a commit number or a run id")
     if isinstance(commit_or_run, str) and not (commit_or_run.isascii() and commit_or_run.isdigit()):
@@ -209,6 +221,9 @@ def _asked(ledger: Ledger, scope: Scope, commit_or_run: int | str) -> list[int]:
     else:
         number = int(commit_or_run) if len(str(commit_or_run)) < 19 else 0
         found = sorted(ledger.visible(scope, [number]))
+        commit = snapshot.history.get(number) if found else None
+        if commit is not None and commit.origin == "import" and commit.run_id is not None:
+            found = ledger.commits_of_run(scope, commit.run_id)
     if not found:
         raise NotFoundError(f"there is no change {commit_or_run}", hint="`log` lists them")
     return found

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from ricordo.clock import from_ms
+from ricordo.clock import from_ms, new_id
 from ricordo.consolidation import resolve, reviews
 from ricordo.encoding import entities, episodes, facts
 from ricordo.encoding.episodes import Instant
@@ -48,6 +48,7 @@ HELD = "quarantined"
 
 _BATCH = 1_000
 _SHOWN_REFUSALS = 20
+_SHOWN_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +108,8 @@ class _Counts:
         self.refused += outcome.refused
 
 
-Write = Callable[[Decide], Awaitable[Outcome]]
-"""Writes a batch as one commit of the import."""
+Write = Callable[[str, str, Decide], Awaitable[Outcome]]
+"""Writes a batch as one commit of an import: (reason, id that all commits of one file share, decision)."""
 
 
 async def import_path(
@@ -157,7 +158,9 @@ async def import_path(
         else:
             records = await asyncio.to_thread(parse, source, chosen, destination)
         await store.read(lambda tx: settle(tx, records, scope=scope, instant=context.instant))
-        return await _store(records, context, store=store, write=write, progress=progress, dry_run=dry_run)
+        name = "".join(char if char.isprintable() else "?" for char in path.name)[:_SHOWN_CHARS]
+        one_file = partial(write, f"import of {name} ({records.format})", new_id(context.now))
+        return await _store(records, context, store=store, write=one_file, progress=progress, dry_run=dry_run)
 
 
 async def _import_each(parts: Sequence[Path], one: Callable[[Path], Awaitable[ImportReport]]) -> ImportReport:
@@ -192,7 +195,13 @@ def sum_of(one: ImportReport, other: ImportReport) -> ImportReport:
 
 
 async def _store(
-    records: Records, context: ImportContext, *, store: Store, write: Write, progress: Progress | None, dry_run: bool
+    records: Records,
+    context: ImportContext,
+    *,
+    store: Store,
+    write: Callable[[Decide], Awaitable[Outcome]],
+    progress: Progress | None,
+    dry_run: bool,
 ) -> ImportReport:
     counts = _Counts()
     steps = await asyncio.to_thread(_steps, records, context, counts)

@@ -16,6 +16,7 @@ from ricordo.text.sentences import sentences
 
 _WORDS_CHARS = 160
 _TOUCHED_MOST = 100
+_MANY = 20
 _NAMED = ("relations", "entities", "sessions")
 """The tables whose rows name a change without memories, the most telling first."""
 _HELD = "quarantined"
@@ -69,9 +70,10 @@ class _Log:
             return decision
         if keys := self._keys(seq):
             shown = [key for key in keys if self._may_show(key, seq)]
-            more = f" and {len(shown) - 1:,} more" if len(shown) > 1 else ""
+            touched = sum(row.table == "nodes" for row in self._rows[seq]) if len(shown) == len(keys) else len(shown)
+            more = f" and {touched - 1:,} more" if touched > 1 else ""
             text = next(filter(None, (self._text(key, seq) for key in shown)), "")
-            return text and text + more
+            return f"{touched:,} memories, such as {text}" if text and touched > _MANY else text and text + more
         named = [
             sorted((row for row in self._rows[seq] if row.table == name), key=lambda row: row.key) for name in _NAMED
         ]
