@@ -156,8 +156,9 @@ class CommandContext:
 
         settings = self.settings()
         location = self.location
-        if not create and not self.store_exists and creator is not None:
-            self.notice(f"There is no memory at {location} yet; `{creator}` creates it.")
+        if not create and not self.store_exists:
+            if creator is not None:
+                self.notice(f"There is no memory at {location} yet; `{creator}` creates it.")
             location = ":memory:"
         with progress_bar_if_needed(self.err, "Rebuilding the index") as progress:
             async with Memory.open(
