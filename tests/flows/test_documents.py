@@ -437,6 +437,66 @@ async def test_a_store_inside_the_watched_folder_is_not_read(tmp_path):
         assert (await watching(memory, tmp_path / "Vault").step(settled_s=0)).added == ["dogs.md"]
 
 
+HIDDEN_TEXTS = (
+    "%% SECRET %%",
+    "%% SECRET\n\n- SECRET too\n\n%%",
+    "- eats figs %% SECRET %% and dates",
+    "<!-- SECRET -->",
+    "<!--\n\n- SECRET\n\n-->",
+    "- eats figs <!-- SECRET --> and dates",
+    "[//]: # (SECRET)",
+    "[comment]: <> (SECRET)",
+    "<div hidden>SECRET</div>",
+    '- eats figs <span style="display:none">SECRET <span>x</span> SECRET</span>',
+    "<script>\nSECRET\n</script>",
+    "## Plans %% SECRET %%",
+    "%% SECRET to the end",
+)
+
+
+@pytest.mark.parametrize("hidden", HIDDEN_TEXTS)
+@pytest.mark.parametrize("door", ["watch", "import", "notes"])
+async def test_what_no_reader_of_a_note_sees_is_not_read(tmp_path, door, hidden):
+    folder = tmp_path / "vault"
+    if door == "notes":
+        folder = tmp_path / "memories" / "notes"
+    folder.mkdir(parents=True)
+    (folder / "Anna.md").write_text(
+        f"- Anna likes tea\n- `%%` and `<!--` are shown\n\n```\n%% code\n```\n\n{hidden}\n", "utf-8"
+    )
+    long_ago = time.time() - 60
+    os.utime(folder / "Anna.md", (long_ago, long_ago))
+    async with Memory.open(f"{tmp_path}/memories/", embedder=None) as memory:
+        if door == "watch":
+            await watching(memory, folder).step(settled_s=0)
+        elif door == "import":
+            await memory.import_(folder)
+        texts = [node.content for node in (await memory.list(type="any", limit=100)).nodes]
+    assert any("Anna likes tea" in text for text in texts)
+    assert any("`%%` and `<!--` are shown" in text for text in texts)
+    assert not [text for text in texts if "SECRET" in text]
+    assert hidden in (folder / "Anna.md").read_text("utf-8") or door == "notes"
+
+
+@pytest.mark.parametrize("said", ["ricordo: false", "title: x\nricordo: no", 'ricordo: "false"'])
+async def test_a_note_that_says_ricordo_false_stays_out_of_the_memory(tmp_path, said):
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    write(folder / "diary.md", "I am thinking of quitting\n")
+    write(folder / "open.md", "- Anna likes tea\n")
+    async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+        assert (await watching(memory, folder).step(settled_s=0)).added == ["diary.md", "open.md"]
+        write(folder / "diary.md", f"---\n{said}\n---\nI am thinking of quitting\n")
+        step = await watching(memory, folder).step(settled_s=0)
+        assert (step.removed, step.refused) == (["diary.md"], {})
+        assert not await watching(memory, folder).step(settled_s=0)
+        report = await memory.import_(folder)
+        assert report.added == 1 and any("diary.md" in note for note in report.refused)
+        with pytest.raises(InvalidError, match="ricordo: false"):
+            await memory.add_document(path=folder / "diary.md")
+        assert not any("quitting" in node.content for node in (await memory.list(type="any")).nodes)
+
+
 async def test_a_restart_and_a_second_watcher_store_nothing_again(plain, folder):
     one, two = watching(plain, folder), watching(plain, folder)
     await one.step(settled_s=0)

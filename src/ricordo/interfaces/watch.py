@@ -24,6 +24,7 @@ from ricordo.portability.importers import format_of
 from ricordo.portability.markdown import NAME as MARKDOWN
 from ricordo.portability.markdown import SUFFIXES as MARKDOWN_SUFFIXES
 from ricordo.portability.sources import Source, is_folder_store
+from ricordo.portability.visible_text import is_private
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -212,6 +213,11 @@ class Watch:
         ):
             done.skipped += 1
             return
+        if _is_markdown(file.path) and is_private(content.decode("utf-8", "replace")):
+            if before is not None:
+                await self._remove(before, file.relative, done)
+            done.skipped += 1
+            return
         moved = next((path for path, each in gone.items() if before is None and each.digest == digest), None)
         if moved is None and before is None and await self._is_imported(file):
             raise InvalidError(f"not stored twice: {_IMPORTED}")
@@ -223,7 +229,7 @@ class Watch:
 
     async def _is_imported(self, file: _File) -> bool:
         """Return whether `import` has stored most facts of a note. A few may also be in other notes."""
-        if file.path.suffix.lower() not in MARKDOWN_SUFFIXES:
+        if not _is_markdown(file.path):
             return False
         report = await self._memory.import_(file.path, format=MARKDOWN, dry_run=True)
         return report.known * 2 > report.read
@@ -286,6 +292,10 @@ class _Changes:
 
     def step(self) -> Step:
         return Step(**{name: getattr(self, name) for name in self.__slots__})
+
+
+def _is_markdown(path: Path) -> bool:
+    return path.suffix.lower() in MARKDOWN_SUFFIXES
 
 
 def _is_binary_format(path: Path) -> bool:

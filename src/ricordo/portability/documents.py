@@ -32,6 +32,7 @@ from ricordo.encoding.documents import Block, Draft
 from ricordo.encoding.validation import short_name
 from ricordo.errors import InvalidError
 from ricordo.portability.sources import decoded
+from ricordo.portability.visible_text import HIDDEN_TAGS, HIDING_STYLE, front_matter, is_private, visible
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -190,15 +191,16 @@ def _code(content: bytes, name: str) -> Content:
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*\Z")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*\Z")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _INLINE_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•>|#]|\d+[.)]\s|\t| {4})")
 
 
 def _markdown(content: bytes, name: str) -> Content:
-    text = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), decoded(content, name=name))
-    lines, path = text.splitlines(), _Headings()
-    start = _after_front_matter(lines)
+    text = decoded(content, name=name)
+    if is_private(text):
+        raise InvalidError(f"{name}: its front matter says `ricordo: false`", hint="remove the line to remember it")
+    lines, path = visible(text.replace("\r\n", "\n")).split("\n"), _Headings()
+    start = front_matter(lines)[1]
     blocks: list[Block] = []
     for number, heading, level in [*_markdown_headings(lines, start), (len(lines), "", 0)]:
         end = number if level >= 0 else number - 1  # an underlined heading begins one line earlier
@@ -207,12 +209,6 @@ def _markdown(content: bytes, name: str) -> Content:
         path.enter(abs(level), heading)
         start = number + 1
     return Content(blocks=blocks)
-
-
-def _after_front_matter(lines: Sequence[str]) -> int:
-    if not lines or lines[0].strip() != "---":
-        return 0
-    return next((number + 1 for number, line in enumerate(lines[1:200], 1) if line.strip() in ("---", "...")), 0)
 
 
 def _markdown_headings(lines: Sequence[str], start: int) -> Iterator[tuple[int, str, int]]:
@@ -286,12 +282,7 @@ def _paragraphs(
 
 # HTML
 
-_HIDDEN_TAGS, _VOID, _BLOCKS = (frozenset(_DATA["html"][name]) for name in ("hidden", "void", "blocks"))
-_HIDING_STYLE = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*0(?:\.0*)?\s*(?:;|!|\Z)|font-size\s*:\s*0"
-    r"(?![.\d]*[1-9])|clip\s*:\s*rect\(\s*0|text-indent\s*:\s*-\d{3}|(?:left|top)\s*:\s*-\d{3,}",
-    re.IGNORECASE,
-)
+_VOID, _BLOCKS = (frozenset(_DATA["html"][name]) for name in ("void", "blocks"))
 
 
 class _Page(HTMLParser):
@@ -324,7 +315,7 @@ class _Page(HTMLParser):
         if tag in _VOID:
             self._text += ["\n"] if tag == "br" else []
             return
-        self._open.append((tag, self._is_hidden or tag in _HIDDEN_TAGS or _hides(dict(attrs))))
+        self._open.append((tag, self._is_hidden or tag in HIDDEN_TAGS or _hides(dict(attrs))))
         self._count[tag] += 1
 
     def handle_endtag(self, tag: str) -> None:
@@ -362,7 +353,7 @@ def _hides(attributes: Mapping[str, str | None]) -> bool:
     return (
         "hidden" in attributes
         or (attributes.get("aria-hidden") or "").lower() == "true"
-        or _HIDING_STYLE.search(attributes.get("style") or "") is not None
+        or HIDING_STYLE.search(attributes.get("style") or "") is not None
     )
 
 

@@ -32,6 +32,7 @@ from ricordo.portability.records import (
 )
 from ricordo.portability.sources import Source
 from ricordo.portability.text_tables import without_tables
+from ricordo.portability.visible_text import front_matter, is_private, visible
 from ricordo.text.analyzer import name_key
 from ricordo.text.languages import LanguageSet, all_languages, cached
 from ricordo.text.names import known_relation
@@ -51,10 +52,9 @@ _WRITTEN = re.compile(
 _LEADING = re.compile(r"[\[(]?(?P<date>\d{4}-\d{2}-\d{2})[\])]?\s*(?:[:–—-]\s+|\s)\s*")
 _TRAILING = re.compile(r"\s+\((?P<date>\d{4}-\d{2}-\d{2})\)\s*\Z")
 _COMMENT = re.compile(r"\s*<!--\s*ricordo\s+(?P<json>\{.*\})\s*-->\s*\Z", re.DOTALL)
-_ANY_COMMENT = re.compile(r"(?<!\\)<!--.*?-->|%%.*?%%", re.DOTALL)
 _STRONG_LABEL = re.compile(r"(\*\*|__)(?P<label>[^*_\\]{1,80}?)(?P<colon>:?)\1(?P<colon2>:?)\s*")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-_SPECIAL = re.compile(r"([\\`*_<\[\]#])")
+_SPECIAL = re.compile(r"([\\`*_<\[\]#]|(?<=%)%)")
 _PARAGRAPH = -1
 """The indentation of a paragraph: bullets after "For example:" belong to the paragraph."""
 _SHORT = 80
@@ -136,7 +136,7 @@ def outline(text: str) -> Iterator[Block]:
 def _heading(text: str, *, level: int, line: int) -> Heading:
     found = _COMMENT.search(text)
     said = _object(found["json"]) if found else {}
-    text = _ANY_COMMENT.sub("", text[: found.start()] if found else text)
+    text = text[: found.start()] if found else text
     return Heading(level=level, text=plain(text), line=line, said=said)
 
 
@@ -154,11 +154,9 @@ class _Open:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield (number, line, whether it is code), without front matter."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    start = 0
-    if lines[0].strip() == "---" and "---" in (line.strip() for line in lines[1:50]):
-        start = next(at for at, line in enumerate(lines[1:], start=1) if line.strip() == "---") + 1
+    """Yield (number, line, whether it is code), without front matter and what is hidden."""
+    lines = visible(text.replace("\r\n", "\n")).split("\n")
+    start = front_matter(lines)[1]
     fence = ""
     for number, line in enumerate(lines[start:], start=start + 1):
         mark = _FENCE.match(line)
@@ -219,7 +217,6 @@ def entry_of(item: Item) -> Entry:
     text, said = item.text, {}
     if found := _COMMENT.search(text):
         said, text = _object(found["json"]), text[: found.start()]
-    text = _ANY_COMMENT.sub("", text)
     box = _BOX.match(text)
     text = text[box.end() :] if box else text
     # basic-memory writes "- [decision] text" and "- works_with [[Maria]]".
@@ -364,7 +361,10 @@ def read(source: Source, destination: Destination) -> Records:
     names = [name for name in source.names if name.lower().endswith(SUFFIXES)]
     for name in names if source.is_folder else [None]:
         file = source.text(name)
-        reading.file(file.name, file.text)
+        if is_private(file.text):
+            source.notes.append(f"{file.name}: left out, as its front matter says `ricordo: false`")
+        else:
+            reading.file(file.name, file.text)
     reading.people += reading.named.values()
     return reading
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from ricordo.model import Node
+from ricordo.portability.visible_text import front_matter, hidden_lines, says_private, visible
 
 _MARK_BYTES = 6
 _MARK = re.compile(r"(?:^|\s)\^([0-9a-f]{12})\s*$")
@@ -29,7 +30,6 @@ _FIELD_START = re.compile(r"([\w -]{0,40}):(?=:)")
 _BOX = re.compile(r"\[[ xX]\]\s")
 _BLOCK = re.compile(rf"\\*(?:{_OTHER.pattern}|{_FENCE.pattern}|{_ITEM.pattern}|{_BOX.pattern})")
 _CONFLICT = re.compile(r"^(<{7}|>{7}|\|{7}) |^={7}$", re.MULTILINE)
-_FIELD = re.compile(r"([\w -]+):\s*(.*)$")
 
 
 def mark_of(id: str) -> str:
@@ -66,10 +66,16 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A parsed note: its lines without newlines, its facts, and the fields of its front matter."""
+    """A parsed note: its lines without newlines, its facts, and the fields of its front matter.
+
+    Attributes:
+        shown, hidden: the lines without comments, and only the comments.
+    """
 
     lines: tuple[str, ...]
     items: tuple[Item, ...]
+    shown: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     conflict: int | None = None
     """The number of the first line with a git conflict, counted from 1; 0 if the note cannot be read."""
@@ -77,7 +83,7 @@ class Note:
     @property
     def is_ours(self) -> bool:
         """Whether its facts are read: `ricordo: false` in the front matter excludes a note from the memory."""
-        return self.fields.get("ricordo", ("",))[0].lower() not in ("false", "no")
+        return not says_private(self.fields)
 
 
 def parse(text: str) -> Note:
@@ -85,51 +91,24 @@ def parse(text: str) -> Note:
     lines = tuple(text.split("\n"))
     if found := _CONFLICT.search(text):
         return Note(lines=lines, items=(), conflict=text.count("\n", 0, found.start()) + 1)
-    fields, start = _front_matter(lines)
-    return Note(lines=lines, items=tuple(_items(lines, start)), fields=fields)
+    fields, start = front_matter(lines)
+    shown = tuple(visible(text).split("\n"))
+    return Note(lines=lines, items=tuple(_items(shown, start)), shown=shown, hidden=hidden_lines(text), fields=fields)
 
 
 def fields_of(text: str) -> Mapping[str, tuple[str, ...]]:
     """Return the fields of a note's front matter, by name in lower case."""
-    return _front_matter(text.split("\n"))[0]
-
-
-def _front_matter(lines: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], int]:
-    """Return the fields between two lines of dashes at the top, and the first line after them."""
-    if not lines or lines[0].strip() != "---" or "---" not in [line.strip() for line in lines[1:]]:
-        return {}, 0
-    end = next(at for at, line in enumerate(lines) if at and line.strip() == "---")
-    fields: dict[str, tuple[str, ...]] = {}
-    name = ""
-    for line in lines[1:end]:
-        if found := _FIELD.match(line):
-            name = found[1].strip().lower()
-            fields[name] = _values(found[2])
-        elif name and line.strip().startswith("- "):
-            fields[name] = (*fields[name], *_values(line.strip()[2:]))
-    return fields, end + 1
-
-
-def _values(text: str) -> tuple[str, ...]:
-    """Return a single value, or the values of a list in brackets."""
-    inner = text.strip()
-    parts = inner[1:-1].split(",") if inner.startswith("[") and not inner.startswith("[[") else [inner]
-    stripped = (part.strip().strip("\"'") for part in parts)
-    return tuple(re.sub(r"^\[\[(.*)\]\]$", r"\1", part) for part in stripped if part)
+    return front_matter(text.split("\n"))[0]
 
 
 def _items(lines: Sequence[str], start: int) -> Iterator[Item]:
-    heading, fence, in_comment, at = "", "", False, start
+    heading, fence, at = "", "", start
     while at < len(lines):
         line = lines[at]
         at += 1
         if found := _FENCE.match(line):
             fence = "" if fence == found[1] else fence or found[1]
-        elif fence:
-            continue
-        elif line.count("%%") % 2:
-            in_comment = not in_comment
-        elif in_comment or not line.strip():
+        elif fence or not line.strip():
             continue
         elif found := _HEADING.match(line):
             heading = plain(found[2])[0]
@@ -201,7 +180,7 @@ def written(node: Node, *, prefix: str = "- ", stem: str = "", mark: str | None 
 
 def _guarded(line: str, *, after: str = "") -> str:
     """Escape a line of a fact that would be read as a table, code, a quote or another item; `after` is its bullet."""
-    line = re.sub(r"%(?=%)", r"%\\", line)
+    line = re.sub(r"<(?=!--|[A-Za-z])", r"\\<", re.sub(r"%(?=%)", r"%\\", line))
     if found := _FIELD_START.match(line):
         line = f"{found[1]}\\:{line[found.end() :]}"
     is_text = after and not line.startswith("\\") and not _OTHER.match(after + line) and not _BOX.match(line)
@@ -210,7 +189,7 @@ def _guarded(line: str, *, after: str = "") -> str:
 
 def _unguarded(line: str) -> str:
     line = line[1:] if line.startswith("\\") and _BLOCK.match(line) else line
-    return re.sub(r"%\\(?=%)", "%", line)
+    return re.sub(r"\\<(?=!--|[A-Za-z])", "<", re.sub(r"%\\(?=%)", "%", line))
 
 
 def done(node: Node) -> bool | None:

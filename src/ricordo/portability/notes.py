@@ -568,16 +568,18 @@ class Notes:
             placed.add(node.id)
             mark = mark_of(node.id)
             state = state_of(node)
+            hidden = (line.strip() for line in changed.note.hidden[item.first : item.end])
+            comments = "".join(f" {each}" for each in hidden if each)
             if not says(item, node):
                 text = written(node, prefix=item.prefix or "- ", stem=Path(name).stem)
             elif item.mark != mark:
-                body = "\n".join(changed.note.lines[item.first : item.end])
+                body = "\n".join(changed.note.shown[item.first : item.end])
                 text = re.sub(r"\s*\^[0-9a-f]{12}\s*$", "", body).rstrip() + f" ^{mark}"
             else:
                 entries.append(Entry(mark, node.id, item.hash, state, entry.was))
                 continue
             (fresh,) = parse(text).items or (item,)
-            lines[item.first : item.end] = [text] + [None] * (item.end - item.first - 1)
+            lines[item.first : item.end] = [text + comments] + [None] * (item.end - item.first - 1)
             entries.append(Entry(mark, node.id, fresh.hash, state, entry.was))
         whole = None
         if lines != list(changed.note.lines):

@@ -1,0 +1,116 @@
+"""What a reader of a Markdown file sees: without comments and hidden elements, and not at all if the author says so.
+
+Source: CommonMark 0.31, sections 4.5 (fences), 4.7 (link reference definitions, of which some are comments), 6.1 (code
+spans) and 6.6 (raw HTML); help.obsidian.md, "Comments" (`%%`).
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+
+_DATA = tomllib.loads((files("ricordo.portability") / "data" / "documents.toml").read_text(encoding="utf-8"))
+HIDDEN_TAGS = frozenset(_DATA["html"]["hidden"])
+"""Elements of HTML that are never shown."""
+HIDING_STYLE = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*0(?:\.0*)?\s*(?:;|!|\Z)|font-size\s*:\s*0"
+    r"(?![.\d]*[1-9])|clip\s*:\s*rect\(\s*0|text-indent\s*:\s*-\d{3}|(?:left|top)\s*:\s*-\d{3,}",
+    re.IGNORECASE,
+)
+"""A style that hides an element."""
+_HIDDEN = re.compile(
+    r"(?P<code>^[ \t>]*(?P<fence>`{3,}|~{3,})[^\n]*$.*?(?:^[ \t>]*(?P=fence)[`~]*[ \t]*$|\Z)"
+    r"|(?P<ticks>(?<![`\\])`+(?!`))[^\n](?:(?!\n\s*\n).){0,2000}?(?<!`)(?P=ticks)(?!`)"
+    r"|<!--\s*ricordo\s+\{[^\n]*?\}\s*-->)"
+    r"|(?<!\\)<!--.*?(?:-->|\Z)"
+    r"|(?<!\\)%%(?:(?!<!--\s*ricordo).)*?%%"
+    r"|^[ \t]*%%.*\Z"
+    r"|^ {0,3}\[(?://|comment|_metadata_[^\]\n]*)\]:[^\n]*$"
+    r"|(?<!\\)<(?P<tag>[A-Za-z][\w-]*)(?P<attributes>[^<>]*)>",
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
+_HIDING = re.compile(r"\shidden(?=[\s=/]|\Z)|\saria-hidden\s*=\s*[\"']?true", re.IGNORECASE)
+_STYLE = re.compile(r"\sstyle\s*=\s*(?P<mark>[\"'])(?P<style>.*?)(?P=mark)", re.IGNORECASE | re.DOTALL)
+_MOST_TAGS = 1_000
+_FIELD = re.compile(r"([\w -]+):\s*(.*)$")
+
+
+def visible(text: str) -> str:
+    """Return a Markdown text without its comments and hidden elements. Lines keep their numbers; the front matter, code
+    and the comments in which Ricordo exports a fact's fields stay.
+    """
+    kept, at = list[str](), 0
+    for start, end in _hidden(text):
+        kept += [text[at:start], "\n" * text.count("\n", start, end)]
+        at = end
+    return "".join([*kept, text[at:]])
+
+
+def hidden_lines(text: str) -> tuple[str, ...]:
+    """Return what `visible` leaves out of each line."""
+    kept, at = list[str](), 0
+    for start, end in _hidden(text):
+        kept += ["\n" * text.count("\n", at, start), text[start:end]]
+        at = end
+    return tuple("".join([*kept, "\n" * text.count("\n", at)]).split("\n"))
+
+
+def _hidden(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the beginning and end of each hidden part."""
+    lines = text.split("\n")
+    at = sum(len(line) + 1 for line in lines[: front_matter(lines)[1]])
+    while found := _HIDDEN.search(text, at):
+        at = found.end() if found["tag"] is None else _end_of_hidden(text, found)
+        if found["code"] is None and (found["tag"] is None or at > found.end()):
+            yield found.start(), at
+
+
+def _end_of_hidden(text: str, opened: re.Match[str]) -> int:
+    """Return the end of a hidden element, or the end of its tag if it is not hidden, or is not closed."""
+    tag, attributes = opened["tag"].lower(), opened["attributes"]
+    style = _STYLE.search(attributes)
+    is_hidden = tag in HIDDEN_TAGS or _HIDING.search(attributes) or (style and HIDING_STYLE.search(style["style"]))
+    if not is_hidden or attributes.endswith("/"):
+        return opened.end()
+    depth = 1
+    for number, found in enumerate(re.compile(rf"<(/?){tag}\b[^<>]*>", re.IGNORECASE).finditer(text, opened.end())):
+        depth += -1 if found[1] else 1
+        if not depth or number > _MOST_TAGS:
+            return found.end()
+    return opened.end()
+
+
+def is_private(text: str) -> bool:
+    """Return whether the front matter says `ricordo: false`: the note stays out of the memory."""
+    return says_private(front_matter(text.replace("\r\n", "\n").removeprefix("\ufeff").split("\n"))[0])
+
+
+def says_private(fields: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether the fields of a front matter keep a note out of the memory."""
+    return next(iter(fields.get("ricordo", ())), "").lower() in ("false", "no")
+
+
+def front_matter(lines: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], int]:
+    """Return the fields between two lines of dashes at the top, and the first line after them."""
+    if not lines or lines[0].strip() != "---":
+        return {}, 0
+    end = next((at for at, line in enumerate(lines) if at and line.strip() in ("---", "...")), 0)
+    fields: dict[str, tuple[str, ...]] = {}
+    name = ""
+    for line in lines[1:end]:
+        if found := _FIELD.match(line):
+            name = found[1].strip().lower()
+            fields[name] = _values(found[2])
+        elif name and line.strip().startswith("- "):
+            fields[name] = (*fields[name], *_values(line.strip()[2:]))
+    return fields, end + 1 if end else 0
+
+
+def _values(text: str) -> tuple[str, ...]:
+    """Return a single value, or the values of a list in brackets."""
+    inner = text.strip()
+    parts = inner[1:-1].split(",") if inner.startswith("[") and not inner.startswith("[[") else [inner]
+    stripped = (part.strip().strip("\"'") for part in parts)
+    return tuple(re.sub(r"^\[\[(.*)\]\]$", r"\1", part) for part in stripped if part)
