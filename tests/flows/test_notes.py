@@ -157,6 +157,8 @@ async def test_a_git_conflict_is_shown_and_what_is_kept_counts(vault: Path) -> N
     mark = line[line.index(" ^") :]
     theirs = f"<<<<<<< HEAD\n- Anna likes cocoa{mark}\n=======\n- Anna likes coffee{mark}\n>>>>>>> other"
     path.write_text(whole.replace(line, theirs), "utf-8")
+    async with opened(vault) as memory:  # another process, which reads the note first
+        assert not (await memory.doctor()).ok
     async with opened(vault) as memory:
         assert await contents(memory) == ["Anna likes tea"]
         finding = next(each for each in (await memory.doctor()).findings if each.check == "notes")
@@ -170,6 +172,18 @@ async def test_a_git_conflict_is_shown_and_what_is_kept_counts(vault: Path) -> N
         await memory.settle()
         assert await contents(memory) == ["Anna has a cat", "Anna likes coffee"]
         assert (await memory.doctor()).ok
+
+
+async def test_a_comment_within_a_fact_stays_when_the_fact_changes(vault: Path) -> None:
+    path = write(vault, "Anna.md", "- Anna likes tea %% not coffee %% #drinks\n")
+    async with opened(vault) as memory:
+        (node,) = (await memory.list(type="semantic")).nodes
+        assert (node.content, node.tags) == ("Anna likes tea", ("drinks",))
+        await memory.correct(node.id, "Anna likes cocoa")
+    assert "- Anna likes cocoa #drinks ^" in path.read_text("utf-8")
+    assert path.read_text("utf-8").count("%% not coffee %%") == 1
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["Anna likes cocoa"]
 
 
 async def test_copies_renames_and_lost_marks_double_nothing(vault: Path) -> None:

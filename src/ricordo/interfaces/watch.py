@@ -10,7 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache as cached
 from hashlib import sha256
 from pathlib import Path
@@ -127,7 +127,7 @@ class Watch:
         while steps[-1].waiting:
             await asyncio.sleep(_SETTLED_S)
             steps.append(await self.step())
-        return [each for each in steps if not each.waiting or each]
+        return [replace(each, waiting=0) for each in steps if not each.waiting or each]
 
     # files
 

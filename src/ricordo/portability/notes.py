@@ -134,6 +134,9 @@ class Notes:
         self._writings: dict[str, Writing] = {}
         self._problems: dict[str, list[str]] = {}
         self._conflicts: dict[str, int] = {}
+        self._unread: dict[
+            str, tuple[int, int, int]
+        ] = {}  # the stamps of these files; the next process reads them, too
         self._names: dict[str, bool] = {}  # whether a heading is a known person or thing, in this sync
         self._busy = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -213,7 +216,9 @@ class Notes:
         self._load()
         commits = await self._memory.log(1)
         commit = commits[0].seq if commits else 0
-        altered = {name: stamp for name, stamp in stamps.items() if stamp != self._stamp(name)}
+        for name in self._conflicts.keys() - stamps.keys():
+            del self._conflicts[name], self._unread[name]
+        altered = {name: at for name, at in stamps.items() if at not in (self._stamp(name), self._unread.get(name))}
         gone = [name for name in self._seen if name not in stamps]
         if not altered and not gone and commit == self._commit:
             return True
@@ -254,8 +259,8 @@ class Notes:
         """Return the changed notes, without those that may still be half written."""
         found = {}
         for name, stamp in altered.items():
-            self._conflicts.pop(name, None)
-            self._problems.pop(name, None)
+            for each in (self._conflicts, self._unread, self._problems):
+                each.pop(name, None)
             if 0 <= time.time_ns() - stamp[1] < _SETTLED_NS:
                 continue
             try:
@@ -268,7 +273,7 @@ class Notes:
                 note = Note(lines=(), items=(), conflict=0)
             if _stamp_of(self._folder / name) == stamp:
                 if note.conflict is not None:
-                    self._conflicts[name] = note.conflict
+                    self._conflicts[name], self._unread[name] = note.conflict, stamp
                 found[name] = Changed(data, note)
         return found
 
@@ -536,7 +541,6 @@ class Notes:
                 stale[name] = [e for e in seen.entries if e.id not in nodes or state_of(nodes[e.id]) != e.state]
         for name in [*read, *(name for name, entries in stale.items() if entries)]:
             if name in held:
-                self._note(name, Seen(self._stamps_of(name), self._entries(name)))
                 continue
             is_whole &= await self._rewrite(name, read.get(name), nodes, placed)
         fresh = [node for node in nodes.values() if node.id not in placed]
