@@ -1028,6 +1028,8 @@ export interface EraseParameters {
   document?: string | null;
   /** A person or thing, with everything that names it. */
   entity?: string | null;
+  /** all memories with these attributes, as in `list`, also forgotten and replaced ones. */
+  where?: Record<string, unknown> | null;
   /** Report what would be deleted, and delete nothing. */
   dry_run?: boolean;
 }

@@ -112,6 +112,14 @@ def selection(
     return Selection(asking=asking, query=query, expect=expect, progress=progress)
 
 
+def checked_conditions(asking: Asking, where: Json) -> Json:
+    """Return conditions on attributes, checked. Raises InvalidError if they are invalid, or met by every memory."""
+    checked = query_of(Request(text="", where=where, type="any"), now=asking.now, zone=asking.zone).filter.where or {}
+    if _is_met_by_all(checked):
+        raise InvalidError("where: no condition is given", hint="to erase everything, give the owner")
+    return checked
+
+
 def _is_met_by_all(where: Json) -> bool:
     """Return whether a condition is met by every memory: it is empty, or contains only empty conditions."""
     return all(name == "and" and all(map(_is_met_by_all, each)) for name, each in where.items())

@@ -1139,6 +1139,7 @@ class Memory:
         session: str | None = None,
         document: str | None = None,
         entity: str | None = None,
+        where: Json | None = None,
         owner: str | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
@@ -1152,6 +1153,7 @@ class Memory:
             session: a conversation, with everything said and learnt in it.
             document: a document in all its versions, with everything learnt from it.
             entity: a person or thing by name or id, with every memory that is about it or names it.
+            where: all memories with these attributes, as in `list`, also forgotten and replaced ones.
             owner: the caller's complete memory; only the caller's own name is accepted.
             dry_run: report what would be erased, and erase nothing.
             progress: called with (rows so far, rows in total).
@@ -1161,8 +1163,10 @@ class Memory:
             NotFoundError: the target does not exist.
             DeniedError: `owner` is not the caller.
         """
-        asked = erasure.Asked(id=id, session=session, document=document, entity=entity, owner=owner)
         engine = self._opened
+        if where is not None:
+            where = bulk.checked_conditions(self._asking, where)
+        asked = erasure.Asked(id=id, session=session, document=document, entity=entity, where=where, owner=owner)
         if not dry_run:
             engine.store.check_writable()
             await engine.receipts.flush()

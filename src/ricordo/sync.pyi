@@ -315,6 +315,7 @@ class Memory:
         session: str | None = None,
         document: str | None = None,
         entity: str | None = None,
+        where: Json | None = None,
         owner: str | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ pytest.importorskip("langgraph.store.base", reason="langgraph is not installed: 
 from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from ricordo import Scope
+from ricordo import InvalidError, NotFoundError, Scope
 from ricordo.integrations.langgraph import RicordoStore
 from tests.flows.conftest import DAY, HandClock
 
@@ -240,3 +242,42 @@ def test_a_correction_goes_into_the_text_it_changes(store, value, said, got):
     assert store.get(SPACE, "k").value == value
     store._portal.call(store._memory.correct(items_by_hand(store)[0].id, said))
     assert store.get(SPACE, "k").value == got
+
+
+def test_a_namespace_is_erased_with_what_was_deleted_before(tmp_path):
+    with RicordoStore(tmp_path / "graph.db", embedder=None) as store:
+        for user in ("aiko", "leon"):
+            store.put(("memories", user), "cat", {"text": f"{user} has a cat called Zyzzyva{user}"})
+        store.put(("memories", "aiko"), "dog", {"text": "The former value is Quokka"})
+        store.put(("memories", "aiko"), "dog", {"text": "The value is Wombat"})
+        store.delete(("memories", "aiko"), "cat")
+        report = store.erase(("memories", "aiko"))
+        assert [(each.kind, each.count) for each in report.erased] == [("episodic", 2)]
+        assert store.list_namespaces() == [("memories", "leon")]
+        with pytest.raises(NotFoundError):
+            store.erase(("memories", "aiko"))
+        with pytest.raises(InvalidError):
+            store._portal.call(store._memory.erase(where={"and": []}))
+    left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"Zyzzyvaleon" in left and not any(word in left for word in (b"Zyzzyvaaiko", b"Quokka", b"Wombat"))
+
+
+def test_one_open_store_serves_many_users(tmp_path):
+    with RicordoStore(tmp_path / "graph.db", embedder=None) as store:
+        users = {name: store.scoped(Scope(owner=name)) for name in ("tomas", "aiko")}
+        files, threads = len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
+        for name, mine in users.items():
+            mine.put(SPACE, "tea", {"text": f"{name} likes tea"})
+        for name, mine in users.items():
+            assert [each.value["text"] for each in mine.search(SPACE, query="tea")] == [f"{name} likes tea"]
+            mine.close()
+        assert users["aiko"].get(SPACE, "tea") is not None
+        assert threading.active_count() <= threads + 2 and len(list(Path("/proc/self/fd").iterdir())) <= files + 2
+
+
+def test_values_that_cannot_be_stored_are_named(store):
+    with pytest.raises(InvalidError, match="value of 'when' is not JSON"):
+        store.put(SPACE, "when", {"at": datetime.now()})
+    with pytest.raises(InvalidError, match="value of 'long' has 120,012 characters"):
+        store.put(SPACE, "long", {"text": "x" * 120_000})
+    assert store.search(SPACE) == []

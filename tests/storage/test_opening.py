@@ -8,6 +8,8 @@ import os
 import stat
 import subprocess
 import sys
+import textwrap
+from pathlib import Path
 
 import apsw
 import pytest
@@ -381,3 +383,25 @@ def test_a_location_that_is_no_path_is_refused_by_name(location):
 def test_the_installed_sqlite_can_encrypt_where_we_brought_it():
     installed = {each.name for each in importlib.metadata.distributions()}
     assert has_cipher() or "apsw" in installed or "apsw-sqlite3mc" not in installed
+
+
+def test_too_many_open_files_are_named_with_the_remedy(tmp_path: Path) -> None:
+    code = """
+        import asyncio, resource, sys
+        from ricordo import Memory
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+        async def main():
+            kept = []
+            try:
+                for number in range(40):
+                    kept.append(await Memory.open(f"{sys.argv[1]}/{number}.db", embedder=None))
+            except Exception as error:
+                print(error)
+            for each in kept:
+                await each.close()
+        asyncio.run(main())
+    """
+    said = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)], capture_output=True, text=True, check=True
+    ).stdout
+    assert "this process has too many open files (raise the limit" in said

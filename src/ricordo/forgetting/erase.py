@@ -14,11 +14,11 @@ from pathlib import Path
 
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.forgetting.questions import AskedText, revealing_questions
-from ricordo.model import DOCUMENT, Entity, Erased, ErasureReport, KeptBack, Node, Scope
+from ricordo.model import DOCUMENT, Entity, Erased, ErasureReport, Json, KeptBack, Node, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, entity_meant, faults
 from ricordo.storage.staging import copies_in_use
-from ricordo.storage.values import Cleaned, ErasureTargets, OpenErasure, check_encodable, of_text
+from ricordo.storage.values import Cleaned, ErasureTargets, Filter, OpenErasure, check_encodable, of_text
 
 _log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ _WITHOUT_TEXTS = (".token", ".tokens.json", ".manifest.json")
 _ELSEWHERE = (
     "backups and exports made before",
     "copies of the file, a git history of it, and what a disk or file system keeps of overwritten blocks",
-    "what agents and language models were told about it",
+    "what agents and language models were told about it, with the logs and checkpoints of their programs",
 )
 
 
@@ -51,6 +51,7 @@ class Asked:
     session: str | None = None
     document: str | None = None
     entity: str | None = None
+    where: Json | None = None
     owner: str | None = None
 
 
@@ -195,8 +196,10 @@ async def resume(store: Store) -> None:
 def _check(asked: Asked, scope: Scope) -> None:
     given = {name: value for name, value in asdict(asked).items() if value is not None}
     if len(given) != 1:
-        raise InvalidError("erase: give exactly one of id, session, document, entity and owner")
+        raise InvalidError("erase: give exactly one of id, session, document, entity, where and owner")
     for name, value in given.items():
+        if name == "where":  # checked by the caller
+            continue
         if not isinstance(value, str) or not value:
             raise InvalidError(f"{name}: {value!r} is not a name or an id")
         check_encodable(value, name=name)
@@ -257,6 +260,8 @@ def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, path: Path) -> Pl
         targets = _of_session(snapshot, scope, f"{DOCUMENT}{asked.document}", named=f"document {asked.document}")
     elif asked.entity is not None:
         targets = _of_entity(snapshot, entity_meant(snapshot, scope, asked.entity))
+    elif asked.where is not None:
+        targets = _with_attributes(snapshot, scope, asked.where)
     else:
         targets = _of_memory(snapshot, scope, asked.id or "")
     report = ErasureReport(
@@ -274,6 +279,15 @@ def _of_memory(snapshot: Snapshot, scope: Scope, node_id: str) -> ErasureTargets
     assert space is not None
     older = snapshot.erasure.older_versions(node.key)
     return _with_derived(snapshot, ErasureTargets(kind="memory", space=space, nodes=tuple(older)))
+
+
+def _with_attributes(snapshot: Snapshot, scope: Scope, where: Json) -> ErasureTargets:
+    """Return all memories with these attributes, live or closed."""
+    filters = (Filter(where=where), Filter(where=where, archived=True))
+    nodes = tuple(dict.fromkeys(int(key) for each in filters for key in snapshot.nodes.matching(scope, each)))
+    if not nodes:
+        raise NotFoundError("there is no memory with these attributes")
+    return _with_derived(snapshot, ErasureTargets(kind="memory", space=snapshot.visible(scope)[0], nodes=nodes))
 
 
 def _of_session(snapshot: Snapshot, scope: Scope, session: str, *, named: str = "") -> ErasureTargets:

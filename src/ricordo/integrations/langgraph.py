@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,11 +31,12 @@ from langgraph.store.base import (
 from langgraph.store.base.embed import get_text_at_path
 
 from ricordo.clock import from_ms
+from ricordo.errors import InvalidError
 from ricordo.integrations import items as kept
 from ricordo.integrations.items import Items
 from ricordo.loop_thread import Portal
 from ricordo.memory import Memory
-from ricordo.model import Json, Node, Scope
+from ricordo.model import ErasureReport, Json, Node, Scope
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -49,6 +51,7 @@ _NAME = "name"
 """The attribute with the key of an item: random characters after the word "key" would be redacted as a credential."""
 _MOST = 1_000
 _MOST_CHARS = 20_000
+_MOST_VALUE_CHARS = 100_000
 
 
 class RicordoStore(BaseStore):
@@ -70,7 +73,7 @@ class RicordoStore(BaseStore):
     ) -> None:
         """Args:
         location: the store's file; it is created if it does not exist.
-        scope: the owner of the items; other owners' items are not visible.
+        scope: the owner of the items; other owners' items are not visible. `scoped` serves further owners.
         embedder: as in `ricordo.Memory.open`.
         fields: paths of the texts to search in ("content", "chapters[*].title"); None for all texts.
         ttl: the default time to live. `sweep_interval_minutes` is ignored: expired items are never returned.
@@ -86,6 +89,29 @@ class RicordoStore(BaseStore):
             self._portal.close()
             raise
         self._items = Items(self._memory, kind="langgraph")
+        self._is_opener = True
+
+    def scoped(self, scope: Scope) -> RicordoStore:
+        """Return a store with another owner's items, on the same open file, without further threads, files or models.
+        Closing it closes nothing.
+
+        Raises:
+            InvalidError: the scope is invalid.
+        """
+        other = copy(self)
+        other._memory = self._memory.scoped(scope)
+        other._items = Items(other._memory, kind="langgraph")
+        other._is_opener = False
+        return other
+
+    def erase(self, namespace: Namespace) -> ErasureReport:
+        """Delete all items under a namespace for good, with their former values, and those deleted before.
+
+        Raises:
+            NotFoundError: there is no item under it.
+        """
+        where = {"kind": "langgraph", **_labels(namespace)}
+        return self._portal.call(self._memory.erase(where=where))
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Run operations. Reads see the state before the batch; of several writes to one key, the last one counts."""
@@ -97,7 +123,7 @@ class RicordoStore(BaseStore):
 
     def close(self) -> None:
         """Close the file. Closing twice is fine."""
-        if self._portal.is_open:
+        if self._is_opener and self._portal.is_open:
             self._portal.call(self._memory.close())
             self._portal.close()
 
@@ -151,10 +177,11 @@ class RicordoStore(BaseStore):
             "value": dict(op.value or {}),
             "updated_at": now.isoformat(),
             "indexed": op.index is not False,
-            **{f"label {depth}": label for depth, label in enumerate(op.namespace)},
+            **_labels(op.namespace),
         }
         if op.ttl is not None:
             fields |= {"ttl": op.ttl, "until": (now + timedelta(minutes=op.ttl)).isoformat()}
+        _check_value(op)
         text = op.key if op.index is False else self._text(op)
         return kept.Item(name=[*op.namespace, op.key], text=text, fields=fields)
 
@@ -170,7 +197,7 @@ class RicordoStore(BaseStore):
         return Item(**_shown(found[0])) if found else None
 
     async def _search(self, op: SearchOp) -> list[SearchItem]:
-        where = {f"label {depth}": label for depth, label in enumerate(op.namespace_prefix)}
+        where = _labels(op.namespace_prefix)
         last = op.offset + op.limit
         scored: list[tuple[Node, float | None]]
         if op.query:
@@ -210,6 +237,22 @@ class RicordoStore(BaseStore):
 
     def _now(self) -> datetime:
         return from_ms(self._memory.store_view.now())
+
+
+def _labels(namespace: Namespace) -> dict[str, str]:
+    return {f"label {depth}": label for depth, label in enumerate(namespace)}
+
+
+def _check_value(op: PutOp) -> None:
+    """Raise InvalidError if a value cannot be stored."""
+    hint = "store dates and other objects as text"
+    try:
+        size = len(json.dumps(op.value, ensure_ascii=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidError(f"the value of {op.key!r} is not JSON: {error}", hint=hint) from error
+    if size > _MOST_VALUE_CHARS:
+        hint = f"at most {_MOST_VALUE_CHARS:,} are allowed; divide it between several keys"
+        raise InvalidError(f"the value of {op.key!r} has {size:,} characters of JSON", hint=hint)
 
 
 def _until(node: Node) -> datetime:

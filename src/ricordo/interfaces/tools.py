@@ -85,8 +85,9 @@ def agent_tools(memory: Memory, profile: str = "core") -> tuple[Tool, ...]:
     """Return the tools of a profile, for the caller that `memory` is scoped to.
 
     Raises:
-        InvalidError: There is no such profile or tool.
+        InvalidError: There is no such profile or tool, or `memory` is the blocking one.
     """
+    _check_asynchronous(memory)
 
     async def opened() -> Memory:
         return memory
@@ -103,6 +104,13 @@ def agent_tools(memory: Memory, profile: str = "core") -> tuple[Tool, ...]:
         return Tool(capability.tool, capability.summary, dict(input_schema(capability, as_tool=True)), run)
 
     return tuple(map(tool, tools(profile)))
+
+
+def _check_asynchronous(memory: object) -> None:
+    from ricordo.sync import Memory as Blocking
+
+    if isinstance(memory, Blocking):
+        raise InvalidError("memory: tools are asynchronous", hint="pass a `ricordo.Memory`, not one of `ricordo.sync`")
 
 
 async def agent_instructions(memory: Memory, prompt: str, profile: str = "core", *, session: str | None = None) -> str:

@@ -5,12 +5,14 @@ It does not depend on the store: the journal of the host uses it, too.
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -79,6 +81,27 @@ def disk_full(doing: str) -> StoreError:
     return StoreError(f"{doing}: the disk is full; nothing of it was kept", hint="free some space and repeat")
 
 
+_NEEDED_HANDLES = 16
+
+
+def out_of_handles() -> bool:
+    """Return whether this process can open hardly any more files."""
+    with ExitStack() as opened:
+        try:
+            for _ in range(_NEEDED_HANDLES):
+                opened.callback(os.close, os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+        except OSError as error:
+            return error.errno in (errno.EMFILE, errno.ENFILE)
+    return False
+
+
+def no_handles(doing: str) -> StoreError:
+    return StoreError(
+        f"{doing}: this process has too many open files",
+        hint="raise the limit (`ulimit -n 8192`), close stores, or open one store and use `scoped` for each owner",
+    )
+
+
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
     """Translate errors of SQLite into errors of Ricordo, with a remedy.
@@ -99,6 +122,8 @@ def translated(doing: str) -> Iterator[None]:
     except apsw.CorruptError as error:
         raise StoreError(f"{doing}: the store is damaged", hint=f"restore a backup, or: {MENDING}") from error
     except (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError) as error:
+        if isinstance(error, apsw.CantOpenError) and out_of_handles():
+            raise no_handles(doing) from error
         raise StoreError(f"{doing}: {error}", hint="check the path and its permissions") from error
     except apsw.IOError as error:
         raise StoreError(f"{doing}: input/output error: {error}", hint="check the disk") from error

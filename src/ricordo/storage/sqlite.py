@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
@@ -21,7 +22,7 @@ from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.store import DatabaseStore, Options
 from ricordo.storage.database.threads import CommitHook
 from ricordo.storage.key import AnyKey, header_of, is_sealed
-from ricordo.storage.sql import translated
+from ricordo.storage.sql import no_handles, translated
 from ricordo.storage.staging import free_path, make_folders, temporary_folder
 
 T = TypeVar("T")
@@ -173,4 +174,6 @@ def _create_private(path: Path) -> None:
         make_folders(path.parent)
         path.touch(mode=0o600, exist_ok=True)
     except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise no_handles(f"cannot open {path}") from error
         raise StoreError(f"cannot open {path}: {error.strerror}", hint="check the path and its permissions") from error

@@ -40,10 +40,18 @@ _COMPARED = (
 
 def with_speaker(node: Node) -> Text:
     """Return a memory on one line: a message with its speaker, a fact with the subjects that its text does not name."""
-    who = f"{node.place or node.speaker or node.role}: " if node.type == "episodic" else ""
+    who = f"{node.place or _item_name(node) or node.speaker or node.role}: " if node.type == "episodic" else ""
     about = one_line(", ".join(name for name in node.about if name not in node.content), most=60)
     line = Text(one_line(who + with_dates(node.content, node.attributes)))
     return line.append(f"  (about {about})", "dim") if about and node.type != "episodic" else line
+
+
+def _item_name(node: Node) -> str:
+    """Return the namespace and key of an item that a graph stored, or the path of an agent's file; else ""."""
+    names = node.attributes.get("namespace"), node.attributes.get("name")
+    if node.attributes.get("kind") == "langgraph" and isinstance(names[0], list):
+        return "/".join(map(str, (*names[0], names[1])))
+    return str(node.attributes.get("path", "")) if node.attributes.get("kind") == "memory file" else ""
 
 
 def origin_of(node: Node) -> str:

@@ -49,6 +49,7 @@ COMMON_PANEL = "Options of every command"
 
 # The longest time a command waits for the embedding of what it wrote. The write itself is durable at once.
 _SETTLE_S = 20.0
+_OWNERS_SHOWN = 5
 
 _VERBS = tomllib.loads((files("ricordo.interfaces.cli") / "commands.toml").read_text(encoding="utf-8"))
 
@@ -432,7 +433,18 @@ async def _run_opened(context: CommandContext, work: Callable[..., Any] | None, 
         if spec.get("settles") and not given.get("dry_run"):
             await context.settle(memory)
         await _name_chats(context, memory)
+        await _name_owners(context, memory)
         return answer
+
+
+async def _name_owners(context: CommandContext, memory: Memory) -> None:
+    """Say whose memories are in the store, if this owner has none."""
+    if context.spec.get("says_chats") and not context.options.as_json:
+        others = [each.owner for each in await memory.store_view.owners()]
+        if others and context.owner not in others:
+            more = f" and {len(others) - _OWNERS_SHOWN} more" if len(others) > _OWNERS_SHOWN else ""
+            whose = f"of {', '.join(others[:_OWNERS_SHOWN])}{more}"
+            context.notice(f"{context.owner} has no memories here. There are some {whose}: choose with --owner NAME.")
 
 
 async def _name_chats(context: CommandContext, memory: Memory) -> None:
