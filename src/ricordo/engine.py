@@ -361,7 +361,7 @@ class Engine:
             receipts_days=settings.receipts_days,
         )
         scopes = await self.store.read(lambda tx: tx.lifecycle.scopes()) if scope is None else single_scopes(scope)
-        actor = "upkeep" if scope is None else scope.owner or scope.chat or ""
+        actor = "upkeep" if scope is None else scope.actor
         return Upkeep(
             store=self.store if scope is None else self.store.seen_by(scope),
             scopes=tuple(scopes),
@@ -393,7 +393,7 @@ class Engine:
             there = [id for id in quoted if (node := tx.nodes.get(scope, id)) is not None and node.is_live]
             return Change(associates=tuple(combinations(there[:_MAX_QUOTED], 2))), None
 
-        reason = Reason(actor=scope.owner or scope.chat or "", origin="quote", reason="quoted in one answer")
+        reason = Reason(actor=scope.actor, origin="quote", reason="quoted in one answer")
         await self.store.seen_by(scope).write(decide, scope=scope, reason=reason, at=from_ms(self.now()))
 
     async def _consolidate_what_is_over(self, scope: Scope) -> Run:
@@ -454,7 +454,7 @@ class Engine:
         model = self.backlog.model
         if model is None or model.name != NAME:
             return Concluded()
-        actor = scope.owner or scope.chat or ""
+        actor = scope.actor
         store = self.store.seen_by(scope)
         comparison = Comparison(store=store, scope=scope, model=model.key, now=self.now(), actor=actor)
         found = await comparison.list_changes(dry_run=dry_run)

@@ -36,6 +36,7 @@ from ricordo.forgetting import erase as erasure
 from ricordo.forgetting import forget, gc
 from ricordo.forgetting.upkeep import Upkeep
 from ricordo.model import (
+    BY_AGENT,
     DOCUMENT,
     MERGE,
     Answer,
@@ -1991,7 +1992,7 @@ class Memory:
                     tx, forget.undo(tx, scope, commit_or_run, with_later=with_later, in_words=commit_words.in_words)
                 )
             )
-            who = scope.owner or scope.chat or ""
+            who = scope.actor
             self._told("undo", None, change=str(commit_or_run))
             return Commit(seq=0, at=self._at, actor=who, origin="undo", reason="dry run", hash="", words=words)
 
@@ -2602,7 +2603,7 @@ class Memory:
         if said is not None and (not isinstance(said, str) or len(said) > 500):
             raise InvalidError("reason must be text of at most 500 characters")
         check_encodable(said or "", name="reason")
-        return Reason(actor=self._scope.owner or self._scope.chat or "", origin=verb, reason=said or verb)
+        return Reason(actor=self._scope.actor, origin=verb, reason=said or verb)
 
     async def _write(
         self,
@@ -2641,6 +2642,8 @@ def _checked(scope: Scope) -> Scope:
         if value is not None and (not isinstance(value, str) or len(value) > 500 or "\0" in value):
             raise InvalidError(f"scope.{name} must be text of at most 500 characters")
         check_encodable(value or "", name=f"scope.{name}")
+    if (scope.owner or "").endswith(BY_AGENT):
+        raise InvalidError(f"scope.owner must not end in {BY_AGENT!r}", hint="the log marks changes of agents so")
     if not scope.owner and not scope.chat:
         raise InvalidError("scope: neither owner nor chat is given", hint="set owner or chat")
     if scope.spaces is not None and not all(isinstance(each, str) for each in scope.spaces):

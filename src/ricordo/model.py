@@ -106,6 +106,8 @@ Json = Mapping[str, Any]
 AGENT = "coding_agent"
 """The attribute of a message to or from a coding agent. Its value is the name of the agent."""
 
+BY_AGENT = " (agent)"
+"""The end of an author's name in the log if the owner's agent, or another caller with less trust, made the change."""
 MERGE = "merge:"
 """The prefix of the id of a review that proposes to merge two entities."""
 DOCUMENT = "document:"
@@ -143,6 +145,12 @@ class Scope:
     def who(self) -> str:
         """The owner whose membership counts in shared spaces."""
         return self.owner or self.member
+
+    @property
+    def actor(self) -> str:
+        """The author of this caller's changes as the log names it: the owner, and whether an agent did it."""
+        who = self.owner or self.chat or ""
+        return f"{who}{BY_AGENT}" if who and self.trust != "user" else who
 
     def chat_alone(self) -> Scope:
         """Return the scope of the current chat with the caller's membership, but without the caller's own memory."""

@@ -15,7 +15,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from tests.interfaces.conftest import clean_environment
 
-from ricordo import Memory, Scope
+from ricordo import InvalidError, Memory, Scope
 from ricordo.interfaces.call import Caller, Dispatcher
 from ricordo.interfaces.catalog import instructions, tools
 from ricordo.interfaces.mcp import _tool, build
@@ -391,3 +391,16 @@ async def test_tags_may_be_written_as_one_text_and_parameters_under_their_other_
         assert "Error" in await by_name["search_memory"]({"query": "tea", "colour": "red"})
         await memory.remember("Bob likes coffee", tags="a, b")
         assert (await memory.list(tag="b")).nodes[0].tags == ("a", "b")
+
+
+async def test_the_log_tells_what_an_agent_changed_from_what_the_user_did(tmp_path: Path) -> None:
+    store = tmp_path / "me.db"
+    async with Memory.open(store, embedder=None) as memory:
+        await memory.remember("I play the oboe")
+        async with connected(store) as client:
+            id = await _id_of(client, "The user likes tea")
+            await client.call_tool("correct_fact", {"id": id, "content": "The user likes green tea"})
+        assert [commit.actor for commit in await memory.log()] == ["me (agent)", "me (agent)", "me"]
+        with pytest.raises(InvalidError, match="must not end in"):
+            memory.scoped(Scope(owner="me (agent)"))
+        await memory.erase(owner="me")

@@ -9,10 +9,10 @@ import pytest
 _CONDITIONS = re.compile(
     r"(?:\b\w+\.)?space = ANY \(ints\(:spaces\)\)"
     r"|(?:\b\w+\.)?space (?:=|IS NOT DISTINCT FROM) :space\b"
-    r"|\bowner = :owner AND chat = (?::chat|'')"
+    r"|\bowner = :owner AND chat (?:= (?::chat|'')|IN \('', :chat\))"
     r"|\bspaces = :spaces\b"
     r"|(?:\b\w+\.)?space IN \(SELECT space FROM nodes WHERE key = ANY \(ints\(:nodes\)\)\)"
-    r"|\(space = :space OR actor = :owner\)"
+    r"|\(space = :space OR actor IN \(:owner, :owner \|\| ' \(agent\)'\)\)"
 )
 
 

@@ -86,7 +86,7 @@ class ConsolidationContext:
         scope: Scope | None = None,
     ) -> T:
         """Write a change now, as part of a run if one is given; in another scope than the caller's if one is given."""
-        reason = Reason(actor=self.scope.owner or self.scope.chat or "", origin=verb, reason=verb, run_id=run_id)
+        reason = Reason(actor=self.scope.actor, origin=verb, reason=verb, run_id=run_id)
         return await self.store.write(decide, scope=scope or self.scope, reason=reason, at=from_ms(self.now()))
 
     def lease(self, name: str) -> AbstractAsyncContextManager[bool]:

@@ -82,7 +82,7 @@ async def erase(
         plan = await store.read(lambda tx: planned(tx, asked, scope, path=store.path))
         return replace(plan.report, dry_run=True)
 
-    actor = "" if asked.owner is not None else scope.owner or scope.chat or ""
+    actor = "" if asked.owner is not None else scope.actor
     return await _carried_out(
         store,
         lambda tx: planned(tx, asked, scope, path=store.path),
@@ -109,7 +109,7 @@ async def follow(store: Store, rows: Mapping[str, Sequence[int]], *, scope: Scop
         erased = _listed(snapshot, targets)
         return Plan(targets=targets, report=ErasureReport(dry_run=False, erased=erased, kept=(), out_of_reach=()))
 
-    actor = scope.owner or scope.chat or ""
+    actor = scope.actor
     return await _carried_out(store, plan, actor=actor, scope=scope, now=now, progress=None)
 
 

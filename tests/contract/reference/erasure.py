@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ricordo.model import Reason, Scope
+from ricordo.model import BY_AGENT, Reason, Scope
 from ricordo.storage.values import Derived, ErasureTargets, OpenErasure
 from tests.contract.reference.apply import note_name_gone
 from tests.contract.reference.tables import (
@@ -57,7 +57,7 @@ class Erasure:
 
     def _unname(self, space: int, owner: str) -> None:
         for commit in self._state.commits.values():
-            if commit["space"] == space or commit["actor"] == owner:
+            if commit["space"] == space or commit["actor"] in (owner, owner + BY_AGENT):
                 commit["actor"] = commit["reason"] = ""
         self._state.put("spaces", {"key": space, "owner": "erased", "chat": f"erased {space}"})
         self._state.drop("off_record", lambda row: row["owner"] == owner)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.clock import from_ms, shortens, to_ms
-from ricordo.model import Chat, Commit, Entity, Node, Receipt, Scope, Stats
+from ricordo.model import BY_AGENT, Chat, Commit, Entity, Node, Receipt, Scope, Stats
 from ricordo.storage.candidates import CandidateQuery, CandidateSet, Shortlist
 from ricordo.storage.values import (
     STANDING,
@@ -255,7 +255,7 @@ class Statistics(Group):
             key = space["key"]
             commits = [each for each in self._state.commits.values() if each["space"] == key]
             members = self._state.all("members", lambda row, key=key: row["space"] == key)
-            is_own = not members and any(each["actor"] == owner for each in commits)
+            is_own = not members and any(each["actor"] in (owner, owner + BY_AGENT) for each in commits)
             if not commits or not (is_own or key in visible(self._state, scope)):
                 continue
             kinds = [row["type"] == "episodic" for row in self._live(lambda row, key=key: row["space"] == key)]

@@ -29,7 +29,7 @@ SELECT s.chat,
 FROM spaces s
 WHERE s.owner = '' AND EXISTS (SELECT 1 FROM commits c WHERE c.space = s.key)
   AND (s.key IN (SELECT value FROM json_each(:spaces))
-    OR (EXISTS (SELECT 1 FROM commits c WHERE c.space = s.key AND c.actor = :owner)
+    OR (EXISTS (SELECT 1 FROM commits c WHERE c.space = s.key AND c.actor IN (:owner, :owner || ' (agent)'))
       AND NOT EXISTS (SELECT 1 FROM members m WHERE m.space = s.key)))
 ORDER BY last_at DESC, s.chat
 

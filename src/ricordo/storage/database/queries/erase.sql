@@ -55,15 +55,15 @@ WHERE seq IN (SELECT value FROM json_each(:seqs)) AND length(seal) > 16
 
 -- name: owner_words_erase
 INSERT INTO erased SELECT seq, 'words', substr(seal, -16), NULL, :erasing FROM commits
-WHERE (space = :space OR actor = :owner) AND length(seal) > 16 ON CONFLICT DO NOTHING
+WHERE (space = :space OR actor IN (:owner, :owner || ' (agent)')) AND length(seal) > 16 ON CONFLICT DO NOTHING
 
 -- name: owner_words_blank
 UPDATE commits SET actor = '', reason = '', seal = substr(seal, -16)
-WHERE (space = :space OR actor = :owner) AND length(seal) > 16
+WHERE (space = :space OR actor IN (:owner, :owner || ' (agent)')) AND length(seal) > 16
 
 -- name: owner_actor_blank
 -- If the reason was erased before, only the name is left.
-UPDATE commits SET actor = '' WHERE space = :space OR actor = :owner
+UPDATE commits SET actor = '' WHERE space = :space OR actor IN (:owner, :owner || ' (agent)')
 
 -- name: owner_unnamed
 -- Commits refer to the tenant, so its row stays, under a name that no tenant can have (a tenant has an owner or a chat).

@@ -34,8 +34,9 @@ SELECT device, number, seq FROM exchanged WHERE space = :space AND number > 0 OR
 -- commits of the chat; facts may be listed under the owner.
 SELECT s.chat, EXISTS (SELECT 1 FROM members m WHERE m.space = s.key),
   EXISTS (SELECT 1 FROM members m WHERE m.space = s.key AND m.member = :owner AND m.role = 'keeper'),
-  EXISTS (SELECT 1 FROM commits c WHERE c.space = s.key AND c.actor = :owner)
-    OR EXISTS (SELECT 1 FROM nodes n JOIN commits c ON c.seq = n.commit_seq WHERE n.space = s.key AND c.actor = :owner)
+  EXISTS (SELECT 1 FROM commits c WHERE c.space = s.key AND c.actor IN (:owner, :owner || ' (agent)'))
+    OR EXISTS (SELECT 1 FROM nodes n JOIN commits c ON c.seq = n.commit_seq
+      WHERE n.space = s.key AND c.actor IN (:owner, :owner || ' (agent)'))
 FROM spaces s WHERE s.owner = '' AND s.chat != '' ORDER BY s.chat
 
 -- name: commits_to_exchange

@@ -10,7 +10,7 @@ BEGIN ATOMIC
   FROM main.spaces s
   WHERE s.owner = '' AND EXISTS (SELECT 1 FROM main.commits c WHERE c.space = s.key)
     AND (s.key = ANY (main.seen())
-      OR (EXISTS (SELECT 1 FROM main.commits c WHERE c.space = s.key AND c.actor = of_owner)
+      OR (EXISTS (SELECT 1 FROM main.commits c WHERE c.space = s.key AND c.actor IN (of_owner, of_owner || ' (agent)'))
         AND of_owner = current_setting('ricordo.owner', true)
         AND NOT EXISTS (SELECT 1 FROM main.members m WHERE m.space = s.key)))
   ORDER BY last_at DESC, s.chat;

@@ -24,11 +24,11 @@ WHERE seq = ANY (ints(:seqs)) AND length(seal) > 16
 
 -- name: owner_words_erase
 INSERT INTO erased SELECT seq, 'words', bare(seal), NULL, :erasing FROM commits
-WHERE (space = :space OR actor = :owner) AND length(seal) > 16 ON CONFLICT DO NOTHING
+WHERE (space = :space OR actor IN (:owner, :owner || ' (agent)')) AND length(seal) > 16 ON CONFLICT DO NOTHING
 
 -- name: owner_words_blank
 UPDATE commits SET actor = '', reason = '', seal = bare(seal)
-WHERE (space = :space OR actor = :owner) AND length(seal) > 16
+WHERE (space = :space OR actor IN (:owner, :owner || ' (agent)')) AND length(seal) > 16
 
 -- name: owner_unnamed
 -- Commits refer to the tenant, so its row stays, under a name that no tenant can have (a tenant has an owner or a chat).
