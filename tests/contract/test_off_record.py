@@ -81,6 +81,15 @@ async def test_what_was_said_off_the_record_is_not_stored_later_either(memory, c
     await of(memory, "bob", "shop").add("mine", at=secret)
     stored = {node.content for node in (await shop.list(type="any")).nodes}
     assert stored == {"before", "after", "mine"}
+    for _ in range(2):  # the second time in the same instant
+        await ann.off_record("s")
+        await ann.on_record("s")
+    secret = from_ms(clock.ms)
+    await ann.off_record("s")
+    clock.ms += 60_000
+    await ann.on_record("s")
+    await shop.add_many([Message(text="hushed", at=secret, session="s"), Message(text="said", at=secret, session="t")])
+    assert {node.content for node in (await shop.list(type="any")).nodes} == {*stored, "said"}
 
 
 async def test_nothing_is_corrected_off_the_record(memory):

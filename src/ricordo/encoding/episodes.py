@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from hashlib import blake2b
 from typing import get_args
 
 from ricordo.clock import from_ms, new_id
@@ -144,9 +145,11 @@ def pauses_of(snapshot: Snapshot, scope: Scope) -> Sequence[Pause]:
 
 def is_off_record(node: Node, pauses: Sequence[Pause]) -> bool:
     """Return whether a message or fact is not to be stored: a pause lasts, or it was said in one that is over."""
+    if not pauses:
+        return False
+    names = {"", node.session, _past_name(node.session)}
     return any(
-        pause.session in ("", node.session)
-        and (pause.ended_at is None or pause.begun_at <= node.event_time < pause.ended_at)
+        pause.session in names and (pause.ended_at is None or pause.begun_at <= node.event_time < pause.ended_at)
         for pause in pauses
     )
 
@@ -179,11 +182,19 @@ def go_on_record(
     snapshot: Snapshot, scope: Scope, session: str | None, *, at: int, rules: TextRules
 ) -> Sequence[Pause]:
     """Store again what `go_off_record` paused; return the caller's other pauses that last."""
+    name = _session_name(session, rules)
     for owner in (scope.who, ""):  # without an owner: about everyone in the chat, from before version 8
         if owner or scope.chat:
-            snapshot.sessions.go_on_record(owner, scope.chat or "", _session_name(session, rules), at=at)
+            snapshot.sessions.go_on_record(owner, scope.chat or "", name, at=at, kept=_past_name(name))
     return snapshot.sessions.paused(scope.who)
 
 
 def _session_name(session: str | None, rules: TextRules) -> str:
     return short_name(session, name="session", rules=rules) or ""
+
+
+def _past_name(session: str | None) -> str:
+    """Return the name of a session in a pause that is over: a hash, since nothing else is known of the session."""
+    if not session:
+        return ""
+    return blake2b(session.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -330,8 +330,10 @@ class Sessions(Protocol):
     def go_off_record(self, owner: str, chat: str, session: str, *, at: int) -> None:
         """Begin a pause at `at` (Unix milliseconds); "" stands for every chat or session. Repeating changes nothing."""
 
-    def go_on_record(self, owner: str, chat: str, session: str, *, at: int) -> None:
-        """End the pause of the same owner, chat and session. It is kept, unless it is unknown when it began."""
+    def go_on_record(self, owner: str, chat: str, session: str, *, at: int, kept: str) -> None:
+        """End the pause of the same owner, chat and session. It stays, unless it is unknown when it began, with `kept`
+        in place of the session.
+        """
 
     def paused(self, owner: str) -> list[Pause]:
         """Return the pauses of an owner that last, in all chats."""

@@ -82,9 +82,10 @@ class Sessions(Group):
         if not self._pauses(**place, ended_at=None):
             self._state.put("off_record", {**place, "begun_at": at, "ended_at": None})
 
-    def go_on_record(self, owner: str, chat: str, session: str, *, at: int) -> None:
+    def go_on_record(self, owner: str, chat: str, session: str, *, at: int, kept: str) -> None:
         for row in self._pauses(owner=owner, chat=chat, session=session, ended_at=None):
-            self._state.put("off_record", row | {"ended_at": at})
+            self._state.tables["off_record"].pop((owner, chat, session, row["begun_at"]))
+            self._state.put("off_record", row | {"session": kept, "ended_at": at})
 
     def _pauses(self, **wanted: object) -> list[Row]:
         return self._state.all("off_record", lambda row: wanted.items() <= row.items())

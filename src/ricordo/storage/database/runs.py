@@ -211,9 +211,9 @@ class Sessions(Group):
     paused = asks("off_record_open", "owner", rows_as(_pause))
     go_off_record = asks("off_record_begin", "owner chat session at", nothing)
 
-    def go_on_record(self, owner: str, chat: str, session: str, *, at: int) -> None:
+    def go_on_record(self, owner: str, chat: str, session: str, *, at: int, kept: str) -> None:
         place = {"owner": owner, "chat": chat, "session": session}
-        self._sql.rows("off_record_end", {**place, "at": at})
+        self._sql.rows("off_record_end", {**place, "at": at, "kept": kept})
         self._sql.rows("off_record_drop", place)
 
 

@@ -132,12 +132,14 @@ SELECT :owner, :chat, :session, :at WHERE NOT EXISTS (
 ON CONFLICT (owner, chat, session_id, begun_at) DO UPDATE SET ended_at = NULL
 
 -- name: off_record_end
-UPDATE off_record SET ended_at = :at
-WHERE owner = :owner AND chat = :chat AND session_id = :session AND ended_at IS NULL
+-- A pause from before version 8 is dropped: it is unknown when it began.
+INSERT INTO off_record (owner, chat, session_id, begun_at, ended_at)
+SELECT owner, chat, :kept, begun_at, :at FROM off_record
+WHERE owner = :owner AND chat = :chat AND session_id = :session AND ended_at IS NULL AND begun_at > 0
+ON CONFLICT (owner, chat, session_id, begun_at) DO UPDATE SET ended_at = excluded.ended_at
 
 -- name: off_record_drop
--- It is unknown when a pause from before version 8 began.
-DELETE FROM off_record WHERE owner = :owner AND chat = :chat AND session_id = :session AND begun_at = 0
+DELETE FROM off_record WHERE owner = :owner AND chat = :chat AND session_id = :session AND ended_at IS NULL
 
 -- name: commits_by_hand
 -- How many commits took over what was changed in the files of a folder, and the number of the last.
