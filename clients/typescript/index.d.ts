@@ -854,6 +854,8 @@ export interface UpdateParameters {
   attributes?: Record<string, unknown> | null;
   /** as in `remember`; "never" removes the expiry. */
   expires?: string | null;
+  /** When it happened, if its date is wrong. 2026-07-01, an ISO 8601 time, yesterday, last_week, 3 days ago. */
+  at?: string | null;
 }
 
 export type UpdateResult = Node;
@@ -1521,8 +1523,8 @@ export class Ricordo {
    */
   correct(parameters: CorrectParameters, options?: CallOptions): Promise<CorrectResult>;
   /**
-   * Fix a memory in place (spelling, tags); it keeps its score. If the world has changed, store the new state
-   * instead. Permission: write. Trust: at least agent.
+   * Fix a memory in place (spelling, tags, date); it keeps its score. If the world has changed, store the new
+   * state instead. Permission: write. Trust: at least agent.
    */
   update(parameters: UpdateParameters, options?: CallOptions): Promise<UpdateResult>;
   /**

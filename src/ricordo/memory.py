@@ -731,11 +731,14 @@ class Memory:
         tags: Sequence[str] | None = None,
         attributes: Json | None = None,
         expires: datetime | str | None = None,
+        at: datetime | str | None = None,
     ) -> Node:
         """Change a memory in place. Given fields replace the old values, which `history` keeps.
 
         Args:
             expires: as in `remember`; "never" removes the expiry.
+            at: when it happened or was said, if the stored date is wrong. A fact that was valid from that date on is
+                valid from the new one; dates in its text, and an expiry that follows from them, count from it.
 
         Raises:
             InvalidError: no field is given, a field is invalid, or `expires` is in the past.
@@ -748,6 +751,7 @@ class Memory:
         values = None if attributes is None else checked_attributes(attributes, rules=self._opened.rules)
         engine = self._opened
         until = evolution.UNCHANGED if expires is None else evolution.Expiry(engine.expiry(expires))
+        moment = None if at is None else from_ms(engine.instant(at, "at"))
         if self._scope.propose:
             given: dict[str, object] = {
                 "content": text,
@@ -756,12 +760,14 @@ class Memory:
             }
             if until is not evolution.UNCHANGED:
                 given["expires"] = None if until.at is None else until.at.isoformat()
+            if moment is not None:
+                given["at"] = moment.isoformat()
             said = capped("user", "user", caller=self._scope.trust)
             return await self._propose("update", id, text=text or "", origin=said, **given)
-        change = partial(evolution.update, content=text, tags=labels, attributes=values, expiry=until, zone=engine.zone)
+        change = partial(evolution.update, content=text, tags=labels, attributes=values, expiry=until, happened=moment)
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
-            return change(self._living(tx, id), caller=self._scope.trust, at=self._at)
+            return change(self._living(tx, id), caller=self._scope.trust, at=self._at, zone=engine.zone)
 
         return await self._noted("update", decide)
 
@@ -2569,6 +2575,7 @@ class Memory:
             tags=None if given["tags"] is None else tuple(given["tags"]),
             attributes=given["attributes"],
             expiry=until,
+            happened=proposals.instant_in(proposal, "at"),
             caller=trust_of(held.origin, None),
             at=held.event_time,
             zone=self._opened.zone,

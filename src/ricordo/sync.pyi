@@ -212,6 +212,7 @@ class Memory:
         tags: Sequence[str] | None = None,
         attributes: Json | None = None,
         expires: datetime | str | None = None,
+        at: datetime | str | None = None,
     ) -> Node:
         """Change a memory in place. Given fields replace the old values, which `history` keeps."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import date
 
 import pytest
 
@@ -211,3 +212,32 @@ async def test_a_time_before_the_first_change_is_reported_with_its_day(memory, c
     assert (await memory.search("coffee", as_of=2)).degraded == ()
     await memory.forget(node.id)
     assert len((await memory.search("tea", as_of=3)).degraded) == 1
+
+
+async def test_a_corrected_date_moves_what_counts_from_it_and_can_be_undone(memory, clock):
+    node = await memory.remember("Anna has the dentist on Friday", about=["Anna"], at="2026-03-01")
+    await memory.remember("Anna sings", about=["Anna"], at="2026-02-10")
+    before = await memory.get(node.id)
+    seen = await memory.entity("Anna")
+    moved = await memory.update(node.id, at="2026-01-05")
+    assert (moved.event_time.date(), moved.valid_from) == (date(2026, 1, 5), moved.event_time)
+    assert before.attributes["dates"] == {"on Friday": "2026-03-06"}
+    assert moved.attributes["dates"] == {"on Friday": "2026-01-09"}
+    assert before.expires_at - moved.expires_at == date(2026, 3, 6) - date(2026, 1, 9)
+    assert (await memory.get(node.id)) == moved
+    then = await memory.entity("Anna")
+    assert (then.first_seen, then.last_seen.date()) == (moved.event_time, date(2026, 2, 10))
+    await memory.undo(3)
+    assert await memory.get(node.id) == before
+    assert await memory.entity("Anna") == seen
+    assert (await memory.doctor()).ok
+
+
+async def test_the_date_of_a_message_and_an_explicit_expiry_stay(memory, clock):
+    node = await memory.remember("The key is in the shed", expires="2090-01-01", valid_from="2020-01-01")
+    moved = await memory.update(node.id, at="2026-01-05")
+    assert (moved.expires_at, moved.valid_from) == (node.expires_at, node.valid_from)
+    assert moved.event_time.date() == date(2026, 1, 5)
+    said = await memory.add("Hello", session="s")
+    with pytest.raises(InvalidError, match="time of a message"):
+        await memory.update(said, at="2026-01-05")

@@ -37,6 +37,13 @@ def test_an_update_changes_only_the_given_fields(cli: Cli) -> None:
     assert cli("update", node).status == 2
 
 
+def test_a_wrong_date_is_corrected(cli: Cli) -> None:
+    node = remembered(cli, "Tom moved in", "--at", "2026-11-20")
+    assert cli("update", node, "--at", "20-11-2025", "--json").json["event_time"].startswith("2025-11-")
+    assert "event time: 2026-11-" in cli("history", node).out
+    assert cli("update", node, "--at", "some day").status == 2
+
+
 def test_confirm_reinforce_and_demote_report_the_result(cli: Cli) -> None:
     node = remembered(cli, "Kim is allergic to peanuts", "--confidence", "0.5")
     sure = cli("confirm", node, "--json").json

@@ -109,6 +109,7 @@ async def use_every_tool(client: Client, left: set[str]) -> None:
     for name in ("confirm_fact", "memory_reinforce", "memory_demote"):
         await use(name, id=cello)
     assert (await use("memory_update", id=one, tags=["home"]))["tags"] == ["home"]
+    assert (await use("memory_update", id=one, at="2025-11-20"))["event_time"].startswith("2025-11-")
     await use("forget_memory", id=tea, reason="wrong")
     await use("restore_memory", id=tea)
     await use("undo_change", commit_or_run=(await use("memory_log"))["result"][0]["seq"])

@@ -121,15 +121,26 @@ def update(
     expiry: Expiry,
     at: datetime,
     zone: ZoneInfo,
+    happened: datetime | None = None,
     caller: Trust = "user",
 ) -> tuple[Change, Node]:
     """Change a live node in place. Its history keeps the previous version. New words lower its trust to the caller's.
 
+    Args:
+        happened: the new time of the event; what begins with the old one begins with the new one.
+        at: when the change was stated.
+
     Raises:
-        InvalidError: no change is given.
+        InvalidError: no change is given, or the node is a message, whose time is its place in the conversation.
     """
-    if content is None and tags is None and attributes is None and expiry is UNCHANGED:
-        raise InvalidError("nothing to change is given", hint="give content, tags, attributes or expires")
+    if content is None and tags is None and attributes is None and expiry is UNCHANGED and happened is None:
+        raise InvalidError("nothing to change is given", hint="give content, tags, attributes, expires or at")
+    if happened is not None and node.type == "episodic":
+        raise InvalidError("at: the time of a message cannot be changed", hint="leave it out")
+    former = node
+    if happened is not None:
+        begins = happened if node.valid_from == node.event_time else node.valid_from
+        at, node = happened, replace(node, event_time=happened, valid_from=begins)
     altered = replace(
         node,
         content=node.content if content is None else content,
@@ -137,8 +148,8 @@ def update(
         attributes=node.attributes if attributes is None else attributes,
         origin=node.origin if content is None else capped(node.origin, node.role, caller=caller),
     )
-    altered = retimed(altered, node, at=at, zone=zone)
-    return _put(node, altered if expiry is UNCHANGED else replace(altered, expires_at=expiry.at))
+    altered = retimed(altered, former, at=at, zone=zone)
+    return _put(former, altered if expiry is UNCHANGED else replace(altered, expires_at=expiry.at))
 
 
 def confirm(node: Node, *, at: datetime, zone: ZoneInfo) -> tuple[Change, Node]:

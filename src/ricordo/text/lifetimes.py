@@ -178,13 +178,14 @@ def timed(node: Node, *, zone: ZoneInfo) -> Node:
 
 
 def retimed(new: Node, old: Node, *, at: datetime, zone: ZoneInfo) -> Node:
-    """Return a changed fact with the dates and the lifetime of its new text. An explicit expiry is kept.
+    """Return a changed fact with the dates and the lifetime of its new text, or of its new date. An explicit expiry is
+    kept.
 
     Args:
         at: when the new text was stated.
     """
     known = old.attributes.get(DATES)
-    if new.content == old.content:
+    if (new.content, new.event_time) == (old.content, old.event_time):
         is_lost = known is not None and DATES not in new.attributes
         return replace(new, attributes={DATES: known, **new.attributes}) if is_lost else new
     if known is not None and new.attributes.get(DATES) == known:

@@ -28,6 +28,7 @@ _COMPARED = (
     "closed_reason",
     "tags",
     "attributes",
+    "event_time",
     "category",
     "confidence",
     "score",

@@ -12,7 +12,7 @@ from ricordo.model import Change, Closing, Edge, Entity, NameMove, Node, Reason,
 from ricordo.storage import faults
 from ricordo.storage.database.connection import besides_terms, stored_terms
 from ricordo.storage.database.hashes import bare, sealed
-from ricordo.storage.database.history import TABLES, put_back, restored_rows
+from ricordo.storage.database.history import TABLES, put_back, renewed_spans, restored_rows
 from ricordo.storage.database.integrity import put_commit, settle_digest
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import (
@@ -79,7 +79,7 @@ def apply(snapshot: DatabaseSnapshot, change: Change, *, scope: Scope, reason: R
     writer.write(change, at)
     restored = restored_rows(snapshot, change.rows, commit=writer.commit)
     space = writer.home(each.space for each in restored if each.space is not None)
-    with snapshot.in_one_trip():
+    with renewed_spans(snapshot, writer.redated), snapshot.in_one_trip():
         commit = put_commit(snapshot, head, writer.commit, space=space, reason=reason, at=at, hashes=writer.rows.hashes)
         faults.reached("apply: after commit row")
         write_rows(snapshot, writer.rows)
@@ -124,6 +124,8 @@ class _RowBuilder:
         self.scope = scope
         self.rows = Rows()
         self.commit = 0
+        self.redated: list[int] = []
+        """The keys of altered nodes that happened at another time than they said before."""
         self._spaces: dict[tuple[str, str], int] = {}
         self._sessions: dict[tuple[int, str], int] = {}
         self._node_keys: dict[str, int] = {}
@@ -177,7 +179,10 @@ class _RowBuilder:
         self.rows.index(row, is_live=node.is_live)
 
     def alter_node(self, node: Node) -> None:
-        self._update(node, *self.place(node.id))
+        *place, happened = self._located(node.id)
+        if happened != to_ms(node.event_time):
+            self.redated.append(place[0])
+        self._update(node, *place)
 
     def _update(self, node: Node, key: int, space: int, shelf: str, session: int | None) -> None:
         row = node_row(node, key=key, space=space, shelf=shelf, session=session, commit=self.commit)
@@ -186,6 +191,10 @@ class _RowBuilder:
 
     def place(self, node_id: str) -> Row:
         """Return (key, space, shelf, session) of a stored node."""
+        return self._located(node_id)[:4]
+
+    def _located(self, node_id: str) -> Row:
+        """Return the place of a stored node, and when it happened."""
         for place in self.snapshot.rows("node_place", {"id": node_id}):
             return place
         raise NotFoundError(f"there is no memory {node_id}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from importlib.resources import files
@@ -73,7 +74,8 @@ def put_back(snapshot: Statements, restored: Sequence[Restored]) -> None:
     truth = truth_of(snapshot.connection)
     order = {name: place for place, name in enumerate(truth.tables)}
     parents_first = sorted(restored, key=lambda each: order[each.table.name])
-    with snapshot.deferred_references():
+    redated = [each.then["key"] for each in restored if each.now and each.then and _is_redated(each.now, each.then)]
+    with renewed_spans(snapshot, redated), snapshot.deferred_references():
         for each in reversed(parents_first):
             if each.then is None:
                 _remove(snapshot, truth, each)
@@ -85,6 +87,23 @@ def put_back(snapshot: Statements, restored: Sequence[Restored]) -> None:
     snapshot.reindex([each.then["key"] for each in restored if each.table.name == "nodes" and each.then])
     gone = [each.now for each in restored if each.table.name == "aliases" and each.now and each.then is None]
     look_again_for(snapshot, [(image["space"], image["alias"]) for image in gone])
+
+
+def _is_redated(now: Image, then: Image) -> bool:
+    return "event_time" in now and now["event_time"] != then["event_time"]
+
+
+@contextmanager
+def renewed_spans(snapshot: Statements, nodes: Sequence[int]) -> Iterator[None]:
+    """Renew the time spans of the people and things named in nodes whose times change in the block."""
+    if not nodes:
+        yield
+        return
+    keys = {"nodes": json.dumps(nodes)}
+    entities = as_set(snapshot.rows("spans_at_nodes", keys))
+    yield
+    entities |= as_set(snapshot.rows("spans_at_nodes", keys))
+    snapshot.rows("spans_renew", {"entities": json.dumps(sorted(entities))})
 
 
 def _remove(snapshot: Statements, truth: Truth, each: Restored) -> None:

@@ -25,8 +25,8 @@ SELECT id FROM (SELECT id, lower(replace(id, '-', '')) AS plain FROM nodes
 WHERE substr(plain, 1, length(:part)) = :part OR substr(plain, -length(:part)) = :part LIMIT 10
 
 -- name: node_place
--- The internal key of a node.
-SELECT key, space, shelf, session FROM nodes WHERE id = :id
+-- The internal key of a node, and when it happened.
+SELECT key, space, shelf, session, event_time FROM nodes WHERE id = :id
 
 -- name: node_ids_known
 -- The given ids that exist, of any owner: ids are unique in the whole store.
