@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
+from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -54,8 +56,10 @@ def _chat(records: Records, session: str, *, title: str, former: str, is_certain
     return _Chat(session=session, title=" ".join(title.split())[:500])
 
 
-def _add(records: Records, where: str, chat: _Chat, *, id: object, speaker: str | None, text: str, at: object) -> None:
-    """Add a person's message under an id made from its chat, its own id and its text."""
+def _add(
+    records: Records, where: str, chat: _Chat, *, id: tuple[object, ...], speaker: str | None, text: str, at: object
+) -> None:
+    """Add a person's message under an id made from its chat and its own id."""
     if text.strip():
         message = Message(
             text=text.strip(),
@@ -65,7 +69,7 @@ def _add(records: Records, where: str, chat: _Chat, *, id: object, speaker: str 
             origin="import",
             attributes={"title": chat.title},
         )
-        records.turn(where, message, (id, text))
+        records.turn(where, message, id)
 
 
 def _people(names: Iterable[str]) -> str:
@@ -128,7 +132,7 @@ def _telegram_message(records: Records, chat: _Chat, where: str, row: Row) -> No
     media = label(row.get("media_type")) or ("photo" if row.get("photo") else label(row.get("file_name")))
     text = f"{text}\n[{media}]".strip() if media else text
     at = parse_time(int(row["date_unixtime"]), name="date") if row.get("date_unixtime") else row.get("date")
-    _add(records, where, chat, id=row.get("id"), speaker=label(row.get("from")), text=text, at=at)
+    _add(records, where, chat, id=(row.get("id"), text), speaker=label(row.get("from")), text=text, at=at)
 
 
 # WhatsApp
@@ -144,6 +148,32 @@ _BY_PROGRAM = re.compile(
 """What WhatsApp writes in place of a file, or as a notice: after a direction mark, or in angle brackets."""
 _MOST_WORDS = 4
 """A placeholder for a file has at most this many words ("image omitted", "Bild weggelassen"); a notice has more."""
+_OWN = tomllib.loads((files("ricordo.portability") / "data/whatsapp.toml").read_text(encoding="utf-8"))
+_NOTICES, _CALLS = frozenset(_OWN["notices"]), tuple(_OWN["calls"])
+_EDITED = re.compile(rf"\s*(?:\u200e<[^<>:\n]*>|<(?:{'|'.join(_OWN['edited'])})\.?>)\s*\Z", re.IGNORECASE)
+_FILE = re.compile(
+    rf"\u200e?[^\s()]+\.\w{{2,5}} \((?:{'|'.join(_OWN['attached'])})\)(?=\n|\Z)|\u200e<[^<>\n]*: [^<>\n]*\.\w{{2,5}}>",
+    re.IGNORECASE,
+)
+_MARKS = re.compile(r"[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+
+def _whatsapp_text(text: str) -> str | None:
+    """Return what a person said: without what WhatsApp adds, and with a placeholder for a file; None for a notice."""
+    text = _EDITED.sub("", text)
+    plain = " ".join(_MARKS.sub("", text).split()).casefold().removesuffix(".")
+    if plain in _NOTICES:
+        return None
+    text, is_file = _FILE.subn("[a file]", text)
+    if not is_file and (by_program := _BY_PROGRAM.match(text)):
+        is_notice = len(by_program[1].split()) > _MOST_WORDS or plain.startswith(_CALLS)
+        return None if is_notice else "[a file]"
+    return _MARKS.sub("", text).strip()
+
+
+def _former_text(text: str) -> str:
+    """Return a text as earlier versions stored it, for the id of the message."""
+    return "[a file]" if _BY_PROGRAM.match(text) else text
 
 
 def is_whatsapp(source: Source) -> bool:
@@ -174,7 +204,7 @@ def read_whatsapp(source: Source, destination: Destination) -> Records:
         int(each[0]) > 12 for _, each, _ in found
     )
     notices = len(read) - len(found)
-    said: list[tuple[str, str, str, str]] = []
+    said: list[tuple[str, str, str, str, str]] = []
     begun_by = ""
     for number, parts, text in found:
         try:
@@ -183,16 +213,15 @@ def read_whatsapp(source: Source, destination: Destination) -> Records:
             records.refused.append(f"line {number}: {error}")
             continue
         speaker = parts[7].strip("\u200e\u202a\u202c ")
-        if by_program := _BY_PROGRAM.match(text):
-            if len(by_program[1].split()) > _MOST_WORDS:
-                begun_by = begun_by or speaker  # a chat begins with a notice by the chat's name
-                notices += 1
-                continue
-            text = "[a file]"
-        said.append((f"line {number}", at, speaker, text.rstrip("\n")))
-    chat = _whatsapp_chat(records, source.path.name, begun_by, {speaker for _, _, speaker, _ in said})
-    for where, at, speaker, text in said:
-        _add(records, where, chat, id=f"{at} {speaker}", speaker=speaker, text=text, at=at)
+        text = text.rstrip("\n")
+        if (own := _whatsapp_text(text)) is None:
+            begun_by = begun_by if said else begun_by or speaker  # a chat begins with a notice by the chat's name
+            notices += 1
+        else:
+            said.append((f"line {number}", at, speaker, own, _former_text(text)))
+    chat = _whatsapp_chat(records, source.path.name, begun_by, {speaker for _, _, speaker, *_ in said})
+    for where, at, speaker, text, former in said:
+        _add(records, where, chat, id=(f"{at} {speaker}", former), speaker=speaker, text=text, at=at)
     _name_notices(records, notices, "of WhatsApp itself")
     return records
 
@@ -339,4 +368,4 @@ def _slack_message(records: Records, chat: _Chat, people: dict[str, str], where:
     names = [str(each["name"]) for each in objects_in(row.get("files")) if each.get("name")]
     text = "\n".join([text, *(f"[attached: {name}]" for name in names)])
     at = parse_time(float(row["ts"]), name="ts")
-    _add(records, where, chat, id=row["ts"], speaker=speaker or user or None, text=text, at=at)
+    _add(records, where, chat, id=(row["ts"], text), speaker=speaker or user or None, text=text, at=at)
