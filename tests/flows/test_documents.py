@@ -426,6 +426,19 @@ async def test_a_note_whose_facts_were_imported_is_not_stored_again_until_the_im
     assert (await watching(plain, folder).step(settled_s=0)).added == ["cats.md"]
 
 
+async def test_notes_that_were_imported_with_their_folder_are_not_stored_again(plain, tmp_path):
+    vault = tmp_path / "Vault"
+    write(vault / "People" / "Bea.md", "---\naliases: [Bee]\n---\n# Bea\n\n- Is afraid of dogs\n- Lives in Uppsala\n")
+    write(vault / "Things" / "Boat.md", "---\naliases: [the boat]\n---\n# Boat\n\n- Needs paint\n")
+    write(vault / "2026-11-01.md", "- Watered the plants\n- Met [[Bea]]\n")
+    write(vault / "empty.md", "# {{date}}\n")
+    await plain.import_(vault)
+    write(vault / "2026-11-02.md", "- Watered the plants\n")  # the same words, another day
+    step = await watching(plain, vault).step(settled_s=0)
+    assert (step.added, step.skipped) == (["2026-11-02.md"], 1)
+    assert sorted(step.refused) == ["2026-11-01.md", "People/Bea.md", "Things/Boat.md"]
+
+
 async def test_a_store_inside_the_watched_folder_is_not_read(tmp_path):
     write(tmp_path / "Vault" / "dogs.md", "Dogs may come on Fridays.\n")
     (tmp_path / "Vault" / "memories" / "notes").mkdir(parents=True)

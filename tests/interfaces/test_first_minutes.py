@@ -91,6 +91,17 @@ def test_a_misspelt_path_creates_no_store(cli: Cli, arguments: tuple[str, ...]) 
     assert not cli.store.exists()
 
 
+def test_a_vault_that_was_imported_and_is_watched_is_reported_in_a_line(cli: Cli, tmp_path: Path) -> None:
+    vault = tmp_path / "Vault"
+    vault.mkdir()
+    for number in range(5):
+        (vault / f"{number}.md").write_text(f"- Note {number} is about boats\n", encoding="utf-8")
+    cli("import", str(vault), embedder="none")
+    watched = cli("watch", str(vault), "--once", embedder="none")
+    assert (watched.status, watched.out.count("refused")) == (0, 1)
+    assert "5 files: not stored twice" in watched.out and "still being written" not in watched.out
+
+
 def test_a_trace_adds_up_and_says_what_was_looked_up(cli: Cli) -> None:
     cli("remember", "Anna drinks green tea")
     cli("remember", "Bob drinks coffee")

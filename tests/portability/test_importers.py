@@ -67,7 +67,8 @@ async def test_markdown_headings_give_subjects_and_dates_give_times(sample: Samp
         italian = found["Likes Italian food, above all cacio e pepe"]
         assert (italian.about, italian.category, italian.tags) == (("Sarah",), "preference", ())
         moved = found["moved from Heroku to a Hetzner box"]
-        assert (moved.tags, moved.event_time.isoformat()) == (("projects", "lighthouse"), "2026-01-08T23:00:00+00:00")
+        assert (moved.tags, moved.event_time.isoformat()) == ((), "2026-01-08T23:00:00+00:00")
+        assert moved.attributes["heading"] == "Projects › Lighthouse"
         assert found["Reviews: wants the diff before the summary"].category == "preference"
         assert found["Editor: Helix, with the gruvbox theme"].category == "preference"
         assert found["Renew the passport before June"].category == "task"
@@ -307,6 +308,20 @@ async def test_obsidian_markup_becomes_links_and_tags_and_comments_are_left_out(
     assert {"Pottery", "Jan Novak"} <= set(nodes["Likes Pottery and Jan"].about)
     assert "hobby" in nodes["Likes Pottery and Jan"].tags
     assert nodes["Book idea: lighthouse keepers"].tags == ("writing/novel",)
+
+
+async def test_headings_are_no_tags_and_rows_of_a_table_no_tasks(tmp_path: Path) -> None:
+    (tmp_path / "Lab.md").write_text(
+        "# Sunday 23 August\n\n## Done\n\n- Ran 6 km #sport\n\n## Tasks\n\n- Buy tape\n- [x] Sow\n\n"
+        "| pot | pH |\n|---|---|\n| R2 | 5 |\n"
+    )
+    async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+        await memory.import_(tmp_path / "Lab.md")
+        nodes = {node.content: node for node in (await memory.list()).nodes}
+    assert [each.tags for each in nodes.values() if each.tags] == [("sport",)]
+    assert nodes["Ran 6 km"].attributes == {"heading": "Sunday 23 August › Done"}
+    assert {text for text, node in nodes.items() if node.category == "task"} == {"Buy tape", "Sow"}
+    assert nodes["Sow"].attributes == {"done": True, "heading": "Sunday 23 August"}
 
 
 async def test_front_matter_gives_tags_a_date_and_other_names(tmp_path: Path) -> None:

@@ -9,20 +9,21 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache as cached
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ricordo.encoding.documents import TITLE_PAGE, document_of, is_title_page
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Document
+from ricordo.portability import markdown
 from ricordo.portability.documents import FORMATS, MAX_BYTES, has_text
 from ricordo.portability.importers import format_of
-from ricordo.portability.markdown import NAME as MARKDOWN
-from ricordo.portability.markdown import SUFFIXES as MARKDOWN_SUFFIXES
+from ricordo.portability.records import Destination
 from ricordo.portability.sources import Source, is_folder_store
 from ricordo.portability.visible_text import is_private
 
@@ -35,6 +36,7 @@ _MAX_FILES = 50_000
 _HEAD_BYTES = 65_536
 _CHATS = frozenset((".json", ".jsonl", ".txt", ".zip"))
 _SUFFIXES = FORMATS.keys() | _CHATS
+_KNOWLEDGE = ("semantic", "procedural", "opinion")
 _MAX_ID_CHARS = 380
 _SOME = 2
 _ELSEWHERE = "nothing is removed; if this is another folder of that name, give it another with --name"
@@ -62,6 +64,10 @@ class Step:
 
     def __bool__(self) -> bool:
         return bool(self.added or self.changed or self.moved or self.removed or self.imported or self.refused)
+
+
+_Said = tuple[str, str]
+"""The text of a fact, and its day in ISO form; "" if its note gives none."""
 
 
 class _Seen(NamedTuple):
@@ -96,6 +102,7 @@ class Watch:
         self.name = (name or self.folder.name).replace("/", "_") or "files"
         self._done: dict[str, _Seen] = {}
         self._first_seen: dict[str, tuple[_Seen, float]] = {}
+        self._imported: Set[_Said] | None = None  # in this scan
 
     async def step(self, *, settled_s: float = _SETTLED_S) -> Step:
         """Scan the folder once and update the memory.
@@ -109,6 +116,7 @@ class Watch:
         fresh = [each for each in files.values() if self._done.get(each.relative) != each.seen and each not in waiting]
         gone = {source: each for source, each in known.items() if source not in files}
         done = _Changes(skipped=skipped, waiting=len(waiting))
+        self._imported = None
         look = _Look(known, gone, ids, done)
         is_elsewhere = len(known) >= _SOME and len(gone) == len(known)
         for each in fresh:
@@ -213,7 +221,7 @@ class Watch:
         ):
             done.skipped += 1
             return
-        if _is_markdown(file.path) and is_private(content.decode("utf-8", "replace")):
+        if _is_markdown(file.path) and not _says_anything(content.decode("utf-8", "replace")):
             if before is not None:
                 await self._remove(before, file.relative, done)
             done.skipped += 1
@@ -228,11 +236,33 @@ class Watch:
         (done.moved if moved is not None else done.changed if before is not None else done.added).append(file.relative)
 
     async def _is_imported(self, file: _File) -> bool:
-        """Return whether `import` has stored most facts of a note. A few may also be in other notes."""
+        """Return whether `import` has stored most facts of a note. A few may also be in other notes. Where it found the
+        note, and so what it took for the subject of its facts, does not matter.
+        """
         if not _is_markdown(file.path):
             return False
-        report = await self._memory.import_(file.path, format=MARKDOWN, dry_run=True)
-        return report.known * 2 > report.read
+        if self._imported is None:
+            self._imported = await self._imported_facts()
+        if not self._imported:
+            return False
+        read = await asyncio.to_thread(markdown.read, Source(file.path), Destination(owner="", chat=""))
+        said = [(each.fact.content, str(each.at or "")[:10]) for each in read.facts.values()]
+        return sum(each in self._imported for each in said) * 2 > len(said)
+
+    async def _imported_facts(self) -> Set[_Said]:
+        """Return what imported facts say, each with its day and without one."""
+        found, zone = set[_Said](), self._memory.store_view.zone
+        for type, archived in product(_KNOWLEDGE, (False, True)):
+            cursor: str | None = None
+            while True:
+                page = await self._memory.list(type=type, archived=archived, limit=1_000, cursor=cursor)
+                for node in page.nodes:
+                    if node.origin == "import":
+                        day = node.event_time.astimezone(zone).date().isoformat()
+                        found |= {(node.content, day), (node.content, "")}
+                if (cursor := page.cursor) is None:
+                    break
+        return found
 
     def _is_chat(self, file: _File) -> bool:
         """Return whether a file is an exported chat or an export of another memory."""
@@ -294,8 +324,13 @@ class _Changes:
         return Step(**{name: getattr(self, name) for name in self.__slots__})
 
 
+def _says_anything(text: str) -> bool:
+    """Return whether a note is not private and has text, such as a template has none."""
+    return not is_private(text) and any(isinstance(each, markdown.Item) for each in markdown.outline(text))
+
+
 def _is_markdown(path: Path) -> bool:
-    return path.suffix.lower() in MARKDOWN_SUFFIXES
+    return path.suffix.lower() in markdown.SUFFIXES
 
 
 def _is_binary_format(path: Path) -> bool:

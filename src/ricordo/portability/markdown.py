@@ -73,11 +73,14 @@ class Heading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A bullet or a paragraph with its lines joined; `under` holds the titles of the bullets above it."""
+    """A bullet or a paragraph with its lines joined, or the row of a table; `under` holds the titles of the bullets
+    above it.
+    """
 
     text: str
     line: int
     under: tuple[str, ...] = ()
+    is_row: bool = False
 
 
 Block = Heading | Item
@@ -191,7 +194,7 @@ def _items(item: _Open, under: tuple[str, ...]) -> Iterator[Item]:
         if not is_row and place + len(lines) < len(item.lines) and _is_title(text):
             under = (*under, plain(text).rstrip(" :"))
         else:
-            yield Item(text=text, line=item.line + place, under=under)
+            yield Item(text=text, line=item.line + place, under=under, is_row=is_row)
 
 
 def _joined(item: _Open) -> str:
@@ -316,6 +319,7 @@ NAME = "markdown"
 SUFFIXES = (".md", ".markdown", ".mdown")
 _RELATED = re.compile(r"(?P<name>[^()]+?)\s*(?:\((?P<relation>[^()]+)\)|[-–—:,]\s*(?P<after>[^()]+))?\Z")
 _MOST_TAG = 100
+_MOST_HEADING = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -380,6 +384,8 @@ class _Section:
     dated: str | None = None
     """The date of the note, if nothing closer gives one. Ids do not depend on it."""
     is_people: bool = False
+    headings: tuple[str, ...] = ()
+    """The headings that tell neither subject nor category nor date."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -424,13 +430,10 @@ class _Reading(Records):
             return replace(above, is_people=True, category=kind or above.category)
         if kind is not None:
             return replace(above, category=kind)
-        if key in _headings().nameless:
-            return above
-        if heading.level == 1 and not above.is_people and above.about == ():
-            return replace(above, tags=(*above.tags, *_tag(heading.text)))
-        if name := self._person(heading.text, above, where):
+        is_title = heading.level == 1 and not above.is_people and above.about == ()
+        if not is_title and (name := self._person(heading.text, above, where)):
             return replace(above, about=(name,), is_people=False)
-        return replace(above, tags=tuple(dict.fromkeys((*above.tags, *_tag(heading.text)))))
+        return above if key in _headings().nameless else replace(above, headings=(*above.headings, heading.text))
 
     def _exported_entity(self, said: Mapping[str, Any], where: str) -> str:
         """Read an entity from the comment of an exported heading."""
@@ -469,13 +472,17 @@ class _Reading(Records):
             fact = Fact(
                 content=entry.text,
                 type=said.get("type", "semantic"),
-                category="task" if entry.is_task else place.category,
+                category="task"
+                if entry.is_task
+                else None
+                if item.is_row and place.category == "task"
+                else place.category,
                 about=tuple(said.get("about", (*place.about, *entry.about))),
                 tags=(*said.get("tags", place.tags), *filter(None, (entry.label,)), *entry.tags),
                 confidence=said.get("confidence", 1.0),
                 expires=said.get("expires"),
                 valid_from=said.get("since"),
-                attributes=said.get("attributes") or ({"done": True} if entry.is_done else None),
+                attributes=said.get("attributes") or (None if said else _attributes(entry, place)),
                 origin="import",
                 id=self._id(entry.text, entry.at or place.at, place, said),
             )
@@ -497,6 +504,11 @@ class _Reading(Records):
         key = (text, at, place.about)
         self.counts[key] += 1
         return self.destination.id_of(NAME, *key, self.counts[key])
+
+
+def _attributes(entry: Entry, place: _Section) -> Mapping[str, Any] | None:
+    heading = " › ".join(place.headings)[:_MOST_HEADING]
+    return ({"done": True} if entry.is_done else {}) | ({"heading": heading} if heading else {}) or None
 
 
 def _tag(text: str) -> tuple[str, ...]:

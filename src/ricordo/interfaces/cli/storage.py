@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
 _MAX_ITEMS = 20
 _MOVES_MOST = 2
+_MANY_REFUSED = 3
 
 
 # statistics and log
@@ -387,11 +389,13 @@ def _show_step(out: Console, step: WatchStep, *, sums_up: bool = False) -> None:
     for what in ("added", "changed", "moved", "removed", "imported"):
         for path in getattr(step, what):
             out.print(Text(f"{what:<9}{safe(path)}"), soft_wrap=True)
-    for path, reason in step.refused.items():
-        out.print(Text(f"{'refused':<9}{safe(path)}: {one_line(reason, most=200)}", style="yellow"), soft_wrap=True)
+    paths = groupby(sorted(step.refused, key=step.refused.__getitem__), key=step.refused.__getitem__)
+    for reason, same in ((reason, list(same)) for reason, same in paths):
+        which = plural(len(same), "file") if len(same) > _MANY_REFUSED else ", ".join(map(safe, same))
+        out.print(Text(f"{'refused':<9}{which}: {one_line(reason, most=200)}", style="yellow"), soft_wrap=True)
     if sums_up:
         waiting = f", {plural(step.waiting, 'file')} still being written" if step.waiting else ""
-        skipped = f", {plural(step.skipped, 'file')} of other kinds skipped" if step.skipped else ""
+        skipped = f", {plural(step.skipped, 'file')} skipped: empty, private or of other kinds" if step.skipped else ""
         out.print(dim(f"{'In step' if not step else 'Done'}{waiting}{skipped}."))
 
 
