@@ -51,6 +51,8 @@ async def test_every_change_names_what_it_changed_and_an_undo_what_it_took_back(
     told = await read(browser, f"/page/change?id={last + 1}")
     assert f"undo of {last}" in told
     assert "Taken back Miriam plays the oboe" in told
+    undone = await read(browser, f"/page/change?id={last}")
+    assert "remember" in undone and "Miriam plays the oboe" in undone
 
 
 async def test_a_result_that_is_missing_is_found_by_its_words_and_explained(at: House) -> None:

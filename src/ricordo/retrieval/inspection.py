@@ -26,7 +26,7 @@ from ricordo.model import (
     Version,
 )
 from ricordo.retrieval import service
-from ricordo.retrieval.commit_words import image_at
+from ricordo.retrieval.commit_words import image_at, in_words
 from ricordo.retrieval.hits import as_shown
 from ricordo.retrieval.query import Request, filter_of, query_of
 from ricordo.retrieval.service import Asking
@@ -253,7 +253,7 @@ def changed_by(snapshot: Snapshot, scope: Scope, seq: int) -> Difference:
     nodes = (snapshot.nodes.get(scope, id) for id in ids["nodes"] if id)
     entities = (snapshot.entities.by_id(scope, id) for id in ids["entities"] if id)
     return Difference(
-        commit=commit,
+        commit=in_words(snapshot, scope, [commit])[0],
         nodes=tuple(_before_and_after(snapshot, node, seq) for node in nodes if node is not None),
         entities=tuple(entity for entity in entities if entity is not None),
         rows=Counter(row.table for row in touched),
