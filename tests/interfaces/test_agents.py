@@ -22,6 +22,7 @@ from ricordo import DeniedError, InvalidError, Memory, Scope
 from ricordo.interfaces.call import Caller, Dispatcher
 from ricordo.interfaces.catalog import tools
 from ricordo.interfaces.cli.agents import agents, path_of
+from ricordo.interfaces.cli.clients import clients
 from ricordo.interfaces.cli.json_text import JsonText
 from ricordo.interfaces.cli.projects import is_private, project_of
 from ricordo.text.work import statements_of_work
@@ -328,7 +329,7 @@ def test_uninstalling_restores_what_was_there_before(cli: Cli, agent: str, with_
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text or "", encoding="utf-8")
     preview = cli("install", agent, "--dry-run")
-    assert preview.status == 0 and "+" in preview.err and "ricordo" in preview.err
+    assert preview.status == 0 and preview.err == "" and "+" in preview.out and "ricordo" in preview.out
     assert all(file.exists() == with_files for file in kinds)
     assert cli("install", agent, "--yes", "--owner", "ann").status == 0
     assert "already connected" in cli("install", agent, "--yes", "--owner", "ann").out
@@ -341,7 +342,10 @@ def test_uninstalling_restores_what_was_there_before(cli: Cli, agent: str, with_
             ] == [text]
     rows = {row["client"]: row for row in cli("--json", "install").json}
     assert rows[agent]["server"] and rows[agent]["hooks"]
-    assert cli("uninstall", agent, "--yes").status == 0
+    done = cli("uninstall", agent, "--yes")
+    copies = [each for file in kinds for each in file.parent.glob("*.before-ricordo-*")]
+    assert done.status == 0 and all(str(each) in done.out for each in copies)
+    assert bool(copies) == with_files  # and none of what only Ricordo wrote
     for file, text in kinds.items():
         if with_files and text != '{"mcpServers": {}}\n':
             left = file.read_text(encoding="utf-8") if file.exists() else None
@@ -369,6 +373,37 @@ def test_the_hooks_are_written_as_the_client_documents_them_and_run(cli: Cli, ho
     text = path_of(agent, "mcp").read_text(encoding="utf-8")
     whole = tomllib.loads(text) if agent == "codex" else json.loads(text)
     assert whole[agents()[agent]["member"]]["ricordo"]["args"][-1] == "--project"
+
+
+@pytest.mark.parametrize("before", [None, '{"theme": 1, "mcpServers": {"other": {"command": "o"}}}'])
+def test_a_client_without_hooks_is_listed_and_taken_out_again(cli: Cli, before: str | None) -> None:
+    file = clients(Path.home(), {})["claude-desktop"].file
+
+    def is_served() -> bool:
+        return next(each for each in cli("--json", "install").json if each["client"] == "claude-desktop")["server"]
+
+    if before:
+        file.parent.mkdir(parents=True)
+        file.write_text(before, encoding="utf-8")
+    for install in (["mcp", "install", "--client", "claude-desktop"], ["install", "claude-desktop"]):
+        assert not is_served()
+        assert cli(*install, "--yes").status == 0
+        assert is_served() and str(cli.store) in file.read_text(encoding="utf-8")
+        done = cli("uninstall", "claude-desktop", "--yes")
+        assert "Claude Desktop is disconnected" in done.out
+        assert (file.read_text(encoding="utf-8") if file.exists() else None) == before
+    assert len(list(file.parent.glob("*.before-ricordo-*"))) == (2 if before else 0)
+
+
+def test_the_settings_of_opencode_with_comments_are_used(cli: Cli) -> None:
+    file = path_of("opencode", "mcp").with_suffix(".jsonc")
+    file.parent.mkdir(parents=True)
+    file.write_text('{\n  // mine\n  "theme": "x"\n}\n', encoding="utf-8")
+    assert cli("install", "opencode", "--yes").status == 0
+    assert "ricordo" in file.read_text(encoding="utf-8") and not file.with_suffix(".json").exists()
+    assert cli("uninstall", "opencode", "--yes").status == 0
+    assert "// mine" in file.read_text(encoding="utf-8") and "ricordo" not in file.read_text(encoding="utf-8")
+    assert not (file.parent / "plugins").exists()
 
 
 def test_a_file_that_is_no_json_is_left_alone(cli: Cli) -> None:

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 from rich.console import Console
@@ -27,7 +27,19 @@ from rich.text import Text
 
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.interfaces.cli import serve
-from ricordo.interfaces.cli.clients import Edit, appended, read_text, toml_entry, write_edit
+from ricordo.interfaces.cli.clients import (
+    Client,
+    Edit,
+    appended,
+    clients,
+    copies_of,
+    read_text,
+    text_or_none,
+    toml_entry,
+    with_server,
+    without_server,
+    write_edit,
+)
 from ricordo.interfaces.cli.json_text import JsonText
 from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.projects import IGNORE_FILE, folder_of_slug, is_private, project_of
@@ -38,6 +50,8 @@ if TYPE_CHECKING:
     from ricordo.memory import Memory
 
 Agent = Literal["claude-code", "codex", "cursor", "gemini-cli", "opencode"]
+ToolsOnly = Literal["claude-desktop", "vscode", "windsurf"]
+"""The MCP clients without hooks. The others are coding agents."""
 Event = Literal["session-start", "session-end", "compaction", "take-in"]
 
 _NAME = "ricordo"
@@ -68,7 +82,15 @@ def path_of(agent: str, kind: Literal["mcp", "hooks", "logs"], *, environment: M
         "opencode": config / "opencode",
         "data": Path(environment.get("XDG_DATA_HOME") or home / ".local/share"),
     }
-    return Path(agents()[agent][kind].format(**folders))
+    path = Path(agents()[agent][kind].format(**folders))
+    other = path.with_suffix(".jsonc")  # OpenCode reads either
+    is_other = agent == "opencode" and path.suffix == ".json" and other.is_file()
+    return other if is_other and not (path.is_file() and _NAME in path.read_text(encoding="utf-8")) else path
+
+
+def _tools_only() -> dict[str, Client]:
+    known = clients(Path.home(), os.environ)
+    return {name: known[name] for name in get_args(ToolsOnly)}
 
 
 # install and uninstall
@@ -76,18 +98,24 @@ def path_of(agent: str, kind: Literal["mcp", "hooks", "logs"], *, environment: M
 
 @command
 async def install(
-    ctx: CommandContext, agent: Agent | None = None, profile: str = "core", yes: bool = False, dry_run: bool = False
+    ctx: CommandContext,
+    agent: Agent | ToolsOnly | None = None,
+    profile: str = "core",
+    yes: bool = False,
+    dry_run: bool = False,
 ) -> Output:
     if agent is None:
         return _status()
-    start = serve.start_of(ctx, chat=None, profile=profile)
-    edits = _installed(agent, start)
+    start, client = serve.start_of(ctx, chat=None, profile=profile), _tools_only().get(agent)
+    edits = [with_server(client, start, name=_NAME)] if client else _installed(agent, start)
     return _write(ctx, agent, edits, yes=yes, dry_run=dry_run, done="connected")
 
 
 @command
-async def uninstall(ctx: CommandContext, agent: Agent, yes: bool = False, dry_run: bool = False) -> Output:
-    return _write(ctx, agent, _uninstalled(agent), yes=yes, dry_run=dry_run, done="disconnected")
+async def uninstall(ctx: CommandContext, agent: Agent | ToolsOnly, yes: bool = False, dry_run: bool = False) -> Output:
+    client = _tools_only().get(agent)
+    edits = [without_server(client, name=_NAME)] if client else _uninstalled(agent)
+    return _write(ctx, agent, edits, yes=yes, dry_run=dry_run, done="disconnected")
 
 
 def _installed(agent: str, start: Mapping[str, Any]) -> list[Edit]:
@@ -118,7 +146,7 @@ def _uninstalled(agent: str) -> list[Edit]:
         file = path_of(agent, kind)  # type: ignore[arg-type]
         known = edits.get(file) or Edit(file=file, before=(text := read_text(file)), after=text)
         edits[file] = replace(known, after=None if known.after is None else remove(spec, agent, known.after, file))
-    return list(edits.values())
+    return [replace(each, is_ours=each.before is not None and each.after is None) for each in edits.values()]
 
 
 def _with_server(spec: Mapping[str, Any], agent: str, text: str | None, start: Mapping[str, Any], file: Path) -> str:
@@ -147,7 +175,7 @@ def _without_server(spec: Mapping[str, Any], agent: str, text: str, file: Path) 
         return shorter or None
     edited = JsonText(text, name=str(file))
     edited.remove([spec["member"], _NAME])
-    return _or_none(edited, text)
+    return text_or_none(edited, text)
 
 
 def _check_toml(text: str, file: Path) -> None:
@@ -155,12 +183,6 @@ def _check_toml(text: str, file: Path) -> None:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidError(f"{file} is not valid TOML: {error}", hint="repair the file by hand first") from error
-
-
-def _or_none(edited: JsonText, before: str) -> str | None:
-    """Return the edited text; None to delete the file if only empty or generated content is left."""
-    is_empty = edited.text != before and edited.value() in ({}, {"version": 1})
-    return None if is_empty else edited.text
 
 
 def _with_hooks(spec: Mapping[str, Any], agent: str, text: str | None, start: Mapping[str, Any], file: Path) -> str:
@@ -211,7 +233,7 @@ def _without_hooks(spec: Mapping[str, Any], agent: str, text: str, file: Path) -
         for place in reversed(range(len(groups) if isinstance(groups, list) else 0)):
             if _is_ours(json.dumps(groups[place], ensure_ascii=False), agent):  # type: ignore[index]
                 edited.remove(["hooks", name], place)
-    return _or_none(edited, text)
+    return text_or_none(edited, text)
 
 
 def _is_ours(text: str, agent: str) -> bool:
@@ -220,33 +242,45 @@ def _is_ours(text: str, agent: str) -> bool:
 
 def _write(ctx: CommandContext, agent: str, edits: Sequence[Edit], *, yes: bool, dry_run: bool, done: str) -> Output:
     """Show the changes, ask for confirmation, and write them, with a backup of each changed file."""
-    title, changed = agents()[agent]["title"], [edit for edit in edits if edit.changes]
-    if changed and not ctx.options.as_json:
+    client, changed = _tools_only().get(agent), [edit for edit in edits if edit.changes]
+    title = client.title if client else agents()[agent]["title"]
+    if changed and not ctx.options.as_json and not dry_run:
         for edit in changed:
             ctx.err.print(Text(_difference(edit)), soft_wrap=True)
     writes = bool(changed) and not dry_run and (yes or serve.confirmed(ctx))
     stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
     copies = [write_edit(edit, stamp=stamp) for edit in changed] if writes else []
+    for edit in changed if writes else ():
+        if edit.after is None and edit.file.parent.name == "plugins":
+            with contextlib.suppress(OSError):  # it holds something else
+                edit.file.parent.rmdir()
     backups = [str(each) for each in copies if each is not None]
+    stay = [str(each) for edit in edits for each in copies_of(edit.file.resolve())] if done == "disconnected" else []
     data = {"client": agent, "files": [str(edit.file) for edit in changed], "written": writes, "backups": backups}
 
     def show(out: Console) -> None:
         if not changed:
             out.print(f"{title} is already {done}.")
         elif not writes:
+            for edit in changed if dry_run else ():
+                out.print(Text(_difference(edit)), soft_wrap=True)
             out.print("Nothing was written.")
         else:
             out.print(
                 Text.assemble((f"{title} is {done}. ", "green"), ", ".join(str(edit.file) for edit in changed)),
                 soft_wrap=True,
             )
-            for each in backups:
+            for each in backups if done == "connected" else ():
                 out.print(dim(f"Backup of the old file: {each}"), soft_wrap=True)
             out.print(dim(f"Restart {title}."))
             if agent == "codex" and done == "connected":
                 out.print(dim("Codex asks once whether to trust the hooks: /hooks."))
+        if stay and not dry_run:
+            out.print(dim("These copies of changed files stay; delete them when you no longer need them:"))
+            for each in stay:
+                out.print(dim(each), soft_wrap=True)
 
-    return Output(data=data, show=show)
+    return Output(data=data | ({"copies": stay} if stay else {}), show=show)
 
 
 def _difference(edit: Edit) -> str:
@@ -267,17 +301,41 @@ def _status() -> Output:
         for name, spec in agents().items()
         for found, here in [(_found(name), _is_here(name))]
     ]
+    rows += [
+        {
+            "client": name,
+            "title": each.title,
+            "server": _is_served(each),
+            "hooks": None,
+            "here": each.file.parent.is_dir(),
+        }
+        for name, each in _tools_only().items()
+    ]
 
     def show(out: Console) -> None:
         lines = table("client", "server", "hooks")
         for row in rows:
             state = [
-                "yes" if row[each] else "no" if row["here"] else "not installed here" for each in ("server", "hooks")
+                "has none"
+                if row[each] is None
+                else "yes"
+                if row[each]
+                else "no"
+                if row["here"]
+                else "not installed here"
+                for each in ("server", "hooks")
             ]
             lines.add_row(str(row["client"]), *state)
         out.print(lines)
 
     return Output(data=rows, show=show)
+
+
+def _is_served(client: Client) -> bool:
+    """Return whether an MCP client has our server."""
+    with contextlib.suppress(InvalidError):
+        return without_server(client, name=_NAME).changes
+    return False
 
 
 def _is_here(agent: str) -> bool:

@@ -42,11 +42,15 @@ class Client:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """The text of a settings file before and after a change; None means that there is no file."""
+    """The text of a settings file before and after a change; None means that there is no file.
+
+    `is_ours`: the file holds nothing but what Ricordo wrote, so that no copy of it is kept.
+    """
 
     file: Path
     before: str | None
     after: str | None
+    is_ours: bool = False
 
     @property
     def changes(self) -> bool:
@@ -158,8 +162,28 @@ def read_text(file: Path) -> str | None:
         raise InvalidError(f"{file} cannot be read: {error}") from error
 
 
+def copies_of(file: Path) -> list[Path]:
+    """Return the copies that were kept of a settings file before Ricordo changed it, the oldest first."""
+    return sorted(file.parent.glob(f"{file.name}.before-ricordo-*"))
+
+
+def without_server(client: Client, *, name: str) -> Edit:
+    """Return an edit that removes our entry from a client's JSON file. Raises InvalidError if it cannot be parsed."""
+    before = read_text(client.file)
+    edited = JsonText(before or "", name=str(client.file))
+    edited.remove([client.member, name])
+    after = None if before is None else text_or_none(edited, before)
+    return Edit(file=client.file, before=before, after=after, is_ours=before is not None and after is None)
+
+
+def text_or_none(edited: JsonText, before: str) -> str | None:
+    """Return the edited text; None to delete the file if only empty or generated content is left."""
+    is_empty = edited.text != before and edited.value() in ({}, {"version": 1})
+    return None if is_empty else edited.text
+
+
 def write_edit(edit: Edit, *, stamp: str) -> Path | None:
-    """Write the new text atomically, or delete the file; return the path of the backup, None for a new file.
+    """Write the new text atomically, or delete the file; return the path of the backup, None if it needs none.
 
     Args:
         stamp: A suffix for the name of the backup.
@@ -174,7 +198,9 @@ def write_edit(edit: Edit, *, stamp: str) -> Path | None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         copy = None
-        if before is not None:
+        if before is not None and not edit.is_ours:
+            copy = next((each for each in copies_of(file) if read_text(each) == before), None)
+        if before is not None and not edit.is_ours and copy is None:
             copy = file.with_name(f"{file.name}.before-ricordo-{stamp}")
             _write_like(copy, before, like=file)
         if after is None:

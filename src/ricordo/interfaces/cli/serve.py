@@ -269,8 +269,9 @@ def _install(ctx: CommandContext, client: Client, entry: Entry, *, name: str, ye
     """Show the change, ask for confirmation, and write it."""
     edit, ours = with_server(client, entry, name=name), server_text(client, entry, name=name)
     if edit.changes and not ctx.options.as_json:
-        ctx.err.print(f"This is added to {edit.file}; everything else in it stays:\n")
-        ctx.err.print(Text(ours))
+        told = ctx.out if dry_run else ctx.err
+        told.print(f"This is added to {edit.file}; everything else in it stays:\n", soft_wrap=True)
+        told.print(Text(ours))
     writes = edit.changes and not dry_run and (yes or confirmed(ctx))
     backup = write_edit(edit, stamp=f"{datetime.now(UTC):%Y%m%d-%H%M%S}") if writes else None
     kept = str(backup) if backup else None
