@@ -74,6 +74,10 @@ def build(dispatcher: Dispatcher, *, profile: str, caller_of: Callable[[Context]
 # tools, which models call
 
 
+_LOOKS_FOR_NAMES = frozenset(("entity", "timeline", "search", "list"))
+"""Methods that are given the name of a person or thing: that it is unknown is an answer, and no mistake in the call."""
+
+
 class Toolbox:
     """The tools of a profile."""
 
@@ -103,6 +107,9 @@ class Toolbox:
                 capability, params.arguments or {}, caller=self._caller_of(ctx), as_tool=True, progress=progress
             )
         except RicordoError as error:
+            if error.code == NotFoundError.code and capability.method in _LOOKS_FOR_NAMES:
+                text = types.TextContent(text=f"Nothing: {error.message}.")
+                return types.CallToolResult(content=[text], structured_content={"found": False})
             return _failure(error)
         except Exception:  # noqa: BLE001  # a defect of ours must not end the client's connection
             _log.exception("%s failed", capability.tool)

@@ -181,6 +181,10 @@ def _kind(item: Node | Hit) -> str:
 def _node(node: Node) -> str:
     if not node.id:
         return f"Not stored: {_quoted(node.content)} (the user is off the record, or it was erased before)"
+    if node.closed_reason == _HELD:
+        handle = handle_of(node.id)
+        waits = f"waits for the user (`ricordo quarantine show {handle}`)"
+        return f"Not remembered yet: [id:{handle}] {_quoted(node.content)} {waits}"
     closed = f"closed ({node.closed_reason}) {_day(node.closed_at)}" if node.closed_at else ""
     expires = f"expires {_day(node.expires_at)}" if node.expires_at and not node.closed_at else ""
     notes = _notes(_kind(node), _about(node), _day(node.event_time), expires, closed)

@@ -345,7 +345,7 @@ def entity_meant(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
         return entity
     named = snapshot.entities.named(scope, name)
     if not named.entities:
-        raise NotFoundError(f"entity: no person or thing is known as {name!r}")
+        raise NotFoundError(f"no person or thing is known as {name!r}")
     if named.by != "same" and not named.is_clear:
         several = ", ".join(f"{entity.name} ({entity.id})" for entity in named.entities)
         raise InvalidError(f"entity: {name!r} may be any of {several}", hint="give the name or the id")

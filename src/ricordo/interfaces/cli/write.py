@@ -80,7 +80,7 @@ async def _stored(
 
 def _show_quarantined(out: Console, node: Node) -> None:
     out.print(Text.assemble(("Held in quarantine: ", "yellow"), one_line(node.content, most=100)))
-    out.print(dim("`ricordo quarantine` shows why, and approves it."))
+    out.print(dim(f"`ricordo quarantine show {short_id(node.id)}` shows why; `approve` in place of `show` stores it."))
 
 
 @command
@@ -390,7 +390,7 @@ def _list_quarantine(ctx: CommandContext, found: Sequence[Review]) -> None:
     lines = table("id", "from", "because of", "memory")
     for held in found:
         because = one_line(", ".join(held.reasons), most=44)
-        lines.add_row(short_id(held.id), held.newer.origin, because, Text(one_line(held.newer.content)))
+        lines.add_row(short_id(held.newer.id), held.newer.origin, because, Text(one_line(held.newer.content)))
     ctx.out.print(lines)
     ctx.tip("Look at one: ricordo quarantine show ID. Decide: approve ID, or refuse ID.")
 
