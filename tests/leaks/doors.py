@@ -78,7 +78,11 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
 }
 """The forbidden items for each parameter."""
 
-_LISTS: Mapping[str, str] = {"names": "names", "aliases": "names", "about": "names", "tags": "tags", "evidence": "ids"}
+_LISTS: Mapping[str, str] = {
+    **dict.fromkeys(("names", "members", "aliases", "about"), "names"),
+    "tags": "tags",
+    "evidence": "ids",
+}
 
 _FIXED: Mapping[str, Any] = {
     "limit": 100,
