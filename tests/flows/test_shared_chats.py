@@ -87,3 +87,10 @@ async def test_named_speakers_tools_and_an_owner_called_me_are_as_given(memory: 
     assert said == {"I like tea": "Dora", "I can help": None, "I am a page": None, "I like rice": None}
     (own,) = (await memory.scoped(Scope(owner="ann")).session("own")).turns
     assert own.speaker is None
+
+
+async def test_a_briefing_reads_ones_own_facts_as_ones_own(memory: Any) -> None:
+    await of(memory, "ann").remember("I decided to keep the rabbits", shared=True)
+    assert "I decided to keep the rabbits (about ann)" in await of(memory, "ben").brief()
+    told = await of(memory, "ann").brief()
+    assert "I decided to keep the rabbits" in told and "ann" not in told.partition("rabbits")[2].splitlines()[0]

@@ -14,7 +14,7 @@ from ricordo.errors import InvalidError
 from ricordo.model import Briefing, Category, ContextLine, ContextName, ContextSection, Hit, Node, Scope
 from ricordo.ports import TokenCounter
 from ricordo.retrieval.context import EstimatedTokens, fact_line, fenced, fitted, people_line, when
-from ricordo.retrieval.hits import as_shown, caveat, hit_of, may_be_quoted
+from ricordo.retrieval.hits import as_own, as_shown, caveat, hit_of, may_be_quoted
 from ricordo.retrieval.inspection import known_people
 from ricordo.retrieval.query import ALL_EPISODES, KNOWLEDGE
 from ricordo.retrieval.service import Asking
@@ -224,7 +224,7 @@ class _Reading:
         shown = as_shown(self._tx, chosen)
         now, zone = self._now, self._asking.zone
         hits = {key: hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone) for key, node in shown.items()}
-        kept = {key: hit for key, hit in hits.items() if may_be_quoted(hit)}
+        kept = {key: as_own(hit, self._scope.owner) for key, hit in hits.items() if may_be_quoted(hit)}
         if once:
             self._given.update(kept)
         return [kept[key] for key in chosen if key in kept]
