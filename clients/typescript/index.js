@@ -73,7 +73,8 @@ for (const [name, path] of Object.entries(ROUTES)) {
 
 function withQuery(path, parameters) {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
-  return given.length ? `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : path;
+  const pairs = given.flatMap(([name, value]) => [value].flat().map((each) => [name, String(each)]));
+  return pairs.length ? `${path}?${new URLSearchParams(pairs)}` : path;
 }
 
 async function failure(response) {

@@ -79,3 +79,4 @@ def test_the_client_works_with_a_server(tmp_path: Path) -> None:
     assert told["missing"] == [True, "RicordoError", "not_found", 404, True]
     assert (told["invalid"], told["denied"], told["strange"]) == ("invalid", 401, ["error", 502])
     assert told["cancelled"] == "AbortError" and told["methods"] == []
+    assert told["speakers"] == [None, None]  # both names are the owner's

@@ -32,4 +32,7 @@ told.methods = Object.keys(ROUTES).filter((name) => typeof memory[name] !== "fun
 
 await memory.forget({ id: fact.id });
 told.after = (await memory.search({ text: "what must Sarah not eat?" })).hits.map((hit) => hit.content);
+const chat = '{"speaker": "Ann", "text": "Ahoy"}\n{"speaker": "Annie", "text": "Good wind"}\n';
+await memory.import(chat, { me: ["Ann", "Annie"] });
+told.speakers = (await memory.list({ type: "episodic" })).nodes.map((node) => node.speaker);
 console.log(JSON.stringify(told));

@@ -8,6 +8,7 @@ the conversation that already holds its messages.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -69,7 +70,7 @@ class _Matching:
     def __init__(self, tx: Snapshot, records: Records, said: Sequence[_Timed]) -> None:
         self._tx = tx
         self._records = records
-        self._said = said
+        self._said = sorted(said, key=_at)
 
     def session_of(self, chat: ImportedChat, stored: dict[str, Conversation]) -> str:
         """Return the session of a chat: a stored one if it continues that, else its own, which is then free."""
@@ -108,13 +109,18 @@ class _Matching:
         return {key: old for key, old in keys.items() if ids[key] in known}
 
     def _during(self, session: Conversation, more: timedelta = timedelta()) -> list[_Timed]:
-        return [each for each in self._said if session.begun_at - more <= each[0] <= session.last_at + more]
+        first = bisect_left(self._said, session.begun_at - more, key=_at)
+        return self._said[first : bisect_right(self._said, session.last_at + more, key=_at)]
 
     def _known(self, said: Sequence[_Timed], session: str) -> list[_Timed]:
         """Return the messages that are stored in a session."""
         ids = [[self._records.id_in(session, key) for key in (each.key, _former(each.key))] for _, each in said]
         known = self._tx.nodes.known_ids([id for both in ids for id in both]) if ids else {}
         return [each for each, both in zip(said, ids, strict=True) if not known.keys().isdisjoint(both)]
+
+
+def _at(said: _Timed) -> datetime:
+    return said[0]
 
 
 def _former(key: tuple[object, ...]) -> tuple[object, ...]:

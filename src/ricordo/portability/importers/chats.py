@@ -116,7 +116,8 @@ def read_telegram(source: Source, destination: Destination) -> Records:
             former = label(chat.get("name")) or label(chat.get("id")) or "chat"
             own = label(chat.get("id"))
             people = _people(label(each.get("from")) or "" for each in _said(chat) if each.get("type") == "message")
-            into = _chat(records, own or people, title=former, former=former, is_certain=own is not None)
+            title = "Saved messages" if chat.get("type") == "saved_messages" else former
+            into = _chat(records, own or people, title=title, former=former, is_certain=own is not None)
             notices += sum(each.get("type") != "message" for each in _said(chat))
             rows = ((f"{name} {former}, message {each.get('id')}", each) for each in _said(chat))
             records.read(rows, partial(_telegram_message, records, into))
