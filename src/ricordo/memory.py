@@ -531,7 +531,7 @@ class Memory:
 
         def prepare() -> documents_.Prepared:
             draft = read_document(content, name=name, id=chosen, changed_at=changed_at, **given)
-            return documents_.prepared(draft, made)
+            return documents_.prepared(draft if scope.trust == "user" else replace(draft, names={}), made)
 
         def made(message: Message) -> Node:
             node = episodes.new_episode(message, scope=scope, now=now, instant=engine.instant, rules=engine.rules)

@@ -426,6 +426,45 @@ async def test_a_note_whose_facts_were_imported_is_not_stored_again_until_the_im
     assert (await watching(plain, folder).step(settled_s=0)).added == ["cats.md"]
 
 
+async def test_front_matter_and_links_of_a_watched_note_count(plain, tmp_path):
+    vault = tmp_path / "Vault"
+    lab = "---\ndate: {}\ntags: [{}]\n---\n# Lab\n\nThe retreat is at the lake #house, says [[Osman Yilmaz|Osman]].\n"
+    write(vault / "Lab.md", lab.format("2026-05-06", "urgent") + "\n```\n#define [[X]]\n```\n")
+    write(vault / "Osman Yilmaz.md", "---\naliases: [the chemist]\n---\nWorks in the lab.\n")
+    write(vault / "2026-11-20.md", "Jonte lost his first tooth.\n")
+    watch = watching(plain, vault)
+    await watch.step(settled_s=0)
+
+    async def found(**conditions):
+        nodes = (await plain.list(type="episodic", **conditions)).nodes
+        return [each.attributes["title"] for each in nodes if "place" in each.attributes]
+
+    assert await found(after="2026-05-06", before="2026-05-07") == ["Lab.md"]
+    assert await found(after="2026-11-20", before="2026-11-21") == ["2026-11-20.md"]
+    assert await found(tag="urgent") == await found(tag="house") == ["Lab.md"]
+    assert await found(tag="define") == []
+    assert (await plain.entity("the chemist")).name == "Osman Yilmaz"
+    await plain.settle()
+    assert await found(entity="Osman Yilmaz") == ["Lab.md"]
+    ids = {node.id for node in (await plain.document("Vault/Lab.md")).text}
+    write(vault / "Lab.md", lab.format("2026-06-07", "later") + "\n```\n#define [[X]]\n```\n")
+    await watch.step(settled_s=0)
+    assert {node.id for node in (await plain.document("Vault/Lab.md")).text} == ids
+    assert await found(tag="urgent") == await found(after="2026-05-06", before="2026-05-07") == []
+    assert await found(tag="later", after="2026-06-07", before="2026-06-08") == ["Lab.md"]
+    assert (await plain.doctor()).ok
+
+
+async def test_only_a_note_that_the_user_adds_names_people(plain):
+    async def known(trust):
+        note = "---\naliases: [Boss]\n---\nSee [[Eve]].\n"
+        await plain.scoped(Scope(owner="me", trust=trust)).add_document(text=note, id=trust, title="Mallory.md")
+        return {each.name for each in await plain.people()}
+
+    assert await known("agent") == set()
+    assert await known("user") == {"Mallory", "Eve"}
+
+
 async def test_notes_that_were_imported_with_their_folder_are_not_stored_again(plain, tmp_path):
     vault = tmp_path / "Vault"
     write(vault / "People" / "Bea.md", "---\naliases: [Bee]\n---\n# Bea\n\n- Is afraid of dogs\n- Lives in Uppsala\n")

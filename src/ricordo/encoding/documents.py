@@ -8,14 +8,16 @@ holds the title, the headings and the metadata of the whole document.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from zlib import crc32
 
 from ricordo.clock import to_ms
+from ricordo.encoding.entities import EntityResolver, scope_of
 from ricordo.encoding.episodes import ingest
+from ricordo.encoding.validation import checked_tags
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import DOCUMENT, Change, ClosedReason, Closing, Document, DocumentReport, Json, Message, Node, Scope
 from ricordo.storage import Snapshot
@@ -24,6 +26,7 @@ from ricordo.text.passages import LEAST, MOST, sentence_ends, size_of
 
 MAX_ID_CHARS = 400
 MAX_PASSAGES = 100_000
+_MOST_TAGS = 100
 _OUTLINE_CHARS = 600
 _HEADING_CHARS = 200
 TITLE_PAGE: Json = {"document": {"exists": True}, "digest": {"exists": True}}
@@ -51,7 +54,13 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """The current version of a document, cut into blocks."""
+    """The current version of a document, cut into blocks.
+
+    Attributes:
+        date: the day it is about, as a note's front matter or the name of a daily note gives it.
+        tags_of: returns the tags of a passage.
+        names: the people and things it names by links and, each with its other names, in its front matter.
+    """
 
     id: str
     title: str
@@ -63,6 +72,9 @@ class Draft:
     pages: int | None = None
     source: str | None = None
     left_out: tuple[str, ...] = ()
+    date: str | None = None
+    tags_of: Callable[[str], tuple[str, ...]] = lambda text: ()
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +84,7 @@ class Prepared:
     page: Node
     passages: tuple[Node, ...]
     left_out: tuple[str, ...] = ()
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,15 +208,19 @@ def prepared(draft: Draft, made: Callable[[Message], Node]) -> Prepared:
         raise InvalidError(f"{draft.title} holds no text", hint="only text can be stored and found")
     if len(passages) > MAX_PASSAGES:
         raise InvalidError(f"{draft.title} has more than {MAX_PASSAGES:,} passages", hint="split the document")
-    nodes = tuple(made(_message(draft, each)) for each in passages)
-    return Prepared(page=made(_title_page(draft, passages)), passages=nodes, left_out=draft.left_out)
+    nodes = tuple(
+        replace(made(_message(draft, each)), tags=checked_tags(draft.tags_of(each.text)[:_MOST_TAGS]))
+        for each in passages
+    )
+    page = made(_title_page(draft, passages))
+    return Prepared(page=page, passages=nodes, left_out=draft.left_out, names=draft.names)
 
 
 def _message(draft: Draft, passage: _Passage) -> Message:
     attributes = {"document": draft.id, "title": draft.title, "place": place_name(passage.place), **passage.place}
     if passage.headings:
         attributes["heading"] = " › ".join(passage.headings)[:_HEADING_CHARS]
-    return _episode(draft, _content(passage), attributes, passage.at or draft.changed_at)
+    return _episode(draft, _content(passage), attributes, passage.at or draft.date or draft.changed_at)
 
 
 def _title_page(draft: Draft, passages: Sequence[_Passage]) -> Message:
@@ -218,12 +235,15 @@ def _title_page(draft: Draft, passages: Sequence[_Passage]) -> Message:
         "version": draft.version,
         "pages": draft.pages,
         "source": draft.source,
+        "date": draft.date,
     }
     text = f"{draft.title}\n{outline[:_OUTLINE_CHARS]}".strip()
-    return _episode(draft, text, {name: value for name, value in known.items() if value is not None}, draft.changed_at)
+    return _episode(
+        draft, text, {name: value for name, value in known.items() if value is not None}, draft.date or draft.changed_at
+    )
 
 
-def _episode(draft: Draft, text: str, attributes: Json, at: datetime) -> Message:
+def _episode(draft: Draft, text: str, attributes: Json, at: datetime | str) -> Message:
     return Message(
         text=text, role="tool", origin="import", session=f"{DOCUMENT}{draft.id}", at=at, attributes=attributes
     )
@@ -240,14 +260,15 @@ def put(snapshot: Snapshot, new: Prepared, *, scope: Scope, at: datetime) -> tup
     if page is not None and _is_same(page, new.page):
         return Change(), DocumentReport(document=document_of(page), kept=len(old) - 1)
     closed = stored(snapshot, scope, id, at=at, archived=True)
-    step = _compared([node for node in old if not is_title_page(node)], closed, new.passages)
+    is_dated = "date" in new.page.attributes
+    step = _compared([node for node in old if not is_title_page(node)], closed, new.passages, is_dated=is_dated)
     if page is None:
         page = next((node for node in closed if is_title_page(node) and node.closed_reason == _REMOVED), None)
     if page is None:
         step.add.insert(0, new.page)
     else:
-        step.put.append(_as_now(page, new.page.attributes, content=new.page.content))
-    added = ingest(snapshot, step.add, claimed=(), scope=scope)
+        step.put.append(_as_now(page, new.page, is_dated=is_dated))
+    added = _naming(snapshot, ingest(snapshot, step.add, claimed=(), scope=scope), new)
     closing, learnt = _closing(snapshot, scope, step.gone, id, at=at, reason=_REPLACED)
     report = DocumentReport(
         document=document_of(new.page),
@@ -259,6 +280,17 @@ def put(snapshot: Snapshot, new: Prepared, *, scope: Scope, at: datetime) -> tup
         left_out=new.left_out,
     )
     return added.joined(replace(closing, put=tuple(step.put))), report
+
+
+def _naming(snapshot: Snapshot, change: Change, new: Prepared) -> Change:
+    """Return the change with the people and things that a note names. A name that is known gets no second holder."""
+    if not new.names:
+        return change
+    people = EntityResolver(snapshot, scope=scope_of(new.page.owner, new.page.chat), now=to_ms(new.page.created_at))
+    for name, aliases in new.names.items():
+        if (entity := people.named_clearly(name)) is not None:
+            people.add_aliases(entity, aliases)
+    return people.extend(change)
 
 
 def is_mail(new: Prepared) -> bool:
@@ -395,7 +427,7 @@ class _Step:
     moved: int = 0
 
 
-def _compared(old: Sequence[Node], closed: Sequence[Node], new: Sequence[Node]) -> _Step:
+def _compared(old: Sequence[Node], closed: Sequence[Node], new: Sequence[Node], *, is_dated: bool) -> _Step:
     """Return the difference between two versions. A passage that a user forgot on its own is not added again."""
     there = _by_text(old)
     archived = _by_text(node for node in closed if node.closed_reason in (_REPLACED, _REMOVED))
@@ -413,9 +445,10 @@ def _compared(old: Sequence[Node], closed: Sequence[Node], new: Sequence[Node]) 
             step.add.append(replace(node, attributes=attributes))
             continue
         step.kept += 1
-        if not was.is_live or dict(was.attributes) != attributes:
-            step.moved += was.is_live
-            step.put.append(_as_now(was, attributes))
+        now = _as_now(was, replace(node, content=was.content, attributes=attributes), is_dated=is_dated)
+        if now != was:
+            step.moved += was.is_live and dict(was.attributes) != attributes
+            step.put.append(now)
     step.gone = [node for nodes in there.values() for node in nodes]
     return step
 
@@ -427,9 +460,18 @@ def _by_text(nodes: Iterable[Node]) -> dict[str, deque[Node]]:
     return found
 
 
-def _as_now(was: Node, attributes: Json, *, content: str | None = None) -> Node:
-    text = was.content if content is None else content
-    return replace(was, content=text, attributes=attributes, closed_at=None, closed_reason=None)
+def _as_now(was: Node, now: Node, *, is_dated: bool = False) -> Node:
+    at = now if is_dated else was
+    return replace(
+        was,
+        content=now.content,
+        attributes=now.attributes,
+        tags=now.tags,
+        event_time=at.event_time,
+        valid_from=at.valid_from,
+        closed_at=None,
+        closed_reason=None,
+    )
 
 
 def _positions(known: Sequence[float | None]) -> list[float]:

@@ -18,7 +18,7 @@ import unicodedata
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from hashlib import sha256
@@ -31,8 +31,11 @@ from typing import TYPE_CHECKING, Any
 from ricordo.encoding.documents import Block, Draft
 from ricordo.encoding.validation import short_name
 from ricordo.errors import InvalidError
+from ricordo.portability.markdown import date_in
+from ricordo.portability.note_text import plain
 from ricordo.portability.sources import decoded
 from ricordo.portability.visible_text import HIDDEN_TAGS, HIDING_STYLE, front_matter, is_private, visible
+from ricordo.text.analyzer import name_key
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -41,6 +44,7 @@ MAX_BYTES = 100_000_000
 MAX_PAGES = 5_000
 MAX_CHARS = 20_000_000
 _MAX_SECONDS = 300.0
+_MOST_NAME = 100
 _MAX_UNPACKED_BYTES = 500_000_000
 _MOST_SQUEEZED = 100
 _SUSPICIOUS_BYTES = 20_000_000
@@ -69,12 +73,16 @@ class Content:
         pages: number of pages; None for formats without pages.
         title: the title that the document states; "" if it states none.
         left_out: parts that could not be read.
+        date, tags_of, names: see `Draft`.
     """
 
     blocks: Sequence[Block]
     pages: int | None = None
     title: str = ""
     left_out: tuple[str, ...] = ()
+    date: str | None = None
+    tags_of: Callable[[str], tuple[str, ...]] = lambda text: ()
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def read_document(
@@ -120,6 +128,9 @@ def read_document(
         pages=found.pages,
         source=source or name,
         left_out=found.left_out,
+        date=found.date,
+        tags_of=found.tags_of,
+        names=found.names,
     )
 
 
@@ -191,6 +202,7 @@ def _code(content: bytes, name: str) -> Content:
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*\Z")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*\Z")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_CODE = re.compile(r"(?ms)^\s*(`{3,}|~{3,}).*?(?:^\s*\1|\Z)|`[^`\n]+`")
 _INLINE_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•>|#]|\d+[.)]\s|\t| {4})")
 
@@ -200,7 +212,8 @@ def _markdown(content: bytes, name: str) -> Content:
     if is_private(text):
         raise InvalidError(f"{name}: its front matter says `ricordo: false`", hint="remove the line to remember it")
     lines, path = visible(text.replace("\r\n", "\n")).split("\n"), _Headings()
-    start = front_matter(lines)[1]
+    fields, start = front_matter(lines)
+    body = _CODE.sub("", "\n".join(lines[start:]))
     blocks: list[Block] = []
     for number, heading, level in [*_markdown_headings(lines, start), (len(lines), "", 0)]:
         end = number if level >= 0 else number - 1  # an underlined heading begins one line earlier
@@ -208,7 +221,19 @@ def _markdown(content: bytes, name: str) -> Content:
         blocks += _paragraphs(shown, first=start + 1, headings=path.titles)
         path.enter(abs(level), heading)
         start = number + 1
-    return Content(blocks=blocks)
+    stem = Path(name).stem
+    tags = tuple(filter(_is_name, (tag.strip("# ") for tag in fields.get("tags", ()))))
+    aliases = {stem: names} if (names := tuple(filter(_is_name, fields.get("aliases", ())))) else {}
+    return Content(
+        blocks=blocks,
+        date=date_in(stem) or next(filter(None, map(date_in, fields.get("date", ()))), None),
+        tags_of=lambda text: (*tags, *filter(_is_name, plain(_CODE.sub("", text))[2])),
+        names={link: () for link in plain(body)[1] if _is_name(link)} | aliases,
+    )
+
+
+def _is_name(text: str) -> bool:
+    return bool(name_key(text)) and len(text) <= _MOST_NAME
 
 
 def _markdown_headings(lines: Sequence[str], start: int) -> Iterator[tuple[int, str, int]]:
