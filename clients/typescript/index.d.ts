@@ -1372,6 +1372,7 @@ export interface ImportResult {
   links?: number;
   refused?: string[];
   refused_count?: number;
+  skipped?: string[];
   sessions?: number;
   parts?: ImportPart[];
   redacted?: number;

@@ -1329,6 +1329,7 @@ class ImportReport:
         messages, facts, passages: the kinds of memories added; passages are those of documents and mail.
         people, relations, links: entities and connections added with them.
         sessions: conversations in the file.
+        skipped: for each file, its lines that hold nothing to import, such as summaries in the log of a coding agent.
         parts: what was read from each file of a folder of separate exports.
         redacted: credentials that were replaced in what was added. The setting `secrets` can keep them.
         time_zone: the time zone in which times without one were read; "" if there were none.
@@ -1348,6 +1349,7 @@ class ImportReport:
     links: int = 0
     refused: tuple[str, ...] = ()
     refused_count: int = 0
+    skipped: tuple[str, ...] = ()
     sessions: int = 0
     parts: tuple[ImportPart, ...] = ()
     redacted: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 import time
@@ -103,7 +104,11 @@ def test_the_folder_of_a_client_is_imported_by_project_and_private_ones_are_left
     (roots["brief"] / ".ricordoignore").write_text("", encoding="utf-8")
     done = cli("--json", "import", "--format", "claude-code", str(home / ".claude/projects"))
     assert done.json["sessions"] == 2 and any(".ricordoignore" in each for each in done.json["refused"])
-    assert any("of other kinds" in each for each in done.json["refused"])
+    assert done.json["refused_count"] == 1 and not any("of other kinds" in each for each in done.json["refused"])
+    assert len(done.json["skipped"]) == 2
+    assert all(re.match(r"[\w-]+\.jsonl: \d lines of other kinds \(", each) for each in done.json["skipped"])
+    again = cli("import", "--format", "claude-code", str(home / ".claude/projects")).out
+    assert "Not imported (1):" in again and done.json["skipped"][0] in again
     for project, chat, word in (
         ("kiln", "github.com/ann/kiln", "sqlc"),
         ("atlas", "gitlab.example.org/maps/atlas", "uv"),

@@ -189,6 +189,7 @@ def sum_of(one: ImportReport, other: ImportReport) -> ImportReport:
     return ImportReport(
         format=", ".join(formats),
         refused=(*one.refused, *other.refused)[:_SHOWN_REFUSALS],
+        skipped=(*one.skipped, *other.skipped),
         time_zone=one.time_zone or other.time_zone,
         **{name: getattr(one, name) + getattr(other, name) for name in counts},
     )
@@ -265,6 +266,7 @@ def _report(records: Records, counts: _Counts, *, zone: str) -> ImportReport:
         links=added["links"],
         refused=tuple(refused[:_SHOWN_REFUSALS]),
         refused_count=len(refused),
+        skipped=tuple(records.skipped),
         sessions=len({each.message.session for each in records.messages.values() if each.message.session}),
         redacted=counts.redacted,
         time_zone=zone if has_local else "",

@@ -129,6 +129,7 @@ class Records:
     format: str
     destination: Destination
     refused: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
     people: list[ImportedPerson] = field(default_factory=list)
     messages: dict[str, ImportedMessage] = field(default_factory=dict)
     facts: dict[str, ImportedFact] = field(default_factory=dict)

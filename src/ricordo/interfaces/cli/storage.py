@@ -444,6 +444,9 @@ def _show_sync(ctx: CommandContext, report: SyncReport) -> None:
             ctx.out.print(Text(f"  {one_line(line, most=200)}"), soft_wrap=True)
 
 
+_SHOWN_SKIPPED = 5
+
+
 def _show_import(out: Console, report: ImportReport, *, own: bool) -> None:
     is_chat = report.format in ("chat", "locomo")
     what = plural(report.added, "message") if is_chat else plural(report.added, "memory", "memories")
@@ -473,6 +476,12 @@ def _show_import(out: Console, report: ImportReport, *, own: bool) -> None:
         out.print(files)
     if report.format == "jsonl" and not own:
         out.print(dim("Read as somebody else's. To move your own store, import the export into a new one with --own."))
+    if report.skipped:
+        out.print(dim("Lines that hold no message and no command:"))
+        for line in report.skipped[:_SHOWN_SKIPPED]:
+            out.print(dim(f"  {one_line(line, most=200)}"), soft_wrap=True)
+        if len(report.skipped) > _SHOWN_SKIPPED:
+            out.print(dim(f"  and in {plural(len(report.skipped) - _SHOWN_SKIPPED, 'more file')}"))
     if report.refused_count:
         out.print(Text(f"Not imported ({report.refused_count:,}):", style="yellow"))
         for line in report.refused:

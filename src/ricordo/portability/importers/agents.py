@@ -292,15 +292,13 @@ def folder_of(path: Path) -> str:
 def read_log(client: str, source: Source, destination: Destination) -> Records:
     """Read a session log, or each log in a folder. Lines that are neither messages nor commands are counted."""
     records = Records(format=client, destination=destination)
-    skipped: Counter[str] = Counter()
     for name, lines, at in _files(source):
         log = _log(client, lines, name)
         records.refused += log.refused
-        skipped += log.skipped
+        if total := log.skipped.total():
+            kinds = ", ".join(f"{kind} {count}" for kind, count in log.skipped.most_common(6))
+            records.skipped.append(f"{name}: {plural(total, 'line')} of other kinds ({kinds})")
         _add(records, client, log, log.id or PurePosixPath(name).stem, at)
-    if total := sum(skipped.values()):
-        kinds = ", ".join(f"{kind} {count}" for kind, count in skipped.most_common(6))
-        records.refused.append(f"not imported: {plural(total, 'line')} of other kinds ({kinds})")
     return records
 
 
