@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import Memory, Message, NotFoundError
+from ricordo import Memory, Message, NotFoundError, Settings
 from ricordo.portability.records import Destination
 from tests.portability.conftest import opened
 
@@ -197,3 +197,12 @@ async def test_a_conversation_is_found_by_its_title_if_only_one_has_it(tmp_path:
         await memory.import_(telegram(tmp_path / "t1", 1, "Hello"))
         with pytest.raises(NotFoundError, match="2 have this title"):
             await memory.session("Anna")
+
+
+async def test_chats_with_unknown_numbers_stay_apart_without_personal_data(tmp_path: Path) -> None:
+    settings = Settings(redact="phone")
+    async with Memory.open(tmp_path / "me.db", embedder=None, settings=settings) as memory:
+        for number in ("+44 7700 900123", "+44 7700 900456") * 2:
+            lines = [f"31/12/2023, 22:15 - {number}: It is {number[-3]}", "31/12/2023, 22:16 - Me: Thanks"]
+            await memory.import_(chat(tmp_path / "_chat.txt", lines))
+        assert sorted((await held(memory)).values()) == [2, 2]

@@ -34,6 +34,8 @@ from ricordo.portability.sources import Row, Source, objects_in, one_document
 from ricordo.text.sentences import plural
 
 _NAMED_PEOPLE = 3
+_NUMBER = re.compile(r"(?:\d\D{0,2}){6}")
+"""Matches a telephone number, which the setting `redact` may remove from a session's name."""
 _MOST_CHARS = 400
 
 
@@ -73,9 +75,9 @@ def _add(
 
 
 def _people(names: Iterable[str]) -> str:
-    """Describe a chat by its people: by their names or, if there are many, by their number and a hash."""
+    """Describe a chat by its people: by their names or, if there are many or one is a telephone number, by a hash."""
     known = sorted(frozenset(names))
-    if len(known) <= _NAMED_PEOPLE:
+    if len(known) <= _NAMED_PEOPLE and not any(map(_NUMBER.search, known)):
         return ", ".join(known)[:_MOST_CHARS]
     return f"{len(known)} people {blake2b(json.dumps(known).encode(), digest_size=4).hexdigest()}"
 
