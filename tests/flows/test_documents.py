@@ -405,6 +405,7 @@ async def test_a_watched_folder_is_followed_through_changes_moves_and_deletions(
     ids = {node.id for node in (await plain.document("notes/dogs.md")).text}
     (folder / "dogs.md").rename(folder / "cats.md")
     assert (await watch.step(settled_s=0)).moved == ["cats.md"]
+    assert (await plain.document("notes/cats.md")).id == (await plain.document("cats.md")).id == "notes/dogs.md"
     kept = await plain.document("notes/dogs.md")
     assert {node.id for node in kept.text} == ids and kept.text[0].place == "cats.md, line 3"
     write(folder / "dogs.md", "Another note about dogs.\n")

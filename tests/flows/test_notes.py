@@ -174,6 +174,23 @@ async def test_a_git_conflict_is_shown_and_what_is_kept_counts(vault: Path) -> N
         assert (await memory.doctor()).ok
 
 
+async def test_a_deleted_line_that_is_typed_again_is_restored(vault: Path) -> None:
+    async with opened(vault) as memory:
+        node = await memory.remember("Pay the mooring", category="task", tags=["boat"])
+    path = vault / "notes/Me.md"
+    whole = path.read_text("utf-8")
+    line = next(each for each in whole.split("\n") if "mooring" in each)
+    write(vault, "Me.md", whole.replace(line, ""))
+    async with opened(vault) as memory:
+        assert await contents(memory) == []
+    write(vault, "Me.md", whole.replace(line, "- [ ] Pay  the mooring #boat"))
+    async with opened(vault) as memory:
+        found = (await memory.list(type="semantic")).nodes
+        assert [each.id for each in found] == [node.id]
+        assert not (await memory.archive()).nodes
+    assert path.read_text("utf-8").count("Pay") == 1
+
+
 async def test_a_comment_within_a_fact_stays_when_the_fact_changes(vault: Path) -> None:
     path = write(vault, "Anna.md", "- Anna likes tea %% not coffee %% #drinks\n")
     async with opened(vault) as memory:

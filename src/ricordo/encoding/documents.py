@@ -344,6 +344,7 @@ def remove(snapshot: Snapshot, id: str, *, scope: Scope, at: datetime) -> tuple[
     Raises:
         NotFoundError: no document has this id.
     """
+    id = _id_of(snapshot, scope, id, at=at)
     old = stored(snapshot, scope, id, at=at)
     page = _title_page_in(old, id)
     change, learnt = _closing(snapshot, scope, old, id, at=at, reason=_REMOVED)
@@ -363,9 +364,21 @@ def read(snapshot: Snapshot, scope: Scope, id: str, *, at: datetime) -> Document
     Raises:
         NotFoundError: there is no such document.
     """
+    id = _id_of(snapshot, scope, id, at=at)
     nodes = stored(snapshot, scope, id, at=at) or stored(snapshot, replace(scope, chat=None), id, at=at)
     page = _title_page_in(nodes, id)
     return replace(document_of(page), text=tuple(node for node in nodes if node is not page))
+
+
+def _id_of(snapshot: Snapshot, scope: Scope, name: str, *, at: datetime) -> str:
+    """Return the id of a document: `name` itself or, for a watched file that was moved, the id of the one document that
+    is there now.
+    """
+    if stored(snapshot, scope, name, at=at) or stored(snapshot, replace(scope, chat=None), name, at=at):
+        return name
+    pages = listed(snapshot, scope, at=at, most=MAX_PASSAGES)
+    same = [each.id for each in pages if name in (each.title, f"{each.id.partition('/')[0]}/{each.title}")]
+    return same[0] if len(same) == 1 else name
 
 
 def listed(snapshot: Snapshot, scope: Scope, *, at: datetime, most: int) -> list[Document]:

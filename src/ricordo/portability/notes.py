@@ -37,6 +37,7 @@ except ImportError:  # pragma: no cover - other systems than POSIX
 _log = logging.getLogger(__name__)
 
 _STATE, _LOCK, _OWNER, _ASIDE = ".ricordo.jsonl", ".ricordo.lock", ".ricordo.owner", ".aside-"
+_MOST_GONE = 1_000
 _TYPES = ("semantic", "procedural", "opinion")
 _HEADINGS: Mapping[Category, str] = {
     "preference": "Preferences",
@@ -137,6 +138,7 @@ class Notes:
         self._unread: dict[
             str, tuple[int, int, int]
         ] = {}  # the stamps of these files; the next process reads them, too
+        self._forgotten: dict[str, tuple[Node, str]] | None = None  # by text, with its mark, in this sync
         self._names: dict[str, bool] = {}  # whether a heading is a known person or thing, in this sync
         self._busy = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -225,7 +227,7 @@ class Notes:
         read = await asyncio.to_thread(self._read, altered)
         waits = len(read) < len(altered)
         self._commit = commit
-        self._names = {}
+        self._names, self._forgotten = {}, None
         nodes = await self._nodes()
         if (
             not stamps and self._seen
@@ -400,6 +402,8 @@ class Notes:
                 entry = None  # an edited copy is a separate fact
             elif entry is None and (entry := _same(item, name, missing, nodes)) is not None:
                 present[entry.mark] += 1
+            elif entry is None:
+                entry = await self._typed_again(item)
             before = writing.before.get(item.mark or "") if is_stale and writing else None
             was_ours = before is not None and item.hash == before.said
             if entry is None:
@@ -413,6 +417,21 @@ class Notes:
             if entry is not None:
                 changed.known[place] = entry
         return [(name, changed, place) for place in fresh]
+
+    async def _typed_again(self, item: Item) -> Entry | None:
+        """Return the entry of a line that was deleted earlier and says the same."""
+        if self._forgotten is None:
+            self._forgotten = {}
+            for mark, id in [*self._gone.items()][-_MOST_GONE:]:
+                with contextlib.suppress(NotFoundError):
+                    node = await self._memory.get(id)
+                    if node.closed_reason == "forgotten":
+                        self._forgotten[" ".join(node.content.split())] = node, mark
+        text = " ".join(item.text.split())
+        if text not in self._forgotten or not says(item, self._forgotten[text][0]):
+            return None
+        node, mark = self._forgotten.pop(text)
+        return Entry(mark, node.id, "", "")
 
     async def _take_new(self, fresh: Sequence[tuple[str, Changed, int]]) -> None:
         """Store new lines: a few as one commit each, so that each can be undone; many in batches."""
