@@ -219,7 +219,6 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "content": ("content", "text", "fact", "memory"),
     "id": ("id", "memory_id", "session", "session_id"),
     "name": ("name", "entity", "space"),
-    "member": ("member", "owner"),
     "space": ("space", "name"),
     "entity": ("entity", "name"),
     "tag": ("tag", "tags"),
