@@ -280,8 +280,8 @@ def test_off_the_record_holds_for_the_sessions_of_agents_also_when_their_logs_ar
 ) -> None:
     root = repository(tmp_path, _session_of("claude-code"))
 
-    def said(text: str) -> Path:
-        session = replace(_session_of("claude-code"), at=datetime.now(UTC), steps=[("user", text, True)])
+    def said(text: str, **cut: int) -> Path:
+        session = replace(_session_of("claude-code"), at=datetime.now(UTC).replace(**cut), steps=[("user", text, True)])
         log = write_log(session, home, root)
         given = {"session_id": session.id, "cwd": str(root), "transcript_path": str(log)}
         _hook(cli, monkeypatch, "claude-code", "take-in", **given)
@@ -292,11 +292,13 @@ def test_off_the_record_holds_for_the_sessions_of_agents_also_when_their_logs_ar
 
     done = cli("off-record")
     assert "in every chat and project" in done.out and "`ricordo on-record`" in done.out
-    log = said("Let's use haiku instead of sonnets")
+    log = said("Let's use haiku instead of sonnets", microsecond=0)
     assert "haiku" not in texts()
-    assert "on the record again" in cli("--chat", project_of(root), "on-record").out
-    assert "`ricordo on-record` ends that" in cli("--chat", project_of(root), "on-record").out
-    cli("on-record")
+    told = cli("--chat", project_of(root), "on-record").out
+    assert (
+        told == "Still off the record: everything you say, in every chat and project. `ricordo on-record` ends that.\n"
+    )
+    assert "project, is on the record again" in cli("on-record").out
     imported = cli("--json", "import", "--format", "claude-code", str(log)).json
     assert imported["added"] == 0 and any("off the record" in each for each in imported["refused"])
     assert "haiku" not in texts()

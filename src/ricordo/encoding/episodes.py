@@ -144,12 +144,16 @@ def pauses_of(snapshot: Snapshot, scope: Scope) -> Sequence[Pause]:
 
 
 def is_off_record(node: Node, pauses: Sequence[Pause]) -> bool:
-    """Return whether a message or fact is not to be stored: a pause lasts, or it was said in one that is over."""
+    """Return whether a message or fact is not to be stored: a pause lasts, or it was said in one that is over.
+
+    A pause counts from the beginning of its second, since the times in many logs are cut to seconds.
+    """
     if not pauses:
         return False
     names = {"", node.session, _past_name(node.session)}
     return any(
-        pause.session in names and (pause.ended_at is None or pause.begun_at <= node.event_time < pause.ended_at)
+        pause.session in names
+        and (pause.ended_at is None or pause.begun_at.replace(microsecond=0) <= node.event_time < pause.ended_at)
         for pause in pauses
     )
 

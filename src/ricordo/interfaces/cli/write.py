@@ -106,10 +106,12 @@ async def on_record(ctx: CommandContext, memory: Memory, session: str | None = N
     chat = memory.scope.chat or ""
 
     def show(out: Console) -> None:
-        out.print(f"{_what(chat, session or '')[0]} is on the record again.", soft_wrap=True)
+        if not any(each.chat in ("", chat) and each.session in ("", session) for each in left):
+            out.print(f"{_what(chat, session or '')[0]} is on the record again.", soft_wrap=True)
         for pause in left:
             what, ends = _what(pause.chat, pause.session)
-            out.print(f"Still off the record: {what[:1].lower()}{what[1:]}. `{ends}` ends that.", soft_wrap=True)
+            what = f"{what[:1].lower()}{what[1:]}".rstrip(",")
+            out.print(f"Still off the record: {what}. `{ends}` ends that.", soft_wrap=True)
 
     return Output(data={"chat": chat or None, "session": session, "on_record": True, "paused": left}, show=show)
 
