@@ -427,6 +427,14 @@ async def test_a_note_whose_facts_were_imported_is_not_stored_again_until_the_im
     assert (await watching(plain, folder).step(settled_s=0)).added == ["cats.md"]
 
 
+async def test_a_short_table_stays_in_one_passage(plain):
+    rows = "".join(f"| R{number} | {number}.2 | a somewhat longer remark on this sample |\n" for number in range(6))
+    table = f"| sample | pH | remark |\n|---|---|---|\n{rows}"
+    await plain.add_document(text=f"Before it, {'some words ' * 20}.\n\n{table}\nAnd after.\n", id="t.md", title="t.md")
+    holding = [node.content for node in (await plain.document("t.md")).text if "| R" in node.content]
+    assert len(holding) == 1 and "| sample | pH |" in holding[0]
+
+
 async def test_front_matter_and_links_of_a_watched_note_count(plain, tmp_path):
     vault = tmp_path / "Vault"
     lab = "---\ndate: {}\ntags: [{}]\n---\n# Lab\n\nThe retreat is at the lake #house, says [[Osman Yilmaz|Osman]].\n"

@@ -174,6 +174,15 @@ async def test_a_git_conflict_is_shown_and_what_is_kept_counts(vault: Path) -> N
         assert (await memory.doctor()).ok
 
 
+async def test_an_outer_heading_gives_the_subject(vault: Path) -> None:
+    async with opened(vault) as memory:
+        await memory.add_entity("Lagos trip", type="project")
+    write(vault, "Plans.md", "# Lagos trip\n\n## To pack\n\n- mosquito net\n\n# Other\n\n- new lamp\n")
+    async with opened(vault) as memory:
+        found = {node.content: node.about for node in (await memory.list(type="semantic")).nodes}
+    assert found == {"mosquito net": ("Lagos trip",), "new lamp": ()}
+
+
 async def test_a_deleted_line_that_is_typed_again_is_restored(vault: Path) -> None:
     async with opened(vault) as memory:
         node = await memory.remember("Pay the mooring", category="task", tags=["boat"])

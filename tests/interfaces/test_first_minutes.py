@@ -92,6 +92,16 @@ def test_a_misspelt_path_creates_no_store(cli: Cli, arguments: tuple[str, ...]) 
     assert not cli.store.exists()
 
 
+def test_a_list_of_tasks_shows_which_are_done(cli: Cli) -> None:
+    cli("remember", "Pay the mooring", "--category", "task", embedder="none")
+    done = cli("remember", "Buy paint", "--category", "task", "--json", embedder="none").json
+    cli("update", done["id"], "--attributes", '{"done": true}', embedder="none")
+    lines = cli("list", "--category", "task", embedder="none").out.splitlines()
+    assert [line.split("  ")[2].strip() for line in lines[1:]] == ["task, done", "task, open"]
+    still = cli("list", "--category", "task", "--where", '{"not": {"done": true}}', embedder="none").out
+    assert "mooring" in still and "paint" not in still
+
+
 def test_a_vault_that_was_imported_and_is_watched_is_reported_in_a_line(cli: Cli, tmp_path: Path) -> None:
     vault = tmp_path / "Vault"
     vault.mkdir()

@@ -7,6 +7,7 @@ holds the title, the headings and the metadata of the whole document.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ _OUTLINE_CHARS = 600
 _HEADING_CHARS = 200
 TITLE_PAGE: Json = {"document": {"exists": True}, "digest": {"exists": True}}
 """Matches the attributes of title pages."""
+_ROW = re.compile(r"\s*\|")
 _REPLACED: ClosedReason = "superseded"
 _REMOVED: ClosedReason = "retracted"
 _MOST_STORED = MAX_PASSAGES + 1
@@ -170,6 +172,8 @@ def _end_of_run(pieces: Sequence[tuple[str, Json]], start: int) -> int:
         size += size_of(text)
         if size > MOST and place > start:
             return min(ends, key=ends.__getitem__, default=place)
+        if place + 1 < len(pieces) and all(_ROW.match(each) for each, _ in pieces[place : place + 2]):
+            continue  # no end within a table
         if size >= LEAST // 2 and text.endswith("\n"):
             return place + 1
         if size >= LEAST:

@@ -45,7 +45,7 @@ class Item:
         first, end: its lines, counted from 0; `end` is exclusive.
         prefix: what comes before its text: the bullet, and the box of a task.
         is_done: whether the box of a task is ticked; None if it is not a task.
-        heading: the heading above it; "" if there is none.
+        headings: the headings above it, innermost first.
     """
 
     first: int
@@ -56,7 +56,7 @@ class Item:
     tags: tuple[str, ...]
     is_done: bool | None
     mark: str | None
-    heading: str
+    headings: tuple[str, ...]
 
     @property
     def hash(self) -> str:
@@ -102,7 +102,7 @@ def fields_of(text: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def _items(lines: Sequence[str], start: int) -> Iterator[Item]:
-    heading, fence, at = "", "", start
+    headings, fence, at = list[tuple[int, str]](), "", start
     while at < len(lines):
         line = lines[at]
         at += 1
@@ -111,13 +111,14 @@ def _items(lines: Sequence[str], start: int) -> Iterator[Item]:
         elif fence or not line.strip():
             continue
         elif found := _HEADING.match(line):
-            heading = plain(found[2])[0]
+            headings = [each for each in headings if each[0] < len(found[1])]
+            headings.append((len(found[1]), plain(found[2])[0]))
         elif not _OTHER.match(line):
             end = at
             bullet = _ITEM.match(line)
             while bullet and end < len(lines) and _continues(lines[end]):
                 end += 1
-            yield _item(lines, at - 1, end, heading)
+            yield _item(lines, at - 1, end, tuple(title for _, title in reversed(headings)))
             at = end
 
 
@@ -126,7 +127,7 @@ def _continues(line: str) -> bool:
     return line.startswith(("  ", "\t")) and bool(line.strip()) and not _ITEM.match(line) and not _OTHER.match(line)
 
 
-def _item(lines: Sequence[str], first: int, end: int, heading: str) -> Item:
+def _item(lines: Sequence[str], first: int, end: int, headings: tuple[str, ...]) -> Item:
     bullet = _ITEM.match(lines[first])
     prefix = bullet[0] if bullet else ""
     whole = "\n".join([lines[first][len(prefix) :], *(line.strip() for line in lines[first + 1 : end])])
@@ -141,7 +142,7 @@ def _item(lines: Sequence[str], first: int, end: int, heading: str) -> Item:
         tags=tags,
         is_done=bullet[2] in ("x", "X") if bullet and bullet[2] else None,
         mark=found[1] if found else None,
-        heading=heading,
+        headings=headings,
     )
 
 

@@ -492,7 +492,7 @@ class Notes:
     async def _fact(self, name: str, note: Note, item: Item) -> Fact:
         category = "task" if item.is_done is not None else infer_category(item.text)
         if category == "knowledge":  # the text does not tell the category; the heading may
-            category = next((key for key, title in _HEADINGS.items() if title == item.heading), category)
+            category = next((key for key, title in _HEADINGS.items() if title in item.headings[:1]), category)
         subjects = await self._subjects(name, note, item)
         if item.about:  # "Anna plays the [[Cello]]" is still about Anna
             said = item.text.casefold()
@@ -508,15 +508,15 @@ class Notes:
         )
 
     async def _subjects(self, name: str, note: Note, item: Item) -> tuple[str, ...]:
-        """Return the subjects of a line by its place: the heading above it, the front matter, or the name of the note.
-        If the line names other people, return () instead.
+        """Return the subjects of a line by its place: the closest known heading above it, the front matter, or the name
+        of the note. If the line names other people, return () instead.
         """
         people = [each.name for each in entities_named([item.text]) if each.type == "person"]
         named = {name_key(each) for each in (*people, *(person.name for person in people_named(item.text)))}
-        heading = item.heading if item.heading not in _HEADINGS.values() else ""
-        candidates = [(heading,), note.fields.get("about", ()), (Path(name).stem,)]
-        for place, subjects in enumerate(candidates):
-            known = [each for each in subjects if place == 1 or await self._is_known(each)]
+        headings = [each for each in item.headings if each and each not in _HEADINGS.values()]
+        stated = note.fields.get("about", ())
+        for subjects in [*((each,) for each in headings), stated, (Path(name).stem,)]:
+            known = [each for each in subjects if subjects is stated or await self._is_known(each)]
             if known:
                 return tuple(known) if not named or named & {name_key(each) for each in known} else ()
         return ()
@@ -619,7 +619,7 @@ class Notes:
         """Return new memories by the name of their note, which is the first subject, or "Me" for the owner."""
         found: dict[str, list[Node]] = {}
         for node in sorted(fresh, key=lambda node: (node.event_time, node.id)):
-            stem = re.sub(r'[\\/:*?"<>|#^\[\]\x00-\x1f.]+', " ", node.about[0]).strip()[:80] if node.about else ""
+            stem = re.sub(r'[\\/:*?"<>|#^\[\]\x00-\x1f.\s]+', " ", node.about[0]).strip()[:80] if node.about else ""
             stem, number = stem or "Me", 1
             name = f"{stem}.md"
             while len(self._entries(name)) + len(found.get(name, ())) >= _MOST_LINES or name in self._conflicts:

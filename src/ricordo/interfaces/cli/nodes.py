@@ -72,7 +72,7 @@ def listing(ctx: CommandContext, page: Page) -> None:
         return
     lines = table("id", "when", "kind", "memory")
     for node in page.nodes:
-        kind = (node.closed_reason or "closed") if not node.is_live else node.category or node.type
+        kind = (node.closed_reason or "closed") if not node.is_live else _kind(node)
         memory = with_speaker(node)
         if node.expires_at is not None and node.is_live:
             memory.append(f"  (expires {minute(node.expires_at, ctx.zone)[:10]})", "dim")
@@ -80,6 +80,12 @@ def listing(ctx: CommandContext, page: Page) -> None:
     ctx.out.print(lines)
     if page.cursor is not None:
         ctx.hint(f"There are more: add --cursor {page.cursor}")
+
+
+def _kind(node: Node) -> str:
+    if node.category == "task":
+        return "task, done" if node.attributes.get("done") else "task, open"
+    return node.category or node.type
 
 
 def archive(ctx: CommandContext, nodes: Sequence[Node], *, totals: Mapping[str, int] | None = None) -> None:

@@ -373,6 +373,8 @@ async def watch(
     steps = [step for each in watches for step in await each.catch_up()] if once else []
     if not once:
         ctx.notice(f"Watching {', '.join(safe(str(each.folder)) for each in watches)}. Press Ctrl-C to stop.")
+        if await asyncio.to_thread(_has_notes, ctx.location):
+            ctx.notice("The memory's own notes are kept in step, too.")
         with suppress(asyncio.CancelledError):
             async for step in watched(watches):
                 _show_step(ctx.err, step)
@@ -383,6 +385,10 @@ async def watch(
             _show_step(out, each, sums_up=True)
 
     return Output(data={"steps": steps}, show=show)
+
+
+def _has_notes(location: str) -> bool:
+    return (Path(location).expanduser() / "notes").is_dir()
 
 
 def _show_step(out: Console, step: WatchStep, *, sums_up: bool = False) -> None:
