@@ -310,6 +310,16 @@ async def test_obsidian_markup_becomes_links_and_tags_and_comments_are_left_out(
     assert nodes["Book idea: lighthouse keepers"].tags == ("writing/novel",)
 
 
+async def test_people_are_told_from_things_by_folder_and_name(tmp_path: Path) -> None:
+    for note in ("People/friends/Ivar.md", "Things/Boat.md", "Lab retreat 2026.md", "Bea Novak.md"):
+        (tmp_path / note).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / note).write_text(f"---\naliases: [{note[-6:-3]} too]\n---\n- Something about it\n")
+    async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+        await memory.import_(tmp_path)
+        assert {each.name for each in await memory.people()} == {"Ivar", "Bea Novak"}
+        assert (await memory.entity("Boat")).type == "concept"
+
+
 async def test_headings_are_no_tags_and_rows_of_a_table_no_tasks(tmp_path: Path) -> None:
     (tmp_path / "Lab.md").write_text(
         "# Sunday 23 August\n\n## Done\n\n- Ran 6 km #sport\n\n## Tasks\n\n- Buy tape\n- [x] Sow\n\n"

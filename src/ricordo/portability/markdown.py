@@ -19,7 +19,7 @@ from datetime import date
 from pathlib import PurePosixPath
 from typing import Any, get_args
 
-from ricordo.model import Category, Fact
+from ricordo.model import Category, EntityType, Fact
 from ricordo.portability import note_text
 from ricordo.portability.records import (
     Destination,
@@ -328,6 +328,7 @@ class _Headings:
 
     nameless: frozenset[str]
     people: frozenset[str]
+    things: frozenset[str]
     self: frozenset[str]
     about: re.Pattern[str]
     categories: tuple[tuple[Category, frozenset[str]], ...]
@@ -338,7 +339,8 @@ def _headings() -> _Headings:
     languages = all_languages()
     return _Headings(
         nameless=languages.words(lambda each: each.headings.nameless),
-        people=languages.words(lambda each: each.headings.people),
+        people=languages.words(lambda each: (*each.headings.people, *each.headings.things)),
+        things=languages.words(lambda each: each.headings.things),
         self=languages.words(lambda each: each.headings.self),
         about=languages.pattern(lambda each: each.headings.about, r"(?:{})\s+(?P<name>.+)\Z", flags=re.IGNORECASE),
         categories=tuple((category, _words(languages, category)) for category in get_args(Category)),
@@ -412,7 +414,7 @@ class _Reading(Records):
         tags = tuple(tag for each in said.get("tags", ()) for tag in _tag(each))
         place = _Section(at=date_in(path.stem), dated=dated, tags=tags)
         if aliases := said.get("aliases", ()):
-            person = ImportedPerson(name=path.stem, aliases=aliases, place=name)
+            person = ImportedPerson(name=path.stem, aliases=aliases, type=_type_of(path), place=name)
             self.named.setdefault(name_key(person.name), person)
         if path.parent.name.lower() in _headings().people:
             return replace(place, is_people=True)
@@ -509,6 +511,13 @@ class _Reading(Records):
 def _attributes(entry: Entry, place: _Section) -> Mapping[str, Any] | None:
     heading = " › ".join(place.headings)[:_MOST_HEADING]
     return ({"done": True} if entry.is_done else {}) | ({"heading": heading} if heading else {}) or None
+
+
+def _type_of(note: PurePosixPath) -> EntityType:
+    """Return the type of what a note is about. Names do not tell it, but folders do, and words that no person has."""
+    folders = {each.lower() for each in note.parts[:-1]}
+    may_be_person = not folders and all(word[0].isupper() and word.isalpha() for word in note.stem.split())
+    return "person" if folders & (_headings().people - _headings().things) or may_be_person else "concept"
 
 
 def _tag(text: str) -> tuple[str, ...]:

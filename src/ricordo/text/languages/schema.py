@@ -461,10 +461,13 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headings:
-    """The headings of notes that people keep for an assistant, in lower case."""
+    """The headings of notes that people keep for an assistant, in lower case. `people` and `things`: the headings below
+    them, or the notes in a folder of that name, are each about one.
+    """
 
     nameless: Words = ()
     people: Words = ()
+    things: Words = ()
     self: Words = ()
     about: Words = ()
     categories: Mapping[str, Words] = field(default_factory=dict)
