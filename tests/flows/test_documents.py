@@ -498,6 +498,13 @@ async def test_a_store_inside_the_watched_folder_is_not_read(tmp_path):
         assert (await watching(memory, tmp_path / "Vault").step(settled_s=0)).added == ["dogs.md"]
 
 
+async def test_the_first_watch_does_not_count_the_files_of_its_own_store(tmp_path):
+    write(tmp_path / "Vault" / "dogs.md", "Dogs may come on Fridays.\n")
+    async with Memory.open(f"{tmp_path}/Vault/memories/", embedder=None) as memory:
+        step = await watching(memory, tmp_path / "Vault").step(settled_s=0)
+    assert (step.added, step.skipped, step.waiting) == (["dogs.md"], 0, 0)
+
+
 HIDDEN_TEXTS = (
     "%% SECRET %%",
     "%% SECRET\n\n- SECRET too\n\n%%",
