@@ -187,7 +187,7 @@ class JsonLines:
 
 
 def is_folder_store(path: Path) -> bool:
-    """Return whether a folder is a store of Ricordo. Its index may be missing and, before its first change, its files."""
+    """Return whether a folder is a store of Ricordo. Its index may be missing, or all else before its first change."""
     if all((path / name).exists() for name in (".lock", "index.db")):
         return True
     return (path / "commits.jsonl").exists() and any((path / name).exists() for name in ("index.db", "store.jsonl"))
