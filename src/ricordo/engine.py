@@ -43,6 +43,7 @@ from ricordo.storage.registry import open_store
 from ricordo.text import lifetimes
 from ricordo.text.dates import parse_expiry, parse_instant, stated_expiry
 from ricordo.text.languages import register
+from ricordo.text.sentences import in_first_person
 
 if TYPE_CHECKING:
     from ricordo.consolidation.context import ConsolidationContext
@@ -485,7 +486,8 @@ class Engine:
         return task
 
     async def embed_question(self, text: str, *, refresh: bool = False) -> Question:
-        """Embed the question with each model that has vectors in the store. Models that failed are reported.
+        """Embed the question with each model that has vectors in the store. Models that failed are reported. Questions
+        about "the user" are embedded in the first person, like facts about the user.
 
         Args:
             refresh: read the models from the store, instead of using those of an earlier question.
@@ -505,7 +507,7 @@ class Engine:
             if embedder is None:
                 continue
             try:
-                embedded = await embed_question(embedder, text)
+                embedded = await embed_question(embedder, in_first_person(text))
             except Exception as error:  # noqa: BLE001 - embedders may be foreign code; search by words still works
                 degraded.append(f"embedding: {type(error).__name__}: {str(error)[:200]}")
                 continue

@@ -344,3 +344,54 @@ async def test_a_dismissed_change_is_not_listed_again() -> None:
 
 def _changes(report: MaintenanceReport) -> str:
     return next(step.detail for step in report.steps if step.name == "changes")
+
+
+OF_WHOM = [
+    ("We live in Oslo", "My sister lives in Bergen", "Where do we live?"),
+    ("I'm allergic to penicillin", "My mother is allergic to nuts", "What am I allergic to?"),
+    ("I wear size 43 shoes", "Ben wears size 39", "What's my shoe size?"),
+    ("Dad's birthday is on 3 May", "My birthday is on 12 June", "When is Dad's birthday?"),
+    ("Ich bin gegen Penicillin allergisch", "Meine Mutter ist gegen Nüsse allergisch", "Wogegen bin ich allergisch?"),
+    ("У мамы аллергия на орехи", "У меня аллергия на пенициллин", "На что аллергия у мамы?"),
+    ("Мы живём в Осло", "Моя сестра живёт в Бергене", "Где мы живём?"),
+]
+
+
+@pytest.mark.parametrize(("wanted", "other", "question"), OF_WHOM)
+async def test_a_fact_about_whom_the_question_asks_comes_first(
+    memory: Any, wanted: str, other: str, question: str
+) -> None:
+    for text in (other, wanted, other):  # whichever is newer
+        await memory.remember(text)
+        hits = (await memory.search(question)).hits
+        assert text == other or hits[0].content == wanted
+
+
+ENDED = [
+    ("My husband is called Tomas", "Tomas and I got divorced on 20 November", "Tomas"),
+    ("My girlfriend is Lena", "I broke up with Lena last week", "Lena"),
+    ("My boss is Tom", "Tom is no longer my boss", "Tom"),
+    ("Mein Mann heißt Jonas", "Jonas und ich haben uns getrennt", "Jonas"),
+    ("Моего мужа зовут Иван", "Мы с Иваном развелись", "Иван"),
+    ("Mi marido se llama Carlos", "Carlos y yo nos divorciamos en mayo", "Carlos"),
+    ("Mon mari s'appelle Luc", "Luc et moi avons divorcé", "Luc"),
+]
+
+
+@pytest.mark.parametrize(("stated", "ended", "name"), ENDED)
+async def test_a_relation_ends_when_somebody_says_so(memory: Any, stated: str, ended: str, name: str) -> None:
+    await memory.remember(stated)
+    assert [each.relation for each in await memory.people() if each.name == name] != [None]
+    await memory.remember(ended)
+    assert [each.relation for each in await memory.people() if each.name == name] == [None]
+    await memory.undo((await memory.log(1))[0].seq)
+    assert [each.relation for each in await memory.people() if each.name == name] != [None]
+
+
+@pytest.mark.parametrize(
+    "said", ["Tomas and I split the bill", "If Tomas and I got divorced, I would move", "I left Tomas"]
+)
+async def test_a_relation_does_not_end_by_other_sentences(memory: Any, said: str) -> None:
+    await memory.remember("My husband is called Tomas")
+    await memory.remember(said)
+    assert [each.relation for each in await memory.people() if each.name == "Tomas"] == ["husband"]

@@ -179,3 +179,39 @@ async def test_small_talk_gets_no_context(memory: Any, prompt: str) -> None:
     assert await memory.context(prompt) is None
     assert (await memory.search(prompt, only_relevant=True)).hits == ()
     assert (await memory.search(prompt)).hits
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "What shall I cook tonight?",
+        "Suggest a cake recipe",
+        "Was soll ich heute Abend kochen?",
+        "Что приготовить на ужин?",
+        "¿Qué cocino hoy?",
+        "今晚做饭吃什么",
+    ],
+)
+async def test_a_meal_is_planned_with_what_people_must_not_eat(memory: Any, prompt: str) -> None:
+    await memory.remember("The user is allergic to hazelnuts")
+    await memory.remember("Нора не ест рыбу")
+    await memory.remember("Mein Vater hat Zöliakie")
+    await memory.remember("We go to Bergen in May")
+    context = await memory.context(prompt)
+    assert all(said in context for said in ("hazelnuts", "рыбу", "Zöliakie"))
+    assert "Bergen" not in context
+
+
+async def test_needs_are_left_out_where_nobody_eats_or_takes_anything(memory: Any) -> None:
+    await memory.remember("I am allergic to penicillin")
+    assert "penicillin" in await memory.context("Which antibiotic can I take?")
+    for prompt in ("How do vaccines work?", "Hello, back from lunch", "Which train goes to Oslo?"):
+        assert "penicillin" not in (await memory.context(prompt) or "") or "lunch" in prompt
+
+
+async def test_a_context_does_not_show_a_plan_without_its_cancellation(memory: Any) -> None:
+    await memory.remember("We are going to Slovenia in July, camping at Lake Bohinj")
+    await memory.remember("Slovenia is cancelled because of my knee; we go to Texel instead")
+    await memory.remember("We bought a Kia")
+    context = await memory.context("Where did we go on summer holiday?")
+    assert context is None or "Bohinj" not in context or context.index("Texel") < context.index("Bohinj")

@@ -14,8 +14,10 @@ from typing import get_args
 
 from ricordo.clock import from_ms, new_id, to_ms
 from ricordo.encoding.relations import (
+    ended_relations,
     is_owners_word,
     is_persons_word,
+    may_end_relation,
     may_state_alias,
     plain_subjects,
     self_words,
@@ -360,7 +362,22 @@ class EntityResolver:
                 continue
             self.relate(stated.predicate, entity, evidence=[node.id], source=source, may_end=not is_noted)
             heard.append(entity)
+        if is_owners and not (node.chat and not node.speaker):
+            self._end_relations(node)
         return heard
+
+    def _end_relations(self, node: Node) -> None:
+        """End the relations of the owner that a node says have ended."""
+        for ended in ended_relations(node.content):
+            meant = None if ended.name is None else self.find_any((ended.name,))
+            if ended.name is not None and meant is None:
+                continue
+            for predicate in ended.predicates:
+                for known in self._snapshot.entities.open_relations(self._scope, predicate):
+                    if meant is None or known.target == meant.id:
+                        end = max(node.event_time, known.valid_from or node.event_time)
+                        said_by = tuple(dict.fromkeys((*known.evidence, node.id)))
+                        self._altered[known.id] = replace(known, valid_until=end, evidence=said_by)
 
     def learn_aliases(self, node: Node) -> None:
         """Relate known entities that a person says are the same; `find_duplicates` proposes to merge them."""
@@ -425,7 +442,7 @@ def with_people(snapshot: Snapshot, change: Change, *, scope: Scope, heard: Mapp
         if _is_another_person(node, owner=scope.owner):
             people_of(scope_of(node.owner, node.chat), node).named_clearly(node.speaker or "")
     for node in (replace(node, content=heard[node.id]) if node.id in heard else node for node in change.add):
-        if may_name_relation(node.content):
+        if may_name_relation(node.content) or may_end_relation(node.content):
             is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=scope.owner)
             home = scope_of(scope.owner, "") if is_owners else scope_of(node.owner, node.chat)
             people_of(home, node).learn_relations(node, owner=scope.owner)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ricordo.model import Origin, Role
 from ricordo.text.canonical import is_owner
+from ricordo.text.change import Cue, cues
 from ricordo.text.entity_recognition import folded_words
 from ricordo.text.languages import (
     NEVER,
@@ -62,6 +63,10 @@ class _Forms(Lexicon):
         return tuple(_patterns(self.languages, titles))
 
     @cached_property
+    def endings(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(_ending_patterns(self.languages))
+
+    @cached_property
     def doubtful(self) -> re.Pattern[str]:
         doubt = self.languages.pattern(lambda each: each.relations.doubt, r"(?<!\w)(?:{})(?!\w)").pattern
         endings = self.languages.pattern(lambda each: each.relations.doubt_endings, r"(?:{})\b").pattern
@@ -107,6 +112,24 @@ def _patterns(languages: LanguageSet, titles: str) -> Iterator[re.Pattern[str]]:
             yield re.compile(f"(?i:{filled[0]}){name}(?i:{filled[1]})")
 
 
+def _ending_patterns(languages: LanguageSet) -> Iterator[re.Pattern[str]]:
+    """Yield the patterns of statements that a relation has ended."""
+    what = f"(?P<what>{relation_pattern(languages)})"
+    for language in languages:
+        mine = rf"(?:{'|'.join(language.relations.mine) or NEVER})\s+{what}"
+        whole = [form.replace("<WHO>", who) for form in language.relations.endings for who in _whos(form)]
+        for form in whole:
+            parts = re.split("(<NAME>)", form.replace("<MINE>", mine))
+            yield re.compile(
+                r"(?<!\w)"
+                + "".join(f"(?P<name>{_NAMES})" if part == "<NAME>" else f"(?i:{part})" for part in parts if part)
+            )
+
+
+def _whos(form: str) -> tuple[str, ...]:
+    return ("<MINE>", "<NAME>", r"<MINE>,?\s+<NAME>") if "<WHO>" in form else ("",)
+
+
 def _alias_patterns(languages: LanguageSet) -> Iterator[re.Pattern[str]]:
     """Yield the patterns of statements that two names belong to one person."""
     for form in languages.in_order(lambda each: each.relations.aliases):
@@ -138,6 +161,57 @@ def stated_relations(text: str) -> list[Stated]:
         for stated in _stated_in(sentence, languages):
             found.setdefault((stated.predicate, stated.name), stated)
     return list(found.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The end of a relation to the speaker: the relations it may be, and the name of the other one, if given."""
+
+    predicates: tuple[str, ...]
+    name: str | None
+
+
+_COUPLE = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiancée", "fiancé")
+
+
+def ended_relations(text: str) -> list[Ended]:
+    """Return the relations that the text says have ended.
+
+    >>> ended_relations("Tom is no longer my boss.")[0].predicates, ended_relations("Have Tom and I split up?")
+    (('boss',), [])
+    """
+    text = text[:MAX_CHARS]
+    if not may_end_relation(text):
+        return []
+    forms = _forms(all_languages())
+    return [
+        ended
+        for part in _SENTENCE.finditer(text)
+        if not (part.group().rstrip().endswith("?") or _QUOTED.search(part.group()))
+        and not (_DOUBTS & cues(part.group(), languages_of(part.group())))
+        for pattern in forms.endings
+        for found in pattern.finditer(part.group())
+        if (ended := _ended(found.groupdict(), forms)) is not None
+    ]
+
+
+_DOUBTS: frozenset[Cue] = frozenset(("unsure", "reported", "future", "asks"))
+
+
+def _ended(found: dict[str, str | None], forms: _Forms) -> Ended | None:
+    predicates = _COUPLE if not (what := found.get("what")) else (known_relation(what) or "",)
+    name = _name(written, forms, cases=None) if (written := found.get("name")) else None
+    return Ended(predicates=predicates, name=name) if name or (what and not written) else None
+
+
+def may_end_relation(text: str) -> bool:
+    """Return whether a text may say that a relation has ended. Fast, with some false positives."""
+    return not _ending_cues().isdisjoint(re.findall(r"\w+", text[:MAX_CHARS].lower()))
+
+
+@cached()
+def _ending_cues() -> frozenset[str]:
+    return all_languages().words(lambda each: each.relations.ending_cues)
 
 
 def stated_aliases(text: str) -> list[tuple[str, str]]:

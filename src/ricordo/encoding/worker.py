@@ -21,6 +21,7 @@ from ricordo.storage import Snapshot, Store
 from ricordo.storage.leases import LeaseHolder
 from ricordo.storage.values import EmbeddingModel, NewVectors, Unembedded
 from ricordo.text.passages import passages_of
+from ricordo.text.sentences import in_first_person
 
 _log = logging.getLogger("ricordo.backlog")
 
@@ -391,6 +392,12 @@ class BackgroundWorker:
 
 
 def _embedded_texts(content: str, speaker: str | None) -> list[str]:
-    """Return the passages to embed, each after the speaker's name: this nearly doubles LoCoMo's vector recall."""
+    """Return the passages to embed, each after the speaker's name: this nearly doubles LoCoMo's vector recall.
+
+    A short statement about "the user" is embedded in the first person, like the questions of that user.
+    """
+    passages = passages_of(content)
+    if not speaker and len(passages) == 1:
+        return [in_first_person(content)]
     head = f"{speaker}: " if speaker else ""
-    return [head + content[start:end] for start, end in passages_of(content)]
+    return [head + content[start:end] for start, end in passages]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,11 +19,13 @@ from ricordo.retrieval.inspection import known_people, profile
 from ricordo.retrieval.query import (
     ALL_EPISODES,
     KNOWLEDGE,
+    Needs,
     Request,
     asked_in,
     complexity_of,
     follows_up,
     namings,
+    needs_of,
     query_of,
 )
 from ricordo.retrieval.receipts import Draft
@@ -217,6 +220,7 @@ _FACTS_EACH = 3
 _PEOPLE = 12
 _SOURCES_EACH = 2
 _FACT_CHARS = 200
+_NEEDED = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,6 +270,9 @@ async def brief(
     if len(found) == query.limit and sum(hit.type != "episodic" for hit in found) < _FACTS_LEAST:
         facts, _ = await ask(replace(query, filter=Filter(shelves=(KNOWLEDGE,))))
         found += [hit for hit in facts.hits if hit.id not in results.ids]
+    if as_of is None and (needs := needs_of(text)) is not None:
+        needed = await asking.read(lambda snapshot: needed_facts(snapshot, asking, needs))
+        found = [*(hit for hit in needed if hit.id not in results.ids), *found]
     hits = without_echoes([hit for hit in found if may_be_quoted(hit) and (session is None or hit.session != session)])
     extras = Extras()
     if hits and as_of is None:
@@ -317,6 +324,23 @@ def _with_receipt(
         left_out=[each for each in left if each[0] not in sections],
     )
     return replace(block, receipt=asking.keep(draft))
+
+
+def needed_facts(snapshot: Snapshot, asking: Asking, needs: Needs) -> list[Hit]:
+    """Return the facts that must not be missed about the topics of a prompt."""
+    from ricordo.storage.candidates import CandidateQuery  # it needs numpy
+
+    query = CandidateQuery(
+        scope=asking.scope,
+        filter=Filter(shelves=(KNOWLEDGE,)),
+        terms=needs.terms,
+        strategies=("words",),
+        until=time.monotonic() + asking.deadline_s,
+    )
+    found = snapshot.candidates(query).found.get("words", {})
+    nodes = as_shown(snapshot, snapshot.nodes.by_key(asking.scope, found))
+    stating = [nodes[key] for key in found if key in nodes and needs.are_in(nodes[key].content)][:_NEEDED]
+    return [hit_of(node, score=0.0, shares=(), terms=(), now=asking.now, zone=asking.zone) for node in stating]
 
 
 async def _with_recent(asking: Asking, prompt: str, *, session: str | None, as_of: AsOf) -> str:

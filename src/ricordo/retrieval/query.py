@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
@@ -20,9 +20,11 @@ from ricordo.model import Category, Fusion, Json, Judging, NodeType, Scope
 from ricordo.models.embedding import Embedded
 from ricordo.storage import Snapshot, entity_meant
 from ricordo.storage.values import COMPARISONS, Filter, Floor, check_encodable
-from ricordo.text.analyzer import QUESTION_MARKS, index_terms, question_terms
+from ricordo.text.analyzer import QUESTION_MARKS, index_terms, question_terms, speaks_of_themselves
+from ricordo.text.change import denies
 from ricordo.text.dates import Interval, parse_instant
-from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
+from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, languages_of
+from ricordo.text.languages.schema import Need
 from ricordo.text.names import entities_meant_by, relations_in, runs_in, stems_of
 from ricordo.text.prompt_text import without_recalled
 
@@ -316,6 +318,7 @@ _CLAUSE = re.compile(r"[^.,;:!?¿¡…\n()–—。，！？؟]+")
 _SPOKEN_WORD = re.compile(r"[\w+]+(?:['’-][\w]+)*")
 # A longer text is a document or a report, and a longer clause has content.
 _TALK_CHARS, _TALK_CLAUSES, _TALK_WORDS = 400, 12, 16
+_PAIR = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -412,6 +415,75 @@ def follows_up(text: str) -> bool:
     words = {word.lower() for word in _SPOKEN_WORD.findall(text[:_TALK_CHARS].replace("’", "'"))}
     return 0 < len(words) <= _TALK_WORDS and any(
         words <= talk.follow_ups | talk.referring and words & talk.referring for talk in _talks()
+    )
+
+
+# ---- needs
+
+
+class Needs(NamedTuple):
+    """What must not be missed about a topic: index terms anywhere in a fact, and words in a negated one."""
+
+    stated: frozenset[str]
+    denied: frozenset[str]
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The index terms by which such facts are found."""
+        return tuple(sorted(self.stated.union(*map(index_terms, self.denied))))
+
+    def are_in(self, fact: str) -> bool:
+        """Return whether a fact states such a need.
+
+        >>> needs = needs_of("What shall I cook?")
+        >>> needs.are_in("Nora doesn't eat fish"), needs.are_in("Nora eats fish")
+        (True, False)
+        """
+        is_denied = not self.denied.isdisjoint(_words_in(fact)) and denies(fact.replace("’", "'"), languages_of(fact))
+        return is_denied or not self.stated.isdisjoint(index_terms(fact))
+
+
+def needs_of(prompt: str) -> Needs | None:
+    """Return what must not be missed about the topics of a prompt, such as allergies for a meal; None if nothing.
+
+    >>> needs_of("Suggest a recipe") is None, needs_of("How do vaccines work?") is None
+    (False, True)
+    """
+    prompt = prompt[:_LOOKED_AT]
+    words, is_own = _words_in(prompt), speaks_of_themselves(prompt)
+    found = [
+        needs for asked, of_oneself, needs in _needs() if (is_own or not of_oneself) and not asked.isdisjoint(words)
+    ]
+    return Needs(*(frozenset().union(*each) for each in zip(*found, strict=True))) if found else None
+
+
+def _words_in(text: str) -> frozenset[str]:
+    """Return the words of a text, and pairs of characters where words are not divided, in lower case."""
+    words = {word.lower() for word in _SPOKEN_WORD.findall(text)}
+    return frozenset(words | {term for term in index_terms(text) if not term.isascii() and len(term) == _PAIR})
+
+
+@cached()
+def _needs() -> tuple[tuple[frozenset[str], bool, Needs], ...]:
+    """Return the topics: words of a prompt, whether it must be in the first person, and the needs. All languages are
+    taken together, because facts may be in another one than the prompt.
+    """
+
+    def words(topic: str, of: Callable[[Need], Iterable[str]]) -> list[tuple[str, LanguageSet]]:
+        having = [each for each in all_languages() if topic in each.needs]
+        return [(word.lower(), any_of((each.code,))) for each in having for word in of(each.needs[topic])]
+
+    def terms(topic: str) -> frozenset[str]:
+        stated = words(topic, lambda need: need.stated)
+        return frozenset(term for word, language in stated for term in index_terms(word, languages=language))
+
+    return tuple(
+        (
+            frozenset(word for word, _ in words(topic, lambda need: need.asked)),
+            any(topic in each.needs and each.needs[topic].of_oneself for each in all_languages()),
+            Needs(terms(topic), frozenset(word for word, _ in words(topic, lambda need: need.denied))),
+        )
+        for topic in dict.fromkeys(topic for language in all_languages() for topic in language.needs)
     )
 
 

@@ -5,7 +5,7 @@ The trace consists of the same numbers as the score.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import repeat
 from math import exp, inf
@@ -35,11 +35,13 @@ _SAID_ALREADY = 0.2
 _SPREAD_DEPTH = 40
 # Statements of the web and of tools need a third more evidence than those of the user.
 _UNVOUCHED = 0.75
+# Facts about somebody else than the question is about.
+_OF_ANOTHER = 0.8
 # A factor this close to 1 is not shown in a trace.
 _NEGLIGIBLE = 1e-9
 
 
-FACTORS = ("confidence", "reinforcement", "trust", "recency", "order")
+FACTORS = ("confidence", "reinforcement", "trust", "recency", "subject", "order")
 """Properties of a memory that multiply the sum of its signals, in the order of application."""
 
 
@@ -208,11 +210,17 @@ def _spread(pool: Pool, totals: NDArray[np.float64], order: NDArray[np.intp], al
     return lost
 
 
-def weigh(candidates: Sequence[Ranked], known: Sequence[Weights], *, now: int) -> list[Ranked]:
-    """Apply the properties of each memory. Return the best first, newer first in a tie."""
+def weigh(
+    candidates: Sequence[Ranked], known: Sequence[Weights], *, now: int, of_another: Set[int] = frozenset()
+) -> list[Ranked]:
+    """Apply the properties of each memory. Return the best first, newer first in a tie.
+
+    Args:
+        of_another: the keys of facts about somebody else than the question is about.
+    """
     weighed = []
     for candidate, memory in zip(candidates, known, strict=True):
-        factors, score = factors_of(memory, now=now), candidate.score
+        factors, score = factors_of(memory, now=now, is_of_another=candidate.key in of_another), candidate.score
         for factor in factors:
             if factor != 1:  # true for most
                 score += abs(score) * (factor - 1)
@@ -238,14 +246,17 @@ def _below_all(weighed: Sequence[Ranked], is_order: Sequence[bool]) -> list[Rank
     return _best_first(others) + _best_first(orders)
 
 
-def factors_of(known: Weights, *, now: int) -> tuple[float, float, float, float]:
-    """Return the first four of `FACTORS`: confidence, reinforcement exp(score x 0.2), trust, and a slight recency."""
+def factors_of(known: Weights, *, now: int, is_of_another: bool) -> tuple[float, ...]:
+    """Return all of `FACTORS` but the last: confidence, reinforcement exp(score x 0.2), trust, a slight recency, and
+    whether it is about the person the question is about.
+    """
     days = max(0.0, (now - known.since) / _DAY_MS)
     return (
         known.confidence,
         exp(known.score * 0.2),
         _UNVOUCHED if known.trust in UNAPPROVED else 1.0,
         1 - _RECENCY_PART + _RECENCY_PART / (1 + days * 0.01),
+        _OF_ANOTHER if is_of_another else 1.0,
     )
 
 

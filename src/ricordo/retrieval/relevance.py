@@ -8,7 +8,7 @@ median. All stores use the same weights; docs/explanation/relevance.md describes
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from ricordo.text.analyzer import (
     speaks_of_themselves,
 )
 from ricordo.text.languages import languages_of
+from ricordo.text.sentences import in_first_person
 
 if TYPE_CHECKING:
     from ricordo.model import Node
@@ -265,13 +266,20 @@ def _sums(values: Floats, floor: Floor) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def judge(
-    best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Mapping[int, Node], query: Query
+    best: Sequence[Ranked],
+    evidence: Evidence,
+    floor: Floor,
+    *,
+    nodes: Mapping[int, Node],
+    query: Query,
+    links: Sequence[tuple[int, int]] = (),
 ) -> Judged:
     """Reduce a ranked list to its relevant hits. Pure.
 
     Args:
         best: in order, with positions in `evidence`.
         nodes: by key; hits without a node are dropped.
+        links: pairs of which the first says that the second has changed: in a context the second is not alone.
     """
     best = [each for each in best if each.key in nodes]
     weighed = weigh_up(best, evidence, floor, nodes=nodes, question=query.text)
@@ -306,6 +314,8 @@ def judge(
     shown = {each.key for each in kept}
     if shown and query.with_leading:
         shown |= _leading(best, weighed.is_fact) - {best[place].key for place in others.nonzero()[0]}
+    if query.with_leading or query.judge:  # a stale fact alone misleads more than an extra line
+        shown |= _newer_versions(shown, best, links)
     return Judged(
         kept=tuple(each for each in best if each.key in shown),
         relevance=relevance,
@@ -359,7 +369,7 @@ def weigh_up(
             letters=evidence.letters[places].astype(np.float64),
             worded=evidence.worded[places],
             anchored=anchored,
-            texts=[nodes[each.key].content[:_BEGINNING] for each in best],
+            texts=[in_first_person(nodes[each.key].content[:_BEGINNING]) for each in best],
             question=question,
         )
         odds = answer_odds(found, is_named=evidence.is_named, asks_all=evidence.asks_all)
@@ -418,6 +428,12 @@ def _leading(best: Sequence[Ranked], is_fact: NDArray[np.bool_]) -> set[int]:
         if not fact and each.score >= TUNING.leading_share * most
     ]
     return set(turns[: TUNING.leading])
+
+
+def _newer_versions(shown: Set[int], best: Sequence[Ranked], links: Sequence[tuple[int, int]]) -> set[int]:
+    """Return the keys of hits that may make a shown one out of date, and rank above it."""
+    places = {each.key: place for place, each in enumerate(best)}
+    return {newer for newer, older in links if older in shown and places.get(newer, len(best)) < places[older]}
 
 
 def _bears_label(node: Node, asked: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from math import log
@@ -60,7 +60,7 @@ from ricordo.storage.candidates import (
 )
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import index_terms
-from ricordo.text.change import asks_for, by_meaning, succession
+from ricordo.text.change import are_of_two_people, asks_for, by_meaning, of_another, succession
 from ricordo.trust import UNAPPROVED
 
 # This multiple of the limit, and at least this many, are read in detail, because expired and merged ones are dropped.
@@ -136,10 +136,10 @@ def find(
     pool = pool_of(found, plan, named)
     short, ranking = _ranked(found, pool, plan)
     known = snapshot.shortlist(scope, [each.key for each in short], archived=filter_.archived, now=plan.now)
-    weighed = _weighed(snapshot, short, known, plan)
+    weighed, links = _weighed(snapshot, short, known, plan, names_entities=bool(named))
     judged = None
     if query.only_relevant or query.judge:
-        judged = _judged(pool, weighed, known, plan)
+        judged = _judged(pool, weighed, known, plan, links=links)
         if weighed and (pool is None or plan.floor is None):
             degraded.append("relevance: no time left")
     left_out = judged if query.only_relevant else None
@@ -230,8 +230,12 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
     return rank(pool, values, shares, totals, places, most=most, alike=alike)
 
 
-def _weighed(snapshot: Snapshot, short: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Ranked]:
-    """Return the best memories that are in force, by score and by the properties of each memory, best first."""
+def _weighed(
+    snapshot: Snapshot, short: Sequence[Ranked], known: Shortlist, plan: Plan, *, names_entities: bool
+) -> tuple[list[Ranked], list[tuple[int, int]]]:
+    """Return the best memories that are in force, by score and by the properties of each memory, best first; and pairs
+    of which the first says that the second has changed.
+    """
     alive = [each for each in short if each.key in known.weights]
     weights = [known.weights[each.key] for each in alive]
     if any(each.trust in UNAPPROVED for each in weights):
@@ -241,20 +245,40 @@ def _weighed(snapshot: Snapshot, short: Sequence[Ranked], known: Shortlist, plan
             else weight
             for each, weight in zip(alive, weights, strict=True)
         ]
-    weighed = weigh(alive, weights, now=plan.now)
+    others = set() if names_entities else _of_another(alive, known, plan)
+    weighed = weigh(alive, weights, now=plan.now, of_another=others)
     if plan.query.filter.archived:
-        return weighed
-    links = [*known.versions, *_outdated(snapshot, weighed[:_COMPARED], known, plan)]
+        return weighed, []
+    outdated, told = _outdated(snapshot, weighed[:_COMPARED], known, plan)
+    links = [
+        (newer, older)
+        for newer, older in (*known.versions, *outdated)
+        if newer not in others or older in others or not _are_of_two_people(known, older, newer)
+    ]
     if links or known.successors:
         weighed = in_succession(weighed, links=links, successors=known.successors)
     present = {each.key for each in weighed}
     said = {key: (f"{about}|{line}", since) for key, (about, line, since) in known.statements.items() if key in present}
-    return newest_of_equal(weighed, said=said) if said else weighed
+    return newest_of_equal(weighed, said=said) if said else weighed, told
 
 
-def _outdated(snapshot: Snapshot, best: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[tuple[int, int]]:
+def _are_of_two_people(known: Shortlist, older: int, newer: int) -> bool:
+    before, after = known.nodes.get(older), known.nodes.get(newer)
+    return before is not None and after is not None and are_of_two_people(before.content, after.content)
+
+
+def _of_another(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> Set[int]:
+    """Return the keys of facts about somebody else than the question is about."""
+    facts = {each.key: node.content for each in best if (node := known.nodes.get(each.key)) and node.type != "episodic"}
+    return of_another(plan.query.text, facts)
+
+
+def _outdated(
+    snapshot: Snapshot, best: Sequence[Ranked], known: Shortlist, plan: Plan
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Return pairs of top facts of which the first ranks above the second: usually a newer fact that outdates an older
-    one, but the older fact if the newer one is only a wish, a quotation or about someone else.
+    one, but the older fact if the newer one is only a wish, a quotation or about someone else; and those of the pairs
+    whose newer fact says that something has changed.
 
     `remember` has compared the words of the facts; here their meaning is compared as well. Decisions of the user are
     kept.
@@ -262,10 +286,10 @@ def _outdated(snapshot: Snapshot, best: Sequence[Ranked], known: Shortlist, plan
     nodes = [known.nodes[each.key] for each in best if each.key in known.nodes]
     facts = sorted((node for node in nodes if node.type != "episodic"), key=lambda node: (node.valid_from, node.key))
     if len(facts) < 2 or not plan.vectors or snapshot.is_past:
-        return []
+        return [], []
     vectors = snapshot.vectors.of(next(iter(plan.vectors)), [node.key for node in facts])
     facts = [fact for fact in facts if fact.key in vectors]
-    likeliest = dict[int, tuple[float, int]]()
+    likeliest = dict[int, tuple[float, int, bool]]()
     aside = list[tuple[int, int]]()
     for older, newer in combinations(facts, 2):
         if (older.owner, older.chat, older.type) != (newer.owner, newer.chat, newer.type):
@@ -277,17 +301,21 @@ def _outdated(snapshot: Snapshot, best: Sequence[Ranked], known: Shortlist, plan
         if not change or older.key in snapshot.reviews.decided_with(newer.key):
             continue
         if not change.stands_aside:
-            likeliest[older.key] = max(likeliest.get(older.key, (0.0, 0)), (change.likelihood, newer.key))
+            found = change.likelihood, newer.key, change.says_so
+            likeliest[older.key] = max(likeliest.get(older.key, (0.0, 0, False)), found)
         elif not asks_for(plan.query.text, newer.content, older.content):
             aside.append((older.key, newer.key))
-    return [*((newer_key, older_key) for older_key, (_, newer_key) in likeliest.items()), *aside]
+    pairs = [(newer_key, older_key, is_told) for older_key, (_, newer_key, is_told) in likeliest.items()]
+    return [*((newer, older) for newer, older, _ in pairs), *aside], [(new, old) for new, old, told in pairs if told]
 
 
-def _judged(pool: Pool | None, weighed: list[Ranked], known: Shortlist, plan: Plan) -> Judged:
+def _judged(
+    pool: Pool | None, weighed: list[Ranked], known: Shortlist, plan: Plan, *, links: Sequence[tuple[int, int]]
+) -> Judged:
     """Return which top results are relevant; an empty result if there was no time to decide."""
     if pool is None or plan.floor is None:
         return Judged(kept=(), relevance={}, reasons={})
-    return judge(weighed, evidence_of(pool, plan), plan.floor, nodes=known.nodes, query=plan.query)
+    return judge(weighed, evidence_of(pool, plan), plan.floor, nodes=known.nodes, query=plan.query, links=links)
 
 
 def _under_floor(known: Shortlist, judged: Judged | None) -> tuple[tuple[str, float, str], ...]:

@@ -106,6 +106,11 @@ class Topics:
     all_stems: frozenset[str]
     beginnings: frozenset[str]
 
+    @property
+    def people(self) -> frozenset[str]:
+        """The stems of the people the statement is about, other than the speaker."""
+        return self.others | frozenset(stem for stems in self.persons for stem in stems)
+
     def likeness(self, stems: tuple[str, ...]) -> float:
         """Return 1 if a word is shared, .8 if two words only begin alike (Cortison, Cortisonsalbe), else 0."""
         if not self.all_stems.isdisjoint(stems):
@@ -333,7 +338,7 @@ def load_patterns() -> None:
 def _is_denied(before: str, languages: LanguageSet) -> bool:
     """Return whether one of the last words before a change, in the same clause, denies it."""
     clause = _CLAUSE_END.split(before)[-1]
-    return _denies(" ".join(clause.split()[-_DENIED_WITHIN:]), languages)
+    return denies(" ".join(clause.split()[-_DENIED_WITHIN:]), languages)
 
 
 CHANGES: frozenset[Cue] = frozenset(("no_longer", "ended", "replaced", "now", "corrected"))
@@ -482,7 +487,7 @@ def _of_cues(
     denials = [
         _holds_any(shared, start, clause)
         for start, clause in _parts(_CLAUSE_END, text)
-        if "no_longer" not in said and _denies(clause, languages)
+        if "no_longer" not in said and denies(clause, languages)
     ]
     return {
         "changes": float(is_other or not said.isdisjoint(CHANGES)),
@@ -504,7 +509,8 @@ def _holds_any(words: Iterable[TopicWord], start: int, part: str) -> bool:
     return any(start <= word.start < start + len(part) for word in words)
 
 
-def _denies(clause: str, languages: LanguageSet) -> bool:
+def denies(clause: str, languages: LanguageSet) -> bool:
+    """Return whether a clause has a word of negation."""
     known = _words(languages)
     words = [found.group() for found in _WORD.finditer(clause.lower())]
     return not known.denials.isdisjoint(words) or any(word.endswith(known.denied_endings) for word in words)
@@ -538,12 +544,14 @@ class Succession:
     """How likely a new statement makes an older one outdated, from 0 to 1, and whether that is certain.
 
     If `stands_aside`, the new statement is a quotation, a wish or about someone else. `likelihood` is then how likely
-    the older statement should rank above it. `is_plain`: no word expresses a change. `is_beside`: there is a
+    the older statement should rank above it. `says_so`: a word says that something has changed. `is_plain`: not even a
+    number expresses a change. `is_beside`: there is a
     sign against a change, or no word expresses one and the statement is about something else or the world.
     """
 
     likelihood: float
     is_certain: bool = False
+    says_so: bool = False
     is_plain: bool = False
     is_beside: bool = False
     stands_aside: bool = False
@@ -624,12 +632,16 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     if likely < least[kind] or (kind == "words" and (is_idle or is_added or (is_of_world and not found["changes"]))):
         return None
     is_plain = not found["changes"] and not _says_change(new[0])
-    are_two = is_plain and _are_of_two_things(before, after)
+    are_two = (is_plain and _are_of_two_things(before, after)) or (
+        not found["says so"] and _say_the_same_of_two(before, after)
+    )
     if kind == "words" and are_two:
         return None
     is_certain = likely >= least["certain"] and bool(found["says so"]) and not (is_doubted or found["denies"])
     is_beside = is_doubted or are_two or (is_plain and is_of_world)
-    return Succession(likelihood=likely, is_certain=is_certain, is_plain=is_plain, is_beside=is_beside)
+    return Succession(
+        likelihood=likely, is_certain=is_certain, says_so=bool(found["says so"]), is_plain=is_plain, is_beside=is_beside
+    )
 
 
 def _says_change(text: str) -> bool:
@@ -696,6 +708,44 @@ def asks_for(question: str, new: str, old: str) -> bool:
     return not said.isdisjoint(_AGAINST) or any(
         word.worth > _COMMON and after.likeness(word.stems) and not before.likeness(word.stems) for word in asked.words
     )
+
+
+def are_of_two_people(old: str, new: str) -> bool:
+    """Return whether two facts say the same of the speaker and of somebody else.
+
+    >>> are_of_two_people("Dad's birthday is on 3 May", "My birthday is on 12 June")
+    True
+    >>> are_of_two_people("I take 50 mg of sertraline", "My doctor raised the sertraline to 75")
+    False
+    """
+    return _say_the_same_of_two(topics(old), topics(new))
+
+
+def _say_the_same_of_two(before: Topics, after: Topics) -> bool:
+    own, other = (after, before) if before.people else (before, after)
+    if own.people or not (own.is_own and other.people):
+        return False
+    said = next((word for word in own.words), None)
+    stated = next((word for word in other.words if other.people.isdisjoint(word.stems)), None)
+    return said is not None and stated is not None and not set(said.stems).isdisjoint(stated.stems)
+
+
+def of_another(question: str, facts: Mapping[K, str]) -> set[K]:
+    """Return which facts are about somebody else than a question, which is about the speaker ("Where do I live?") or
+    about somebody named by role ("When was Dad born?").
+
+    >>> of_another("Where do we live?", {1: "We live in Oslo", 2: "My sister lives in Bergen"})
+    {2}
+    >>> of_another("Where does my sister live?", {1: "We live in Oslo", 2: "My sister lives in Bergen"})
+    {1}
+    """
+    asked = topics(question[:MAX_CHARS])
+    if not (asked.is_own or asked.others):
+        return set()
+    read = {key: topics(fact) for key, fact in facts.items()}
+    if asked.others:
+        return {key for key, said in read.items() if asked.others.isdisjoint(said.all_stems)}
+    return {key for key, said in read.items() if said.people and asked.all_stems.isdisjoint(said.people)}
 
 
 def likelihood(old: str, new: str) -> float:

@@ -77,7 +77,9 @@ class Kinship:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relations:
-    """Statements of a person's relation to the speaker: "my wife is Sarah"."""
+    """Statements of a person's relation to the speaker: "my wife is Sarah"; and of its end (`endings`, which are read
+    only in texts with one of `ending_cues`; those that name no relation end that of a couple).
+    """
 
     leads: Patterns = ()
     mine: Patterns = ()
@@ -91,6 +93,8 @@ class Relations:
     feminine_sign: str = ""
     alias_cues: Words = ()
     aliases: Patterns = ()
+    ending_cues: Words = ()
+    endings: Patterns = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -432,6 +436,21 @@ class SmallTalk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What must not be missed about a topic, such as an allergy when somebody cooks.
+
+    A prompt with one of the words `asked` is on the topic; if `of_oneself`, only in the first person: not "How do
+    vaccines work?". A fact belongs to it with one of the words `stated`, or with one of `denied` in a negated sentence
+    ("Nora does not eat fish").
+    """
+
+    asked: Words
+    stated: Words
+    denied: Words = ()
+    of_oneself: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Personal:
     """Words before a number that name it as a `phone` number or as a personal `document`."""
 
@@ -502,6 +521,7 @@ class Language:
     questions: Questions = field(default_factory=Questions)
     small_talk: SmallTalk = field(default_factory=SmallTalk)
     work: Work = field(default_factory=Work)
+    needs: Mapping[str, Need] = field(default_factory=dict)
     personal: Personal = field(default_factory=Personal)
     headings: Headings = field(default_factory=Headings)
     categories: Mapping[str, Words] = field(default_factory=dict)
