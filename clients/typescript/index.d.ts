@@ -458,7 +458,7 @@ export interface SearchParameters {
    */
   where?: Record<string, unknown> | null;
   session?: string | null;
-  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, last_week, 3 days ago. */
+  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
   after?: string | null;
   /** Only before this time. */
   before?: string | null;
@@ -554,7 +554,7 @@ export interface ListParameters {
   tag?: string | string[] | null;
   where?: Record<string, unknown> | null;
   session?: string | null;
-  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, last_week, 3 days ago. */
+  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
   after?: string | null;
   /** Only before this time. */
   before?: string | null;
@@ -606,7 +606,7 @@ export type PeopleResult = Entity[];
 export interface TimelineParameters {
   /** Only what is linked to this person or thing. */
   entity?: string | null;
-  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, last_week, 3 days ago. */
+  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
   after?: string | null;
   /** Only before this time. */
   before?: string | null;
@@ -725,7 +725,7 @@ export interface RememberParameters {
   expires?: string | null;
   /** from 0 to 1. */
   confidence?: number;
-  /** Since when it is true: 2026-07-01, an ISO 8601 time, yesterday, last_week, 3 days ago. */
+  /** Since when it is true: 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
   valid_from?: string | null;
   session?: string | null;
   id?: string | null;
@@ -753,7 +753,7 @@ export interface AddParameters {
   speaker?: string | null;
   /** The conversation's id. */
   session?: string | null;
-  /** When it was said; now by default. 2026-07-01, an ISO 8601 time, yesterday, last_week, 3 days ago. */
+  /** When it was said; now by default. 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
   at?: string | null;
   /** your own id; a new one by default. */
   id?: string | null;
@@ -854,7 +854,7 @@ export interface UpdateParameters {
   attributes?: Record<string, unknown> | null;
   /** as in `remember`; "never" removes the expiry. */
   expires?: string | null;
-  /** When it happened, if its date is wrong. 2026-07-01, an ISO 8601 time, yesterday, last_week, 3 days ago. */
+  /** When it happened, if its date is wrong. 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
   at?: string | null;
 }
 
@@ -949,7 +949,7 @@ export interface ForgetWhereParameters {
   where?: Record<string, unknown> | null;
   /** as in `list`. */
   session?: string | null;
-  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, last_week, 3 days ago. */
+  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
   after?: string | null;
   /** Only before this time. */
   before?: string | null;
@@ -982,7 +982,7 @@ export interface UpdateWhereParameters {
   tag?: string | string[] | null;
   where?: Record<string, unknown> | null;
   session?: string | null;
-  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, last_week, 3 days ago. */
+  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
   after?: string | null;
   /** Only before this time. */
   before?: string | null;
@@ -1049,7 +1049,7 @@ export interface EraseResult {
 export interface UndoParameters {
   /**
    * the number of a commit, as `log` shows it, or the id of a run for all its commits. The number of an import
-   * undoes everything that was imported from the same file then.
+   * undoes its whole file.
    */
   commit_or_run: number | string;
   /** also undo the later commits that depend on it. */
@@ -1161,7 +1161,7 @@ export interface SummariseParameters {
 export type SummariseResult = string;
 
 export interface ReflectParameters {
-  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, last_week, 3 days ago. */
+  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
   after?: string;
   /** Only before this time. */
   before?: string | null;

@@ -1981,7 +1981,7 @@ class Memory:
 
         Args:
             commit_or_run: the number of a commit, as `log` shows it, or the id of a run for all its commits. The number
-                of an import undoes everything that was imported from the same file then.
+                of an import undoes its whole file.
             with_later: also undo the later commits that depend on it.
             dry_run: change nothing, and return what would change as the `words` of a commit with the number 0.
 
