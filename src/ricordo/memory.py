@@ -399,6 +399,7 @@ class Memory:
             InvalidError: a field of a message is invalid.
             ConflictError: an id belongs to a message with another text.
         """
+        _check_all(messages, Message, 'Message(text="...")', name="messages")
         if not messages:
             return []
         engine = self._opened  # kept because closing the memory must not fail a write that is done
@@ -654,6 +655,7 @@ class Memory:
 
     async def remember_many(self, facts_: Sequence[Fact]) -> list[Node]:
         """Store several facts as one commit, all or none. Raises the errors of `remember`."""
+        _check_all(facts_, Fact, 'Fact(content="...")', name="facts_")
         engine = self._opened
         now = engine.now()
         if any(fact.keep_secrets for fact in facts_):
@@ -2660,6 +2662,16 @@ def _checked(scope: Scope) -> Scope:
 
 def _several(items: str | Review | Sequence[str | Review]) -> Sequence[str | Review]:
     return [items] if isinstance(items, str | Review) else items
+
+
+def _check_all(given: object, kind: type, example: str, *, name: str) -> None:
+    """Raise InvalidError if something is not a sequence of one type, which type checkers see and others do not."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InvalidError(f"{name} must be a list, not {type(given).__name__}", hint=f"[{example}, ...]")
+    for place, each in enumerate(given):
+        if not isinstance(each, kind):
+            hint = f"write {example}, with the text of yours"
+            raise InvalidError(f"{name}[{place}] is not a {kind.__name__} but {type(each).__name__}", hint=hint)
 
 
 def _claimed(messages: Sequence[Message]) -> frozenset[str]:

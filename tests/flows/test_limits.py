@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ricordo import Fact, InvalidError, Memory
+from ricordo import Fact, InvalidError, Memory, Message
 
 _GENEROUS_S = 10.0
 """On a busy core. Each of these calls took half a minute or more before."""
@@ -57,3 +57,12 @@ async def test_blanks_stop_no_one() -> None:
         id = await memory.add(f"Bob said{blank}")
         for work in (memory.add(blank), memory.remember(blank), memory.forget(id), memory.context(blank)):
             assert await took(work) < _GENEROUS_S
+
+
+@pytest.mark.parametrize("given", [["tea"], "tea", None, [{"text": "tea"}], [Message(text="tea"), 7]])
+async def test_a_list_of_something_else_is_refused_by_name_and_nothing_is_stored(memory: Any, given: Any) -> None:
+    with pytest.raises(InvalidError, match="messages"):
+        await memory.add_many(given)
+    with pytest.raises(InvalidError, match="facts_"):
+        await memory.remember_many(given)
+    assert not (await memory.list(type="any")).nodes
