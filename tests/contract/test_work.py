@@ -168,9 +168,9 @@ async def test_failures_use_and_proposals_are_remembered(store):
     assert [each.session for each in await store.read(lambda tx: tx.runs.failures(ME))] == [None]
     space = await store.read(lambda tx: tx.space("me", ""))
     await store.derive(lambda tx: tx.proposals.put("run-12345678", space=space, at=0, body="{}"))
-    asked = [(ME, "run-12345678"), (ME, "12345678"), (ME, "2345678"), (Scope(owner="eve"), "run-12345678")]
+    asked = [(ME, "run-12345678"), (ME, "12345678"), (ME, "run-1"), (ME, "2345"), (Scope(owner="eve"), "run-12345678")]
     found = [await store.read(lambda tx, each=each: tx.proposals.body(*each)) for each in asked]
-    assert found == ["{}", "{}", None, None]
+    assert found == ["{}", "{}", "{}", None, None]
     await store.derive(lambda tx: tx.proposals.drop(["run-12345678", "unknown"]))
     assert await store.read(lambda tx: tx.proposals.body(ME, "run-12345678")) is None
 
