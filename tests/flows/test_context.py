@@ -215,3 +215,10 @@ async def test_a_context_does_not_show_a_plan_without_its_cancellation(memory: A
     await memory.remember("We bought a Kia")
     context = await memory.context("Where did we go on summer holiday?")
     assert context is None or "Bohinj" not in context or context.index("Texel") < context.index("Bohinj")
+
+
+async def test_a_need_that_is_over_is_not_shown(memory: Any, clock: HandClock) -> None:
+    await memory.remember("I am on a gluten free diet", expires="in 3 days")
+    assert "gluten" in await memory.context("What shall I cook tonight?")
+    clock.ms += 4 * DAY
+    assert await memory.context("What shall I cook tonight?") is None

@@ -337,10 +337,12 @@ def needed_facts(snapshot: Snapshot, asking: Asking, needs: Needs) -> list[Hit]:
         strategies=("words",),
         until=time.monotonic() + asking.deadline_s,
     )
-    found = snapshot.candidates(query).found.get("words", {})
-    nodes = as_shown(snapshot, snapshot.nodes.by_key(asking.scope, found))
+    found = list(snapshot.candidates(query).found.get("words", {}))
+    in_force = snapshot.shortlist(asking.scope, found, archived=False, now=asking.now).weights
+    nodes = as_shown(snapshot, snapshot.nodes.by_key(asking.scope, in_force))
     stating = [nodes[key] for key in found if key in nodes and needs.are_in(nodes[key].content)][:_NEEDED]
-    return [hit_of(node, score=0.0, shares=(), terms=(), now=asking.now, zone=asking.zone) for node in stating]
+    hits = (hit_of(node, score=0.0, shares=(), terms=(), now=asking.now, zone=asking.zone) for node in stating)
+    return [as_own(hit, asking.scope.owner) for hit in hits]
 
 
 async def _with_recent(asking: Asking, prompt: str, *, session: str | None, as_of: AsOf) -> str:
