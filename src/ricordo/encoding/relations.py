@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ricordo.model import Origin, Role
+from ricordo.text.analyzer import speaks_of_themselves
 from ricordo.text.canonical import is_owner
 from ricordo.text.change import Cue, cues
 from ricordo.text.entity_recognition import folded_words
@@ -187,12 +188,18 @@ def ended_relations(text: str) -> list[Ended]:
     return [
         ended
         for part in _SENTENCE.finditer(text)
-        if not (part.group().rstrip().endswith("?") or _QUOTED.search(part.group()))
-        and not (_DOUBTS & cues(part.group(), languages_of(part.group())))
+        if _may_tell_of_an_end(sentence := part.group())
         for pattern in forms.endings
-        for found in pattern.finditer(part.group())
+        for found in pattern.finditer(sentence)
         if (ended := _ended(found.groupdict(), forms)) is not None
     ]
+
+
+def _may_tell_of_an_end(sentence: str) -> bool:
+    is_own = may_end_relation(sentence) and speaks_of_themselves(sentence)
+    if not is_own or sentence.rstrip().endswith("?") or _QUOTED.search(sentence):
+        return False
+    return _DOUBTS.isdisjoint(cues(sentence, languages_of(sentence)))
 
 
 _DOUBTS: frozenset[Cue] = frozenset(("unsure", "reported", "future", "asks"))
