@@ -245,7 +245,7 @@ def _weighed(
             else weight
             for each, weight in zip(alive, weights, strict=True)
         ]
-    others = set() if names_entities else _of_another(alive, known, plan)
+    others = set() if names_entities else _of_another(alive[:_COMPARED], known, plan)
     weighed = weigh(alive, weights, now=plan.now, of_another=others)
     if plan.query.filter.archived:
         return weighed, []
