@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -235,6 +236,22 @@ async def test_nobody_else_sees_a_question_and_what_was_kept_in_a_chat_is_read_t
         assert len(await proposing.questions()) == 1
         with pytest.raises(DeniedError):
             await proposing.keep_question("What else?")
+
+
+async def test_an_export_quotes_a_chat_only_where_the_chat_is_seen(tmp_path: Path) -> None:
+    async with opened(tmp_path / "me.db") as memory:
+        team = memory.scoped(Scope(owner="ann", chat="team"))
+        said = await team.add("Anna lives in the office in Lima", id="said-in-the-team")
+        member = Scope(owner="eve", chat="team")
+        there = await memory.scoped(member).keep_question("Who lives in Lima?")
+        mine = await memory.scoped(Scope(owner="eve")).keep_question("Who lives in Rome?")
+        outside = Scope(owner="eve"), replace(member, chat="another")
+        for number, scope in enumerate((*outside, member)):
+            path = tmp_path / f"{number}.jsonl"
+            await memory.scoped(scope).export(path)
+            exported = path.read_text("utf-8")
+            assert mine.id in exported
+            assert [each in exported for each in (there.id, said, "office")] == [scope is member] * 3
 
 
 async def test_upkeep_of_the_owner_renews_what_was_kept_in_a_chat(tmp_path: Path) -> None:

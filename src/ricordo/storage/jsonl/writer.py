@@ -30,7 +30,7 @@ from ricordo.storage.jsonl.layout import (
 )
 from ricordo.storage.jsonl.lines import Line, content_hash, data, iso, summed
 from ricordo.storage.jsonl.shapes import Shape, Shapes, shapes_of
-from ricordo.storage.values import Image
+from ricordo.storage.values import STANDING, Image
 
 FileLine = tuple[str, bytes]
 """The name of a file and a line for it."""
@@ -215,6 +215,7 @@ class ScopedLines:
         self._spaces = {"spaces": json.dumps(visible)}
         pairs = {(scope.owner, ""), ("", scope.chat or "")} - {("", "")}
         self._pairs = {pair for pair in pairs if snapshot.space(*pair) in self._visible}
+        self._chats = ("", scope.chat)
         self._commits: set[int] = set()
         self._space_of = lru_cache(maxsize=100_000)(self._read_space)
 
@@ -303,6 +304,8 @@ class ScopedLines:
             return True
         if "owner" in image:
             return (image["owner"], image["chat"]) in self._pairs
+        if name == "receipts" and image["verb"] == STANDING and image["in_chat"] not in self._chats:
+            return self.is_all  # the answer quotes memories of a chat that the caller does not see here
         if _SPACE in image:
             return image[_SPACE] in self._visible
         if name in _PARTS:
