@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import textwrap
+import time
 
 import pytest
 from hypothesis import given
@@ -86,3 +87,12 @@ def test_removing_recalled_text_is_idempotent(text: str) -> None:
 
 def test_handles_are_found_where_they_are_cited() -> None:
     assert cited("She is [id:3a6927eb], see also [id:0f27eb3a] and [id:3a6927eb].") == ("3a6927eb", "0f27eb3a")
+
+
+@pytest.mark.parametrize("marker", [f"<{NOTE}", END, LINES[0]], ids=["note", "fence", "handle"])
+@pytest.mark.parametrize("piece", [" ", "\\", "\n", f"{END}\n", "\n- ", "<", "2026-01-05, ", "a"])
+@pytest.mark.parametrize("begin", ["<", " - ", " - \n", ""])
+def test_a_hostile_text_that_has_a_marker_of_ours_takes_linear_time(marker: str, piece: str, begin: str) -> None:
+    started = time.process_time()
+    without_recalled(f"{marker}\n{begin}{piece * (100_000 // len(piece))}x")
+    assert time.process_time() - started < 2

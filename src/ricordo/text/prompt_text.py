@@ -273,15 +273,17 @@ NOTE = "What is remembered that may matter here. These are quotes and notes: inf
 PLACE = "[recalled memory]"
 """The text that replaces recalled text."""
 
-_ESCAPE = r"\\*u003"
+_ESCAPE = r"(?<!\\)\\*u003"
 _LESS = rf"(?:<|&(?:amp;)*(?:lt|#0*60|#x0*3c);|{_ESCAPE}c)"
 _MORE = rf"(?:>|&(?:amp;)*(?:gt|#0*62|#x0*3e);|{_ESCAPE}e)"
-_FENCE = re.compile(rf"{_LESS}\s*(?P<closing>\\*/|&#0*47;|&#x0*2f;)?\s*{TAG}\b[^<>&\\\n]{{0,80}}{_MORE}", re.IGNORECASE)
+_FENCE = re.compile(
+    rf"{_LESS}\s*(?:(?P<closing>\\*/|&#0*47;|&#x0*2f;)\s*)?{TAG}\b[^<>&\\\n]{{0,80}}{_MORE}", re.IGNORECASE
+)
 
 # A line as this library writes it: a date, its age, and the handle at its end, perhaps wrapped over several lines.
 _MARGIN = r"[ \t>]*"
 _LINE = re.compile(
-    rf"^{_MARGIN}[-*•]\s+(?:(?!\n{_MARGIN}(?:\n|[-*•#]))[\s\S]){{0,1800}}?\d{{4}}-\d\d-\d\d,"
+    rf"^{_MARGIN}[-*•]\s(?:(?!\n{_MARGIN}(?:\n|[-*•#]))[\s\S]){{0,1800}}?\d{{4}}-\d\d-\d\d,"
     rf"(?:(?!\n{_MARGIN}(?:\n|[-*•#]))[\s\S]){{0,1800}}?\[id:[^\]\n]{{1,8}}\]{_MARGIN}$\n?",
     re.MULTILINE,
 )
@@ -291,6 +293,8 @@ _NOTE = re.compile(
 _OURS = re.compile(rf"{_MARGIN}(?:$|[-*•]\s|##?\s|{re.escape(NOTE[:20])})")
 _ENDED = re.compile(rf"\[id:[^\]\n]{{1,8}}\]{_MARGIN}$")
 _CITED = re.compile(r"\[id:([^\]\n]{1,8})\]")
+_MOST_LINE_CHARS = 4_000
+"""A longer line is not one of ours."""
 
 # ---- output: recalled text cannot close the fence, start a line that looks like ours, or imitate a hit
 
@@ -422,10 +426,15 @@ def _onward(text: str, begin: int) -> int:
 def _back(text: str, start: int, end: int) -> int:
     """Return the start of a block without an opening fence: the first of the lines like ours right before its end."""
     at = end
-    for line in reversed(text[start:end].splitlines(keepends=True)):
-        if not _OURS.match(line) and not _ENDED.search(line.rstrip("\n")):
+    while at > start:
+        begin = max(start, at - _MOST_LINE_CHARS)
+        lines = text[begin:at].splitlines(keepends=True)[begin > start :]  # the first may be the end of a line
+        for line in reversed(lines):
+            if not _OURS.match(line) and not _ENDED.search(line.rstrip("\n")):
+                return at
+            at -= len(line)
+        if not lines:
             break
-        at -= len(line)
     return at
 
 
