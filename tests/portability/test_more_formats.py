@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -389,6 +391,109 @@ async def test_what_the_owner_says_in_a_chat_is_about_the_owner(tmp_path: Path) 
         await memory.consolidate()
         facts = {each.content: each.about for each in (await memory.list(type="semantic")).nodes}
     assert facts == {"I'm allergic to penicillin": (), "I'm allergic to nuts": ("Bob",)}
+
+
+RIGA = "I live in Riga"
+
+
+def of_deleted_account(folder: Path) -> Path:
+    about = {"type": "message", "date_unixtime": "1700000000"}
+    said = [{"id": 1, "from": None, "from_id": "user777", "text": RIGA}]
+    said += [{"id": 2, "from": None, "from_id": "user222", "text": "I live in Bonn"}]
+    said += [{"id": 3, "from": None, "text": "I live in Oslo"}, {"id": 4, "from": "", "from_id": "", "text": "Hm"}]
+    chat = {"name": "Trip", "type": "private_group", "id": 5, "messages": [{**about, **each} for each in said]}
+    owner = {"personal_information": {"user_id": 222}, "chats": {"list": [chat]}}
+    return write(folder / "result.json", owner)
+
+
+def of_nameless_bot(folder: Path) -> Path:
+    about = {"type": "message", "ts": "1700000001.2"}
+    day = [{**about, "bot_id": "B7", "text": RIGA}, {**about, "text": "I live in Oslo"}]
+    day += [{**about, "user": "U9", "text": "I live in Bern"}]
+    return write(folder / "s/general/2023-11-14.json", day).parents[1]
+
+
+def of_marks(folder: Path) -> Path:
+    return write(folder / "_chat.txt", f"[31.12.23, 22:15:00] \u202a\u202c: {RIGA}\n[31.12.23, 22:16:00] Bob: Hm\n")
+
+
+def of_lines(folder: Path) -> Path:
+    rows = [
+        {"speaker": None, "text": RIGA},
+        {"text": "I live in Oslo"},
+        {"author": {"id": 9}, "text": "I live in Bern"},
+    ]
+    rows += [{"role": "user", "name": None, "text": "I live in Bonn"}]
+    return write(folder / "chat.jsonl", "\n".join(map(json.dumps, rows)))
+
+
+def of_locomo(folder: Path) -> Path:
+    turn = {"kind": "turn", "conv": 1, "session": 1, "id": 1, "date": "1:56 pm on 8 May, 2023", "speaker": None}
+    return write(folder / "locomo.jsonl", json.dumps({**turn, "text": RIGA}))
+
+
+def of_database(folder: Path) -> Path:
+    path = folder / "memory.db"
+    folder.mkdir()
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE memories (id, kind, content, attributes)")
+    roles = (RIGA, {}), ("I live in Oslo", {"role": "guest"}), ("I live in Bonn", {"role": "user"})
+    rows = [(number, "episode", text, json.dumps(each)) for number, (text, each) in enumerate(roles)]
+    db.executemany("INSERT INTO memories VALUES (?, ?, ?, ?)", rows)
+    db.commit()
+    db.close()
+    return path
+
+
+UNKNOWN = "Unknown person"
+
+
+@pytest.mark.parametrize(
+    ("write_file", "speakers"),
+    [
+        (of_deleted_account, {RIGA: "Deleted account (777)", "I live in Oslo": UNKNOWN, "Hm": UNKNOWN}),
+        (of_nameless_bot, {RIGA: "B7", "I live in Oslo": UNKNOWN, "I live in Bern": "U9"}),
+        (of_marks, {RIGA: UNKNOWN, "Hm": "Bob"}),
+        (of_lines, {RIGA: UNKNOWN, "I live in Oslo": UNKNOWN, "I live in Bern": "9"}),
+        (of_locomo, {RIGA: UNKNOWN}),
+        (of_database, {RIGA: UNKNOWN, "I live in Oslo": UNKNOWN}),
+    ],
+)
+async def test_a_message_of_an_unknown_author_is_never_the_owners(
+    tmp_path: Path, write_file: Callable[[Path], Path], speakers: dict[str, str]
+) -> None:
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(write_file(tmp_path / "x"), me=["Katrin"])
+        said = {each.content: each.speaker for each in (await memory.list(type="episodic")).nodes}
+        await memory.consolidate()
+        facts = {each.content: each.about for each in (await memory.list(type="semantic")).nodes}
+    assert said == {**speakers, **({"I live in Bonn": None} if "I live in Bonn" in said else {})}
+    assert RIGA not in facts or facts[RIGA] == (speakers[RIGA],)
+    assert all(text == "I live in Bonn" or about for text, about in facts.items())
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        lambda owner: {"id": owner or "m", "memory": f"I live with {owner}", "user_id": owner},
+        lambda owner: {
+            "id": owner or "m",
+            "memory_type": "identity",
+            "content": f"I live with {owner}",
+            "owner_user_id": owner,
+        },
+    ],
+    ids=["mem0", "memories-jsonl"],
+)
+async def test_in_a_file_of_several_people_a_memory_without_an_owner_is_refused(
+    tmp_path: Path, row: Callable[[str | None], dict[str, object]]
+) -> None:
+    path = write(tmp_path / "memories.jsonl", "\n".join(json.dumps(row(owner)) for owner in ("me", "ann", None)))
+    async with opened(tmp_path / "me.db") as memory:
+        report = await memory.import_(path)
+        facts = {each.content for each in (await memory.list(type="semantic")).nodes}
+    assert facts == {"I live with me"}
+    assert any("names no owner" in line for line in report.refused)
 
 
 async def test_a_single_export_in_a_folder_is_one_import(tmp_path: Path) -> None:

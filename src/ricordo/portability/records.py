@@ -19,6 +19,8 @@ from ricordo.portability.sources import Placed, Row, Source
 
 MALFORMED = (InvalidError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 """The errors of reading what a stranger wrote: a value of another type, a missing field, a number that no date has."""
+UNKNOWN_PERSON = "Unknown person"
+"""The speaker of a message whose author is not known. Such a message is never the owner's."""
 _MILLISECONDS_FROM = 1e11
 """A Unix time above this is in milliseconds: in seconds it would be after the year 5138."""
 
@@ -199,6 +201,18 @@ def wanted_owner(destination: Destination, owners: Collection[str]) -> str | Non
     raise InvalidError(f"the file holds memories of several people: {several}", hint="choose one with --owner NAME")
 
 
+def check_owner(owner: str | None, *, wanted: str | None) -> None:
+    """Raise InvalidError for a memory of another owner or, in a file of several people's, of an unknown one.
+
+    Args:
+        wanted: the result of `wanted_owner`.
+    """
+    if wanted is not None and owner is None:
+        raise InvalidError("the memory names no owner, and the file holds memories of several people")
+    if wanted is not None and owner != wanted:
+        raise InvalidError(f"the memory belongs to another owner, {owner}")
+
+
 def parse_time(given: object, *, name: str) -> datetime | str | None:
     """Read a time: ISO 8601 text, or Unix seconds or milliseconds.
 
@@ -253,6 +267,14 @@ def picked(row: Row, *names: str) -> dict[str, Any]:
 def label(given: object) -> str | None:
     """Return an id or a name as text; None if it is missing."""
     return None if given is None or given == "" else str(given)
+
+
+def author(*names: object, unknown: str = UNKNOWN_PERSON) -> str:
+    """Return the first name of an author that is not blank, or else `unknown`.
+
+    A message without a speaker is the owner's, so a message of somebody else must always get one.
+    """
+    return next((text for name in names if (text := (label(name) or "").strip())), unknown)
 
 
 def texts_of(given: object) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 Source for Telegram: telegram.org/blog/export-and-more and core.telegram.org/import-export: Telegram Desktop writes
 `result.json`, one chat (`name`, `messages`) or all (`chats.list`); a message has `id`, `type`, `date`, `date_unixtime`,
-`from` and `text`, which is a string, or a list of strings and of objects that have a `text` of their own.
+`from`, `from_id` and `text`, which is a string, or a list of strings and of objects that have a `text` of their own.
+`from` is null if the account was deleted. An export of all chats names its owner: `personal_information.user_id`.
 
 Source for WhatsApp: faq.whatsapp.com, "How to export your chat history": a text file with a line for each message,
 `[31/12/2021, 22:15:32] Name: text` on iOS and `31/12/2021, 22:15 - Name: text` on Android, with dates as the phone
@@ -29,7 +30,7 @@ from typing import Any
 
 from ricordo.errors import InvalidError
 from ricordo.model import Message
-from ricordo.portability.records import Destination, ImportedChat, Records, label, object_of, parse_time
+from ricordo.portability.records import Destination, ImportedChat, Records, author, label, object_of, parse_time
 from ricordo.portability.sources import Row, Source, objects_in, one_document
 from ricordo.text.sentences import plural
 
@@ -61,7 +62,11 @@ def _chat(records: Records, session: str, *, title: str, former: str, is_certain
 def _add(
     records: Records, where: str, chat: _Chat, *, id: tuple[object, ...], speaker: str | None, text: str, at: object
 ) -> None:
-    """Add a person's message under an id made from its chat and its own id."""
+    """Add a person's message under an id made from its chat and its own id.
+
+    Args:
+        speaker: the author, see `ricordo.portability.records.author`; None for the owner.
+    """
     if text.strip():
         message = Message(
             text=text.strip(),
@@ -114,6 +119,7 @@ def read_telegram(source: Source, destination: Destination) -> Records:
     records = Records(format="telegram", destination=destination)
     notices = 0
     for name, document in _results(source):
+        owner = label(object_of(object_of(document).get("personal_information")).get("user_id"))
         for chat in _telegram_chats(document):
             former = label(chat.get("name")) or label(chat.get("id")) or "chat"
             own = label(chat.get("id"))
@@ -122,12 +128,23 @@ def read_telegram(source: Source, destination: Destination) -> Records:
             into = _chat(records, own or people, title=title, former=former, is_certain=own is not None)
             notices += sum(each.get("type") != "message" for each in _said(chat))
             rows = ((f"{name} {former}, message {each.get('id')}", each) for each in _said(chat))
-            records.read(rows, partial(_telegram_message, records, into))
+            records.read(rows, partial(_telegram_message, records, into, owner))
     _name_notices(records, notices, "such as a call or a pinned message")
     return records
 
 
-def _telegram_message(records: Records, chat: _Chat, where: str, row: Row) -> None:
+_ACCOUNT = re.compile(r"\A[a-z]+(?=\d)")
+
+
+def _telegram_author(row: Row, owner: str | None) -> str | None:
+    """Return the name of an author, or for a deleted account its id; None for the owner's own account."""
+    account = _ACCOUNT.sub("", label(row.get("from_id")) or "")
+    if not label(row.get("from")) and account and row.get("from_id") in (owner, f"user{owner}"):
+        return None
+    return author(row.get("from"), f"Deleted account ({account})" if account else None)
+
+
+def _telegram_message(records: Records, chat: _Chat, owner: str | None, where: str, row: Row) -> None:
     if row.get("type") != "message":
         return
     parts = row["text"] if isinstance(row.get("text"), list) else [row.get("text") or ""]
@@ -135,7 +152,7 @@ def _telegram_message(records: Records, chat: _Chat, where: str, row: Row) -> No
     media = label(row.get("media_type")) or ("photo" if row.get("photo") else label(row.get("file_name")))
     text = f"{text}\n[{media}]".strip() if media else text
     at = parse_time(int(row["date_unixtime"]), name="date") if row.get("date_unixtime") else row.get("date")
-    _add(records, where, chat, id=(row.get("id"), text), speaker=label(row.get("from")), text=text, at=at)
+    _add(records, where, chat, id=(row.get("id"), text), speaker=_telegram_author(row, owner), text=text, at=at)
 
 
 # WhatsApp
@@ -215,7 +232,7 @@ def read_whatsapp(source: Source, destination: Destination) -> Records:
         except ValueError as error:
             records.refused.append(f"line {number}: {error}")
             continue
-        speaker = parts[7].strip("\u200e\u202a\u202c ")
+        speaker = author(parts[7].strip("\u200e\u202a\u202c "))
         text = text.rstrip("\n")
         if (own := _whatsapp_text(text)) is None:
             begun_by = begun_by if said else begun_by or speaker  # a chat begins with a notice by the chat's name
@@ -362,13 +379,12 @@ def _slack_message(records: Records, chat: _Chat, people: dict[str, str], where:
     if not _is_spoken(row):
         return
     user = str(row.get("user") or "")
-    speaker = (
-        people.get(user) or label(object_of(row.get("user_profile")).get("real_name")) or label(row.get("username"))
-    )
+    profile, bot = object_of(row.get("user_profile")), object_of(row.get("bot_profile"))
+    names = people.get(user), profile.get("real_name"), row.get("username"), user, bot.get("name"), row.get("bot_id")
     text = _PERSON.sub(lambda found: people.get(found[1]) or found[1], str(row.get("text") or ""))
     text = _LINK.sub(lambda found: found[2] or found[1], text)
     text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    names = [str(each["name"]) for each in objects_in(row.get("files")) if each.get("name")]
-    text = "\n".join([text, *(f"[attached: {name}]" for name in names)])
+    attached = [str(each["name"]) for each in objects_in(row.get("files")) if each.get("name")]
+    text = "\n".join([text, *(f"[attached: {name}]" for name in attached)])
     at = parse_time(float(row["ts"]), name="ts")
-    _add(records, where, chat, id=(row["ts"], text), speaker=speaker or user or None, text=text, at=at)
+    _add(records, where, chat, id=(row["ts"], text), speaker=author(*names), text=text, at=at)

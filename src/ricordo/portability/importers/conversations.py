@@ -26,7 +26,7 @@ from pathlib import PurePosixPath
 
 from ricordo.errors import InvalidError
 from ricordo.model import Message, Role
-from ricordo.portability.records import Destination, Records, clamped, label, object_of, parse_time, vocabulary
+from ricordo.portability.records import Destination, Records, author, clamped, label, object_of, parse_time, vocabulary
 from ricordo.portability.sources import Placed, Row, Source, objects_in
 
 _ROLES: Mapping[str, Role] = vocabulary()["roles"]
@@ -35,6 +35,7 @@ _ROLES: Mapping[str, Role] = vocabulary()["roles"]
 
 _TEXTS = ("text", "content", "message")
 _TIMES = ("time", "at", "timestamp", "date", "created_at")
+_AUTHORS = ("speaker", "name", "author", "sender", "from", "username", "user")
 
 
 def is_locomo(source: Source) -> bool:
@@ -49,8 +50,26 @@ def is_chat(source: Source) -> bool:
 
 
 def read_chat(source: Source, destination: Destination) -> Records:
-    """Read JSON lines of `role` or `speaker`, `text`, `time` and `session`."""
-    return _read_lines(source, destination, _chat, format="chat")
+    """Read JSON lines of `role` or `speaker`, `text`, `time` and `session`.
+
+    A file without any author holds the owner's own texts. Otherwise a message without one is an unknown person's.
+    """
+    names_authors = any(_names_author(row) for _, row in source.lines.rows)
+    return _read_lines(source, destination, partial(_chat, names_authors=names_authors), format="chat")
+
+
+def _names_author(row: Row) -> bool:
+    return row.get("role") is not None or any(name in row for name in _AUTHORS)
+
+
+def _author(row: Row) -> str:
+    """Return who wrote a message without a role: a name, or the name or id of an object."""
+    given = [row.get(name) for name in _AUTHORS]
+    return author(*(each if isinstance(each, str | int) else _name_in(object_of(each)) for each in given))
+
+
+def _name_in(person: Row) -> object:
+    return next((person[name] for name in ("name", "username", "id") if person.get(name)), None)
 
 
 def read_locomo(source: Source, destination: Destination) -> Records:
@@ -74,7 +93,7 @@ def _read_lines(
     return records.read_source(source, (), read)
 
 
-def _chat(row: Row) -> Iterator[Message]:
+def _chat(row: Row, *, names_authors: bool) -> Iterator[Message]:
     text = next((row[name] for name in _TEXTS if isinstance(row.get(name), str)), None)
     if text is None or not text.strip():
         raise InvalidError("no text", hint="expected a field text, content or message")
@@ -82,10 +101,11 @@ def _chat(row: Row) -> Iterator[Message]:
     if role not in _ROLES:
         raise InvalidError(f"role {role!r} is unknown")
     time = next((row[name] for name in _TIMES if row.get(name) is not None), None)
+    is_unsigned = row.get("role") is None and names_authors
     yield Message(
         text=text,
         role=_ROLES[role],
-        speaker=label(row.get("speaker") or row.get("name")),
+        speaker=_author(row) if is_unsigned else label(row.get("speaker") or row.get("name")),
         session=label(row.get("session") or row.get("session_id") or row.get("conversation_id")),
         # A text is read in the owner's time zone, a number as a Unix time.
         at=time if isinstance(time, str) else parse_time(time, name="time"),
@@ -100,7 +120,7 @@ def _locomo(row: Row) -> Iterator[Message]:
     caption = f" [shows a picture: {row['caption']}]" if row.get("caption") else ""
     yield Message(
         text=f"{row.get('text') or ''}{caption}".strip(),
-        speaker=label(row["speaker"]),
+        speaker=author(row.get("speaker")),
         session=f"{row['conv']}/{row['session']}",
         at=datetime.strptime(f"{row['date']} +0000", "%I:%M %p on %d %B, %Y %z"),
         id=f"{row['conv']}/{row['id']}",

@@ -32,6 +32,7 @@ from ricordo.portability.records import (
     ImportedRelation,
     Records,
     category_of,
+    check_owner,
     entity_type,
     label,
     object_of,
@@ -119,9 +120,7 @@ class _Mem0Records(Records):
     present: dict[str, str] = field(default_factory=dict)
 
     def memory(self, place: str, row: Row) -> None:
-        user = label(row.get("user_id"))
-        if self.owner is not None and user is not None and user != self.owner:
-            raise InvalidError(f"the memory belongs to another owner, {user}")
+        check_owner(label(row.get("user_id")), wanted=self.owner)
         metadata = dict(object_of(row.get("metadata")))
         kept = picked(row, "agent_id", "run_id", "app_id", "actor_id")
         self.present[str(row.get("id"))] = self.fact(

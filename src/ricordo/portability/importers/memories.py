@@ -24,7 +24,9 @@ from ricordo.portability.records import (
     ImportedLink,
     ImportedPerson,
     Records,
+    author,
     category_of,
+    check_owner,
     clamped,
     entity_type,
     label,
@@ -34,6 +36,7 @@ from ricordo.portability.records import (
     required_text,
     text_of,
     texts_of,
+    vocabulary,
     wanted_owner,
 )
 from ricordo.portability.sources import JsonLines, Placed, Row, Source, json_lines
@@ -115,9 +118,8 @@ class _JsonlRecords(Records):
         """Raise InvalidError for a row of another version or another owner."""
         if row.get("version", 1) != 1:
             raise InvalidError(f"version {row['version']!r} is unknown", hint="version 1 is supported")
-        owner = row.get("owner_user_id")
-        if self.owner is not None and owner is not None and owner != self.owner:
-            raise InvalidError(f"the memory belongs to another owner, {owner}")
+        if row.get("chat_id") is None or row.get("owner_user_id") is not None:
+            check_owner(row.get("owner_user_id"), wanted=self.owner)
 
     def person(self, place: str, row: Row) -> None:
         self.check(row)
@@ -242,10 +244,11 @@ class _SqliteRecords(Records):
         attributes = {**object_of(row.get("attributes")), "source_id": label(row.get("id"))}
         if kind == "episode":
             identity = self.destination.id_of(SQLITE, row.get("id"), content)
-            role = str(attributes.get("role") or "user")
+            role = vocabulary()["roles"].get(str(attributes.get("role")).lower())
             message = Message(
                 text=content,
-                role="assistant" if role in ("assistant", "agent") else "user",
+                role=role or "user",
+                speaker=None if role else author(attributes.get("speaker")),
                 at=at,
                 id=identity,
                 session=label(attributes.get("session_id")),
