@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 import pytest
 
 from ricordo import DeniedError, InvalidError, Memory, RicordoError, Scope
+from ricordo.storage import faults
 from tests.devices.histories import lived
+from tests.storage.folders import without_index
 from tests.storage.histories import HandClock
 from tests.storage.making import failing
 
@@ -562,6 +565,37 @@ async def test_two_syncs_at_once_do_not_disturb_each_other(tmp_path: Path) -> No
         await asyncio.gather(one.sync(shared), other.sync(shared))
         await exchange(shared, one, other)
         assert await contents(one) == await contents(other)
+
+
+@pytest.mark.parametrize("has_index", [True, False], ids=["catching up", "rebuilding"])
+async def test_a_folder_killed_before_a_commit_line_takes_in_again_what_it_lost(
+    tmp_path: Path, has_index: bool
+) -> None:
+    """It must not count a commit of another device as known whose rows it does not have."""
+    store, died = tmp_path / "store", tmp_path / "died"
+
+    def die(point: str) -> None:
+        if point == "folder: before commit line" and not died.exists():
+            shutil.copytree(store, died, ignore=shutil.ignore_patterns("*-shm"))
+
+    async with Memory.open(f"{store}/", embedder=None) as other, Memory.open(tmp_path / "one.db", embedder=None) as one:
+        await other.remember("Boris speaks French", about=["Boris"])
+        await one.sync(store)
+        await one.remember("Chiara likes tea", about=["Chiara"])
+        faults.install(die)
+        try:
+            assert (await one.sync(store)).sent == 1
+        finally:
+            faults.install(None)
+        if not has_index:
+            without_index(died)
+        async with Memory.open(f"{died}/", embedder=None) as other:
+            assert await contents(other) == [("Boris speaks French", ("Boris",))]
+        assert (await one.sync(died)).sent == 1
+        async with Memory.open(f"{died}/", embedder=None) as other:
+            assert await contents(other) == await contents(one)
+            assert len(await contents(one)) == 2
+            assert not failing(await other.doctor())
 
 
 async def test_an_older_index_of_a_folder_follows_what_a_sync_wrote(tmp_path: Path) -> None:

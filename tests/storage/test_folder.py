@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 from base64 import b64encode
 from pathlib import Path
@@ -227,6 +228,35 @@ async def test_files_that_cannot_be_written_leave_nothing_behind(folder):
         faults.install(None)
         await memory.add("third")
     assert await texts(folder) == {"first", "third"}
+
+
+@pytest.mark.parametrize("has_index", [True, False], ids=["catching up", "rebuilding"])
+async def test_what_is_outside_the_truth_does_not_count_without_the_commit_it_was_written_with(
+    folder, tmp_path, has_index
+):
+    """A process that is killed before the line of its commit leaves the lines that it wrote before."""
+    died = tmp_path / "died"
+
+    def die(point):
+        if point == "folder: before commit line" and not died.exists():
+            shutil.copytree(folder, died, ignore=shutil.ignore_patterns("*-shm"))
+
+    async with opened(folder, embedder=None) as memory:
+        said = await memory.add("I love chess.")
+        fact = await memory.remember("I love chess")
+        faults.install(die)
+        await memory.forget(fact.id)
+        faults.install(None)
+        assert (await memory.search("chess")).hits == ()
+    assert any(line.get("commit") == 3 for line in lines(died, "store.jsonl"))
+    if not has_index:
+        without_index(died)
+    async with opened(died, embedder=None) as memory:
+        assert set((await memory.search("chess")).ids) == {said, fact.id}
+        assert not any(line.get("commit") == 3 for line in lines(died, "store.jsonl"))
+        assert not failing(await memory.doctor())
+        await memory.forget(fact.id)
+        assert (await memory.search("chess")).hits == ()
 
 
 async def test_lines_written_by_hand_are_adopted(folder):

@@ -143,6 +143,9 @@ class CatchUp:
 
     def _read_kept(self, has_grown: bool) -> None:
         for offset, line in self._new_lines(STORE) if has_grown else ():
+            if (line.get("commit") or 0) > self._last + len(self._batches):
+                self._found.cut(STORE, offset)
+                continue
             shape = self._shapes.by_kind.get((STORE, str(line.get("kind", ""))))
             try:
                 if shape is None:

@@ -247,7 +247,8 @@ class FolderJournal(CommitHook):
         if self.rewrites or connection.execute(sql("erasures_since"), {"seq": self._seq_before}).get:
             self.rewrite(connection, self.cipher)
             return
-        for name, line in touched_lines(connection, self.shapes):
+        commit = self._seq if COMMITS in self._pending else None
+        for name, line in touched_lines(connection, self.shapes, commit=commit):
             self._pending.setdefault(name, []).append(line)
         if self._pending:
             with os_errors_as_sqlite():

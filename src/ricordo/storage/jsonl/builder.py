@@ -131,6 +131,7 @@ class _Builder:
         if self._total > _MANY_LINES:
             self._reader.parse = quick_reader()
         self._commits: set[int] = set()
+        self._last_commit = 0
         self._newest: dict[str, dict[str, tuple[int, str, int | None]]] = {name: {} for name in self._shapes.rows}
         """For each row: the commit that wrote it last, the file and the offset of the line; no offset if removed."""
         self._keys = KnownKeys(connection)
@@ -139,6 +140,9 @@ class _Builder:
 
     def run(self) -> Findings:
         """Build everything, inside one transaction."""
+        ahead = LineReader(self._folder, self._shapes, Findings(), self._reader.cipher)
+        ahead.parse = self._reader.parse
+        self._last_commit = max((line.get("commit") or 0 for _, line in ahead.lines(COMMITS)), default=0)
         self._kept(before_rows=True)
         self._commit_rows()
         for name in ROW_FILES:
@@ -167,8 +171,11 @@ class _Builder:
             yield each
 
     def _kept(self, *, before_rows: bool) -> None:
-        """Write what belongs to no commit. Rows that refer to memories are written after these."""
+        """Write what is outside the truth. Rows that refer to memories are written after these."""
         for offset, line in self._counted(self._reader.lines(STORE)):
+            if (line.get("commit") or 0) > self._last_commit:
+                self._found.cut(STORE, offset)
+                continue
             if before_rows and line.get("kind") == SEQUENCE:
                 self._raise_stated_sequence(offset, line)
             shape = self._shapes.by_kind.get((STORE, str(line.get("kind", ""))))

@@ -86,9 +86,14 @@ def lines_of_commit(connection: apsw.Connection, shapes: Shapes, seq: int, extra
     yield COMMITS, commit_line(connection, seq, extra)
 
 
-def touched_lines(connection: apsw.Connection, shapes: Shapes) -> list[FileLine]:
-    """Return the lines of everything that this transaction changed outside the truth, and clear the record of it."""
+def touched_lines(connection: apsw.Connection, shapes: Shapes, *, commit: int | None) -> list[FileLine]:
+    """Return the lines of everything that this transaction changed outside the truth, and clear the record of it.
+
+    Args:
+        commit: the last commit of the transaction, without whose line these lines do not count; None if it has none.
+    """
     found = []
+    with_it: Line = {} if commit is None else {"commit": commit}
     for table, text in DatabaseSnapshot(connection).rows("touched_rows"):
         key = json.loads(text)
         if table == _VECTORS:
@@ -96,8 +101,8 @@ def touched_lines(connection: apsw.Connection, shapes: Shapes) -> list[FileLine]
             continue
         shape = shapes.kept[table]
         row = connection.execute(f"{shape.select} WHERE {shape.where_key}", key).fetchone()
-        gone = {"kind": shape.form.kind, "row": key, "removed": True}
-        found.append(kept_row_line(shape, row) if row is not None else (STORE, summed(gone)))
+        gone = {"kind": shape.form.kind, "row": key, "removed": True, **with_it}
+        found.append(kept_row_line(shape, row, with_it) if row is not None else (STORE, summed(gone)))
     if found:
         connection.execute(sql("touched_forget"))
     return found
@@ -132,7 +137,7 @@ def _kept_lines(connection: apsw.Connection, shapes: Shapes) -> Iterator[bytes]:
     for shape in shapes.kept.values():
         where = f"t.name IN ({_SETTINGS})" if shape.table.name == "meta" else "TRUE"
         for row in connection.execute(f"{shape.select} WHERE {where}"):
-            yield kept_row_line(shape, row)[1]
+            yield kept_row_line(shape, row, {})[1]
 
 
 # single lines
@@ -145,10 +150,14 @@ def row_line(shape: Shape, row: tuple[Any, ...]) -> FileLine:
     return file_of(shape.table.name, values), data(shape.line(row, extra))
 
 
-def kept_row_line(shape: Shape, row: tuple[Any, ...]) -> FileLine:
-    """Return the line of a row outside the truth, given as the result of the shape's `select`."""
+def kept_row_line(shape: Shape, row: tuple[Any, ...], with_it: Line) -> FileLine:
+    """Return the line of a row outside the truth, given as the result of the shape's `select`.
+
+    Args:
+        with_it: the commit that it was written with, if the line does not count without that.
+    """
     extra = {"row": text_of_key(shape.key_of(row))} if shape.has_own_key else {}
-    return shape.form.file, summed(shape.line(row, extra))
+    return shape.form.file, summed(shape.line(row, extra | with_it))
 
 
 def history_line(seq: int, table: str, row: str, before: str) -> bytes:
@@ -294,7 +303,7 @@ class ScopedLines:
             raw = ", ".join(f't."{each}"' for each in columns)
             for row in self._connection.execute(f"SELECT {raw}, {shape.select.removeprefix('SELECT ')}"):
                 if self._is_kept_visible(name, shape, dict(zip(columns, row, strict=False))):
-                    yield kept_row_line(shape, row[len(columns) :])
+                    yield kept_row_line(shape, row[len(columns) :], {})
 
     def _is_kept_visible(self, name: str, shape: Shape, image: Image) -> bool:
         """Return whether the caller may see a row outside the truth: models always, settings with the whole store."""
