@@ -20,6 +20,7 @@ from ricordo.clock import SystemClock, from_ms, new_id
 from ricordo.consolidation import evolution, proposals, resolve, reviews
 from ricordo.encoding import documents as documents_
 from ricordo.encoding import duplicates, entities, entity_merge, episodes, facts
+from ricordo.encoding.mentions import link_waiting
 from ricordo.encoding.validation import (
     TextRules,
     check_choice,
@@ -1180,7 +1181,13 @@ class Memory:
             engine.store.check_writable()
             await engine.receipts.flush()
         report = await erasure.erase(
-            self._store, asked, scope=self._here, now=engine.now(), dry_run=dry_run, progress=progress
+            self._store,
+            asked,
+            scope=self._here,
+            now=engine.now(),
+            link=link_waiting,
+            dry_run=dry_run,
+            progress=progress,
         )
         if self._notes is None:
             return report

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from ricordo import DeniedError, InvalidError, Memory, RicordoError, Scope
+from ricordo.encoding.worker import LEASE
 from ricordo.storage import faults
+from ricordo.storage.leases import LeaseHolder
 from tests.devices.histories import lived
 from tests.storage.folders import without_index
 from tests.storage.histories import HandClock
@@ -170,6 +172,25 @@ async def test_an_erased_person_whom_a_device_needs_has_the_same_names_on_all(tm
         await exchange(shared, third, one, other)
         names = [[(each.name, each.aliases) for each in await device.people()] for device in (one, other, third)]
         assert names == [[("Anna", ("Zoe",))]] * 3
+
+
+async def test_a_person_whom_a_message_names_stays_when_the_erasure_comes_with_that_message(tmp_path: Path) -> None:
+    """Whether the background work of a device has linked the message must not decide it."""
+    async with two(tmp_path) as (one, other, shared):
+        work = LeaseHolder(other._opened.store, LEASE, lease_ms=600_000)
+        assert await work.take()  # so the other device links nothing in the background
+        told = await one.remember("Chiara likes tea", about=["Chiara"])
+        await exchange(shared, one, other)
+        await one.add("Chiara sold the red bicycle")
+        await one.settle(20)
+        await one.erase(id=told.id)
+        assert (await one.entity("Chiara")).name == "Chiara"
+        await exchange(shared, one, other)
+        await work.release()
+        for device in (one, other):
+            await device.settle(20)
+            assert (await device.entity("Chiara")).mention_count == 1
+        assert await contents(one) == await contents(other)
 
 
 async def test_merges_in_opposite_directions_leave_one_person(tmp_path: Path) -> None:

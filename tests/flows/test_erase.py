@@ -45,6 +45,30 @@ async def test_erasing_a_person_erases_every_memory_that_names_them(memory):
     assert (await memory.doctor()).ok
 
 
+async def test_a_person_whom_a_newer_message_names_outlasts_the_memory_that_told_of_them(memory):
+    told = await memory.remember("Mirabel likes tea", about=["Mirabel"])
+    said = await memory.add("Mirabel sold the red bicycle")  # not linked yet
+    dry = await memory.erase(id=told.id, dry_run=True)
+    report = await memory.erase(id=told.id)
+    assert report.erased == dry.erased
+    assert {each.kind: each.count for each in report.erased} == {"semantic": 1}
+    await memory.settle(20)
+    assert (await memory.entity("Mirabel")).mention_count == 1
+    report = await memory.erase(id=said)
+    assert {each.kind: each.count for each in report.erased} == {"episodic": 1, "entity": 1}
+
+
+async def test_a_person_whom_an_older_message_calls_by_a_new_name_outlasts_the_memory_that_told_of_them(memory):
+    await memory.add("Mimi sold the red bicycle")
+    told = await memory.remember("Mirabel likes tea", about=["Mirabel"])
+    await memory.settle(20)
+    await memory.update_entity("Mirabel", aliases=["Mimi"])  # the message is not linked to it yet
+    report = await memory.erase(id=told.id)
+    assert {each.kind: each.count for each in report.erased} == {"semantic": 1}
+    await memory.settle(20)
+    assert (await memory.entity("Mimi")).name == "Mirabel"
+
+
 async def test_erasing_a_memory_erases_older_versions_and_keeps_its_successor(memory):
     red = await memory.remember("favourite colour is red")
     blue = await memory.correct(red.id, "favourite colour is blue")

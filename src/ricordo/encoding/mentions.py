@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ricordo.encoding.relations import is_owners_word
+from ricordo.model import Scope
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import LinkText, RelationHolder
 from ricordo.text.names import MAX_CHARS, NameIndex, candidates, entities_meant_by, relations_in, runs_in, stems_of
@@ -65,6 +66,33 @@ def count_unlinked(snapshot: Snapshot, most: int = 1) -> int:
         if count >= most:
             return count
     return count or int(bool(found.spaces_to_link() or found.new_names() or found.new_relations()))
+
+
+def link_waiting(snapshot: Snapshot, scope: Scope) -> bool:
+    """Link a batch of the caller's texts that wait for the background work; return whether more may wait.
+
+    For a decision that rests on who is mentioned where: it must not depend on how far the background work is. Only
+    inside `derive`.
+    """
+    found, visible = snapshot.mentions, set(snapshot.visible(scope))
+    for space in visible.intersection(found.spaces_with_names()):
+        if texts := found.unlinked(space, _BATCH):
+            found.put_links(_links_in(snapshot, space, texts))
+            found.mark_linked(space, texts[-1].key)
+            return True
+        if noted := found.to_link(space, _BATCH):
+            keys = sorted({key for _, key in noted})
+            found.put_links_again([note for note, _ in noted], keys, links(snapshot, space, keys))
+            return True
+    words = [(space, name) for space, _, name, _, _ in found.new_names()]
+    words += [(space, stem) for space, predicate, _ in found.new_relations() for stem in stems_of(predicate)]
+    for space, each in words:  # their marks count for the whole store, and stay for the background work
+        if space in visible:
+            again = found.texts_with(space, each, most=_MAX_NODES)
+            pairs = _links_in(snapshot, space, again)
+            found.drop_all_links([text.key for text in again])
+            found.put_links(pairs)
+    return False
 
 
 class Linker:

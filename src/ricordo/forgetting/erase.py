@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
+from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, StoreError, UnavailableError
 from ricordo.forgetting.questions import AskedText, revealing_questions
 from ricordo.model import DOCUMENT, Entity, Erased, ErasureReport, Json, KeptBack, Node, Scope
 from ricordo.ports import Progress
@@ -21,6 +21,12 @@ from ricordo.storage.staging import copies_in_use
 from ricordo.storage.values import Cleaned, ErasureTargets, Filter, OpenErasure, check_encodable, of_text
 
 _log = logging.getLogger(__name__)
+
+Link = Callable[[Snapshot, Scope], bool]
+"""Links a batch of a caller's texts that still wait for the background work; returns whether more may wait.
+
+An erasure also removes people that no other text mentions, so all links must be there when it decides.
+"""
 
 AT_ONCE_ROWS = 1_000
 """Maximum number of rows erased in one transaction. More are erased in steps, so that other writers get their turn.
@@ -64,7 +70,7 @@ class Plan:
 
 
 async def erase(
-    store: Store, asked: Asked, *, scope: Scope, now: int, dry_run: bool, progress: Progress | None
+    store: Store, asked: Asked, *, scope: Scope, now: int, link: Link, dry_run: bool, progress: Progress | None
 ) -> ErasureReport:
     """Erase a target, or with `dry_run` only report what would be erased.
 
@@ -79,6 +85,8 @@ async def erase(
     """
     _check(asked, scope)
     if dry_run:
+        if _is_writable(store):
+            await _link_all(store, link, scope)
         plan = await store.read(lambda tx: planned(tx, asked, scope, path=store.path))
         return replace(plan.report, dry_run=True)
 
@@ -89,11 +97,28 @@ async def erase(
         actor=actor,
         scope=scope,
         now=now,
+        link=link,
         progress=progress,
     )
 
 
-async def follow(store: Store, rows: Mapping[str, Sequence[int]], *, scope: Scope, now: int) -> ErasureReport:
+async def _link_all(store: Store, link: Link, scope: Scope) -> None:
+    """Link all texts of the caller, in batches, so that other writers get their turn."""
+    while await store.derive(lambda tx: link(tx, scope)):
+        pass
+
+
+def _is_writable(store: Store) -> bool:
+    try:
+        store.check_writable()
+    except StoreError:
+        return False
+    return True
+
+
+async def follow(
+    store: Store, rows: Mapping[str, Sequence[int]], *, scope: Scope, now: int, link: Link
+) -> ErasureReport:
     """Erase what another device erased, with everything derived from it alone on this device.
 
     Args:
@@ -110,13 +135,24 @@ async def follow(store: Store, rows: Mapping[str, Sequence[int]], *, scope: Scop
         return Plan(targets=targets, report=ErasureReport(dry_run=False, erased=erased, kept=(), out_of_reach=()))
 
     actor = scope.actor
-    return await _carried_out(store, plan, actor=actor, scope=scope, now=now, progress=None)
+    return await _carried_out(store, plan, actor=actor, scope=scope, now=now, link=link, progress=None)
 
 
 async def _carried_out(
-    store: Store, decide: Callable[[Snapshot], Plan], *, actor: str, scope: Scope, now: int, progress: Progress | None
+    store: Store,
+    decide: Callable[[Snapshot], Plan],
+    *,
+    actor: str,
+    scope: Scope,
+    now: int,
+    link: Link,
+    progress: Progress | None,
 ) -> ErasureReport:
+    await _link_all(store, link, scope)
+
     def start(snapshot: Snapshot) -> tuple[Plan, OpenErasure]:
+        while link(snapshot, scope):
+            pass  # what was written meanwhile
         plan = decide(snapshot)
         _withhold(snapshot, plan.targets, scope, at=now)
         _forget_questions(snapshot, plan.targets, scope)

@@ -15,6 +15,7 @@ from ricordo.clock import from_ms
 from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.consolidation.resolve import LATEST, form_of
 from ricordo.encoding.entity_merge import merge
+from ricordo.encoding.mentions import link_waiting
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.forgetting.erase import follow
 from ricordo.model import Change, Node, Review, Scope, SyncReport
@@ -351,7 +352,7 @@ async def _erased(side: Side) -> int:
     rows = await side.derive(lambda here: here.erased_elsewhere())
     if not rows:
         return 0
-    report = await follow(side.store, rows, scope=side.scope, now=side.now())
+    report = await follow(side.store, rows, scope=side.scope, now=side.now(), link=link_waiting)
     faults.reached("sync: erased")
 
     def keep(here: Exchange) -> None:
