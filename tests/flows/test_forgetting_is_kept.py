@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -143,6 +144,47 @@ async def test_erased_text_is_not_stored_again(memory, clock):
     (kept,) = (await memory.list()).nodes
     assert kept.content == "Tea? I am allergic to tea."
     assert (await memory.doctor()).ok
+
+
+SHORT = ["👍", "ok", "🎉🎉🎉", "?!", "…", "Ja!", "👍", "42", ":-)", "<3", "See you at the station 🎉", "and"]
+
+
+def whatsapp(path: Path, name: str) -> Path:
+    lines = (f"31/12/2023, 22:{minute} - {name}: {text}\n" for minute, text in enumerate(SHORT, start=10))
+    path.mkdir(exist_ok=True)
+    file = path / f"WhatsApp Chat with {name}.txt"
+    file.write_text("".join(lines), "utf-8")
+    return file
+
+
+@pytest.mark.parametrize("scale", ["session", "each"])
+async def test_an_import_brings_back_no_erased_text_of_any_kind(memory, clock, tmp_path, scale):
+    ann, bob = whatsapp(tmp_path / "in", "Ann"), whatsapp(tmp_path / "in", "Bob")
+    assert (await memory.import_(ann)).added == len(SHORT)
+    clock.ms += DAY
+    if scale == "session":
+        await memory.erase(session="whatsapp/Ann")
+    else:
+        for node in (await memory.list()).nodes:
+            await memory.erase(id=node.id)
+    for dry_run in (True, False):
+        again = await memory.import_(ann, dry_run=dry_run)
+        assert (again.added, again.refused) == (0, (f"{len(SHORT)} not stored: erased before",))
+    assert not await memory.sessions()
+    assert (await memory.import_(bob)).added == len(SHORT)  # another chat, so nobody erased it
+    await memory.add("👍", session="whatsapp/Ann")  # said now
+    assert [node.content for node in (await memory.list(session="whatsapp/Ann")).nodes] == ["👍"]
+    assert (await memory.doctor()).ok
+
+
+async def test_an_erased_text_without_words_does_not_come_back_with_its_time(memory, clock):
+    said = {"session": "talk", "at": "2026-01-01T09:00:00Z"}
+    await memory.erase(id=await memory.add("👍", **said))
+    await memory.add("👍", **said)
+    assert (await memory.list()).nodes == ()
+    await memory.add("👍", session="talk", at="2026-01-01T09:01:00Z")
+    await memory.add("👍", session="walk", at=said["at"])
+    assert len((await memory.list()).nodes) == 2
 
 
 async def test_another_fact_of_the_same_shape_is_not_withheld(memory, clock):

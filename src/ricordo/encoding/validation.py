@@ -368,6 +368,8 @@ def screened(snapshot: Snapshot, node: Node) -> Screened:
     space = snapshot.space(node.owner, node.chat)
     if space is None:
         return Screened(node=node, heard=node.content)
+    if snapshot.suppression.is_erased(space, node):
+        return Screened(node=None, heard="")
     said_at = to_ms(node.event_time) if is_persons_word(node.role, node.origin) else None
     node = _without_erased(snapshot, space, node)
     text = node.content
@@ -400,7 +402,10 @@ def may_learn(snapshot: Snapshot, fact: Node) -> bool:
     if fact.origin not in _SECOND_HAND:
         return True
     space = snapshot.space(fact.owner, fact.chat)
-    return space is None or not snapshot.suppression.matches(space, fact.content, session=fact.session, said_at=None)
+    if space is None or not snapshot.suppression.withholds(space):
+        return True
+    found = snapshot.suppression.matches(space, fact.content, session=fact.session, said_at=None)
+    return not (found or snapshot.suppression.is_erased(space, fact))
 
 
 def said_again(snapshot: Snapshot, facts: Sequence[Node]) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from ricordo.model import DOCUMENT, Entity, Erased, ErasureReport, Json, KeptBac
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, entity_meant, faults
 from ricordo.storage.staging import copies_in_use
-from ricordo.storage.values import Cleaned, ErasureTargets, Filter, OpenErasure, check_encodable, of_text
+from ricordo.storage.values import Cleaned, ErasureTargets, Filter, OpenErasure, check_encodable, of_text, of_wordless
 
 _log = logging.getLogger(__name__)
 
@@ -177,7 +177,7 @@ def _withhold(snapshot: Snapshot, targets: ErasureTargets, scope: Scope, *, at: 
     for node in snapshot.nodes.by_key(scope, targets.nodes[:_WITHHELD_MOST]).values():
         space = snapshot.space(node.owner, node.chat)
         assert space is not None
-        found = of_text(node, is_erased=True, spans=False)
+        found = [*of_text(node, is_erased=True, spans=False), *of_wordless(node)]
         if node.type != "episodic" and len(going) <= _SOURCES_MOST:
             sources = snapshot.suppression.sources(node, space)
             found += [each for each in sources if going.isdisjoint(span[0] for span in each.spans)]

@@ -385,7 +385,7 @@ def _relate(
 def _messages(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tuple[Change, Outcome]:
     fresh = _fresh(tx, batch, context)
     change = episodes.ingest(tx, fresh, claimed=frozenset(node.id for node in fresh), scope=context.scope)
-    return change, _outcome(batch, fresh, change, context)
+    return change, _outcome(tx, batch, fresh, change, context)
 
 
 def _facts(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tuple[Change, Outcome]:
@@ -404,7 +404,7 @@ def _facts(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tuple
     held = {node.id: context.reasons_to_hold(node) for node in fresh if node.closed_reason == HELD}
     if held:
         arrived = reviews.with_quarantine_reviews(tx, arrived, fresh, held, claimed=was.keys(), now=now)
-    return arrived.change, _outcome(batch, fresh, arrived.change, context)
+    return arrived.change, _outcome(tx, batch, fresh, arrived.change, context)
 
 
 def _as_live(node: Node) -> Node:
@@ -462,12 +462,24 @@ def _fresh(tx: Snapshot, nodes: Sequence[Node], context: ImportContext) -> list[
     return found
 
 
-def _outcome(batch: Sequence[Node], fresh: Sequence[Node], change: Change, context: ImportContext) -> Outcome:
+def _outcome(
+    tx: Snapshot, batch: Sequence[Node], fresh: Sequence[Node], change: Change, context: ImportContext
+) -> Outcome:
     redacted = sum(context.redactions[node.id] for node in change.add)
-    silent = len(fresh) - len(change.add)
-    refused = (_paused(silent),) if silent else ()
-    return Outcome(added=len(change.add), known=len(batch) - len(fresh), redacted=redacted, refused=refused)
+    added = {node.id for node in change.add}
+    left_out = [node for node in fresh if node.id not in added]
+    pauses = episodes.pauses_of(tx, context.scope) if left_out else []
+    paused = sum(episodes.is_off_record(node, pauses) for node in left_out)
+    removed = len(left_out) - paused
+    facts_removed = any(node.type != "episodic" for node in left_out)
+    refused = [_paused(paused)] if paused else []
+    refused += [_removed(removed, "forgotten or erased" if facts_removed else "erased")] if removed else []
+    return Outcome(added=len(change.add), known=len(batch) - len(fresh), redacted=redacted, refused=tuple(refused))
 
 
 def _paused(count: int) -> str:
     return f"{count} not stored: off the record"
+
+
+def _removed(count: int, how: str) -> str:
+    return f"{count} not stored: {how} before"

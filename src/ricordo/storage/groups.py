@@ -578,6 +578,9 @@ class Suppression(Protocol):
                 is new, unless it is in the conversation that was forgotten: there it is a replay.
         """
 
+    def is_erased(self, space: int, node: Node) -> bool:
+        """Return whether a memory without meaningful words was erased: its id or its time in its session is known."""
+
     def said_anew(self, space: int, text: str) -> list[int]:
         """Return the numbers of suppressed sentences that a text states again, by any speaker at any time."""
 

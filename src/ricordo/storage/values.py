@@ -521,6 +521,26 @@ def of_text(node: Node, *, is_erased: bool, spans: bool) -> list[Withhold]:
     ]
 
 
+def of_wordless(node: Node) -> list[Withhold]:
+    """Return how to recognize an erased text without meaningful words, such as "👍": not by the text alone, since other
+    messages say the same, but with its id, and with its session and time.
+    """
+    if next(sentences(node.content), None) is not None:
+        return []
+    places = f"id {node.id}", f"in {node.session} at {node.event_time.isoformat()}"
+    return [
+        Withhold(
+            cause=node.key,
+            words=frozenset((place, f"says {node.content.strip()}")),
+            session=node.session,
+            is_bound=False,
+            is_erased=True,
+            is_shared=False,
+        )
+        for place in places
+    ]
+
+
 def without_parts(value: Any, parts: Sequence[str]) -> Any:
     """Return a JSON value without some sentences in its texts, since attributes may repeat what was said."""
     if isinstance(value, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ricordo.model import Node
-from ricordo.storage.values import MIN_GLOBAL_WORDS, Match, Withhold, of_text, without
+from ricordo.storage.values import MIN_GLOBAL_WORDS, Match, Withhold, of_text, of_wordless, without
 from ricordo.text.sentences import Sentence, sentences
 from tests.contract.reference.tables import Row, State
 from tests.contract.reference.terms import terms_of
@@ -105,6 +105,11 @@ class Suppression:
             if rows:
                 found.append(Match(sentence, rows[0]["key"], rows[0]["is_erased"]))
         return found
+
+    def is_erased(self, space: int, node: Node) -> bool:
+        """Return whether a message without meaningful words was erased."""
+        wanted = [each.words for each in of_wordless(node)]
+        return any(row["words"] in wanted for row in self._suppressed(space))
 
     def said_anew(self, space: int, text: str) -> list[int]:
         """Return the numbers of the suppressed sentences that a text says."""

@@ -16,7 +16,7 @@ from ricordo.model import Node
 from ricordo.storage.database.integrity import fingerprint_key
 from ricordo.storage.database.statements import Group, asks, flag, nothing
 from ricordo.storage.database.word_index import space_postings
-from ricordo.storage.values import MIN_GLOBAL_WORDS, Match, Withhold, of_text, without
+from ricordo.storage.values import MIN_GLOBAL_WORDS, Match, Withhold, of_text, of_wordless, without
 from ricordo.text.sentences import Sentence, sentences
 
 _PRINT_BYTES = 8
@@ -86,6 +86,12 @@ class Suppression(Group):
         asked = self._asked(space, text)
         found = ((sentence, self._sql.rows("withheld_matching", values | where)) for sentence, values in asked)
         return [Match(sentence, rows[0][0], bool(rows[0][1])) for sentence, rows in found if rows]
+
+    def is_erased(self, space: int, node: Node) -> bool:
+        key = fingerprint_key(self._sql)
+        asked = ({"space": space, "whole": _print(key, each.words), "less": "[]"} for each in of_wordless(node))
+        where = {"session": None, "said_at": None}
+        return any(self._sql.rows("withheld_matching", values | where) for values in asked)
 
     def said_anew(self, space: int, text: str) -> list[int]:
         found = (self._sql.rows("withheld_saying", values) for _, values in self._asked(space, text))
