@@ -102,7 +102,7 @@ from ricordo.retrieval.query import Request, checked_limit, checked_name, checke
 from ricordo.retrieval.receipts import Draft, ids_in
 from ricordo.rights import IN_A_SPACE, Holder, SpaceAction, allows, governed, narrowed, require, role_allows
 from ricordo.settings import Settings
-from ricordo.storage import Snapshot, Store, changes
+from ricordo.storage import Snapshot, Store, changes, session_meant
 from ricordo.storage.values import check_encodable
 from ricordo.trust import capped, trust_of
 
@@ -116,7 +116,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MOST_HELD = 100_000
-_MOST_TITLES = 20_000
 
 _NEW_WORDS = frozenset(("correct", "update", "propose", "add entity", "relate", "update entity"))
 """The changes, besides those that add memories, that store what somebody says now."""
@@ -433,9 +432,16 @@ class Memory:
             NotFoundError: there is no such session.
         """
         at, rules = self._at, self._opened.rules
+        given = await self._session_meant(session) or session
         await self._write(
-            "end session", lambda tx: (episodes.end_session(tx, self._scope, session, at=at, rules=rules), None)
+            "end session", lambda tx: (episodes.end_session(tx, self._scope, given, at=at, rules=rules), None)
         )
+
+    async def _session_meant(self, session: str | None) -> str | None:
+        """Return the id of the session with an id or a title. Raises InvalidError."""
+        if session is None:
+            return None
+        return await self._read(lambda tx: session_meant(tx, self._scope, session))
 
     async def off_record(self, session: str | None = None) -> None:
         """Store nothing that this owner says until `on_record`: in the scope's chat or, without one, anywhere. Adding
@@ -449,13 +455,15 @@ class Memory:
         """
         at, rules = self._opened.now(), self._opened.rules
         self._opened.store.check_writable()
-        await self._store.derive(lambda tx: episodes.go_off_record(tx, self._scope, session, at=at, rules=rules))
+        given = await self._session_meant(session)
+        await self._store.derive(lambda tx: episodes.go_off_record(tx, self._scope, given, at=at, rules=rules))
 
     async def on_record(self, session: str | None = None) -> Sequence[Pause]:
         """Undo `off_record` with the same chat and session; return what is still off the record."""
         at, rules = self._opened.now(), self._opened.rules
         self._opened.store.check_writable()
-        return await self._store.derive(lambda tx: episodes.go_on_record(tx, self._scope, session, at=at, rules=rules))
+        given = await self._session_meant(session)
+        return await self._store.derive(lambda tx: episodes.go_on_record(tx, self._scope, given, at=at, rules=rules))
 
     async def settle(self, timeout: float | None = None) -> None:
         """Wait until background work is done: embedding, linking and, if enabled, extraction.
@@ -1715,19 +1723,17 @@ class Memory:
         """Return one conversation with its messages in order, without forgotten parts.
 
         Args:
-            id: its id, or the title that only this one was imported with.
+            id: its id, or the title that it was imported with.
 
         Raises:
-            NotFoundError: there is no session with this id or title, or several have the title.
+            NotFoundError: there is no session with this id or title.
+            InvalidError: several have this title.
         """
 
         def read(tx: Snapshot) -> Conversation:
-            fits = tx.sessions.listed(self._scope, most=1, session_id=id)
+            fits = tx.sessions.listed(self._scope, most=1, session_id=session_meant(tx, self._scope, id))
             if not fits:
-                fits = [each for each in tx.sessions.listed(self._scope, most=_MOST_TITLES) if each.title == id]
-            if len(fits) != 1:
-                several = f"; {len(fits)} have this title" if fits else ""
-                raise NotFoundError(f"there is no session {id!r}{several}", hint="`sessions` lists them")
+                raise NotFoundError(f"there is no session {id!r}", hint="`sessions` lists them")
             (found,) = fits
             turns = tx.runs.session_episodes(self._scope, (found.owner, found.chat), found.id)
             cut = tx.suppression.shown({node.key: node for node in turns})
@@ -1754,6 +1760,7 @@ class Memory:
         """
         from ricordo.consolidation import run as running  # brings pydantic, which takes a tenth of a second
 
+        session = await self._session_meant(session)
         await self._opened.exchanges.leave(self._scope, session)
         return await self._learn(lambda context: running.consolidate(context, session, dry_run=dry_run))
 
@@ -1772,6 +1779,7 @@ class Memory:
         """
         from ricordo.consolidation import extraction
 
+        session = await self._session_meant(session)
         return await self._learn(lambda context: extraction.extract(context, session, dry_run=dry_run))
 
     async def replay(self, run: str, *, model: str | LanguageModel | None = None) -> Run:
@@ -1818,7 +1826,8 @@ class Memory:
         """
         from ricordo.consolidation import run as running
 
-        return await running.summarise(self._opened.consolidation_context(self._scope), session)
+        given = await self._session_meant(session) or session
+        return await running.summarise(self._opened.consolidation_context(self._scope), given)
 
     async def reflect(
         self, *, after: datetime | str = "7 days ago", before: datetime | str | None = None, dry_run: bool = False

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import Memory, Message, NotFoundError, Settings
+from ricordo import InvalidError, Memory, Message, NotFoundError, Settings
 from ricordo.portability.records import Destination
 from tests.portability.conftest import opened
 
@@ -195,7 +195,7 @@ async def test_a_conversation_is_found_by_its_title_if_only_one_has_it(tmp_path:
         await memory.import_(chat(tmp_path / "WhatsApp Chat with Anna.txt", ANNA))
         assert (await memory.session("Anna")).id == "whatsapp/Anna, Me"
         await memory.import_(telegram(tmp_path / "t1", 1, "Hello"))
-        with pytest.raises(NotFoundError, match="2 have this title"):
+        with pytest.raises(InvalidError, match="is the title of"):
             await memory.session("Anna")
 
 
@@ -206,3 +206,34 @@ async def test_chats_with_unknown_numbers_stay_apart_without_personal_data(tmp_p
             lines = [f"31/12/2023, 22:15 - {number}: It is {number[-3]}", "31/12/2023, 22:16 - Me: Thanks"]
             await memory.import_(chat(tmp_path / "_chat.txt", lines))
         assert sorted((await held(memory)).values()) == [2, 2]
+
+
+async def test_every_verb_takes_the_title_by_which_a_chat_is_read(tmp_path: Path) -> None:
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(telegram(tmp_path / "t1", 1, "Hello"))
+        assert (await memory.session("Anna")).id == "telegram/1"
+        assert (await memory.list(session="Anna")).nodes[0].session == "telegram/1"
+        assert (await memory.search("Hello", session="Anna")).hits
+        await memory.end_session("Anna")
+        assert (await memory.session("Anna")).ended_at is not None
+        await memory.off_record(session="Anna")
+        await memory.add("Secret", session="telegram/1")
+        await memory.on_record(session="Anna")
+        assert (await memory.consolidate("Anna", dry_run=True)).id
+        assert (await memory.erase(session="Anna", dry_run=True)).count == 2
+        assert (await memory.forget_where(session="Anna", dry_run=True)).count == 1
+
+        await memory.import_(telegram(tmp_path / "t2", 2, "Goodbye"))  # another Anna
+        for tried in (
+            memory.session("Anna"),
+            memory.erase(session="Anna"),
+            memory.list(session="Anna"),
+            memory.off_record("Anna"),
+            memory.end_session("Anna"),
+        ):
+            with pytest.raises(InvalidError, match=r"telegram/[12], telegram/[12]"):
+                await tried
+        await memory.erase(session="telegram/1")
+        assert (await memory.session("Anna")).id == "telegram/2"
+        with pytest.raises(NotFoundError):
+            await memory.erase(session="Bob")

@@ -16,7 +16,7 @@ from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoErro
 from ricordo.forgetting.questions import AskedText, revealing_questions
 from ricordo.model import DOCUMENT, Entity, Erased, ErasureReport, Json, KeptBack, Node, Scope
 from ricordo.ports import Progress
-from ricordo.storage import Snapshot, Store, entity_meant, faults
+from ricordo.storage import Snapshot, Store, entity_meant, faults, session_meant
 from ricordo.storage.staging import copies_in_use
 from ricordo.storage.values import Cleaned, ErasureTargets, Filter, OpenErasure, check_encodable, of_text, of_wordless
 
@@ -291,7 +291,7 @@ def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, path: Path) -> Pl
             raise NotFoundError(f"there is no memory of {asked.owner}")
         targets = ErasureTargets(kind="owner", space=space, whole_space=True, owner=asked.owner)
     elif asked.session is not None:
-        targets = _of_session(snapshot, scope, asked.session)
+        targets = _of_session(snapshot, scope, session_meant(snapshot, scope, asked.session))
     elif asked.document is not None:
         targets = _of_session(snapshot, scope, f"{DOCUMENT}{asked.document}", named=f"document {asked.document}")
     elif asked.entity is not None:

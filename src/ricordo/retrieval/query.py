@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 from ricordo.errors import InvalidError
 from ricordo.model import Category, Fusion, Json, Judging, NodeType, Scope
 from ricordo.models.embedding import Embedded
-from ricordo.storage import Snapshot, entity_meant
+from ricordo.storage import Snapshot, entity_meant, session_meant
 from ricordo.storage.values import COMPARISONS, Filter, Floor, check_encodable
 from ricordo.text.analyzer import QUESTION_MARKS, index_terms, question_terms, speaks_of_themselves
 from ricordo.text.change import denies
@@ -492,9 +492,11 @@ _ENTITIES = 8
 
 
 def filter_of(snapshot: Snapshot, scope: Scope, query: Query) -> Filter:
-    """Return all conditions of a query. Raises the errors of `entity_meant`."""
+    """Return all conditions of a query. Raises the errors of `entity_meant` and `session_meant`."""
     entity = None if query.entity is None else entity_meant(snapshot, scope, query.entity).key
-    return replace(query.filter, entity=entity)
+    session = query.filter.session
+    session = None if session is None else session_meant(snapshot, scope, session)
+    return replace(query.filter, entity=entity, session=session)
 
 
 def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ...]:

@@ -352,6 +352,26 @@ def entity_meant(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
     return named.entities[0]
 
 
+_MOST_TITLES = 20_000
+_NAMED_SESSIONS = 10
+
+
+def session_meant(snapshot: Snapshot, scope: Scope, name: str) -> str:
+    """Return the id of the session with an id or a title, such as the name of an imported chat; if none has it, `name`.
+
+    Raises:
+        InvalidError: several sessions have the title, and none the id.
+    """
+    if snapshot.sessions.listed(scope, most=1, session_id=name):
+        return name
+    titled = [each.id for each in snapshot.sessions.listed(scope, most=_MOST_TITLES) if each.title == name]
+    if len(titled) > 1:
+        more = f" and {len(titled) - _NAMED_SESSIONS} more" if len(titled) > _NAMED_SESSIONS else ""
+        several = ", ".join(titled[:_NAMED_SESSIONS])
+        raise InvalidError(f"session: {name!r} is the title of {several}{more}", hint="give the id of one of them")
+    return titled[0] if titled else name
+
+
 async def changes(store: Store, *, after: int) -> AsyncIterator[ChangeEvent]:
     """Yield an event for each commit after a number, in order and exactly once; then wait for new commits forever.
 
