@@ -437,6 +437,11 @@ export interface ImportPart {
   read: number;
 }
 
+export interface ImportSpeaker {
+  name: string;
+  messages: number;
+}
+
 export interface SearchParameters {
   /** What you want to know. */
   text: string;
@@ -1375,6 +1380,8 @@ export interface ImportResult {
   skipped?: string[];
   sessions?: number;
   parts?: ImportPart[];
+  me?: ImportSpeaker[];
+  not_found?: string[];
   redacted?: number;
   time_zone?: string;
   chat?: string;

@@ -63,6 +63,7 @@ from ricordo.model import (
     ExportReport,
     Fact,
     ImportReport,
+    ImportSpeaker,
     Json,
     Judging,
     MaintenanceReport,
@@ -2370,20 +2371,21 @@ class Memory:
             )
 
         engine = self._opened
+        context = ImportContext(
+            scope=self._scope,
+            now=engine.now(),
+            instant=engine.instant,
+            rules=engine.rules,
+            holds_untrusted=engine.settings.untrusted_knowledge == "hold",
+            is_own=own,
+            me=frozenset(map(name_key, me)),
+            zone=str(engine.zone),
+            planned=set() if dry_run else None,
+        )
         report = await import_path(
             Path(path),
             format=format,
-            context=ImportContext(
-                scope=self._scope,
-                now=engine.now(),
-                instant=engine.instant,
-                rules=engine.rules,
-                holds_untrusted=engine.settings.untrusted_knowledge == "hold",
-                is_own=own,
-                me=frozenset(map(name_key, me)),
-                zone=str(engine.zone),
-                planned=set() if dry_run else None,
-            ),
+            context=context,
             store=self._store,
             write=self._write_import,
             add_document=add_document,
@@ -2392,7 +2394,14 @@ class Memory:
         )
         if not dry_run:
             engine.backlog.note(report.added)
-        return replace(report, chat=self._scope.chat or "", dry_run=dry_run)
+        spoke = {name_key(name) for name in context.said_by_me}
+        return replace(
+            report,
+            chat=self._scope.chat or "",
+            dry_run=dry_run,
+            me=tuple(ImportSpeaker(name=name, messages=many) for name, many in context.said_by_me.most_common()),
+            not_found=tuple(name for name in dict.fromkeys(me) if name_key(name) not in spoke),
+        )
 
     async def export(
         self, path: str | Path, *, format: str = "jsonl", progress: Progress | None = None

@@ -1322,6 +1322,14 @@ class ImportPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImportSpeaker:
+    """A name in imported chats that is the owner's, and the number of messages under it."""
+
+    name: str
+    messages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
     """Counts of what an import read, added, already knew and refused, with places in the file.
 
@@ -1331,6 +1339,8 @@ class ImportReport:
         sessions: conversations in the file.
         skipped: for each file, its lines that hold nothing to import, such as summaries in the log of a coding agent.
         parts: what was read from each file of a folder of separate exports.
+        me: the speakers who were taken as the owner, as spelled in the file.
+        not_found: the names given as the owner's that no speaker has.
         redacted: credentials that were replaced in what was added. The setting `secrets` can keep them.
         time_zone: the time zone in which times without one were read; "" if there were none.
         chat: the chat or space whose members can read what was added; "" if only the owner can.
@@ -1352,6 +1362,8 @@ class ImportReport:
     skipped: tuple[str, ...] = ()
     sessions: int = 0
     parts: tuple[ImportPart, ...] = ()
+    me: tuple[ImportSpeaker, ...] = ()
+    not_found: tuple[str, ...] = ()
     redacted: int = 0
     time_zone: str = ""
     chat: str = ""

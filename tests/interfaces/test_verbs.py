@@ -431,3 +431,15 @@ def test_standing_questions_are_kept_listed_renewed_and_dropped(cli: Cli) -> Non
     cli("question-drop", short)
     assert cli("questions", "--json").json == {"questions": []}
     assert cli("questions", short).status == 3
+
+
+def test_an_import_says_who_was_taken_as_the_owner(cli, tmp_path):
+    chats = tmp_path / "chats"
+    chats.mkdir()
+    for name in ("Bob", "Eve"):
+        lines = f"31/12/2023, 22:15 - Ann: Hello\n31/12/2023, 22:16 - {name}: Hello\n"
+        (chats / f"WhatsApp Chat with {name}.txt").write_text(lines)
+    for options in (("--dry-run",), (), ()):
+        done = cli("import", str(chats), "--me", "ann", "--me", "Anna", *options)
+        assert "Taken as you: Ann (2 messages)." in done.out
+        assert "Nobody in it is called Anna" in done.out

@@ -387,7 +387,9 @@ async def test_what_the_owner_says_in_a_chat_is_about_the_owner(tmp_path: Path) 
         "[31.12.23, 22:15:00] Anna Weiss: I'm allergic to penicillin\n[31.12.23, 22:16:00] Bob: I'm allergic to nuts\n",
     )
     async with opened(tmp_path / "me.db") as memory:
-        await memory.import_(path, me=["anna weiss"])
+        report = await memory.import_(path, me=["anna weiss", "Anne"])
+        assert [(each.name, each.messages) for each in report.me] == [("Anna Weiss", 1)]
+        assert report.not_found == ("Anne",)
         await memory.consolidate()
         facts = {each.content: each.about for each in (await memory.list(type="semantic")).nodes}
     assert facts == {"I'm allergic to penicillin": (), "I'm allergic to nuts": ("Bob",)}

@@ -61,6 +61,7 @@ class ImportContext:
     `zone`: the name of the time zone in which `instant` reads times without one.
     `planned`: in a dry run, the ids that the parts of a folder would add so far.
     `redactions`: the number of credentials replaced in each memory, by its id.
+    `said_by_me`: the number of the owner's messages under each of their names, in all files.
     """
 
     scope: Scope
@@ -73,6 +74,7 @@ class ImportContext:
     zone: str = ""
     planned: set[str] | None = None
     redactions: Counter[str] = field(default_factory=Counter)
+    said_by_me: Counter[str] = field(default_factory=Counter)
 
     def reasons_to_hold(self, node: Node) -> tuple[str, ...]:
         """Return why a fact is quarantined; () if it is not."""
@@ -297,6 +299,7 @@ def _episode(said: ImportedMessage, context: ImportContext, *, is_complete: bool
     is_own_log = context.is_own and AGENT in (said.message.attributes or ())
     message = replace(said.message, origin="conversation") if is_own_log else said.message
     if message.speaker is not None and name_key(message.speaker) in context.me:
+        context.said_by_me[message.speaker] += 1
         message = replace(message, speaker=None, role="user")
     node = episodes.new_episode(
         message, scope=context.scope, now=context.now, instant=context.instant, rules=context.rules

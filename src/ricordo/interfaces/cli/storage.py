@@ -465,6 +465,12 @@ def _show_import(out: Console, report: ImportReport, *, own: bool) -> None:
     if details.row_count:
         out.print(dim("Of these:" if report.parts else f"Read as {report.format}:"))
         out.print(details)
+    if report.me:
+        names = ", ".join(f"{one_line(each.name)} ({plural(each.messages, 'message')})" for each in report.me)
+        out.print(Text(f"Taken as you: {names}."), soft_wrap=True)
+    if report.not_found:
+        names = ", ".join(map(one_line, report.not_found))
+        out.print(Text(f"Nobody in it is called {names}; --me changed nothing there.", style="yellow"), soft_wrap=True)
     if report.redacted:
         would = "would be " if report.dry_run else ""
         keep = "import" if report.dry_run else "undo the import, and repeat it"
