@@ -152,6 +152,7 @@ async def measured(place: str, questions: Sequence[str], rounds: int) -> dict[st
     """Return the times of searches by each kind of owner, and of an awaited `add`."""
     dice = random.Random(5)
     async with Memory.open(place, embedder="hashing", settings=Settings(durability="disk", auto_gc=False)) as memory:
+        await memory.settle(3_600)  # an earlier run may have left messages without vectors
 
         def searches(owners: Sequence[str]) -> list[Callable[[], Awaitable[object]]]:
             asked = [

@@ -260,6 +260,7 @@ class Engine:
             zone=self.zone,
             read=partial(self._prefetch.read, scope),
             embed=self.embed_question,
+            is_behind=self.backlog.is_behind,
             missing=self._missing,
             warm=lambda: self._prefetch.asked(scope, by_vector=self.embedder is not None),
             exemplars=self._known_questions,

@@ -7,6 +7,7 @@ import socket
 import struct
 import threading
 import time
+from itertools import pairwise
 from urllib.parse import parse_qs, urlsplit
 
 _PART = 65_536
@@ -76,6 +77,7 @@ class Network:
     def _pump(self, direction: str, source: socket.socket, target: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while part := source.recv(_PART):
+                self._saw(direction, source, part)
                 how = self._due(direction, part)
                 if how is None:
                     target.sendall(part)
@@ -87,6 +89,9 @@ class Network:
         for each in (source, target):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
+
+    def _saw(self, direction: str, source: socket.socket, part: bytes) -> None:
+        """Called with each part before it is forwarded."""
 
     def _due(self, direction: str, part: bytes) -> str | None:
         """Return how to break at a part, if it is time."""
@@ -111,3 +116,41 @@ class Network:
                     each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
                 each.shutdown(socket.SHUT_RDWR)
                 each.close()
+
+
+class Requests(Network):
+    """A network that notes the requests of clients: what is sent before waiting for an answer is one request."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self._unread: dict[socket.socket, bytes] = {}
+        self._asked: dict[socket.socket, list[bytes]] = {}
+
+    def latest_with(self, mark: bytes) -> list[bytes]:
+        """Return the requests of the latest transaction that contains a mark, without its rollback."""
+        found: list[bytes] = []
+        for asked in list(self._asked.values()):
+            begins = [place for place, each in enumerate(asked) if b"BEGIN" in each]
+            for begin, end in pairwise([*begins, len(asked)]):
+                if any(mark in each for each in asked[begin:end]):
+                    found = [each for each in asked[begin:end] if b"ROLLBACK" not in each]
+        return found
+
+    def forget(self) -> None:
+        """Forget the requests so far."""
+        self._asked = {}
+
+    def _saw(self, direction: str, source: socket.socket, part: bytes) -> None:
+        if direction != "asked":
+            return
+        if source not in self._unread:  # the first message has no type
+            part = part[int.from_bytes(part[:4]) :]
+            self._unread[source] = b""
+        unread = self._unread[source] + part
+        at = 0
+        while len(unread) >= at + 5 and len(unread) > (end := at + int.from_bytes(unread[at + 1 : at + 5])):
+            at, is_last = end + 1, unread[at : at + 1] in (b"S", b"Q")
+            if is_last:
+                self._asked.setdefault(source, []).append(unread[:at])
+                unread, at = unread[at:], 0
+        self._unread[source] = unread

@@ -21,7 +21,8 @@ OWN = {
     name
     for name in STATEMENTS
     if re.match(
-        r"words_(?!erase|blank)|slots_(drop|put)|traits_put|nodes_(all|following)|\w+_(occurring|guarded)|roles_seeing",
+        r"words_(?!erase|blank)|slots_(drop|put)|traits_put|nodes_(all|following)|\w+_(occurring|guarded)|roles_seeing"
+        r"|entities_named|traits_whole",
         name,
     )
 }

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 import pytest
 
@@ -15,6 +17,7 @@ from ricordo.storage.registry import open_store
 from tests.contract import server
 from tests.contract.canonical import canonical, differences, searched
 from tests.contract.test_commits import listed, numbers
+from tests.postgres.network import Requests
 from tests.storage.folders import everything
 from tests.storage.histories import OPTIONS, PEOPLE, HandClock, History
 from tests.storage.making import ME, commit, fact, failing
@@ -120,16 +123,16 @@ async def test_a_commit_whose_answer_is_lost_is_not_written_twice(store, at_each
     """The server has committed, then the connection breaks: the transaction's own state tells."""
     from ricordo.storage.postgres.connection import PostgresConnection
 
-    end, lost = PostgresConnection.end, []
+    send, lost = PostgresConnection.commit, []
 
-    def lose(self, statement):
-        end(self, statement)
-        if statement.endswith("COMMIT") and not lost:
-            lost.append(statement)
+    def lose(self):
+        send(self)
+        if not lost:
+            lost.append(self.number)
             self.raw.close()
             raise psycopg.OperationalError("the answer was lost")
 
-    monkeypatch.setattr(PostgresConnection, "end", lose)
+    monkeypatch.setattr(PostgresConnection, "commit", lose)
     await commit(store, add=(fact("once"),))
     assert lost
     assert await listed(store) == ["once"]
@@ -245,38 +248,77 @@ async def test_vectors_passages_and_words_rank_as_in_a_file(tmp_path, where):
     assert all(found[0])
 
 
-async def test_a_search_takes_two_round_trips_and_one_more_after_others_wrote(tmp_path, monkeypatch):
-    """The caller does not wait for the end of its transaction. The look for missing vectors is another one."""
-    from ricordo.storage.postgres.connection import PostgresConnection
+@pytest.fixture
+def requests(tmp_path):
+    """Provide a network that counts requests, and the location of an empty store that is reached through it."""
+    network, place = Requests(server.address()), urlsplit(server.guarded_location(tmp_path))
+    there = urlsplit(network.address)
+    through = there._replace(
+        netloc=f"{place.username}@{there.hostname}:{there.port}",
+        query=f"{there.query}&schema={parse_qs(place.query)['schema'][0]}&prepare=off",
+    )
+    yield network, urlunsplit(through)
+    network.close()
 
-    made: dict[int, list[str]] = {}
-    for name in ("execute", "begin_reading", "rows_of_each"):
 
-        def counted(self, *given, whole=getattr(PostgresConnection, name), name=name, **named):
-            if name == "begin_reading":
-                made[id(self)] = []
-            is_last = name == "rows_of_each" and given[0][0][0] == "weights_of"
-            made.setdefault(id(self), ["unknown"]).append("details" if is_last else name)
-            return whole(self, *given, **named)
+READS, ADDS = b"n.key, n.id, n.type", b"INSERT INTO nodes"
+"""What the last request of a search and of an addition contains."""
 
-        monkeypatch.setattr(PostgresConnection, name, counted)
 
-    async def trips(me: Memory) -> list[str]:
-        await me.settle(30)
-        await asyncio.sleep(0.3)  # what a search leaves to be done in the background
-        made.clear()
-        assert (await me.search("Who drinks tea in Paris?")).hits
-        return next(each for each in made.values() if "details" in each)
-
-    where, settings = server.guarded_location(tmp_path), Settings(durability="process")
-    async with Memory.open(where, embedder="hashing", settings=settings) as memory:
+async def test_searches_take_three_round_trips_and_an_addition_takes_two(requests):
+    network, where = requests
+    async with Memory.open(where, embedder="hashing", settings=Settings(durability="process")) as memory:
         me = memory.scoped(Scope(owner="anna"))
-        await me.add_many([Message(text=f"Tea number {n} in Paris", session=f"s{n % 3}") for n in range(60)])
-        for _ in range(3):
-            await trips(me)
-        assert await trips(me) == ["begin_reading", "details"]
-        await memory.scoped(Scope(owner="bob")).add("Coffee in Rome")
-        assert await trips(me) == ["begin_reading", "rows_of_each", "details"]
+        await me.remember("My wife is called Mary Jones")
+        await me.remember("Mary Jones likes tea in Paris")
+        await me.remember("Mary Jones lives in Rome")
+        coffee = await me.remember("Mary Jones likes coffee in Paris")
+        await me.correct(coffee.id, "Mary Jones likes cocoa in Paris")
+        said = [Message(text=f"Tea {n} in Paris with Mary", speaker="Tom", session=f"s{n % 3}") for n in range(60)]
+        await me.add_many([*said, Message(text="A long text about tea in Paris. " * 150, session="long")])
+        await memory.settle(60)
+        questions = "Who drinks tea in Paris?", "What does Mary drink in Paris?", "Which drink does my wife like?"
+        for question, type_ in product(questions, (None, "any")):
+            for _ in range(3):
+                network.forget()
+                assert (await me.search(question, type=type_)).hits
+            assert len(network.latest_with(READS)) <= 3, (question, type_)
+        for number in range(3):
+            network.forget()
+            await me.add(f"Cocoa {number} in Rome", session="new")
+        assert len(network.latest_with(ADDS)) == 2
+
+
+async def test_the_first_search_of_an_owner_takes_three_round_trips(requests):
+    network, where = requests
+    owners = [Scope(owner=f"owner {n}") for n in range(2)]
+    async with Memory.open(where, embedder="hashing", settings=Settings(durability="process")) as memory:
+        for owner in owners:
+            said = [Message(text=f"Tea {n} in Paris", session=f"s{n % 3}") for n in range(30)]
+            await memory.scoped(owner).add_many(said)
+        await memory.settle(60)
+    async with Memory.open(where, embedder="hashing", settings=Settings(durability="process")) as memory:
+        for owner in owners:
+            network.forget()
+            assert len((await memory.scoped(owner).search("Who drinks tea?", type="any")).hits) == 10
+        assert len(network.latest_with(READS)) == 3
+
+
+async def test_a_row_that_the_server_refuses_fails_only_its_own_change(where):
+    """It is sent together with the COMMIT."""
+    store = open_store(where)
+    try:
+
+        def refused(tx):
+            with tx.in_one_trip():
+                tx.many("subject_insert", [(1, 1, 1, 1, b"")])
+
+        with pytest.raises(StoreError, match="refused the change"):
+            await store.derive(refused)
+        await commit(store, add=[fact("Likes tea")])
+        assert len(await listed(store)) == 1
+    finally:
+        store.close()
 
 
 # upgrades

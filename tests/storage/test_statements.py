@@ -26,7 +26,6 @@ HOT = (
     "session_by_id",
     "windows",
     "traits_of",
-    "weights_of",
     "turns_position",
     "sessions_grown",
     "word_vectors_of",

@@ -127,6 +127,11 @@ class BackgroundWorker:
             keys &= {row.key for row in lacking}
         return len(keys), unlinked > 0
 
+    def is_behind(self, snapshot: Snapshot) -> bool:
+        """Return whether any memory of a snapshot waits for its vector or its links."""
+        lacking, unlinked = self._not_ready(snapshot, 1)
+        return bool(lacking or unlinked)
+
     def _not_ready(self, snapshot: Snapshot, most: int) -> tuple[list[Unembedded], int]:
         """Return the first memories without a vector, and the number of those without links, up to `most` of each.
 

@@ -278,7 +278,8 @@ async def brief(
     if hits and as_of is None:
         is_of_people = results.intent == "who"
         extras = await asking.read(
-            lambda snapshot: _extras(snapshot, asking.scope, text, hits, now=asking.now, is_of_people=is_of_people)
+            lambda snapshot: _extras(snapshot, asking.scope, text, hits, now=asking.now, is_of_people=is_of_people),
+            about=text,
         )
     drafts = drafted(hits, extras, session=session, now=asking.now, zone=asking.zone, owner=asking.scope.owner)
     block = assemble(drafts, budget=room, tokens=EstimatedTokens(), complexity=complexity)

@@ -513,7 +513,7 @@ def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ..
             if those := [wholes[key] for key in entities_meant_by(run, known, text)]:
                 found.setdefault(frozenset(index_terms(run.written)), {}).update(dict.fromkeys(those))
     for predicate in relations_in(text):
-        if those := [entity.key for entity in snapshot.entities.related_as(scope, predicate)]:
+        if those := snapshot.graph.related(scope, predicate):
             terms = frozenset(term for word in stems_of(predicate) for term in index_terms(word))
             found.setdefault(terms, {}).update(dict.fromkeys(those))
     return tuple(

@@ -135,8 +135,9 @@ def find(
     started = time.perf_counter()
     pool = pool_of(found, plan, named)
     short, ranking = _ranked(found, pool, plan)
-    known = snapshot.shortlist(scope, [each.key for each in short], archived=filter_.archived, now=plan.now)
-    weighed, links = _weighed(snapshot, short, known, plan, names_entities=bool(named))
+    keys, model = [each.key for each in short], next(iter(plan.vectors), 0)
+    known = snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model)
+    weighed, links = _weighed(short, known, plan, names_entities=bool(named))
     judged = None
     if query.only_relevant or query.judge:
         judged = _judged(pool, weighed, known, plan, links=links)
@@ -231,7 +232,7 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
 
 
 def _weighed(
-    snapshot: Snapshot, short: Sequence[Ranked], known: Shortlist, plan: Plan, *, names_entities: bool
+    short: Sequence[Ranked], known: Shortlist, plan: Plan, *, names_entities: bool
 ) -> tuple[list[Ranked], list[tuple[int, int]]]:
     """Return the best memories that are in force, by score and by the properties of each memory, best first; and pairs
     of which the first says that the second has changed.
@@ -249,7 +250,7 @@ def _weighed(
     weighed = weigh(alive, weights, now=plan.now, of_another=others)
     if plan.query.filter.archived:
         return weighed, []
-    outdated, told = _outdated(snapshot, weighed[:_COMPARED], known, plan)
+    outdated, told = _outdated(weighed[:_COMPARED], known, plan)
     links = [
         (newer, older)
         for newer, older in (*known.versions, *outdated)
@@ -274,7 +275,7 @@ def _of_another(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> Set[int
 
 
 def _outdated(
-    snapshot: Snapshot, best: Sequence[Ranked], known: Shortlist, plan: Plan
+    best: Sequence[Ranked], known: Shortlist, plan: Plan
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Return pairs of top facts of which the first ranks above the second: usually a newer fact that outdates an older
     one, but the older fact if the newer one is only a wish, a quotation or about someone else; and those of the pairs
@@ -285,9 +286,7 @@ def _outdated(
     """
     nodes = [known.nodes[each.key] for each in best if each.key in known.nodes]
     facts = sorted((node for node in nodes if node.type != "episodic"), key=lambda node: (node.valid_from, node.key))
-    if len(facts) < 2 or not plan.vectors or snapshot.is_past:
-        return [], []
-    vectors = snapshot.vectors.of(next(iter(plan.vectors)), [node.key for node in facts])
+    vectors = known.vectors
     facts = [fact for fact in facts if fact.key in vectors]
     likeliest = dict[int, tuple[float, int, bool]]()
     aside = list[tuple[int, int]]()
@@ -298,7 +297,7 @@ def _outdated(
         others = [float(mine @ vectors[each.key]) for each in facts if each not in (older, newer)]
         context = by_meaning(float(mine @ vectors[newer.key]), others)
         change = succession((older.content, older.speaker), (newer.content, newer.speaker), context)
-        if not change or older.key in snapshot.reviews.decided_with(newer.key):
+        if not change or {older.key, newer.key} in known.decided:
             continue
         if not change.stands_aside:
             found = change.likelihood, newer.key, change.says_so

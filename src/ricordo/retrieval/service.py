@@ -67,6 +67,7 @@ class Question:
         models: the models of the store when the question was embedded; None if the question does not depend on them.
         intent: the intent by meaning; None if the words show it, or if it is unknown.
         interval: the time that the question names.
+        waits: whether the search waits for background computations on memories.
     """
 
     vectors: Mapping[int, Embedded] = field(default_factory=dict)
@@ -74,6 +75,7 @@ class Question:
     models: Sequence[EmbeddingModel] | None = None
     intent: Intent | None = None
     interval: Interval | None = None
+    waits: bool = False
 
     def fits(self, snapshot: Snapshot) -> bool:
         """Return whether the store still has the models that the question was embedded with."""
@@ -115,7 +117,7 @@ class Prefetch:
         """Note that a caller searches. The first search needs few vectors; later ones benefit from all of them."""
         asked = self._asked[scope] = self._asked.get(scope, 0) + 1
         if asked == 1:
-            if by_vector:
+            if by_vector and not self._store.reads_at_once:
                 self.load_vectors(scope)
             return
         is_due = asked & (asked - 1) == 0  # from time to time, because loaded data may have been evicted
@@ -129,12 +131,16 @@ class Prefetch:
             load = partial(self.load_turns, scope, ahead=True)
             self._quiet[scope] = asyncio.get_running_loop().call_later(_QUIET_S, load)
 
-    async def read(self, scope: Scope, ask: Callable[[Snapshot], T]) -> T:
-        """Read from the store, after a short wait if the caller's turns are being loaded."""
+    async def read(self, scope: Scope, ask: Callable[[Snapshot], T], *, about: str = "") -> T:
+        """Read from the store, after a short wait if the caller's turns are being loaded.
+
+        Args:
+            about: a text whose names the query looks up.
+        """
         loading = self._turns.get(scope)
         if loading is not None and not loading.done():
             await asyncio.wait((loading,), timeout=_PATIENCE_S)
-        return await self._store.seen_by(scope).read(ask)
+        return await self._store.seen_by(scope).read(ask, about=about)
 
     def close(self) -> None:
         """Cancel pending loads."""
@@ -154,9 +160,9 @@ class Prefetch:
 
 
 class Read(Protocol):
-    """Reads from the store in one snapshot."""
+    """Reads from the store in one snapshot; `about` is a text whose names the query looks up."""
 
-    def __call__(self, ask: Callable[[Snapshot], T]) -> Awaitable[T]: ...
+    def __call__(self, ask: Callable[[Snapshot], T], *, about: str = "") -> Awaitable[T]: ...
 
 
 class Embed(Protocol):
@@ -178,7 +184,8 @@ class Asking:
     Attributes:
         read: reads from the store once the needed caches are loaded.
         warm: starts to load the vectors of memories.
-        missing: waits for background computations on memories; returns what is still missing.
+        is_behind: returns whether background computations on memories are missing from a snapshot.
+        missing: waits for them; returns what is still missing.
         exemplars: returns questions with known intent and the key of their model; the first call embeds them.
         shown, told: record the keys that a search showed, and the hits that a context showed.
         links: finds entities named in memories.
@@ -192,6 +199,7 @@ class Asking:
     zone: ZoneInfo
     read: Read
     embed: Embed
+    is_behind: Callable[[Snapshot], bool]
     missing: Callable[[], Awaitable[tuple[str, ...]]]
     warm: Callable[[], None]
     exemplars: Callable[[], Awaitable[tuple[int, Exemplars] | None]]
@@ -333,6 +341,10 @@ async def answer(
     question = replace(await embedding, interval=interval)
     embedding_ms = (time.monotonic() - started) * 1_000
     until = started + asking.deadline_s
+    measures = query.only_relevant or query.judge is True
+    if question.waits and (measures or as_of is not None or _is_rated(asking, query)):  # that reads the memories, too
+        missing = await _missing(asking, until=until)
+        question = replace(question, waits=False, degraded=(*question.degraded, *missing))
     opinion = await _opinion(asking, query, question, until=until, as_of=as_of)
     find_by = partial(_found, asking, query, until=until, traced=traced, as_of=as_of, reasons=reasons, receipt=receipt)
     got = await find_by(question, ratings=opinion.ratings)
@@ -375,11 +387,17 @@ def _silent(query: Query, *, now: int, traced: bool) -> tuple[Results, Found]:
     return results_of(NOTHING, plan, embedding_ms=0.0, degraded=(), traced=traced), NOTHING
 
 
+def _is_rated(asking: Asking, query: Query) -> bool:
+    """Return whether the reranker is to rate the best memories."""
+    reranking = asking.reranking
+    wanted = query.rerank if query.rerank is not None else reranking is not None and not reranking.on_request
+    return reranking is not None and wanted and not query.words_only and bool(query.text.strip())
+
+
 async def _opinion(asking: Asking, query: Query, question: Question, *, until: float, as_of: AsOf) -> Opinion:
     """Let the reranker, if enabled, rate the best memories. The search stays within its deadline in any case."""
     reranking = asking.reranking
-    wanted = query.rerank if query.rerank is not None else reranking is not None and not reranking.on_request
-    if reranking is None or not wanted or query.words_only or not query.text.strip():
+    if reranking is None or not _is_rated(asking, query):
         return Opinion()
     if as_of is not None:
         return Opinion(degraded=("reranker: it does not read the past",))
@@ -450,22 +468,42 @@ async def _found(
         floor = await _floor(asking, query, question)
         plan = replace(plan, floor=floor, query=replace(query, judge=query.judge if floor else False))
 
+    is_behind = False
+
     def look(snapshot: Snapshot) -> Found | None:
+        nonlocal is_behind
         if not question.fits(snapshot):
             return None
-        return find(
-            snapshot,
-            plan,
-            scope=asking.scope,
-            zone=asking.zone,
-            traced=traced,
-            reasons=reasons,
-            receipt=receipt,
-            until=max(until, time.monotonic() + _GRACE_S),
+        is_behind = question.waits and asking.is_behind(snapshot)
+        return (
+            None
+            if is_behind
+            else find(
+                snapshot,
+                plan,
+                scope=asking.scope,
+                zone=asking.zone,
+                traced=traced,
+                reasons=reasons,
+                receipt=receipt,
+                until=max(until, time.monotonic() + _GRACE_S),
+            )
         )
 
-    answer = await asking.read(look)
+    answer = await asking.read(look, about=plan.query.text)
+    if is_behind:
+        question, missing = replace(question, waits=False), await _missing(asking, until=until)
+        answer = await asking.read(look, about=plan.query.text)
+        answer = None if answer is None else replace(answer, degraded=(*missing, *answer.degraded))
     return None if answer is None else (answer, plan)
+
+
+async def _missing(asking: Asking, *, until: float) -> tuple[str, ...]:
+    """Wait for background computations on memories; return what is still missing, also at the deadline."""
+    with contextlib.suppress(TimeoutError):  # a busy store may not even report it
+        async with asyncio.timeout(until - time.monotonic()):
+            return await asking.missing()
+    return ()
 
 
 async def _floor(asking: Asking, query: Query, question: Question) -> Floor | None:
@@ -487,10 +525,7 @@ async def _embedded(asking: Asking, query: Query, *, refresh: bool = False) -> Q
             question = await asking.embed(query.text, refresh=refresh)
     except TimeoutError:
         return Question(degraded=(f"embedding: no answer within {asking.deadline_s:g} s",))
-    with contextlib.suppress(TimeoutError):  # a busy store may not even report what is missing
-        # After the embedder has loaded; otherwise the first question of a process would spend this wait on loading.
-        async with asyncio.timeout_at(until):
-            question = replace(question, degraded=(*question.degraded, *await asking.missing()))
+    question = replace(question, waits=True)
     if not question.vectors or not _hides_its_intent(query.text):
         return question
     try:

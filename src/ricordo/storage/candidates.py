@@ -9,7 +9,7 @@ for closed memories instead of live ones. Shelves are "k" (knowledge), "e" (turn
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
@@ -340,7 +340,9 @@ class Shortlist:
         statements: for facts that are one canonical statement: (subjects, statement, since when in Unix milliseconds).
         successors: the live newest version of each closed candidate that has one.
         versions: pairs (newer, older) that contain these memories or their successors.
+        decided: pairs of these memories that the user has decided on.
         evidence: ids of the messages that knowledge was derived from.
+        vectors: vectors of knowledge by the model asked for, float32[d] of length 1.
     """
 
     nodes: Mapping[int, Node]
@@ -350,3 +352,5 @@ class Shortlist:
     successors: Mapping[int, int]
     versions: Sequence[tuple[int, int]]
     evidence: Mapping[int, tuple[str, ...]]
+    decided: Set[frozenset[int]] = frozenset()
+    vectors: Mapping[int, Floats] = field(default_factory=dict)

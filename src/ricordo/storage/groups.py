@@ -65,7 +65,6 @@ from ricordo.storage.values import (
     Unembedded,
     Usage,
     Waiting,
-    Weights,
     Withhold,
 )
 from ricordo.text.names import Bearer, NameIndex
@@ -205,9 +204,6 @@ class Nodes(Protocol):
     def evidence(self, scope: Scope, nodes: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """Return the ids of the messages that memories were derived from, by key; no entry for memories without any."""
 
-    def weights(self, scope: Scope, keys: Sequence[int]) -> dict[int, Weights]:
-        """Return the properties of nodes that ranking uses, other than words, by key, for nodes the caller may see."""
-
     def concluded_from(self, key: int) -> list[int]:
         """Return the keys of live reflections and summaries that were derived from a node."""
 
@@ -289,6 +285,9 @@ class Graph(Protocol):
 
     def known_names(self, scope: Scope, text: str) -> NameIndex:
         """Return the entity names in a text that the caller's memory knows."""
+
+    def related(self, scope: Scope, predicate: str) -> list[int]:
+        """Return the keys of the entities that are now in a relation to the owner: of "wife", the owner's wife."""
 
     def entity_keys(self, entities: Iterable[int]) -> list[int]:
         """Return the keys of entities and of all entities merged into them."""

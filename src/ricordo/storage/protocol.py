@@ -122,8 +122,13 @@ class Snapshot(Protocol):
         """Return the candidates of a search, with all that ranking needs to know of them."""
         ...
 
-    def shortlist(self, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
-        """Return details of the best candidates; `now` in Unix milliseconds."""
+    def shortlist(self, scope: Scope, keys: Sequence[int], *, archived: bool, now: int, model: int = 0) -> Shortlist:
+        """Return details of the best candidates.
+
+        Args:
+            now: Unix milliseconds.
+            model: key of the model whose vectors of knowledge are wanted, 0 for none.
+        """
         ...
 
     def load_vectors(self, scope: Scope, shelves: Sequence[str]) -> None:
@@ -229,6 +234,13 @@ class Store(Protocol):
         """Whether the truth is plain files in a folder, which `copy_files` and `rebuild` need."""
         ...
 
+    @property
+    def reads_at_once(self) -> bool:
+        """Whether a first search reads the vectors of a caller together with the rest, so that loading them beside it
+        would only repeat this.
+        """
+        ...
+
     def seen_by(self, scope: Scope) -> Self:
         """Return this store restricted to what a caller sees: a backend that can hides other owners' rows from each
         transaction, besides the conditions of each query. The unrestricted store is for maintenance.
@@ -256,8 +268,12 @@ class Store(Protocol):
         """Write derived rows. They are durable but have no commit, since they can be computed again."""
         ...
 
-    async def read(self, ask: Callable[[Snapshot], T]) -> T:
-        """Run a short query on one snapshot, in a reader thread. Nothing may be awaited inside."""
+    async def read(self, ask: Callable[[Snapshot], T], *, about: str = "") -> T:
+        """Run a short query on one snapshot, in a reader thread. Nothing may be awaited inside.
+
+        Args:
+            about: a text whose names the query looks up; a server then looks them up as the snapshot begins.
+        """
         ...
 
     async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:

@@ -102,6 +102,7 @@ class SQLiteStore(DatabaseStore):
 
     erases_in_one_commit = False
     has_plain_files = False
+    reads_at_once = False
 
     @classmethod
     def open(cls, path: Path, options: Options) -> SQLiteStore:

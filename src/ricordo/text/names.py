@@ -13,6 +13,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
@@ -243,6 +244,11 @@ def runs_in(text: str) -> tuple[Run, ...]:
 
 def candidates(texts: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return all keys and all sound keys of several texts, for one look-up."""
+    return _candidates(tuple(texts))
+
+
+@lru_cache(maxsize=16)  # a search asks twice
+def _candidates(texts: tuple[str, ...]) -> tuple[list[str], list[str]]:
     keys: dict[str, None] = {}
     sounds: dict[str, None] = {}
     for run in {run for text in texts for run in runs_in(text)}:

@@ -225,7 +225,7 @@ def _traits(row: Row) -> bytes:
     return traits_of(row["content"], index_terms(row["content"]), besides(row), role=row["source_role"])
 
 
-def shortlist(snapshot: Any, scope: Scope, keys: Any, *, archived: bool, now: int) -> Shortlist:
+def shortlist(snapshot: Any, scope: Scope, keys: Any, *, archived: bool, now: int, model: int = 0) -> Shortlist:
     """Return what is known of the best candidates."""
     weights = snapshot.nodes.weights(scope, keys)
     if not archived:
@@ -244,5 +244,6 @@ def shortlist(snapshot: Any, scope: Scope, keys: Any, *, archived: bool, now: in
         statements={key: (about, line, since) for key, about, line, since in lines},
         successors=successors,
         versions=versions,
+        decided={frozenset((key, other)) for key in ranked for other in snapshot.reviews.decided_with(key)},
         evidence=snapshot.nodes.evidence(scope, facts),
     )

@@ -332,6 +332,9 @@ class Graph(Group):
                 found[key] = (*found.get(key, ()), *bearers)
         return found
 
+    def related(self, scope: Scope, predicate: str) -> list[int]:
+        return [entity.key for entity in Entities(self._state).related_as(scope, predicate)]
+
     def entity_keys(self, entities: Iterable[int]) -> list[int]:
         return [member for entity in entities for member in members_of(self._state, entity)]
 

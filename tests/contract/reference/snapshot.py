@@ -508,8 +508,8 @@ class Snapshot:
     def candidates(self, query: CandidateQuery) -> CandidateSet:
         return Search(self, query).answer()
 
-    def shortlist(self, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
-        return shortlist(self, scope, keys, archived=archived, now=now)
+    def shortlist(self, scope: Scope, keys: Sequence[int], *, archived: bool, now: int, model: int = 0) -> Shortlist:
+        return shortlist(self, scope, keys, archived=archived, now=now, model=model)
 
     def load_vectors(self, scope: Scope, shelves: Sequence[str]) -> None:
         """Everything is in memory."""

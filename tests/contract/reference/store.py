@@ -46,6 +46,7 @@ class ReferenceStore:
     generation = 0
     erases_in_one_commit = True
     has_plain_files = False
+    reads_at_once = False
 
     def __init__(self, location: str) -> None:
         """Open the store of a location such as "reference://name", creating it if there is none."""
@@ -102,7 +103,7 @@ class ReferenceStore:
 
     # reading
 
-    async def read(self, ask: Callable[[Snapshot], T]) -> T:
+    async def read(self, ask: Callable[[Snapshot], T], *, about: str = "") -> T:
         self._check()
         return ask(Snapshot(self._kept.state))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,7 +48,9 @@ from ricordo.storage.database.embeddings import (
     VectorShelves,
     mean_vector,
     passage_cosines,
+    passages_asked,
     word_vectors,
+    words_asked,
 )
 from ricordo.storage.database.entities import Graph
 from ricordo.storage.database.nodes import Nodes, Statistics
@@ -56,6 +59,7 @@ from ricordo.storage.database.suppression import Suppression
 from ricordo.storage.database.turns import KEYS_BELOW, Holders, TurnTable, TurnTables
 from ricordo.storage.database.vector_math import runs_of
 from ricordo.storage.values import Filter
+from ricordo.text.statement import MAX_STATEMENT_CHARS
 
 Floats = NDArray[np.float32]
 Keys = NDArray[np.int64]
@@ -63,7 +67,7 @@ Keys = NDArray[np.int64]
 T = TypeVar("T")
 Found = dict[int, float]
 
-_CONSOLIDATED = "c"
+_CONSOLIDATED, _KNOWLEDGE = "c", "k"
 
 
 class Cache:
@@ -240,30 +244,59 @@ def candidates(snapshot: SearchReader, query: CandidateQuery) -> CandidateSet:
     )
 
 
-def shortlist(snapshot: SearchReader, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
+def shortlist(
+    snapshot: SearchReader, scope: Scope, keys: Sequence[int], *, archived: bool, now: int, model: int = 0
+) -> Shortlist:
     """Read the details of the best candidates."""
-    weights = snapshot.nodes.weights(scope, keys)
+    kinds, has_spans = snapshot.graph.kinds(), snapshot.rows_of_store("withheld_spans_any")[0][0]
+    has_versions, has_lines = kinds.versions and not archived, kinds.lines and not archived
+    listed = json.dumps(list(keys))
+    asked = [("nodes_by_key", snapshot.scoped(scope, keys=listed))]
+    asked += [("succession", {"keys": listed}), ("decided_among", {"keys": listed})] if has_versions else []
+    asked += [("lines_of", {"nodes": listed, "most": MAX_STATEMENT_CHARS})] if has_lines else []
+    asked += [("evidence_of", snapshot.scoped(scope, nodes=listed))] if kinds.versions else []
+    asked += [("withheld_spans_of", {"nodes": listed})] if has_spans else []
+    snapshot.ahead(*asked)
+    known = snapshot.nodes.lazily(scope, keys)
+    weights = known.weights()
     if not archived:
         weights = {key: each for key, each in weights.items() if each.expires_at is None or each.expires_at > now}
     successors: dict[int, int] = {}
     versions: list[tuple[int, int]] = []
-    if not archived and snapshot.graph.kinds().versions:
+    if has_versions:
         closed = [key for key, each in weights.items() if not each.is_live]
         successors = {key: newest for key in closed if (newest := snapshot.nodes.successor(key))}
-        versions = snapshot.nodes.succession([*weights, *successors.values()])
-    wanted = [*(key for key in keys if key in weights), *successors.values()]
-    nodes = snapshot.nodes.lazily(scope, wanted)
-    facts = nodes.knowledge()
-    lines = snapshot.graph.lines(wanted) if facts and not archived else []
+        versions = snapshot.nodes.succession([*keys, *successors.values()])
+        ranked = {*weights, *successors.values()}
+        versions = [each for each in versions if not ranked.isdisjoint(each)]
+    known |= snapshot.nodes.lazily(scope, successors.values())
+    nodes = known.of([*(key for key in keys if key in weights), *successors.values()])
+    facts = set(nodes.knowledge())
+    lines = snapshot.graph.lines([*keys, *successors.values()]) if facts and has_lines else []
+    evidence = snapshot.nodes.evidence(scope, [*keys, *successors.values()]) if facts and kinds.versions else {}
     return Shortlist(
         nodes=nodes,
         weights=weights,
-        shown=snapshot.suppression.shown(nodes) if snapshot.rows_of_store("withheld_spans_any")[0][0] else {},
-        statements={key: (about, line, since) for key, about, line, since in lines},
+        shown=snapshot.suppression.shown(nodes) if has_spans else {},
+        statements={key: (about, line, since) for key, about, line, since in lines if key in nodes},
         successors=successors,
         versions=versions,
-        evidence=snapshot.nodes.evidence(scope, facts) if facts else {},
+        decided={frozenset(pair) for pair in snapshot.rows("decided_among", {"keys": listed})}
+        if has_versions
+        else set(),
+        evidence={key: ids for key, ids in evidence.items() if key in facts},
+        vectors=_vectors_of(snapshot, scope, model, sorted(facts)),
     )
+
+
+def _vectors_of(snapshot: SearchReader, scope: Scope, model: int, facts: Sequence[int]) -> dict[int, Floats]:
+    """Return the vectors of some facts by one model."""
+    known = next((each for each in snapshot.models.known() if each.key == model), None)
+    if known is None or not facts:
+        return {}
+    corpus = Corpus(model, known.dimension, snapshot.visible(scope), (_KNOWLEDGE,))
+    rows = snapshot.vector_shelves.vectors(snapshot, corpus, np.array(facts, np.int64))
+    return {key: row for key, row in zip(facts, rows, strict=True) if not np.isnan(row[0])}
 
 
 def _terms(search: _Search) -> dict[str, _Term]:
@@ -401,12 +434,20 @@ def _read(search: _Search, found: Mapping[str, Found]) -> CandidateRows | None:
         return None
     read, size = in_passages(whole, turns)
     model, width = search.query.word_model, search.query.word_width
+    linked = [_linked_to(read.keys[:size], naming.entities) for naming in search.query.namings]
+    asked = [("linked_to", each) for each in linked]
+    several = read.several.nonzero()[0]
+    asked += [
+        ("passage_vectors_of", passages_asked(each, read, several)) for each in search.query.vectors if len(several)
+    ]
+    asked += [("word_vectors_of", words_asked(model, read))] if width else []
+    search.snapshot.ahead(*asked)
     return CandidateRows(
         turns=read,
         size=size,
         counts=read.counts(tuple(search.terms)),
         cosines=_cosines(search, read),
-        about=_about(search, read.keys[:size]),
+        about=_about(search, read.keys[:size], linked),
         words=word_vectors(search.snapshot, model, read, width=width) if width else None,
         directions=_directions(search, read.keys[:size]) if search.query.directions else (),
     )
@@ -429,10 +470,14 @@ def _turns(search: _Search, chosen: Keys, best: Keys) -> tuple[Turns, int]:
         )
 
 
-def _about(search: _Search, keys: Keys) -> NDArray[np.bool_]:
-    about = np.zeros((len(search.query.namings), len(keys)), np.bool_)
-    for row, naming in enumerate(search.query.namings):
-        linked = search.snapshot.graph.linked_to(keys.tolist(), naming.entities)
+def _linked_to(keys: Keys, entities: Sequence[int]) -> dict[str, str]:
+    return {"nodes": json.dumps(keys.tolist()), "entities": json.dumps(entities)}
+
+
+def _about(search: _Search, keys: Keys, asked: Sequence[Mapping[str, str]]) -> NDArray[np.bool_]:
+    about = np.zeros((len(asked), len(keys)), np.bool_)
+    for row, values in enumerate(asked):
+        linked = {key for (key,) in search.snapshot.rows("linked_to", values)}
         about[row] = np.fromiter((key in linked for key in keys.tolist()), np.bool_, len(keys))
     return about
 
@@ -489,17 +534,27 @@ def load_turns(snapshot: SearchReader, scope: Scope, *, ahead: bool = False) -> 
         return True
     if ahead and not snapshot.has_room_for_turns(count):
         return False
+    with snapshot.turns(snapshot.visible(scope)) as table:
+        if table.holding(snapshot, (), snapshot.visible(scope)) is not None:
+            return True
     read_all_turns(snapshot, snapshot.visible(scope))
     return True
 
 
-def read_all_turns(snapshot: SearchReader, spaces: tuple[int, ...]) -> None:
-    """Load the live turns of some spaces into the cached table, with their order and the turns that hold each word."""
-    keys = turns.live_turns(snapshot, spaces)
-    if not len(keys):
-        return
-    # At once, and before the table is locked: each step would wait for the interpreter lock again.
-    fetched = turns.fetch_close(snapshot, spaces, keys)
+def read_all_turns(snapshot: SearchReader, spaces: tuple[int, ...], fetched: turns.Fetched | None = None) -> None:
+    """Load the live turns of some spaces into the cached table, with their order and the turns that hold each word.
+
+    Args:
+        fetched: these turns, if they are read already.
+    """
+    if fetched is None:
+        keys = turns.live_turns(snapshot, spaces)
+        if not len(keys):
+            return
+        # At once, and before the table is locked: each step would wait for the interpreter lock again.
+        fetched = turns.fetch_close(snapshot, spaces, keys)
+    else:
+        keys = np.sort(fetched.keys)
     with snapshot.turns(spaces) as table:
         if fetched is not None:
             table.keep(fetched, among=keys)

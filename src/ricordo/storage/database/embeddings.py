@@ -106,6 +106,10 @@ class VectorShelves:
                 parts.append(_search(snapshot, held, vector, model=corpus.model, limit=limit, among=among))
         return _merged(parts, limit)
 
+    def holds(self, place: Place) -> bool:
+        """Return whether the index of a partition is in memory."""
+        return place in self._shelves
+
     def load(self, snapshot: Statements, corpus: Corpus) -> None:
         """Load the indexes of a caller before the first search."""
         position = _position(snapshot)
@@ -294,9 +298,19 @@ def _read_into(snapshot: Statements, column: str, key: int, arrays: Sequence[NDA
             blob.read_into(array.data.cast("B"))
 
 
+def words_asked(model: int, turns: Turns) -> dict[str, Any]:
+    """Return the parameters with which `word_vectors` asks."""
+    return {"model": model, "nodes": json.dumps(np.unique(turns.keys).tolist())}
+
+
+def passages_asked(model: int, turns: Turns, places: NDArray[np.intp]) -> dict[str, Any]:
+    """Return the parameters with which `passage_cosines` asks."""
+    return {"model": model, "nodes": json.dumps(np.unique(turns.keys.take(places)).tolist())}
+
+
 def word_vectors(snapshot: Statements, model: int, turns: Turns, *, width: int) -> WordVectors:
     """Return the vectors of the words of some passages."""
-    rows = snapshot.rows("word_vectors_of", {"model": model, "nodes": json.dumps(np.unique(turns.keys).tolist())})
+    rows = snapshot.rows("word_vectors_of", words_asked(model, turns))
     codes = np.frombuffer(b"".join([vectors for _, vectors in rows]), np.int8).reshape(-1, width)
     ends = np.cumsum([len(vectors) // width for _, vectors in rows], dtype=np.intp)
     nodes, starts = np.array([node for node, _ in rows], np.int64), np.append(0, ends)[:-1].astype(np.intp)
@@ -339,7 +353,7 @@ def passage_cosines(
     """Return the centred cosines of passages of memories with several, float32[n]; NaN for one without a vector."""
     width, of_place = corpus.dimension, turns.keys.take(places)
     nodes = np.unique(of_place)
-    rows = snapshot.rows("passage_vectors_of", {"model": corpus.model, "nodes": json.dumps(nodes.tolist())})
+    rows = snapshot.rows("passage_vectors_of", passages_asked(corpus.model, turns, places))
     codes, scales = columns_of(b"".join(encoded for _, encoded in rows), width)
     cosines = exact_centred_cosines(codes, scales, vector, _centre(snapshot, corpus))
     # The vectors of a memory follow each other, in the order of the rows.

@@ -172,6 +172,10 @@ class Graph(Group):
                 found[key] = (*found.get(key, ()), *bearers)
         return found
 
+    def related(self, scope: Scope, predicate: str) -> list[int]:
+        space = self._sql.space(scope.owner, "") if scope.owner else self._sql.space("", scope.chat or "")
+        return column(self._sql.rows("related_to_owner", self._sql.scoped(scope, space=space, predicate=predicate)))
+
     def entity_keys(self, entities: Iterable[int]) -> list[int]:
         return [row[0] for entity in entities for row in self._sql.rows("entity_members", {"entity": entity})]
 

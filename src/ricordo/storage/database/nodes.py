@@ -25,6 +25,7 @@ from ricordo.storage.database.statements import (
     asks,
     asserted_edge,
     column,
+    columns_of_node,
     first,
     flag,
     node_of,
@@ -39,6 +40,7 @@ Keys = NDArray[np.int64]
 
 # If one statement asks for more ids than this, they are fetched in slices.
 _SLICE = 5_000
+_WEIGHING = columns_of_node("origin role created_at expires_at closed_at confidence score reinforced_at")
 # How many statements are read on either side of a line: statements with the same beginning are next to each other.
 _NEIGHBOURS = 3
 
@@ -64,9 +66,26 @@ class LazyNodes(Mapping[int, Node]):
     def __contains__(self, key: object) -> bool:
         return key in self._rows
 
+    def __or__(self, others: LazyNodes) -> LazyNodes:
+        return LazyNodes({**self._rows, **others._rows})
+
+    def of(self, keys: Iterable[int]) -> LazyNodes:
+        """Return the nodes with these keys, in this order, as far as they are here."""
+        return LazyNodes({key: self._rows[key] for key in keys if key in self._rows})
+
+    def weights(self) -> dict[int, Weights]:
+        """Return the properties that ranking uses besides the words, by key."""
+        return {key: _weights(row) for key, row in self._rows.items()}
+
     def knowledge(self) -> list[int]:
         """Return the keys of the nodes that are not episodes."""
         return [key for key, row in self._rows.items() if row[2] != "episodic"]
+
+
+def _weights(row: Row) -> Weights:
+    origin, role, created_at, expires_at, closed_at, confidence, score, reinforced_at = _WEIGHING(row)
+    since = created_at if reinforced_at is None else reinforced_at
+    return Weights(confidence, score, since, expires_at, closed_at is None, trust_of(origin, role))
 
 
 class Nodes(Group):
@@ -205,13 +224,6 @@ class Nodes(Group):
         for key, node_id in self._sql.rows("evidence_of", values):
             found[key] = (*found.get(key, ()), node_id)
         return found
-
-    def weights(self, scope: Scope, keys: Sequence[int]) -> dict[int, Weights]:
-        rows = self._sql.rows("weights_of", self._sql.scoped(scope, keys=json.dumps(keys)))
-        return {
-            key: Weights(confidence, score, since, expires_at, is_live, trust_of(origin, role))
-            for key, confidence, score, since, expires_at, is_live, origin, role in rows
-        }
 
     concluded_from = asks("concluded_from", "node", column)
 

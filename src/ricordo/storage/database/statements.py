@@ -85,6 +85,9 @@ class Statements:
         else:
             self.connection.executemany(self.text(name), rows)
 
+    def ahead(self, *asked: tuple[str, Mapping[str, Any]]) -> None:
+        """Note which named statements are asked next, with their parameters, so that a server answers them together."""
+
     def in_one_trip(self) -> AbstractContextManager[None]:
         """Send the statements of a block together to a server. None of them may return rows."""
         return nullcontext()
@@ -389,6 +392,12 @@ _NODE = (
 )
 node_of: Callable[[Row], Node] = reading(Node, f"key {_NODE} owner chat session about")
 """Build a node from the columns of the statements that begin with `node_` (see nodes.sql)."""
+
+
+def columns_of_node(names: str) -> Callable[[Row], tuple[Any, ...]]:
+    """Return a function that takes some columns out of such a row as they are stored."""
+    return itemgetter(*map(f"key {_NODE}".split().index, names.split()))
+
 
 node_row = _writing(
     "key id space shelf type category content origin role speaker session tags attributes event_time created_at"

@@ -152,7 +152,7 @@ class DatabaseStore:
 
     # reading
 
-    async def read(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
+    async def read(self, ask: Callable[[DatabaseSnapshot], T], *, about: str = "") -> T:
         self.check_process()
         return await outcome(self.readers.submit(ask))
 

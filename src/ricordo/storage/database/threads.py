@@ -87,12 +87,17 @@ Outcome: TypeAlias = tuple[Work, Any, BaseException | None]
 """A job, its result, and the error it failed with, if any."""
 
 
-class _Refused(Exception):
+class Refused(Exception):
     """The only job of a transaction failed. Raised to roll the transaction back."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+def refusal(error: Exception) -> StoreError:
+    """Return the error for the caller of a job with a row that the database refuses."""
+    return StoreError(f"the store refused the change: {error}", hint="please report this")
 
 
 class Writer:
@@ -207,7 +212,7 @@ class Writer:
                 for work in batch:
                     outcomes.append((work, *(self._run(work) if len(batch) > 1 else self._run_only(work))))
                     faults.reached("writer: between works")
-        except _Refused as refused:
+        except Refused as refused:
             return [(batch[0], None, refused.error)]
         faults.reached("writer: after commit")
         return outcomes
@@ -246,11 +251,11 @@ class Writer:
 
     def _run_only(self, work: Work) -> tuple[Any, None]:
         """Run the only job of a transaction without a savepoint. Within a savepoint, SQLite keeps a copy of every
-        changed page, and statements get slower with their number. Raises _Refused if the job fails.
+        changed page, and statements get slower with their number. Raises Refused if the job fails.
         """
         result, error = self._ask(work)
         if error is not None:
-            raise _Refused(error)
+            raise Refused(error)
         self._hook.work_done(self._connection)
         return result, None
 
@@ -259,7 +264,7 @@ class Writer:
         try:
             return work.run(self.snapshot(self._connection)), None
         except self.errors[2] as error:
-            return None, StoreError(f"the store refused the change: {error}", hint="please report this")
+            return None, refusal(error)
         except self.errors[0]:
             raise
         except BaseException as error:  # noqa: BLE001 - the error belongs to the caller, not to this thread

@@ -87,15 +87,15 @@ def fetch_close(snapshot: Statements, spaces: Sequence[int], keys: Keys) -> Fetc
     if keys[-1] - keys[0] >= _CLOSE * len(keys):
         return _fetch(snapshot, keys)
     span = {"first": int(keys[0]), "last": int(keys[-1]), "spaces": json.dumps(spaces)}
-    return _fetched(snapshot.rows("traits_between", span)[0])
+    return fetched_of(snapshot.rows("traits_between", span)[0])
 
 
 def _fetch(snapshot: Statements, keys: Keys) -> Fetched | None:
     """Return turns by key, in no order; None if there are none."""
-    return _fetched(snapshot.rows("traits_of", {"keys": json.dumps(ascending(keys).tolist())})[0])
+    return fetched_of(snapshot.rows("traits_of", {"keys": json.dumps(ascending(keys).tolist())})[0])
 
 
-def _fetched(row: Row) -> Fetched | None:
+def fetched_of(row: Row) -> Fetched | None:
     """Build turns from the columns of the statements that begin with `traits_`."""
     *columns, speakers, codes = row
     if not codes:

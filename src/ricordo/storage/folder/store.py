@@ -48,6 +48,7 @@ class FolderStore(DatabaseStore):
     """A store whose truth is the plain files of a folder."""
 
     has_plain_files = True
+    reads_at_once = False
     erases_in_one_commit = True  # each erasing commit rewrites the files
 
     index: FolderIndex
@@ -72,7 +73,7 @@ class FolderStore(DatabaseStore):
         store.index, store.copy_key = index, options.key
         return store
 
-    async def read(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
+    async def read(self, ask: Callable[[DatabaseSnapshot], T], *, about: str = "") -> T:
         """Query the index. If another program has damaged it, rebuild it from the files and query again."""
         if self.index.journal.is_behind:
             with suppress(RicordoError):  # otherwise the next write catches up

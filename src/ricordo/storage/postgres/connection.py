@@ -9,16 +9,17 @@ import json
 import random
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from functools import cache, cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import cache, cached_property, partial
 from importlib.resources import files
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import psycopg
-from psycopg import errors, sql
+from psycopg import errors
 from psycopg.adapt import Buffer, Loader
+from psycopg.pq import Format
 from psycopg.types.numeric import Int8Dumper
 from psycopg.types.string import StrDumperUnknown
 
@@ -40,6 +41,7 @@ _WRITES = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM|MERGE|TRUNCATE|ALTER)
 _UNNOTED = re.compile(r"^(?:INSERT INTO|UPDATE|DELETE FROM) (?:usage|leases)\b", re.MULTILINE)
 _NUMBERED = re.compile(r"\?(\d+)")
 _ONE_ROW = re.compile(r"VALUES (\([?:\w, ]+\))")
+_BYTES = re.compile(r"(?:--[^\n]*\n)*SELECT [^;]*?\b(?:vectors?|traits)\b[^;]*?\bFROM\b")
 _ROWS_AT_ONCE = 50
 _APPLICATION = 0x52434F52
 """The first half of the keys of advisory locks: `RCOR`."""
@@ -53,7 +55,7 @@ class _StrDumper(StrDumperUnknown):
 
 class _TextLoader(Loader):
     def load(self, data: Buffer) -> str:
-        text = bytes(data).decode()
+        text = str(data, "utf-8")
         return _unescaped(text, "\0") if _ESCAPE in text else text
 
 
@@ -63,6 +65,14 @@ class _JsonLoader(Loader):
     def load(self, data: Buffer) -> str:
         text = bytes(data).decode()
         return _unescaped(text, "\\u0000") if _ESCAPE in text else text
+
+
+class _BinaryTextLoader(_TextLoader):
+    format = Format.BINARY
+
+
+class _BinaryJsonLoader(_JsonLoader):
+    format = Format.BINARY
 
 
 class _NumericLoader(Loader):
@@ -108,7 +118,9 @@ def configure(raw: psycopg.Connection[Row], location: Location) -> None:
     raw.adapters.register_dumper(int, Int8Dumper)
     for name, loader in (
         ("text", _TextLoader),
+        ("text", _BinaryTextLoader),
         ("json", _JsonLoader),
+        ("json", _BinaryJsonLoader),
         ("jsonb", _JsonLoader),
         ("numeric", _NumericLoader),
     ):
@@ -149,6 +161,17 @@ class PostgresConnection:
         self.deadline: float | None = None
         """The time on the clock of `time.monotonic` after which no statement starts."""
         self._cursor = raw.cursor()
+        self._due: list[Callable[[], object]] = []
+        """What the next round trip sends first."""
+        self._showing: Callable[[], object] | None = None
+        self._begun: psycopg.Cursor[Row] | None = None
+        self.number: int | None = None
+        """The number of the transaction of writes; None if it has not begun."""
+        self.latest = 0
+        """The number of batches when this connection last committed one."""
+        self.has_savepoint = False
+        """Whether this transaction has set a savepoint."""
+        self._is_together = False
         self._changed = 0
         self.has_written = False
         """Whether this transaction has written anything that readers cache."""
@@ -168,10 +191,14 @@ class PostgresConnection:
         return _worded(self.location, guarded if isinstance(self._seen_by, Scope) and guarded in statements() else name)
 
     def see(self, scope: Scope | None) -> None:
-        """Show what a caller may see, or everything if None, until the transaction or savepoint ends."""
+        """Show what a caller may see, or everything if None, from the next statement until the transaction ends."""
         wanted: Scope | str = _EVERYTHING if scope is None else scope
         if self.upkeep is not None and wanted != self._seen_by:
-            self._cursor.execute("".join(self._seeing(scope)))
+            if self._due and self._due[-1] is self._showing:
+                self._due.pop()
+            columns, given = self._seeing(scope)
+            self._showing = partial(self._run, f"SELECT {columns}", given)
+            self._due.append(self._showing)
             self._seen_by = wanted
 
     @contextmanager
@@ -182,139 +209,179 @@ class PostgresConnection:
         try:
             yield
         finally:
-            with suppress(psycopg.Error):  # a rollback in the block may have undone the setting
-                self.see(before if isinstance(before, Scope) else None)
+            self.see(before if isinstance(before, Scope) else None)
 
-    def _seeing(self, scope: Scope | None) -> tuple[str, ...]:
-        """Return the statements that show what a caller may see in a transaction; none if the role sees everything."""
+    def _seeing(self, scope: Scope | None) -> tuple[str, list[str]]:
+        """Return the columns of a query that shows what a caller may see, and their parameters."""
         if self.upkeep is None:
-            return ()
+            return "NULL", []
         if scope is None:
-            return (f'SET LOCAL ROLE "{self.upkeep}";',)
+            return "set_config('role', %s, true)", [self.upkeep]
         shared = "-" if scope.is_chat_itself else "*" if scope.spaces is None else json.dumps(list(scope.spaces))
-        given = ", ".join(sql.quote(escaped(each or "")) for each in (scope.owner, scope.chat, shared))
-        return "SET LOCAL ROLE NONE;", f'SELECT "{self.location.schema}".see({given});'
+        given = [each or "" for each in (scope.owner, scope.chat, shared)]
+        return f"set_config('role', 'none', true), \"{self.location.schema}\".see(%s, %s, %s)", given
+
+    def _run(self, statement: str, values: Any = None, *, prepare: bool | None = None) -> psycopg.Cursor[Row]:
+        return self.raw.cursor().execute(statement, values, prepare=prepare, binary=_has_bytes(statement))
+
+    @contextmanager
+    def _in_pipeline(self) -> Iterator[None]:
+        """Send what is due and the statements of a block in one round trip."""
+        due, self._due = self._due, []
+        with self.raw.pipeline():
+            for each in due:
+                each()
+            yield
+        if self._begun is not None:
+            self.number, self._begun = int(self._begun.fetchall()[0][0]), None
 
     def execute(self, statement: str, values: Mapping[str, Any] | Sequence[Any] | None = None) -> Result:
         """Run a statement; return its rows."""
         if self.deadline is not None and time.monotonic() >= self.deadline:
             raise TimeoutError
         text, bound = _translated(statement, values)
-        self._cursor.execute(text, bound)
-        if statement.startswith("ROLLBACK TO"):  # it also undoes what was set in the savepoint
-            self._seen_by = None
-        self._changed = self._cursor.rowcount
         self._note(statement)
+        if self._is_together:
+            self._due.append(partial(self._run, text, bound))
+            return Result()
+        if statement.startswith("ROLLBACK TO"):  # it also undoes what was set in the savepoint
+            self._due, self._seen_by = [], None
+        with self._in_pipeline() if self._due else nullcontext():
+            self._cursor.execute(text, bound, binary=_has_bytes(text))
+        self.has_savepoint = self.has_savepoint or statement.startswith("SAVEPOINT")
+        self._changed = self._cursor.rowcount
         return Result(self._cursor.fetchall()) if self._cursor.description else Result()
 
     def executemany(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run a statement once for each row of parameters, in one round trip."""
+        """Run a statement once for each row of parameters, in one round trip; in a block of `in_one_trip`, later."""
         if not rows:
             return
         self.has_written, self.writes = True, self.writes + 1
-        wide, whole = _for_many_rows(statement), len(rows) - len(rows) % _ROWS_AT_ONCE
-        cursor = self.raw.cursor()
-        if wide is not None and whole:
-            lots = (chain.from_iterable(rows[at : at + _ROWS_AT_ONCE]) for at in range(0, whole, _ROWS_AT_ONCE))
-            cursor.executemany(wide, [tuple(lot) for lot in lots])
-            rows = rows[whole:]
-        bound = [_translated(statement, row) for row in rows]
-        if bound:
-            cursor.executemany(bound[0][0], [values for _, values in bound])
+        work = partial(_insert_all, self.raw, statement, list(rows))
+        if self._is_together:
+            self._due.append(work)
+        else:
+            with self._in_pipeline():
+                work()
 
     @contextmanager
     def in_one_trip(self) -> Iterator[None]:
-        """Send the statements of a block, which return no rows, in one round trip. Errors are raised at its end."""
-        with self.raw.pipeline():
+        """Send the statements of a block, which return no rows, in one round trip.
+
+        Outside savepoints, that is the round trip of the next statement, or of the COMMIT; errors are raised there.
+        """
+        self._is_together = True
+        try:
             yield
+        finally:
+            self._is_together = False
+        if self.has_savepoint:
+            with self._in_pipeline():
+                pass
 
     def _note(self, statement: str) -> None:
         self.has_written = self.has_written or _is_noted(statement)
         self.writes += _WRITES.search(statement) is not None
 
-    def rows_of_each(
-        self, asked: Sequence[tuple[str, Mapping[str, Any]]], *, scope: Scope | None = None
-    ) -> list[list[Row]]:
-        """Run named statements with their parameters in one round trip; return the rows of each.
+    def rows_of_each(self, asked: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[Row]]:
+        """Run named statements with their parameters in one round trip; return the rows of each."""
+        with self._in_pipeline():
+            cursors = self._ask(asked)
+        return _rows_of(cursors)
 
-        Args:
-            scope: first show what this caller may see.
-        """
-        cursors = []
-        with self.raw.pipeline():
-            if scope is not None and self.upkeep is not None and scope != self._seen_by:
-                for each in self._seeing(scope):
-                    self._cursor.execute(each)
-                self._seen_by = scope
-            for name, values in asked:
-                statement = self.text(name)
-                self._note(statement)
-                cursors.append(self.raw.cursor().execute(*_translated(statement, values)))
-        return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+    def _ask(self, asked: Sequence[tuple[str, Mapping[str, Any]]]) -> list[psycopg.Cursor[Row]]:
+        for name, _ in asked:
+            self._note(self.text(name))
+        return [self._run(*_translated(self.text(name), values)) for name, values in asked]
 
     def changes(self) -> int:
         """Return how many rows the last statement changed."""
         return self._changed
 
-    def begin_reading(self, *, past: int | None = None, scope: Scope | None = None) -> int:
+    def begin_reading(
+        self,
+        *,
+        past: int | None = None,
+        scope: Scope | None = None,
+        ahead: Sequence[tuple[str, Mapping[str, Any]]] = (),
+    ) -> tuple[int, list[list[Row]]]:
         """Begin one snapshot: of the past if a commit is given, and of what `scope` may see if it is given.
 
+        Args:
+            ahead: named statements with their parameters to run in the same round trip.
+
         Returns:
-            The number of batches written before the snapshot.
+            The number of batches written before the snapshot, and the rows of each of these statements.
         """
         path = f'"{self.location.schema}"' if past is None else f'"{self.location.past}", "{self.location.schema}"'
-        mode = "READ ONLY" if past is None else "READ WRITE"
-        self._cursor.execute(
-            f"BEGIN ISOLATION LEVEL REPEATABLE READ {mode}; SET LOCAL search_path = {path};"
-            f" SET LOCAL ricordo.as_of = '{int(past or 0)}'; {''.join(self._seeing(scope))}"
-            f" SELECT last FROM \"{self.location.schema}\".counters WHERE tbl = 'writes'"
-        )
-        self._seen_by = _EVERYTHING if scope is None or self.upkeep is None else scope
-        return int(self._last()[0][0])
+        seen, given = self._seeing(scope)
+        with self._in_pipeline():
+            self._run(
+                f"BEGIN ISOLATION LEVEL REPEATABLE READ {'READ ONLY' if past is None else 'READ WRITE'}", prepare=False
+            )
+            begun = self._run(
+                f"SELECT (SELECT last FROM \"{self.location.schema}\".counters WHERE tbl = 'writes'),"
+                f" set_config('search_path', %s, true), set_config('ricordo.as_of', %s, true), {seen}",
+                [path, str(int(past or 0)), *given],
+            )
+            self._seen_by = _EVERYTHING if scope is None or self.upkeep is None else scope
+            cursors = self._ask(ahead)
+        return int(begun.fetchall()[0][0]), _rows_of(cursors)
 
-    def begin_writing(self, *, patience_s: float, is_durable: bool) -> int:
-        """Begin a transaction as soon as no other process writes to this store. Return its number.
+    def begin_writing(self, *, patience_s: float, is_durable: bool) -> None:
+        """Begin a transaction with the next statement, as soon as no other process writes to this store.
 
-        Raises:
-            psycopg.errors.LockNotAvailable: another process wrote for longer than the patience.
+        That statement raises psycopg.errors.LockNotAvailable if another process writes for longer than the patience.
         """
+        self._due, self.number = [partial(self._begin_writing, patience_s, is_durable)], None
+        self._seen_by, self.has_savepoint, self.has_written = None, False, False
+        self.see(None)
+
+    def _begin_writing(self, patience_s: float, is_durable: bool) -> None:
         schema = self.location.schema
-        self._cursor.execute(
-            f'BEGIN; SET LOCAL search_path = "{schema}"; SET LOCAL lock_timeout = {max(1, round(patience_s * 1_000))};'
-            f" SET LOCAL synchronous_commit = {'on' if is_durable else 'off'};"
-            f" SELECT pg_advisory_xact_lock({_APPLICATION}, hashtext('{schema}'));"
-            f" {''.join(self._seeing(None))} SELECT pg_current_xact_id()::text::bigint"
+        self._run("BEGIN", prepare=False)
+        self._run(
+            "SELECT set_config('search_path', %s, true), set_config('lock_timeout', %s, true),"
+            " set_config('synchronous_commit', %s, true)",
+            [f'"{schema}"', str(max(1, round(patience_s * 1_000))), "on" if is_durable else "off"],
         )
-        self._seen_by = _EVERYTHING
-        self.has_written = False
-        return int(self._last()[0][0])
+        self._begun = self._run(
+            "SELECT pg_current_xact_id()::text::bigint, pg_advisory_xact_lock(%s::int, hashtext(%s))",
+            [_APPLICATION, schema],
+        )
 
     def commit(self) -> None:
-        """Commit a transaction of writes. Increase the number of batches if readers' caches are no longer valid."""
-        raised = f"UPDATE \"{self.location.schema}\".counters SET last = last + 1 WHERE tbl = 'writes'; "
-        self.end(f"{raised if self.has_written else ''}COMMIT")
+        """Commit a transaction of writes, unless it asked and wrote nothing. Increase the number of batches if readers'
+        caches are no longer valid.
+        """
+        if self.number is None and self.has_written:
+            with self._in_pipeline():  # the number decides whether a COMMIT without an answer took effect
+                pass
+        if self.number is None:
+            self._due = []
+            return
+        with self._in_pipeline():
+            if self.has_written:
+                counters = f'"{self.location.schema}".counters'
+                raised = self._run(f"UPDATE {counters} SET last = last + 1 WHERE tbl = 'writes' RETURNING last")
+            self._run("COMMIT", prepare=False)
+        if self.has_written:
+            self.latest = int(raised.fetchall()[0][0])
 
     def end(self, statement: str) -> None:
-        """Run COMMIT or ROLLBACK."""
-        self.deadline = None
+        """Run COMMIT or ROLLBACK, without what is due."""
+        self.deadline, self._due, self._begun = None, [], None
         self._cursor.execute(statement)
-
-    def _last(self) -> list[Row]:
-        """Return the rows of the last one of several statements."""
-        while self._cursor.nextset():
-            pass
-        return list(self._cursor.fetchall())
 
     # what other code computes with SQLite statements of its own
 
     def hashes_of(self, commit: int) -> list[bytes]:
         """Return the hashes that a commit's digest covers (see `integrity.hashes_of`)."""
-        parts = [f'SELECT bare(seal) FROM "{name}" WHERE commit_seq = %(seq)s' for name in self.truth.tables]
-        parts.append("SELECT bare(decode(before ->> 'seal', 'hex')) FROM history WHERE made = %(seq)s")
-        self._cursor.execute(" UNION ALL ".join(parts), {"seq": commit})
-        written = [row[0] for row in self._cursor.fetchall()]
-        self._cursor.execute("SELECT tbl, row, before FROM history WHERE seq = %(seq)s", {"seq": commit})
-        return written + [former_hash(*row) for row in self._cursor.fetchall()]
+        parts = [f'SELECT bare(seal) FROM "{name}" WHERE commit_seq = :seq' for name in self.truth.tables]
+        parts.append("SELECT bare(decode(before ->> 'seal', 'hex')) FROM history WHERE made = :seq")
+        written = [row[0] for row in self.execute(" UNION ALL ".join(parts), {"seq": commit})]
+        former = self.execute("SELECT tbl, row, before FROM history WHERE seq = :seq", {"seq": commit})
+        return written + [former_hash(*row) for row in former]
 
     def all_hashes(self) -> Iterator[tuple[int, bytes, bool]]:
         """Yield (commit, hash, whether it replaces another hash) for all commits, in order (see `integrity`)."""
@@ -326,6 +393,22 @@ class PostgresConnection:
         former = self.execute("SELECT seq, tbl, row, before FROM history")
         found += [(seq, former_hash(*row), False) for seq, *row in former]
         yield from sorted(found, key=lambda each: each[0])
+
+
+def _rows_of(cursors: Sequence[psycopg.Cursor[Row]]) -> list[list[Row]]:
+    return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+
+
+def _insert_all(raw: psycopg.Connection[Row], statement: str, rows: Sequence[Sequence[Any]]) -> None:
+    wide, whole = _for_many_rows(statement), len(rows) - len(rows) % _ROWS_AT_ONCE
+    cursor = raw.cursor()
+    if wide is not None and whole:
+        lots = (chain.from_iterable(rows[at : at + _ROWS_AT_ONCE]) for at in range(0, whole, _ROWS_AT_ONCE))
+        cursor.executemany(wide, [tuple(lot) for lot in lots])
+        rows = rows[whole:]
+    bound = [_translated(statement, row) for row in rows]
+    if bound:
+        cursor.executemany(bound[0][0], [values for _, values in bound])
 
 
 @cache
@@ -347,6 +430,12 @@ def _worded(location: Location, name: str) -> str:
 def _is_noted(statement: str) -> bool:
     """Return whether a statement changes what readers cache: anything but leases and usage counts."""
     return _WRITES.search(statement) is not None and _UNNOTED.search(statement) is None
+
+
+@cache
+def _has_bytes(statement: str) -> bool:
+    """Return whether a statement returns bytes, which are twice as long as text."""
+    return _BYTES.match(statement) is not None
 
 
 @cache

@@ -4,27 +4,49 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
 from ricordo.model import Scope
-from ricordo.storage.candidates import Shortlist
+from ricordo.storage.candidates import ENTITY_WALK, CandidateQuery, CandidateSet
 from ricordo.storage.database import nodes as shared
 from ricordo.storage.database import runs, word_index
 from ricordo.storage.database.as_of import DatabasePastSnapshot, shadow_links
+from ricordo.storage.database.candidates import read_all_turns
+from ricordo.storage.database.embeddings import PACK_ROWS, Corpus
 from ricordo.storage.database.erase import Erasure
 from ricordo.storage.database.snapshot import DatabaseSnapshot
-from ricordo.storage.database.statements import Row, Statements
+from ricordo.storage.database.statements import Row, Statements, Unchanged
+from ricordo.storage.database.turns import fetched_of
 from ricordo.storage.postgres.words import reindex
 from ricordo.storage.protocol import Links
 from ricordo.storage.values import ClosedFact, Filter, LearntFact, has_operators, holds
+from ricordo.text.names import candidates, relations_in
 from ricordo.text.statement import statement_line
 
 T = TypeVar("T")
 
 _AHEAD_MOST = 20
+_WHOLE_MOST = 3_000
+"""Callers with at most this many memories are read as a whole at their first search: half a millisecond per hundred."""
+_SHELVES = ("k", "e", "c")
+_NAMED_MOST = 8
+"""What is near the other entities that a text may name is asked one by one."""
+_FIRST = frozenset(
+    (
+        "off_record_of",
+        "space_by_owner",
+        "withheld_any",
+        "session_by_id",
+        "commit_last",
+        "node_last_key",
+        "session_last_key",
+    )
+)
+"""Statements that changes ask before they write."""
 
 _FRAGMENTS: Mapping[str, str] = {
     "types": "n.type = ANY (texts(:types))",
@@ -149,7 +171,7 @@ class _Worded(Statements):
 
     def rows_of_each(self, name: str, given: Sequence[Mapping[str, Any]]) -> list[list[Row]]:
         connection: Any = self.connection
-        found: list[list[Row]] = connection.rows_of_each([(name, each) for each in given])
+        found: list[list[Row]] = connection.rows_of_each([(name, each) for each in given]) if given else []
         return found
 
     def in_one_trip(self) -> AbstractContextManager[None]:
@@ -215,65 +237,167 @@ def _with(asked: Asked, own: Mapping[str, Any]) -> Asked:
     return asked[0], tuple((name, own.get(name, value)) for name, value in asked[1])
 
 
+@dataclass(slots=True)
+class Caller:
+    """What a process knows about a caller from earlier snapshots, to ask it together at the beginning of the next one.
+
+    Attributes:
+        cached: what they asked once after each write, the latest last.
+        read_once: what they read into memory at the first search.
+        named_in: the spaces that the caller sees, as in the parameters of statements; "" if no names are known there.
+    """
+
+    cached: dict[Asked, None] = field(default_factory=dict)
+    read_once: list[Asked] = field(default_factory=list)
+    named_in: str = ""
+
+    def note(self, asked: Asked) -> None:
+        """Note what the caller asks once after each write."""
+        self.cached.pop(asked, None)
+        self.cached[asked] = None
+        if len(self.cached) > _AHEAD_MOST:
+            del self.cached[next(iter(self.cached))]
+
+    def learn(self, scope: Scope, unchanged: Unchanged) -> None:
+        """Note which spaces the caller sees, and whether names are known there."""
+        spaces = json.dumps(unchanged.get(("visible", scope), ()))
+        if known := unchanged.get(("names_any", spaces)):
+            self.named_in = spaces if known[0][0] else ""
+
+    def anywhere(self, scope: Scope) -> list[Asked]:
+        """Return what another caller will ask that depends on no space."""
+        own = {"owner": scope.owner, "member": scope.who}
+        return [_with(each, own) for each in self.cached if not _SPACES & dict(each[1]).keys()]
+
+    def in_space(self, space: int) -> list[Asked]:
+        """Return what another caller will ask about the only space it sees."""
+        own = {"spaces": json.dumps([space]), "space": space}
+        return [_with(each, own) for each in (*self.cached, *self.read_once) if _SPACES & dict(each[1]).keys()]
+
+    def names_in(self, text: str) -> list[tuple[str, Mapping[str, Any]]]:
+        """Return what is asked to find the entities that a text names."""
+        if not text or not self.named_in:
+            return []
+        spaces, relations = json.loads(self.named_in), sorted(relations_in(text))
+        keys, sounds = map(json.dumps, candidates([text]))
+        of_each = {"keys": keys, "sounds": sounds}
+        of_all = {"space": spaces[0], "predicates": json.dumps(relations), "spaces": self.named_in, **of_each}
+        return [
+            *(("names_known", {"space": space, **of_each}) for space in spaces),
+            *(
+                ("related_to_owner", {"space": spaces[0], "predicate": each, "spaces": self.named_in})
+                for each in relations
+            ),
+            ("entities_named", {**of_all, "walk": ENTITY_WALK, "most": _NAMED_MOST}),
+        ]
+
+
+def _asked(name: str, values: Mapping[str, Any] | None = None) -> Asked:
+    return name, tuple(sorted(values.items())) if values else ()
+
+
 class PostgresSnapshot(_Worded, DatabaseSnapshot):
-    """A store at one moment, in one transaction of one thread."""
+    """A store at one moment, in one transaction of one thread.
 
-    _asked: dict[Asked, None] | None = None
-    _ahead: Mapping[Asked, list[Row]] = {}
+    What is known ahead was asked together with other statements, in one round trip. It holds until a statement writes.
+    """
+
+    _caller: Caller | None = None
+    _first: dict[Asked, None] | None = None
     _is_kept = False
-    _first: Mapping[Asked, list[Row]] = {}
-    _first_holds_at = 0
+    _known: Mapping[Asked, list[Row]] = {}
+    _known_at = 0
 
-    def ask_ahead(self, scope: Scope, asked: dict[Asked, None], others: Sequence[Asked]) -> None:
+    def know(self, found: Mapping[Asked, list[Row]]) -> None:
+        """Take over the answers to queries, until something is written."""
+        connection: Any = self.connection
+        before = self._known if self._known_at == connection.writes else {}
+        self._known, self._known_at = {**before, **found}, connection.writes
+
+    def know_all(self, asked: Sequence[tuple[str, Mapping[str, Any]]], rows: Sequence[list[Row]]) -> None:
+        """Take over the answers to what was asked at the beginning."""
+        self.know({_asked(*each): found for each, found in zip(asked, rows, strict=True)})
+        for (name, values), found in zip(asked, rows, strict=True):
+            if name == "entities_named":
+                self.know_names(values, found)
+
+    def ahead(self, *asked: tuple[str, Mapping[str, Any]]) -> None:
+        missing = [each for each in asked if self._answer(_asked(*each)) is None]
+        if len(missing) > 1:
+            connection: Any = self.connection
+            keys = (_asked(*each) for each in missing)
+            self.know(dict(zip(keys, connection.rows_of_each(missing), strict=True)))
+
+    def know_names(self, asked: Mapping[str, Any], rows: Sequence[Row]) -> None:
+        """Take over the answer to `entities_named`."""
+        members: dict[int, list[Row]] = {}
+        near: dict[int, list[Row]] = {}
+        for whole, member, keys, shelves, *columns in rows:
+            members.setdefault(whole, []).append((member,))
+            near[member] = list(zip(keys, shelves, *columns, strict=True)) if keys else []
+        of_near = {"spaces": asked["spaces"], "walk": asked["walk"]}
+        self.know(
+            {_asked("entity_members", {"entity": whole}): found for whole, found in members.items()}
+            | {_asked("entity_near", {"entity": key, **of_near}): found for key, found in near.items()}
+        )
+
+    def ask_cached(self, scope: Scope, caller: Caller, like: Caller | None) -> None:
         """Run in one round trip what the caller's earlier snapshots cached until the next write, if there was a write.
 
         Args:
-            asked: the queries they cached; those that this snapshot caches are added.
-            others: what another caller of the same kind cached, for a caller without earlier snapshots.
+            like: another caller of the same kind, for a caller without earlier snapshots.
         """
-        self._asked = asked
-        if asked or not others:
-            self._ahead = self.once(("ahead", scope), lambda: self._rows_of(asked))
-        else:
-            self._ahead = self.once(("ahead", scope), lambda: self._rows_like(scope, others))
-            asked.update(dict.fromkeys(self._ahead))
+        self._caller = caller
+        if like is None:
+            self.know(self.once(("ahead", scope), lambda: self._rows_of(list(caller.cached))))
+            return
+        found = self._rows_of(like.anywhere(scope))
+        spaces = self.visible(scope)
+        if len(spaces) == 1:
+            found |= self._rows_of(like.in_space(spaces[0]))
+        self.once(("ahead", scope), lambda: found)
 
-    def _rows_like(self, scope: Scope, others: Sequence[Asked]) -> dict[Asked, list[Row]]:
-        """Run what another caller asked for this one, in two round trips: the second one knows the caller's spaces."""
-        own: dict[str, Any] = {"owner": scope.owner, "member": scope.who}
-        self._ahead = found = self._rows_of([_with(each, own) for each in others if not _SPACES & dict(each[1]).keys()])
-        own = {"spaces": json.dumps(self.visible(scope))}
-        return found | self._rows_of(
-            [_with(each, own) for each in others if _SPACES & dict(each[1]).keys() == {"spaces"}]
-        )
+    def candidates(self, query: CandidateQuery) -> CandidateSet:
+        with suppress(TimeoutError):
+            self.until(query.until, lambda: self._read_whole(query))
+        return super().candidates(query)
 
-    def _rows_of(self, asked: Collection[Asked]) -> dict[Asked, list[Row]]:
-        connection: Any = self.connection
-        found = connection.rows_of_each([(name, dict(values)) for name, values in asked]) if asked else []
-        return dict(zip(asked, found, strict=True))
+    def _read_whole(self, query: CandidateQuery) -> None:
+        """Read in one round trip the turns and vectors of a caller with few memories, unless they are in memory."""
+        spaces = self.visible(query.scope)
+        count, _ = self.statistics.size(query.scope, _SHELVES)
+        if query.filter.archived or not 0 < count <= _WHOLE_MOST:
+            return
+        with self.turns(spaces) as table:
+            is_held = table.holding(self, (), spaces) is not None
+        corpora = [Corpus(model, len(vector), spaces, query.filter.shelves) for model, vector in query.vectors.items()]
+        places = [place for corpus in corpora for place in corpus.places if not self.vector_shelves.holds(place)]
+        whole = "traits_whole", {"spaces": json.dumps(spaces), "most": _WHOLE_MOST}
+        asked = [] if is_held else [whole]
+        asked += [
+            ("embeddings_new", {"model": model, "space": space, "shelf": shelf, "after": 0, "most": PACK_ROWS})
+            for model, space, shelf in places
+        ]
+        self.ahead(*asked)
+        if self._caller is not None and asked:
+            self._caller.read_once = [_asked(*each) for each in asked]
+        fetched = None if is_held else fetched_of(self.rows(*whole)[0])
+        if fetched is not None:
+            read_all_turns(self, spaces, fetched)
 
-    def ask_first(self, scope: Scope) -> None:
-        """Show what a caller may see and ask, in one round trip, what nearly every change of the caller asks first.
+    def _rows_of(self, asked: Sequence[Asked]) -> dict[Asked, list[Row]]:
+        self.ahead(*((name, dict(values)) for name, values in asked))
+        return {each: rows for each in asked if (rows := self._answer(each)) is not None}
 
-        The answers hold until something is written.
+    def ask_first(self, earlier: Sequence[Asked]) -> dict[Asked, None]:
+        """Ask in one round trip what an earlier change of the caller asked before it wrote anything.
+
+        Returns:
+            What this change asks before it writes; more is added as it asks.
         """
-        of_scope = ("owner", scope.who), ("chat", scope.chat or "")
-        own = ("owner", scope.owner), ("chat", "")
-        self._ask_together(
-            [("off_record_of", of_scope), ("space_by_owner", own), ("commit_last", ()), ("node_last_key", ())], scope
-        )
-
-    def shortlist(self, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
-        """Read the details of the best candidates: of all in one round trip, because most of them are shown."""
-        values = tuple(self.scoped(scope, keys=json.dumps(keys)).items())
-        if keys:
-            self._ask_together([("weights_of", values), ("nodes_by_key", values)])
-        return super().shortlist(scope, keys, archived=archived, now=now)
-
-    def _ask_together(self, asked: list[Asked], scope: Scope | None = None) -> None:
-        connection: Any = self.connection
-        found = connection.rows_of_each([(name, dict(values)) for name, values in asked], scope=scope)
-        self._first, self._first_holds_at = dict(zip(asked, found, strict=True)), connection.writes
+        self.ahead(*((name, dict(values)) for name, values in earlier))
+        self._first = {}
+        return self._first
 
     def once(self, asked: tuple[Hashable, ...], work: Callable[[], T]) -> T:
         before, self._is_kept = self._is_kept, True
@@ -283,23 +407,29 @@ class PostgresSnapshot(_Worded, DatabaseSnapshot):
             self._is_kept = before
 
     def value(self, name: str, values: Mapping[str, Any] | None = None) -> Any:
-        rows = self.rows(name, values) if self._first else None
-        return super().value(name, values) if rows is None else rows[0][0] if rows else None
+        rows = self.rows(name, values)
+        return rows[0][0] if rows else None
 
     def rows(self, name: str, values: Mapping[str, Any] | None = None) -> list[Row]:
+        asked = _asked(name, values)
+        if self._is_kept and self._caller is not None:
+            self._caller.note(asked)
+        if self._first is not None and name in _FIRST:
+            self._first[asked] = None
+        known = self._answer(asked)
+        return super().rows(name, values) if known is None else known
+
+    def rows_of_each(self, name: str, given: Sequence[Mapping[str, Any]]) -> list[list[Row]]:
+        found = [self._answer(_asked(name, each)) for each in given]
+        missing = iter(
+            super().rows_of_each(name, [each for each, rows in zip(given, found, strict=True) if rows is None])
+        )
+        return [next(missing) if rows is None else rows for rows in found]
+
+    def _answer(self, asked: Asked) -> list[Row] | None:
+        """Return what is known ahead; None if it has to be asked."""
         connection: Any = self.connection
-        if self._first and self._first_holds_at == connection.writes:
-            known = self._first.get((name, tuple((values or {}).items())))
-            if known is not None:
-                return known
-        if not self._is_kept or self._asked is None:
-            return super().rows(name, values)
-        key = name, tuple((values or {}).items())
-        if key in self._ahead:
-            return self._ahead[key]
-        if len(self._asked) < _AHEAD_MOST:
-            self._asked[key] = None
-        return super().rows(name, values)
+        return self._known.get(asked) if self._known and self._known_at == connection.writes else None
 
     receipts = cached_property(Receipts)
     erasure = cached_property(lambda self: _Elevated(Erasure(self)))  # type: ignore[assignment]

@@ -25,8 +25,8 @@ from ricordo.storage.postgres.connection import PostgresConnection, connect, rec
 from ricordo.storage.postgres.doctor import clean, examine
 from ricordo.storage.postgres.location import Location
 from ricordo.storage.postgres.schema import prepare, role_of_upkeep
-from ricordo.storage.postgres.snapshot import PostgresSnapshot, past_snapshot
-from ricordo.storage.postgres.threads import PostgresReaders, PostgresWriter, reading
+from ricordo.storage.postgres.snapshot import Asked, PostgresSnapshot, past_snapshot
+from ricordo.storage.postgres.threads import CALLERS_MOST, PostgresReaders, PostgresWriter, reading
 from ricordo.storage.postgres.transfer import copy_to_file, fill_database
 from ricordo.storage.postgres.words import analyze_again
 from ricordo.storage.protocol import Links, PastSnapshot
@@ -43,6 +43,7 @@ class PostgresStore:
 
     erases_in_one_commit = False
     has_plain_files = False
+    reads_at_once = True
     generation = 0
 
     def __init__(self, location: Location, options: Options) -> None:
@@ -61,9 +62,16 @@ class PostgresStore:
         truth, upkeep = connection.truth, connection.upkeep
         self.writer = PostgresWriter(connection, options)
         self.readers = PostgresReaders(
-            location, threads=options.reader_threads, truth=truth, patience_s=options.patience_s, upkeep=upkeep
+            location,
+            threads=options.reader_threads,
+            truth=truth,
+            patience_s=options.patience_s,
+            upkeep=upkeep,
+            latest=lambda: self.writer.latest,
         )
         self._truth, self._upkeep = truth, upkeep
+        self._first: dict[Scope, dict[Asked, None]] = {}
+        """What the latest change of each caller asked before it wrote."""
         self._scope: Scope | None = None
         self._is_open = True
         keep_open(self)
@@ -95,11 +103,13 @@ class PostgresStore:
         scope = self._scope
 
         def seen(snapshot: PostgresSnapshot) -> T:
+            connection: Any = snapshot.connection
+            connection.see(scope)
             if asks_first and scope is not None:
-                snapshot.ask_first(scope)
-            else:
-                connection: Any = snapshot.connection
-                connection.see(scope)
+                earlier = self._first.pop(scope, {})
+                self._first[scope] = snapshot.ask_first(list(earlier))
+                if len(self._first) > CALLERS_MOST:
+                    del self._first[next(iter(self._first))]
             return work(snapshot)
 
         return seen
@@ -118,9 +128,9 @@ class PostgresStore:
 
     # reading
 
-    async def read(self, ask: Callable[[PostgresSnapshot], T]) -> T:
+    async def read(self, ask: Callable[[PostgresSnapshot], T], *, about: str = "") -> T:
         self.check_process()
-        return await outcome(self.readers.submit(ask, scope=self._scope))
+        return await outcome(self.readers.submit(ask, scope=self._scope, about=about))
 
     async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
         def answer(today: PostgresSnapshot) -> T:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -23,14 +23,14 @@ from ricordo.storage.database.candidates import Cache
 from ricordo.storage.database.history import Truth
 from ricordo.storage.database.statements import Unchanged
 from ricordo.storage.database.store import Options
-from ricordo.storage.database.threads import CommitHook, Work, Writer
+from ricordo.storage.database.threads import CommitHook, Refused, Work, Writer, refusal
 from ricordo.storage.postgres.connection import PostgresConnection, configure, reconnected, translated
 from ricordo.storage.postgres.location import Location
-from ricordo.storage.postgres.snapshot import Asked, PostgresSnapshot
+from ricordo.storage.postgres.snapshot import Caller, PostgresSnapshot
 
 T = TypeVar("T")
 
-_CALLERS_MOST = 1_000
+CALLERS_MOST = 1_000
 _WAITED = (errors.LockNotAvailable, errors.QueryCanceled)
 
 
@@ -43,6 +43,8 @@ class PostgresWriter(Writer):
 
     def __init__(self, connection: PostgresConnection, options: Options) -> None:
         self._options = options
+        self.latest = 0
+        """The number of batches when this process last wrote one."""
         super().__init__(connection, limit=options.queue_limit, hook=CommitHook())  # type: ignore[arg-type]
 
     @contextlib.contextmanager
@@ -51,7 +53,7 @@ class PostgresWriter(Writer):
         connection = self._living()
         patience, durable = self._options.patience_s, self._options.durability == "disk"
         try:
-            number = connection.begin_writing(patience_s=patience, is_durable=durable)
+            connection.begin_writing(patience_s=patience, is_durable=durable)
             yield
             faults.reached("writer: before commit")
         except BaseException:
@@ -60,10 +62,16 @@ class PostgresWriter(Writer):
             raise
         try:
             connection.commit()
+            self.latest = connection.latest
         except psycopg.Error as error:
             with contextlib.suppress(psycopg.Error):
                 connection.end("ROLLBACK")
-            if not isinstance(error, psycopg.OperationalError) or not self._is_committed(number):
+            if (
+                isinstance(error, self.errors[2]) and not connection.has_savepoint
+            ):  # of a row that was sent together with the COMMIT
+                raise Refused(refusal(error)) from error
+            number = connection.number
+            if not isinstance(error, psycopg.OperationalError) or number is None or not self._is_committed(number):
                 raise
 
     def _living(self) -> PostgresConnection:
@@ -112,15 +120,27 @@ class PostgresReaders:
     """A few threads that run queries, each on one snapshot."""
 
     def __init__(
-        self, location: Location, *, threads: int, truth: Truth, patience_s: float, upkeep: str | None
+        self,
+        location: Location,
+        *,
+        threads: int,
+        truth: Truth,
+        patience_s: float,
+        upkeep: str | None,
+        latest: Callable[[], int],
     ) -> None:
+        """
+        Args:
+            latest: returns the number of batches when this process last wrote one.
+        """
+        self._latest = latest
         self._location = location
         self._upkeep = upkeep
         self._truth = truth
         self._patience_s = patience_s
         self._cache = Cache()
         self._unchanged: tuple[int, dict[Scope | None, Unchanged]] = (-1, {})
-        self._asked: dict[Scope, dict[Asked, None]] = {}
+        self._callers: dict[Scope, Caller] = {}
         self._lock = threading.Lock()
         self._connections: ConnectionPool[psycopg.Connection[Any]] = ConnectionPool(
             location.conninfo,
@@ -134,60 +154,81 @@ class PostgresReaders:
         )
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="ricordo-reader")
 
-    def submit(self, ask: Callable[[PostgresSnapshot], T], *, scope: Scope | None = None) -> Future[T]:
-        """Run a query in a reader thread, with the rights of `scope` if it is given. Raises UnavailableError."""
+    def submit(self, ask: Callable[[PostgresSnapshot], T], *, scope: Scope | None = None, about: str = "") -> Future[T]:
+        """Run a query in a reader thread, with the rights of `scope` if it is given. Raises UnavailableError.
+
+        Args:
+            about: a text whose names the query looks up.
+        """
         try:
             future: Future[T] = Future()
             future.set_running_or_notify_cancel()
-            self._threads.submit(self._answer_to, future, ask, scope)
+            self._threads.submit(self._answer_to, future, ask, scope, about)
         except RuntimeError as error:
             raise UnavailableError("the store is closed", hint="open it again") from error
         return future
 
-    def _answer_to(self, future: Future[T], ask: Callable[[PostgresSnapshot], T], scope: Scope | None) -> None:
+    def _answer_to(
+        self, future: Future[T], ask: Callable[[PostgresSnapshot], T], scope: Scope | None, about: str
+    ) -> None:
         """Set the result or the error of a future. The caller does not wait for the end of the transaction."""
         try:
-            self.answer(ask, future.set_result, scope=scope)
+            self.answer(ask, future.set_result, scope=scope, about=about)
         except BaseException as error:  # noqa: BLE001 - it belongs to the caller
             if not future.done():
                 future.set_exception(error)
 
-    def answer(self, ask: Callable[[PostgresSnapshot], T], give: Callable[[T], object], *, scope: Scope | None) -> None:
+    def answer(
+        self, ask: Callable[[PostgresSnapshot], T], give: Callable[[T], object], *, scope: Scope | None, about: str = ""
+    ) -> None:
         """Pass the result of a query to `give`; repeat it if the connection breaks, within the store's patience."""
         until = time.monotonic() + self._patience_s
         with translated("cannot read"):
             while True:
                 try:
-                    return self._answer(ask, give, scope)
+                    return self._answer(ask, give, scope, about)
                 except (psycopg.OperationalError, psycopg.InterfaceError):
                     if time.monotonic() >= until:
                         raise
                     self._connections.check()  # replaces other broken connections
 
-    def _answer(self, ask: Callable[[PostgresSnapshot], T], give: Callable[[T], object], scope: Scope | None) -> None:
-        with self.connected() as connection, reading(connection, scope=scope) as version:
+    def _answer(
+        self, ask: Callable[[PostgresSnapshot], T], give: Callable[[T], object], scope: Scope | None, about: str
+    ) -> None:
+        caller = like = None
+        ahead: list[tuple[str, Mapping[str, Any]]] = []
+        if scope is not None:
+            caller, like = self._caller(scope)
+            known = like.anywhere(scope) if like else caller.cached if self._is_stale(scope) else ()
+            ahead = [*caller.names_in(about), *((name, dict(values)) for name, values in known)]
+        with self.connected() as connection, reading(connection, scope=scope, ahead=ahead) as (version, rows):
             found = self._found(version, scope if self._upkeep else None)
             snapshot: Any = PostgresSnapshot(connection, self._cache, unchanged=found)  # type: ignore[arg-type]
-            if scope is not None:
-                snapshot.ask_ahead(scope, *self._asked_by(scope))
+            if scope is not None and caller is not None:
+                snapshot.know_all(ahead, rows)
+                snapshot.ask_cached(scope, caller, like)
             give(ask(snapshot))
+            if scope is not None and caller is not None:
+                caller.learn(scope, found)
 
-    def _asked_by(self, scope: Scope) -> tuple[dict[Asked, None], list[Asked]]:
-        """Return what a caller's snapshots ask once after each write, and for a new caller what another one asks."""
+    def _is_stale(self, scope: Scope) -> bool:
+        """Return whether what a caller has cached is known to be out of date."""
+        version, found = self._unchanged
+        return version < self._latest() or (scope if self._upkeep else None) not in found
+
+    def _caller(self, scope: Scope) -> tuple[Caller, Caller | None]:
+        """Return what is known about a caller; of a new owner outside chats also about the latest other such owner."""
         with self._lock:
-            others = list[Asked]() if self._asked.get(scope) else self._asked_by_others(scope)
-            asked = self._asked.pop(scope, {})
-            self._asked[scope] = asked  # the latest one is last
-            if len(self._asked) > _CALLERS_MOST:
-                del self._asked[next(iter(self._asked))]
-            return asked, others
-
-    def _asked_by_others(self, scope: Scope) -> list[Asked]:
-        """Return what the latest other owner asked outside chats, if this caller is such an owner, too."""
-        if scope != Scope(owner=scope.owner):
-            return []
-        latest = next((each for each in reversed(self._asked) if self._asked[each]), None)
-        return list(self._asked[latest]) if latest is not None and latest == Scope(owner=latest.owner) else []
+            caller = self._callers.pop(scope, None) or Caller()
+            like = None
+            if not caller.cached and scope == Scope(owner=scope.owner):
+                others = (each for each in reversed(self._callers) if self._callers[each].cached)
+                latest = next(others, None)
+                like = self._callers[latest] if latest is not None and latest == Scope(owner=latest.owner) else None
+            self._callers[scope] = caller  # the latest one is last
+            if len(self._callers) > CALLERS_MOST:
+                del self._callers[next(iter(self._callers))]
+            return caller, like
 
     @contextlib.contextmanager
     def connected(self) -> Iterator[PostgresConnection]:
@@ -214,10 +255,16 @@ class PostgresReaders:
 
 
 @contextlib.contextmanager
-def reading(connection: PostgresConnection, *, past: int | None = None, scope: Scope | None = None) -> Iterator[int]:
-    """Run a block in one snapshot; yield the number of batches written before it."""
+def reading(
+    connection: PostgresConnection,
+    *,
+    past: int | None = None,
+    scope: Scope | None = None,
+    ahead: Sequence[tuple[str, Mapping[str, Any]]] = (),
+) -> Iterator[tuple[int, list[list[Any]]]]:
+    """Run a block in one snapshot; yield what `begin_reading` returns."""
     try:
-        yield connection.begin_reading(past=past, scope=scope)
+        yield connection.begin_reading(past=past, scope=scope, ahead=ahead)
     finally:
         with contextlib.suppress(psycopg.Error):
             connection.end("ROLLBACK")

@@ -89,6 +89,14 @@ FROM relations r JOIN entities o ON o.key = r.target JOIN entities t ON t.key = 
 WHERE r.space = :space AND r.source IS NULL AND r.predicate = :predicate AND r.closed_at IS NULL AND t.closed_at IS NULL
 ORDER BY r.key DESC
 
+-- name: related_to_owner
+-- The visible entities that are now in a relation to the owner of a tenant, oldest first.
+SELECT DISTINCT t.key FROM relations r JOIN entities o ON o.key = r.target
+  JOIN entities t ON t.key = coalesce(o.merged_into, o.key)
+WHERE r.space = :space AND r.source IS NULL AND r.predicate = :predicate AND r.closed_at IS NULL AND r.valid_until IS NULL
+  AND t.closed_at IS NULL AND t.space IN (SELECT value FROM json_each(:spaces))
+ORDER BY t.key
+
 -- name: relations_of_entity
 -- Relations of an entity in both directions, newest first, including ended ones.
 SELECT r.key, r.id, r.predicate, x.id, x.canonical_name, t.id, t.canonical_name, r.valid_from, r.valid_until, r.evidence,

@@ -38,6 +38,11 @@ UNION SELECT newer, older FROM reviews
 UNION SELECT newer, older FROM reviews
   WHERE older IN (SELECT key FROM asked) AND decided_at IS NULL AND kind IN ('conflict', 'same')
 
+-- name: decided_among
+-- Pairs of these nodes that the user has decided on.
+SELECT newer, older FROM reviews WHERE newer IN (SELECT value FROM json_each(:keys)) AND older IS NOT NULL
+  AND decided_at IS NOT NULL
+
 -- name: edge_of
 SELECT source, relation_type, target, predicate, weight, confidence, valid_from, valid_until, evidence, created_at
 FROM edges WHERE source = :source AND relation_type = :type AND target = :target AND closed_at IS NULL

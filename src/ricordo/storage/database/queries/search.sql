@@ -66,12 +66,6 @@ SELECT (SELECT group_concat(key) FROM nodes WHERE space IN (SELECT value FROM js
 -- The live turns of some tenants after a given one, as text.
 SELECT group_concat(key) FROM live_nodes WHERE key > :after AND space IN (SELECT value FROM json_each(:spaces))
 
--- name: weights_of
--- The fields that weight the best candidates of a search, apart from their text.
-SELECT key, confidence, score, coalesce(reinforced_at, created_at), expires_at, closed_at IS NULL, source_type, source_role
-FROM nodes
-WHERE key IN (SELECT value FROM json_each(:keys)) AND space IN (SELECT value FROM json_each(:spaces))
-
 -- name: keys_on_shelves
 -- The given memories that are in one of the given partitions.
 SELECT key FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))

@@ -68,6 +68,50 @@ ORDER BY (SELECT coalesce(sum(nodes), 0) FROM entity_counts
   WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key)) DESC, e.key
 LIMIT :most
 
+-- name: related_to_owner
+-- The visible entities that are now in a relation to the owner of a tenant, oldest first.
+SELECT DISTINCT t.key FROM relations r JOIN entities o ON o.key = r.target
+  JOIN entities t ON t.key = coalesce(o.merged_into, o.key)
+WHERE r.space = :space AND r.source IS NULL AND r.predicate = :predicate AND r.closed_at IS NULL AND r.valid_until IS NULL
+  AND t.closed_at IS NULL AND t.space = ANY (ints(:spaces))
+ORDER BY t.key
+
+-- name: entities_named
+-- The entities that a text may name, by their names or by relations to the owner of a tenant: each with all entities merged
+-- into it, as `entity_members`, and what is near each of these, as `entity_near` but by column (shelves are single letters).
+SELECT named.whole, m.key, array_agg(near.key) FILTER (WHERE near.key IS NOT NULL), string_agg(near.shelf, ''),
+  array_agg(near.confidence), array_agg(near.score) FROM (
+    SELECT coalesce(e.merged_into, e.key) AS whole FROM aliases a JOIN entities e ON e.key = a.entity
+    WHERE a.space = ANY (ints(:spaces)) AND a.folded = ANY (texts(:keys))
+    UNION SELECT coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
+    WHERE a.space = ANY (ints(:spaces)) AND a.sound = ANY (texts(:sounds))
+    UNION SELECT coalesce(o.merged_into, o.key) FROM relations r JOIN entities o ON o.key = r.target
+    WHERE r.space = :space AND r.source IS NULL AND r.predicate = ANY (texts(:predicates)) AND r.closed_at IS NULL
+    LIMIT :most) AS named
+  CROSS JOIN LATERAL (SELECT key FROM entities WHERE key = named.whole
+    UNION ALL SELECT key FROM entities WHERE merged_into = named.whole) AS m
+  LEFT JOIN LATERAL (SELECT n.key, n.shelf, n.confidence, n.score FROM (
+      SELECT node FROM (SELECT node FROM subjects WHERE entity = m.key ORDER BY node DESC LIMIT :walk)
+      UNION
+      SELECT node FROM (SELECT node FROM found_mentions WHERE entity = m.key ORDER BY node DESC LIMIT :walk)) AS walked
+    JOIN live_nodes n ON n.key = walked.node WHERE n.space = ANY (ints(:spaces))) AS near ON TRUE
+GROUP BY named.whole, m.key ORDER BY named.whole, m.key != named.whole, m.key
+
+-- name: entities_named_guarded
+SELECT named.whole, m.key, array_agg(near.key) FILTER (WHERE near.key IS NOT NULL), string_agg(near.shelf, ''),
+  array_agg(near.confidence), array_agg(near.score) FROM (
+    SELECT coalesce(e.merged_into, e.key) AS whole FROM aliases a JOIN entities e ON e.key = a.entity
+    WHERE a.space = ANY (ints(:spaces)) AND a.folded = ANY (texts(:keys))
+    UNION SELECT coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
+    WHERE a.space = ANY (ints(:spaces)) AND a.sound = ANY (texts(:sounds))
+    UNION SELECT coalesce(o.merged_into, o.key) FROM relations r JOIN entities o ON o.key = r.target
+    WHERE r.space = :space AND r.source IS NULL AND r.predicate = ANY (texts(:predicates)) AND r.closed_at IS NULL
+    LIMIT :most) AS named
+  CROSS JOIN LATERAL (SELECT key FROM entities WHERE key = named.whole
+    UNION ALL SELECT key FROM entities WHERE merged_into = named.whole) AS m
+  LEFT JOIN LATERAL near_entity(m.key, :walk) AS near ON TRUE
+GROUP BY named.whole, m.key ORDER BY named.whole, m.key != named.whole, m.key
+
 -- name: relations_of_entity
 -- Relations of an entity in both directions, newest first, including ended ones.
 SELECT r.key, r.id, r.predicate, x.id, x.canonical_name, t.id, t.canonical_name, r.valid_from, r.valid_until, r.evidence,

@@ -29,6 +29,10 @@ UNION SELECT newer, older FROM reviews
   WHERE older IN (SELECT key FROM asked) AND decided_at IS NULL AND kind IN ('conflict', 'same')
 ORDER BY 1, 2
 
+-- name: decided_among
+-- Pairs of these nodes that the user has decided on.
+SELECT newer, older FROM reviews WHERE newer = ANY (ints(:keys)) AND older IS NOT NULL AND decided_at IS NOT NULL
+
 -- name: review_last_key
 SELECT coalesce((SELECT last FROM counters WHERE tbl = 'reviews'), 0)
 

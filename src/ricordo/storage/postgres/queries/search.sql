@@ -48,6 +48,13 @@ SELECT string_agg(node::text, ','), string_agg(space::text, ','), string_agg(ses
   string_agg(event_time::text, ','), string_agg((length(traits) / 4)::text, ','), json_agg(speaker), string_agg(traits, ''::bytea)
 FROM traits WHERE node BETWEEN :first AND :last AND space = ANY (ints(:spaces))
 
+-- name: traits_whole
+-- The same for all live turns of some tenants; NULL if they have more than a given number of memories.
+SELECT string_agg(node::text, ','), string_agg(space::text, ','), string_agg(session::text, ','),
+  string_agg(event_time::text, ','), string_agg((length(traits) / 4)::text, ','), json_agg(speaker), string_agg(traits, ''::bytea)
+FROM traits WHERE node = ANY (ARRAY(SELECT key FROM nodes WHERE space = ANY (ints(:spaces)) AND closed_at IS NULL
+  AND (SELECT sum(nodes) FROM shelves WHERE space = ANY (ints(:spaces))) <= :most))
+
 -- name: turns_position
 SELECT (SELECT value::bigint FROM meta WHERE name = 'turns_changed'), coalesce((SELECT turn FROM positions), 0)
 
@@ -69,12 +76,6 @@ SELECT (SELECT string_agg(key::text, ',') FROM nodes WHERE space = ANY (ints(:sp
 -- name: turns_since
 -- The live turns of some tenants after a given one, as text.
 SELECT string_agg(key::text, ',') FROM live_nodes WHERE key > :after AND space = ANY (ints(:spaces))
-
--- name: weights_of
--- The fields that weight the best candidates of a search, apart from their text.
-SELECT key, confidence, score, coalesce(reinforced_at, created_at), expires_at, closed_at IS NULL, source_type, source_role
-FROM nodes
-WHERE key = ANY (ints(:keys)) AND space = ANY (ints(:spaces))
 
 -- name: keys_on_shelves
 -- The given memories that are in one of the given partitions.
