@@ -443,3 +443,16 @@ def test_an_import_says_who_was_taken_as_the_owner(cli, tmp_path):
         done = cli("import", str(chats), "--me", "ann", "--me", "Anna", *options)
         assert "Taken as you: Ann (2 messages)." in done.out
         assert "Nobody in it is called Anna" in done.out
+
+
+def test_a_list_that_may_be_cut_says_so(cli):
+    for number in range(3):
+        cli("add", f"Message {number}", "--session", f"s{number}")
+    assert "2 shown. A higher --limit shows more" in cli("sessions", "--limit", "2").out
+    assert "--limit" not in cli("sessions").out
+
+
+def test_the_marks_below_what_was_learnt_are_not_taken_for_a_fact(cli):
+    cli("add", "I live in Oslo", "--session", "s")
+    cli("end-session", "s")
+    assert "Marks: + added" in cli("consolidate").out

@@ -254,7 +254,7 @@ def show_items(out: Console, items: Sequence[RunItem], *, numbered: bool = False
     out.print(lines)
     marks = {_MARKS[item.what][0]: _MEANINGS.get(item.what, item.what) for item in reversed(items)}
     if legend := ", ".join(f"{mark} {meaning}" for mark, meaning in marks.items()):
-        out.print(dim(legend))
+        out.print(dim(f"Marks: {legend}"))
 
 
 def cost(run: Run) -> str:

@@ -199,6 +199,8 @@ class CommandContext:
             for row in answer:
                 lines.add_row(*(filler.fill(template, row) for template in self.spec["columns"].values()))
             self.out.print(lines)
+            if typed.get("limit") == len(answer):  # the list may be cut
+                self.out.print(dim(f"{len(answer)} shown. A higher --limit shows more, if there are any."))
         for template in self.spec.get("shows", ()):
             self.out.print(filler.fill(template, answer))
 
