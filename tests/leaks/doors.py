@@ -389,15 +389,20 @@ async def _mcp_over_stdio(store: Path, owner: str, chat: str | None) -> AsyncIte
 def try_command_line(store: Path, worlds: tuple[World, World], tally: Tally, *, calls: int, seed: int) -> None:
     """Run a number of command lines, spread evenly over callers and verbs."""
     lines = [(name, line) for name, tried in LINES.items() for line in tried]
-    random = Random(seed)
+    random, paused = Random(seed), {"ann": "", "eve": ""}
     for number in range(calls):
         who, options = sorted(OPTIONS.items())[number % len(OPTIONS)]
-        world = worlds[1] if who.startswith("ann") else worlds[0]
+        is_ann = who.startswith("ann")
+        world = worlds[1] if is_ann else worlds[0]
         name, line = lines[number] if number < len(lines) else random.choice(lines)
         words = line(world, random.randrange(1_000))
         with _said() as said:
             command_line(["--store", str(store), "--embedder", "hashing", "--json", *options, *words])
-        tally.note("command line", name, " ".join(words), said(), world, who=who)
+        asked, whose = " ".join(words), "ann" if is_ann else "eve"
+        if name == "off-record":  # the list of pauses, in every chat, names the sessions that the caller gave
+            paused[whose] += f" {asked.lower()}"
+        known = paused[whose] if name in ("off-record", "on-record") else ""
+        tally.note("command line", name, f"{asked}{known}", said(), world, who=who)
 
 
 @contextlib.contextmanager
