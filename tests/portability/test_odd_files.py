@@ -6,13 +6,14 @@ import contextlib
 import json
 import os
 import sqlite3
+import time
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from ricordo import InvalidError, Memory
-from ricordo.portability import sources
+from ricordo.portability import note_text, sources
 from tests.portability.conftest import FILES, opened
 
 BOM = b"\xef\xbb\xbf"
@@ -275,3 +276,28 @@ async def test_a_chat_export_of_other_shapes_raises_no_error_of_python(
         with contextlib.suppress(InvalidError):
             await memory.import_(path, format=format)
         assert (await memory.doctor()).ok
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"# a{' ' * 60_000}x",
+        f"# a {'#' * 60_000}x",
+        f"- a{' #tag' * 20_000} end",
+        f"- a{' ' * 60_000}x",
+        f"- a <{'a' * 60_000}",
+        f"# People\n## a{' -' * 30_000}(",
+        "---\ntags:\n" + "- a\n" * 20_000 + "---\nA note",
+        f"- a (2026-01-05{' ' * 60_000}x",
+    ],
+    ids=["blanks", "signs", "tags", "text", "element", "people", "list", "date"],
+)
+async def test_a_hostile_note_is_imported_in_linear_time(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "note.md"
+    path.write_text(f"{text}\n\n- Bob plays the cello\n", "utf-8")
+    async with opened(tmp_path / "me.db") as memory:
+        started = time.process_time()
+        assert (await memory.import_(path, dry_run=True)).read > 0
+        assert (await memory.add_document(path)).id
+        assert note_text.parse(path.read_text("utf-8")).items
+        assert time.process_time() - started < 5

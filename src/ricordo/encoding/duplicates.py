@@ -67,9 +67,9 @@ _SHORT = _ALIKE["short"]
 _FACT = "the same fact"
 _ROLE, _ADDRESS, _COMPANION = "the same relation: {}", "the same address: {}", "both with: {}"
 
-_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _SENTENCE_END = re.compile(r"[.!?\n]+")
-_PHONE = re.compile(r"(?<![\w.-])\+?\d[\d ()/-]{7,}\d(?![\w-])")
+_PHONE = re.compile(r"(?<![\w.-])\+?\d[\d ()/-]{7,30}\d(?![\w-])")
 _ADDRESS_WORDS = ("email", "mail", "почта", "phone", "telefon", "телефон")
 
 

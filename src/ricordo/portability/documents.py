@@ -34,7 +34,7 @@ from ricordo.errors import InvalidError
 from ricordo.portability.markdown import date_in
 from ricordo.portability.note_text import plain
 from ricordo.portability.sources import decoded
-from ricordo.portability.visible_text import HIDDEN_TAGS, HIDING_STYLE, front_matter, is_private, visible
+from ricordo.portability.visible_text import HIDDEN_TAGS, HIDING_STYLE, front_matter, heading_in, is_private, visible
 from ricordo.text.analyzer import name_key
 
 if TYPE_CHECKING:
@@ -199,7 +199,6 @@ def _code(content: bytes, name: str) -> Content:
     return Content(blocks=list(_paragraphs(decoded(content, name=name).splitlines(), keeps_lines=True)))
 
 
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*\Z")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*\Z")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _CODE = re.compile(r"(?ms)^\s*(`{3,}|~{3,}).*?(?:^\s*\1|\Z)|`[^`\n]+`")
@@ -246,11 +245,11 @@ def _markdown_headings(lines: Sequence[str], start: int) -> Iterator[tuple[int, 
             fence = "" if fence and mark[0] == fence[0] and len(mark) >= len(fence) else fence or mark
         elif fence:
             continue
-        elif found := _HEADING.match(line):
-            yield number, _plain(found[2] or ""), len(found[1])
+        elif heading := heading_in(line):
+            yield number, _plain(heading[1]), heading[0]
         elif number > start and (found := _UNDERLINE.match(line)):
             above = lines[number - 1]
-            if above.strip() and not _LIST_ITEM.match(above) and not _HEADING.match(above):
+            if above.strip() and not _LIST_ITEM.match(above) and not heading_in(above):
                 yield number, _plain(above), -1 if found[1][0] == "=" else -2
 
 

@@ -22,7 +22,7 @@ from ricordo.portability.records import MALFORMED, ImportedChat, ImportedMessage
 from ricordo.storage import Snapshot
 
 _SOURCES = frozenset(("whatsapp", "telegram", "slack"))
-_MANY = re.compile(r"\d+ people [0-9a-f]{8}")
+_MANY = re.compile(r"(?<!\d)\d+ people [0-9a-f]{8}")
 """Matches a name that lists no people."""
 _NUMBER = re.compile(r" \(\d+\)\Z")
 _MOST_SESSIONS = 20_000

@@ -32,12 +32,11 @@ from ricordo.portability.records import (
 )
 from ricordo.portability.sources import Source
 from ricordo.portability.text_tables import without_tables
-from ricordo.portability.visible_text import front_matter, is_private, visible
+from ricordo.portability.visible_text import front_matter, heading_in, is_private, visible
 from ricordo.text.analyzer import name_key
 from ricordo.text.languages import LanguageSet, all_languages, cached
 from ricordo.text.names import known_relation
 
-_HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*#*\s*\Z")
 _BULLET = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])\s+(?P<text>\S.*)\Z")
 _FENCE = re.compile(r"\s*(```+|~~~+)")
 _RULE = re.compile(r"\s*([-*_])(\s*\1){2,}\s*\Z")
@@ -50,8 +49,8 @@ _WRITTEN = re.compile(
     r"(?:st|nd|rd|th)?),?\s+(?P<year>\d{4})\b"
 )
 _LEADING = re.compile(r"[\[(]?(?P<date>\d{4}-\d{2}-\d{2})[\])]?\s*(?:[:–—-]\s+|\s)\s*")
-_TRAILING = re.compile(r"\s+\((?P<date>\d{4}-\d{2}-\d{2})\)\s*\Z")
-_COMMENT = re.compile(r"\s*<!--\s*ricordo\s+(?P<json>\{.*\})\s*-->\s*\Z", re.DOTALL)
+_TRAILING = re.compile(r"(?<!\s)\s+\((?P<date>\d{4}-\d{2}-\d{2})\)\s*\Z")
+_COMMENT = re.compile(r"(?<!\s)\s*<!--\s*ricordo\s+(?P<json>\{.*\})\s*-->\s*\Z", re.DOTALL)
 _STRONG_LABEL = re.compile(r"(\*\*|__)(?P<label>[^*_\\]{1,80}?)(?P<colon>:?)\1(?P<colon2>:?)\s*")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SPECIAL = re.compile(r"([\\`*_<\[\]#]|(?<=%)%)")
@@ -108,12 +107,12 @@ def outline(text: str) -> Iterator[Block]:
     """Yield headings and items in order. Code belongs to the item before it; front matter and rules are skipped."""
     pending: list[_Open] = []
     for number, line, is_code in _lines(text):
-        heading = None if is_code else _HEADING.match(line)
+        heading = None if is_code else heading_in(line)
         bullet = None if is_code or heading else _BULLET.match(line)
         if heading or (bullet and not _RULE.match(line)):
             if heading:
                 yield from _closed(pending, down_to=-1)
-                yield _heading(heading[2], level=len(heading[1]), line=number)
+                yield _heading(heading[1], level=heading[0], line=number)
             elif bullet:
                 indent = len(bullet["indent"].expandtabs(4))
                 yield from _closed(pending, down_to=indent)
@@ -137,7 +136,7 @@ def outline(text: str) -> Iterator[Block]:
 
 
 def _heading(text: str, *, level: int, line: int) -> Heading:
-    found = _COMMENT.search(text)
+    found = _comment_in(text)
     said = _object(found["json"]) if found else {}
     text = text[: found.start()] if found else text
     return Heading(level=level, text=plain(text), line=line, said=said)
@@ -218,7 +217,7 @@ def _title(item: _Open) -> str:
 def entry_of(item: Item) -> Entry:
     """Read an item. Its date is before the text, or in brackets after it."""
     text, said = item.text, {}
-    if found := _COMMENT.search(text):
+    if found := _comment_in(text):
         said, text = _object(found["json"]), text[: found.start()]
     box = _BOX.match(text)
     text = text[box.end() :] if box else text
@@ -246,6 +245,13 @@ def entry_of(item: Item) -> Entry:
         about=(related[2],) if related else linked,
         tags=tags,
     )
+
+
+def _comment_in(text: str) -> re.Match[str] | None:
+    """Find the Ricordo comment at the end of a text. A comment contains no end of another."""
+    rest = text.rstrip().removesuffix("-->")
+    is_ended = len(rest) < len(text.rstrip()) and rest.rstrip().endswith("}")
+    return _COMMENT.search(text, rest.rfind("-->") + 1) if is_ended else None
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -317,7 +323,7 @@ def comment(said: Mapping[str, Any]) -> str:
 NAME = "markdown"
 
 SUFFIXES = (".md", ".markdown", ".mdown")
-_RELATED = re.compile(r"(?P<name>[^()]+?)\s*(?:\((?P<relation>[^()]+)\)|[-–—:,]\s*(?P<after>[^()]+))?\Z")
+_RELATED = re.compile(r"(?P<name>[^()]*?[^()\s])\s*(?:\((?P<relation>[^()]+)\)|[-–—:,]\s*(?P<after>[^()]+))?\Z")
 _MOST_TAG = 100
 _MOST_HEADING = 200
 
@@ -454,7 +460,8 @@ class _Reading(Records):
         asked = _headings().about.match(text)
         if not asked and not above.is_people:
             return None
-        found = _RELATED.match(asked["name"] if asked else text)
+        named = asked["name"] if asked else text
+        found = _RELATED.match(named) if len(named) <= _MOST_HEADING else None
         if found is None or not name_key(found["name"]) or found["name"].lower() in _headings().self:
             return None
         said = found["relation"] or found["after"]

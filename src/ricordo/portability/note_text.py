@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from ricordo.model import Node
-from ricordo.portability.visible_text import front_matter, hidden_lines, says_private, visible
+from ricordo.portability.visible_text import front_matter, heading_in, hidden_lines, says_private, visible
 
 _MARK_BYTES = 6
 _MARK = re.compile(r"(?:^|\s)\^([0-9a-f]{12})\s*$")
 _ITEM = re.compile(r"(\s*(?:[-*+]|\d{1,9}[.)])\s+)(?:\[([ xX])\]\s+)?(?=\S)")
 _LINK = re.compile(r"(?<![\\!])\[\[([^\[\]|#^]+)(?:[#^][^\[\]|]*)?(?:\|([^\[\]]+))?\]\]")
 _TAG = re.compile(r"(?<![\\\w/#&])#([^\W\d_][\w/-]*)")
-_TRAILING_TAGS = re.compile(r"(?:\s+(?<!\\)#[^\W\d_][\w/-]*)+\s*$")
+_ONLY_TAG = re.compile(r"#[^\W\d_][\w/-]*")
+_WORD = re.compile(r"\S+")
 _FENCE = re.compile(r"\s*(```|~~~)")
-_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
 # A line that begins so is not a fact: headings, quotes, tables, markup, rules, embeds, plugin fields, conflict marks.
 _OTHER = re.compile(
     r"\s*(#{1,6}\s|[>|<]|%%|!\[|\[[^\]]*\]:|([-*_=])(\s*\2){2,}\s*$|\+[-=+]{2,}\s*$|\^\w|[\w -]{1,40}::)"
@@ -110,9 +110,9 @@ def _items(lines: Sequence[str], start: int) -> Iterator[Item]:
             fence = "" if fence == found[1] else fence or found[1]
         elif fence or not line.strip():
             continue
-        elif found := _HEADING.match(line):
-            headings = [each for each in headings if each[0] < len(found[1])]
-            headings.append((len(found[1]), plain(found[2])[0]))
+        elif heading := heading_in(line):
+            headings = [each for each in headings if each[0] < heading[0]]
+            headings.append((heading[0], plain(heading[1])[0]))
         elif not _OTHER.match(line):
             end = at
             bullet = _ITEM.match(line)
@@ -151,10 +151,19 @@ def plain(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     text = "\n".join(_unguarded(line) for line in text.strip().split("\n"))
     about = tuple(dict.fromkeys(found[1].strip() for found in _LINK.finditer(text)))
     tags = tuple(dict.fromkeys(found[1] for found in _TAG.finditer(text)))
-    body = _TRAILING_TAGS.sub("", text) if _TRAILING_TAGS.sub("", text).strip() else text
-    body = _LINK.sub(lambda found: (found[2] or found[1]).strip(), body)
+    body = _LINK.sub(lambda found: (found[2] or found[1]).strip(), _without_last_tags(text))
     body = _TAG.sub(lambda found: found[1], body)
     return body.replace("\\#", "#").replace("\\[[", "[[").replace("\\::", "::").strip(), about, tags
+
+
+def _without_last_tags(text: str) -> str:
+    """Return a text without the tags at its end; a tag at its beginning stays."""
+    end = len(text)
+    for word in reversed(list(_WORD.finditer(text))):
+        if not word.start() or not _ONLY_TAG.fullmatch(word[0]):
+            return text[:end].rstrip()
+        end = word.start()
+    return text
 
 
 def written(node: Node, *, prefix: str = "- ", stem: str = "", mark: str | None = None) -> str:

@@ -28,13 +28,14 @@ _HIDDEN = re.compile(
     r"|(?<!\\)%%(?:(?!<!--\s*ricordo).)*?%%"
     r"|^[ \t]*%%.*\Z"
     r"|^ {0,3}\[(?://|comment|_metadata_[^\]\n]*)\]:[^\n]*$"
-    r"|(?<!\\)<(?P<tag>[A-Za-z][\w-]*)(?P<attributes>[^<>]*)>",
+    r"|(?<!\\)<(?P<tag>[A-Za-z][\w-]*+)(?P<attributes>[^<>]*)>",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
 _HIDING = re.compile(r"\shidden(?=[\s=/]|\Z)|\saria-hidden\s*=\s*[\"']?true", re.IGNORECASE)
 _STYLE = re.compile(r"\sstyle\s*=\s*(?P<mark>[\"'])(?P<style>.*?)(?P=mark)", re.IGNORECASE | re.DOTALL)
 _MOST_TAGS = 1_000
 _FIELD = re.compile(r"([\w -]+):\s*(.*)$")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:\s(.*))?\Z", re.DOTALL)
 
 
 def visible(text: str) -> str:
@@ -97,15 +98,29 @@ def front_matter(lines: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], int]
     if not lines or lines[0].strip() != "---":
         return {}, 0
     end = next((at for at, line in enumerate(lines) if at and line.strip() in ("---", "...")), 0)
-    fields: dict[str, tuple[str, ...]] = {}
+    fields: dict[str, list[str]] = {}
     name = ""
     for line in lines[1:end]:
         if found := _FIELD.match(line):
             name = found[1].strip().lower()
-            fields[name] = _values(found[2])
+            fields[name] = [*_values(found[2])]
         elif name and line.strip().startswith("- "):
-            fields[name] = (*fields[name], *_values(line.strip()[2:]))
-    return fields, end + 1 if end else 0
+            fields[name] += _values(line.strip()[2:])
+    return {name: tuple(values) for name, values in fields.items()}, end + 1 if end else 0
+
+
+def heading_in(line: str) -> tuple[int, str] | None:
+    """Return the level and text of a heading, without the marks that close it; None if the line is not a heading.
+
+    >>> heading_in("## About C# ##")
+    (2, 'About C#')
+    """
+    found = _HEADING.match(line)
+    if found is None:
+        return None
+    text = (found[2] or "").strip()
+    bare = text.rstrip("#")
+    return len(found[1]), bare.rstrip() if not bare or bare[-1].isspace() else text
 
 
 def _values(text: str) -> tuple[str, ...]:

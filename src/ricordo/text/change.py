@@ -49,8 +49,8 @@ _MARKS = '"„“”«»'
 _QUOTED = re.compile(  # three words or more, because a name may also be in quotation marks
     rf"[{_MARKS}][^{_MARKS}\s]+\s\S+\s[^{_MARKS}]+[{_MARKS}]|(?<!\w)[‘‚'](?=\w)\S+\s\S+\s.{{4,}}?['‘](?!\w)", re.DOTALL
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?;…])\s+|\s+[–—-]\s+")
-_CLAUSE_END = re.compile(r"(?<=[.!?;…,])\s+|\s+[–—-]\s+|(?<=\w): ")
+_SENTENCE_END = re.compile(r"(?<=[.!?;…])\s+|(?<!\s)\s+[–—-]\s+")
+_CLAUSE_END = re.compile(r"(?<=[.!?;…,])\s+|(?<!\s)\s+[–—-]\s+|(?<=\w): ")
 _HEAD = 2  # content words that name the topic of a statement
 _BEGINNING = 5  # words in which the subject of a statement is searched
 _PLAIN_WORDS = 12  # maximum length of a statement whose subject can be recognised

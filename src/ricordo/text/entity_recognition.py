@@ -489,7 +489,7 @@ def _is_body(words: Sequence[str], known: _CueWords) -> bool:
     return is_whole or (words[-1] in known.bodies and not is_common)
 
 
-_LAST_WORDS = re.compile(r"((?:[\w’'-]+\s+){0,2}[\w’'-]+),?\s+\Z")
+_LAST_WORDS = re.compile(r"(?<![\w’'-])((?:[\w’'-]+\s+){0,2}[\w’'-]+),?\s+\Z")
 
 
 def _said_by_role(seen: _Sighting, known: _CueWords) -> Iterator[_Evidence]:

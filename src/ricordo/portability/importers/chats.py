@@ -170,9 +170,10 @@ _MOST_WORDS = 4
 """A placeholder for a file has at most this many words ("image omitted", "Bild weggelassen"); a notice has more."""
 _OWN = tomllib.loads((files("ricordo.portability") / "data/whatsapp.toml").read_text(encoding="utf-8"))
 _NOTICES, _CALLS = frozenset(_OWN["notices"]), tuple(_OWN["calls"])
-_EDITED = re.compile(rf"\s*(?:\u200e<[^<>:\n]*>|<(?:{'|'.join(_OWN['edited'])})\.?>)\s*\Z", re.IGNORECASE)
+_EDITED = re.compile(rf"(?<!\s)\s*(?:\u200e<[^<>:\n]*>|<(?:{'|'.join(_OWN['edited'])})\.?>)\s*\Z", re.IGNORECASE)
 _FILE = re.compile(
-    rf"\u200e?[^\s()]+\.\w{{2,5}} \((?:{'|'.join(_OWN['attached'])})\)(?=\n|\Z)|\u200e<[^<>\n]*: [^<>\n]*\.\w{{2,5}}>",
+    rf"(?<![^\s()])[^\s()]+\.\w{{2,5}} \((?:{'|'.join(_OWN['attached'])})\)(?=\n|\Z)"
+    r"|\u200e<[^<>\n]{0,100}: [^<>\n]{0,260}\.\w{2,5}>",
     re.IGNORECASE,
 )
 _MARKS = re.compile(r"[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
