@@ -734,7 +734,7 @@ export interface RememberParameters {
   valid_from?: string | null;
   session?: string | null;
   id?: string | null;
-  /** store it for everyone in this chat instead of for the owner alone. */
+  /** For everyone in the chat or space, not for the user alone. */
   shared?: boolean;
   /** Store a credential in it as it is. Only the owner's own programs may. */
   keep_secrets?: boolean;

@@ -16,7 +16,7 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from tests.interfaces.conftest import Cli, clean_environment
 
 from ricordo import InvalidError, Memory, Scope
-from ricordo.interfaces.call import Caller, Dispatcher
+from ricordo.interfaces.call import PROPOSING, Caller, Dispatcher
 from ricordo.interfaces.catalog import instructions, tools
 from ricordo.interfaces.mcp import _tool, build
 from ricordo.interfaces.tools import agent_tools
@@ -377,6 +377,41 @@ def test_a_list_of_tools_stays_short(profile: str, tokens: int) -> None:
     written = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
     assert len(written) / CHARS_A_TOKEN <= tokens
     assert "forget_memory" in written
+
+
+async def test_an_agent_shares_a_fact_with_its_chat_and_is_offered_that_only_if_it_has_one(tmp_path: Path) -> None:
+    store, every = tmp_path / "me.db", "full,keywords"
+    async with connected(store, profile=every, owner="ben", chat="team") as client:
+        listed = {each.name: each for each in (await client.list_tools()).tools}
+        for tool in ("remember_fact", "remember_one", "memory_store"):
+            assert "everyone in the chat" in listed[tool].input_schema["properties"]["shared"]["description"]
+            told = await client.call_tool(tool, {"content": f"{tool} knows the staging server", "shared": True})
+            assert not told.is_error
+        await client.call_tool("remember_fact", {"content": "Ben's own staging server is db-9"})
+    async with connected(store, profile=every, owner="cem", chat="team") as client:
+        found = (await client.call_tool("search_memory", {"query": "staging server"})).structured_content["hits"]
+        assert {each["content"].split()[0] for each in found} == {"remember_fact", "remember_one", "memory_store"}
+    for caller in ({"owner": "ben"}, {"owner": "ben", "chat": "project", "shares": True}):
+        async with connected(store, profile=every, **caller) as client:
+            assert "shared" not in json.dumps([each.input_schema for each in (await client.list_tools()).tools])
+    async with connected(store, owner="ben") as client:
+        refused = await client.call_tool("remember_fact", {"content": "The lamp is red", "shared": True})
+        assert refused.is_error and "no chat or space" in refused.content[0].text  # type: ignore[union-attr]
+    async with Memory.open(store, embedder=None) as memory:
+        for chat, is_offered in (("team", True), (None, False)):
+            (tool,) = agent_tools(memory.scoped(Scope(owner="ben", chat=chat)), "remember_fact")
+            assert ("shared" in tool.parameters["properties"]) == is_offered
+
+
+async def test_what_a_proposing_agent_shares_waits_for_the_decision(tmp_path: Path) -> None:
+    store = tmp_path / "me.db"
+    async with connected(store, owner="ben", chat="team", access=PROPOSING) as client:
+        await client.call_tool("remember_fact", {"content": "The staging server is db-7", "shared": True})
+    async with Memory.open(store, embedder=None) as memory:
+        cem, ben = (memory.scoped(Scope(owner=owner, chat="team")) for owner in ("cem", "ben"))
+        assert not (await cem.search("staging server")).hits
+        await ben.approve([each.id for each in await ben.staged()])
+        assert [hit.space for hit in (await cem.search("staging server")).hits] == ["team"]
 
 
 async def test_tags_may_be_written_as_one_text_and_parameters_under_their_other_names(tmp_path: Path) -> None:

@@ -54,7 +54,8 @@ def new_fact(
     is_shared = fact.shared or (scope.shares and bool(scope.chat))
     if is_shared and not scope.chat:
         raise InvalidError(
-            "shared: the scope has no chat to share the fact with", hint="open the memory with Scope(chat=...)"
+            "shared: there is no chat or space to share the fact with",
+            hint="name one: Scope(chat=...) in Python, --chat in a command, or a token made with --chat",
         )
     is_personal = bool(scope.owner) and not is_shared
     rules = rules.open if fact.keep_secrets else rules

@@ -88,6 +88,11 @@ class Caller:
         return "propose" in self.access and "write" not in self.access
 
     @property
+    def can_share(self) -> bool:
+        """Whether the caller can choose to share a fact with a chat or space."""
+        return self.chat is not None and not self.shares
+
+    @property
     def origin(self) -> Origin:
         """The origin to store with the caller's texts."""
         return capped("user", "user", caller=self.trust)

@@ -91,7 +91,8 @@ class Toolbox:
     async def list(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """List the tools that the caller may use."""
         caller = self._caller_of(ctx)
-        return types.ListToolsResult(tools=[_tool(each) for each in self._by_name.values() if caller.may(each.method)])
+        offered = [each for each in self._by_name.values() if caller.may(each.method)]
+        return types.ListToolsResult(tools=[_tool(each, can_share=caller.can_share) for each in offered])
 
     async def call(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Call a tool. Errors are returned as results, so that the model can correct its call."""
@@ -130,20 +131,20 @@ def _structured(answer: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"result": value}
 
 
-def _tool(capability: Capability) -> types.Tool:
+def _tool(capability: Capability, *, can_share: bool = True) -> types.Tool:
     from ricordo.interfaces.schema import brief_output_schema, input_schema  # imports the memory
 
     reads = capability.effect == "reads"
     return types.Tool(
         name=capability.tool,
         description=capability.summary,
-        input_schema=input_schema(capability, as_tool=True),
+        input_schema=input_schema(capability, as_tool=True, can_share=can_share),
         output_schema=brief_output_schema(capability),
         annotations=types.ToolAnnotations(
             read_only_hint=reads,
             open_world_hint=False,
             destructive_hint=None if reads else capability.effect == "removes",
-            idempotent_hint=None if reads else capability.is_idempotent,
+            idempotent_hint=True if capability.is_idempotent and not reads else None,  # False is what clients assume
         ),
     )
 

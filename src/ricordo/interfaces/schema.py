@@ -90,12 +90,22 @@ async def _remember_fact(
     type: NodeType = "semantic",
     tags: Sequence[str] = (),
     expires: datetime | str | None = None,
+    shared: bool = False,
     origin: Origin = "agent",
 ) -> Sequence[Node]:
     """Store one or several facts that share the other fields."""
     texts = [content] if isinstance(content, str) else content
     facts = [
-        Fact(content=text, type=type, category=category, about=about, tags=tags, expires=expires, origin=origin)
+        Fact(
+            content=text,
+            type=type,
+            category=category,
+            about=about,
+            tags=tags,
+            expires=expires,
+            shared=shared,
+            origin=origin,
+        )
         for text in texts
     ]
     return await memory.remember_many(facts)
@@ -257,9 +267,16 @@ def _split(given: Any) -> Any:
 
 
 @cache
-def input_schema(capability: Capability, *, as_tool: bool) -> Schema:
-    """Return the JSON schema of a call's arguments."""
+def input_schema(capability: Capability, *, as_tool: bool, can_share: bool = True) -> Schema:
+    """Return the JSON schema of a call's arguments.
+
+    Args:
+        can_share: Whether the caller has a chat or space to share with. If not, `shared` is left out.
+    """
     schema = tidy(argument_model(capability, as_tool=as_tool).model_json_schema())
+    if not can_share:
+        for each in (schema, *schema.get("$defs", {}).values()):
+            each.get("properties", {}).pop("shared", None)
     return cast(Schema, _shorten(schema) if as_tool else schema)
 
 

@@ -96,12 +96,14 @@ def agent_tools(memory: Memory, profile: str = "core") -> tuple[Tool, ...]:
     def dispatcher() -> Dispatcher:  # created at the first call, because it needs an event loop
         return Dispatcher(opened())
 
+    caller = Caller(owner=memory.scope.owner, chat=memory.scope.chat, trust=memory.scope.trust)
+
     def tool(capability: Capability) -> Tool:
         async def run(arguments: dict[str, Any]) -> str:
-            caller = Caller(owner=memory.scope.owner, chat=memory.scope.chat, trust=memory.scope.trust)
             return as_text(await dispatcher().call(capability, arguments, caller=caller.at("tools"), as_tool=True))
 
-        return Tool(capability.tool, capability.summary, dict(input_schema(capability, as_tool=True)), run)
+        schema = input_schema(capability, as_tool=True, can_share=caller.can_share)
+        return Tool(capability.tool, capability.summary, dict(schema), run)
 
     return tuple(map(tool, tools(profile)))
 
