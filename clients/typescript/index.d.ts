@@ -861,6 +861,12 @@ export interface UpdateParameters {
   expires?: string | null;
   /** When it happened, if its date is wrong. 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
   at?: string | null;
+  /**
+   * True shares a private fact with everyone in this chat; False makes a shared fact that this owner wrote private
+   * again. Both move it: the returned memory is a copy with a new id, and the old one is archived. A shared copy
+   * has nothing that tells of its source.
+   */
+  shared?: boolean | null;
 }
 
 export type UpdateResult = Node;

@@ -32,7 +32,7 @@ from ricordo.encoding.validation import (
     stored_id,
 )
 from ricordo.engine import Engine, StoreView
-from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
+from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.forgetting import erase as erasure
 from ricordo.forgetting import forget, gc
 from ricordo.forgetting.upkeep import Upkeep
@@ -50,6 +50,7 @@ from ricordo.model import (
     Change,
     Chat,
     ClosedReason,
+    Closing,
     Commit,
     Context,
     Conversation,
@@ -744,19 +745,33 @@ class Memory:
         attributes: Json | None = None,
         expires: datetime | str | None = None,
         at: datetime | str | None = None,
+        shared: bool | None = None,
     ) -> Node:
         """Change a memory in place. Given fields replace the old values, which `history` keeps.
 
         Args:
             expires: as in `remember`; "never" removes the expiry.
+            shared: True shares a private fact with everyone in this chat; False makes a shared fact that this owner
+                wrote private again. Both move it: the returned memory is a copy with a new id, and the old one is
+                archived. A shared copy has nothing that tells of its source.
             at: when it happened or was said, if the stored date is wrong. A fact that was valid from that date on is
                 valid from the new one; dates in its text, and an expiry that follows from them, count from it.
 
         Raises:
-            InvalidError: no field is given, a field is invalid, or `expires` is in the past.
+            InvalidError: no field is given, a field is invalid, `expires` is in the past, or `shared` is given together
+                with another field, without a chat, or for a message.
             NotFoundError: there is no memory with this id.
-            ConflictError: the memory is closed.
+            ConflictError: the memory is closed, or `shared` is given while nothing is recorded.
+            DeniedError: `shared` by a caller without the trust "user", or to make private what others wrote.
         """
+        if shared is not None:
+            require("update.shared", self._holder)
+            if any(each is not None for each in (content, tags, attributes, expires, at)):
+                raise InvalidError(
+                    "shared: it cannot be given together with other fields",
+                    hint="change the returned memory afterwards",
+                )
+            return await (self._shared(id) if shared else self._made_private(id))
         text = None if content is None else self._text(content)
         reviews.check_words(text, tags, attributes, tier=self._scope.trust)
         labels = None if tags is None else checked_tags(tags, rules=self._opened.rules)
@@ -2114,6 +2129,35 @@ class Memory:
         engine, scope = self._opened, replace(self._scope, chat=space)
         store, reason = engine.store.seen_by(scope), self._reason(verb, said)
         return await store.write(decide, scope=scope, reason=reason, at=from_ms(engine.now()))
+
+    async def _shared(self, id: str) -> Node:
+        """Move a private fact to the current chat: store a copy there, and then close the private one."""
+        node = await self._read(lambda tx: self._living(tx, id))
+        if node.chat and node.chat == self._scope.chat:
+            return node
+        copy = await self._moved(sharing.shared_copy(node, text=self._text(node.content)))
+        if copy.is_live:
+            closing = Change(close=(Closing(id=id, at=self._at, reason="forgotten"),))
+            said = f"shared with {self._scope.chat}"[:500]
+            await self._write("forget", lambda tx: (closing, None), said=said)
+        return copy
+
+    async def _made_private(self, id: str) -> Node:
+        """Move a fact that this owner wrote from the current chat to their own memory: store a copy, then forget it."""
+        node = await self._read(lambda tx: self._living(tx, id))
+        if not node.chat:
+            return node
+        scope, at = self._scope, self._at
+        copy = await self._moved(await self._read(lambda tx: sharing.private_copy(tx, node, scope, at=at)))
+        if copy.is_live:
+            await self.forget(id, "made private")
+        return copy
+
+    async def _moved(self, fact: Fact) -> Node:
+        (copy,) = await self.scoped(replace(self._scope, shares=False)).remember_many([fact])
+        if not copy.id:
+            raise ConflictError("nothing is recorded there at present", hint="`on_record` ends that")
+        return copy
 
     async def _check_role(self, action: SpaceAction) -> None:
         """Raise DeniedError if the caller's role in the current chat does not allow an action."""

@@ -139,6 +139,7 @@ RIGHTS: Mapping[str, Right] = {
     "relate": _CHANGES,
     "correct": _CHANGES,
     "update": _CHANGES,
+    "update.shared": _DECIDES,  # the user alone decides what others may read
     "confirm": _CHANGES,
     "reinforce": _CHANGES,
     "demote": _CHANGES,

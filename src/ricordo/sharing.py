@@ -1,14 +1,18 @@
-"""Create shared spaces, and change their members. The storage checks what members may do."""
+"""Create shared spaces, change their members, and share single facts. The storage checks what members may do."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from ricordo.encoding.validation import TextRules, short_name
-from ricordo.errors import ConflictError, InvalidError, NotFoundError
-from ricordo.model import Change, Member, MemberRole, Scope, Space
+from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
+from ricordo.model import BY_AGENT, Change, Closing, Fact, Member, MemberRole, Node, Scope, Space
 from ricordo.storage import Snapshot
+from ricordo.storage.membership import check_change
+from ricordo.text.analyzer import raw_words
+from ricordo.text.names import same_name_key
 
 ROLES: tuple[MemberRole, ...] = ("reader", "writer", "keeper")
 
@@ -83,3 +87,74 @@ def with_member(
     members = tuple(after[each] for each in sorted(after))
     change = Change() if owner in known and known[owner].role == role else Change(members=(changed,))
     return change, None if mine is None else Space(name=space, role=mine.role, members=members)
+
+
+def writer_of(snapshot: Snapshot, node: Node) -> str | None:
+    """Return who wrote a memory of a chat: its speaker or else the owner who recorded it; None in an owner's memory."""
+    if not node.chat:
+        return None
+    first = snapshot.history.versions(node)[0][1]
+    return node.speaker or (first.actor.removesuffix(BY_AGENT) if first else None)
+
+
+def shared_copy(node: Node, *, text: str) -> Fact:
+    """Return a private fact as others may read it: its text, kind and times, and those subjects that its text names.
+    Nothing that tells of its source goes along: no message, session, tag, attribute, earlier version or other name.
+
+    Args:
+        text: its content without credentials.
+
+    Raises:
+        InvalidError: it is a message, or it holds a credential.
+    """
+    if node.type == "episodic":
+        raise InvalidError(
+            "shared: a message stays in its conversation", hint="`remember` what it says, with shared=True"
+        )
+    if text != node.content:
+        raise InvalidError(
+            "shared: it holds a credential, which is not shared", hint="`remember` the rest, with shared=True"
+        )
+    said = _words(node.content)
+    fact = _moved(node, about=tuple(name for name in node.about if _words(name) in said))
+    return replace(fact, shared=True)
+
+
+def private_copy(snapshot: Snapshot, node: Node, scope: Scope, *, at: datetime) -> Fact:
+    """Return a shared fact as one of its writer's own memory.
+
+    Raises:
+        InvalidError: it is a message.
+        DeniedError: somebody else wrote it, or the caller may not change it where it is.
+    """
+    if node.type == "episodic":
+        raise InvalidError("shared: a message stays in its conversation", hint="`forget` or `erase` it")
+    check_change(snapshot, Change(close=(Closing(id=node.id, at=at, reason="forgotten"),)), scope)
+    writer = writer_of(snapshot, node)
+    if writer != scope.owner:
+        raise DeniedError(
+            f"shared: {writer or 'somebody else'} wrote this, so you cannot make it private",
+            hint="`forget` takes it out of the answers of everybody",
+        )
+    own = same_name_key(scope.owner)
+    fact = _moved(node, about=tuple(name for name in node.about if same_name_key(name) != own))
+    kept = {name: value for name, value in node.attributes.items() if name != "dates"}
+    return replace(fact, tags=node.tags, attributes=kept or None)
+
+
+def _moved(node: Node, *, about: Sequence[str]) -> Fact:
+    return Fact(
+        content=node.content,
+        type=node.type,
+        category=node.category,
+        about=about,
+        expires=node.expires_at or "never",
+        confidence=node.confidence,
+        valid_from=node.valid_from,
+        origin=node.origin,
+        at=node.event_time,
+    )
+
+
+def _words(text: str) -> str:
+    return f" {' '.join(raw_words(text))} "

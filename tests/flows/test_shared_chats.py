@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from ricordo import Scope
+from ricordo import ConflictError, DeniedError, InvalidError, NotFoundError, Scope
+from ricordo.interfaces.serialize import json_text
 
 TEAM = "team"
 
@@ -94,3 +95,107 @@ async def test_a_briefing_reads_ones_own_facts_as_ones_own(memory: Any) -> None:
     assert "I decided to keep the rabbits (about ann)" in await of(memory, "ben").brief()
     told = await of(memory, "ann").brief()
     assert "I decided to keep the rabbits" in told and "ann" not in told.partition("rabbits")[2].splitlines()[0]
+
+
+# a private fact is shared later, and a shared one made private
+
+
+async def everything(memory: Any, owner: str) -> str:
+    """All that a member is told about the chat, by every question that has an answer."""
+    caller = of(memory, owner)
+    hits = (await caller.search("staging server", archived=True)).hits + (await caller.search("staging server")).hits
+    told: list[Any] = [hits, await caller.context("What is the staging server?"), await caller.brief()]
+    told += [await caller.log(), await caller.list(), await caller.timeline(), await caller.people()]
+    told += [await caller.archive(), await caller.sessions(), await caller.review(), await caller.weak()]
+    told += [await caller.receipts(), await caller.stats(), await caller.runs(), await caller.documents()]
+    for each in {hit.id for hit in hits}:
+        told += [await caller.get(each), await caller.history(each), await caller.explain(each)]
+    return json_text(told)
+
+
+async def test_a_private_fact_is_shared_later_without_anything_of_its_source(memory: Any) -> None:
+    own = memory.scoped(Scope(owner="ben"))
+    await own.add_entity("Zyzzyva", relation="sister")
+    await own.add("My staging server is db-7. I am looking for a new job at Qwertz.", session="qsecret talk")
+    await own.end_session("qsecret talk")
+    first = await own.remember(
+        "My sister's staging server was qformer",
+        about=["Zyzzyva", "Qperson"],
+        tags=["qlabel"],
+        attributes={"note": "qattribute"},
+        session="qsecret talk",
+    )
+    second = await own.correct(first.id, "My sister's staging server is db-7")
+    kept = await own.update(second.id, tags=["qlabel", "qsecond"])
+    shared = await of(memory, "ben").update(kept.id, shared=True)
+    assert (shared.content, shared.chat, shared.owner) == (kept.content, "team", "")
+    assert (shared.session, shared.tags, shared.id != kept.id) == (None, (), True)
+    assert [each.content for each in await of(memory, "cem").history(shared.id)] == [kept.content]
+    seen = await everything(memory, "cem")
+    assert "staging server is db-7" in seen and '"ben"' in seen
+    for secret in ("qsecret", "qformer", "qlabel", "qattribute", "qwertz", "zyzzyva", "qperson", first.id, kept.id):
+        assert secret.lower() not in seen.lower(), secret
+    with pytest.raises(NotFoundError):
+        await of(memory, "cem").get(kept.id)
+    assert [hit.id for hit in (await of(memory, "ben").search("staging server")).hits if "sister" in hit.content] == [
+        shared.id
+    ]
+    assert (await own.get(kept.id)).closed_reason == "forgotten"
+    assert (await own.log())[0].reason == "shared with team"
+    assert (await of(memory, "cem").log())[0].actor == "ben"
+    with pytest.raises(ConflictError):
+        await of(memory, "ben").update(kept.id, shared=True)
+    await own.erase(owner="ben")
+    assert (await of(memory, "cem").get(shared.id)).content == shared.content
+    assert kept.id not in await everything(memory, "cem")
+
+
+async def test_what_one_shared_can_be_made_private_and_what_others_shared_cannot(memory: Any) -> None:
+    ann, ben, cem = (of(memory, owner) for owner in ("ann", "ben", "cem"))
+    first = await ben.remember("The staging server is db-7", shared=True, tags=["infra"])
+    with pytest.raises(DeniedError, match="ben wrote this"):
+        await ann.update(first.id, shared=False)
+    own = await ben.update(first.id, shared=False)
+    assert (own.content, own.owner, own.chat, own.tags) == (first.content, "ben", "", ("infra",))
+    assert not (await cem.search("staging server")).hits
+    assert [hit.id for hit in (await ben.search("staging server")).hits] == [own.id]
+    assert ((await cem.log())[0].actor, (await cem.log())[0].reason) == ("ben", "made private")
+    assert own.id not in await everything(memory, "cem")
+    again = await ben.update(own.id, shared=True)
+    assert [hit.id for hit in (await cem.search("staging server")).hits] == [again.id]
+    assert await ben.update(again.id, shared=True) == await ben.get(again.id)
+
+
+async def test_undoing_a_sharing_takes_the_fact_from_the_others(memory: Any) -> None:
+    ben = of(memory, "ben")
+    kept = await ben.remember("The staging server is db-7")
+    shared = await ben.update(kept.id, shared=True)
+    made = (await ben.explain(shared.id)).made
+    await ben.undo(made.seq)
+    assert not (await of(memory, "cem").search("staging server")).hits
+    await ben.restore(kept.id)
+    assert [hit.id for hit in (await ben.search("staging server")).hits] == [kept.id]
+
+
+async def test_sharing_later_needs_the_user_a_chat_and_a_fact_without_a_credential(memory: Any) -> None:
+    ben = of(memory, "ben")
+    kept = await ben.remember("The staging server is db-7")
+    for caller, error in (
+        (memory.scoped(Scope(owner="ben")), InvalidError),
+        (of(memory, "ben", trust="agent"), DeniedError),
+        (of(memory, "ben", propose=True), DeniedError),
+    ):
+        with pytest.raises(error):
+            await caller.update(kept.id, shared=True)
+    said = await memory.scoped(Scope(owner="ben")).add("The door is blue", session="s")
+    secret = await ben.remember("The staging password is hunter2Xq9", keep_secrets=True)
+    for id in (said, secret.id):
+        with pytest.raises(InvalidError):
+            await ben.update(id, shared=True)
+    with pytest.raises(InvalidError, match="together"):
+        await ben.update(kept.id, shared=True, tags=["x"])
+    await ben.off_record()
+    with pytest.raises(ConflictError, match="recorded"):
+        await ben.update(kept.id, shared=True)
+    await ben.on_record()
+    assert (await ben.get(kept.id)).closed_at is None and (await ben.get(secret.id)).closed_at is None

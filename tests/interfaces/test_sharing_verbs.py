@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.interfaces.conftest import Cli
+from tests.interfaces.serving import house
 
 
 def test_a_chat_in_use_becomes_a_space_only_with_its_people(cli: Cli) -> None:
@@ -20,6 +21,36 @@ def test_a_chat_in_use_becomes_a_space_only_with_its_people(cli: Cli) -> None:
     assert "`ricordo space-member team eli writer`" in outside.err
     assert "not a member" not in cli("--owner", "dora", "--chat", "team", "token", "add", "dora-2").err
     assert 'what "me" said' in cli("space-create", "garden").err
+
+
+def test_a_fact_is_shared_later_and_made_private_again(cli: Cli) -> None:
+    ann, dora = ("--owner", "ann", "--chat", "team"), ("--owner", "dora", "--chat", "team")
+    kept = cli("--json", *ann, "remember", "The team meets on Tuesdays").json
+    assert "Tuesdays" not in cli(*dora, "search", "when do we meet?").out
+    assert "no chat or space" in cli("--owner", "ann", "update", kept["id"], "--shared").err
+    shared = cli(*ann, "update", kept["id"], "--shared")
+    assert shared.out.startswith("Shared with team: The team meets on Tuesdays")
+    assert "Tuesdays" in cli(*dora, "search", "when do we meet?").out
+    (found,) = cli("--json", *dora, "search", "when do we meet?").json["hits"]
+    refused = cli(*dora, "update", found["id"], "--private")
+    assert refused.status == 5 and "ann wrote this" in refused.err
+    assert cli(*ann, "update", found["id"], "--private").out.startswith("Private: The team meets on Tuesdays")
+    assert "Tuesdays" not in cli(*dora, "search", "when do we meet?").out
+    assert cli(*ann, "update", kept["id"], "--private", "--shared").status == 2
+
+
+async def test_over_http_too(tmp_path: Path) -> None:
+    async with house(tmp_path / "me.db") as at:
+        ann, dora = (at.client(at.secret(owner, chat="team")) for owner in ("ann", "dora"))
+        kept = (await ann.post("/v1/remember", json={"content": "The team meets on Tuesdays"})).json()
+        for shared, found in ((True, 1), (False, 0)):
+            kept = (await ann.post("/v1/update", json={"id": kept["id"], "shared": shared})).json()
+            hits = (await dora.post("/v1/search", json={"text": "when do we meet?"})).json()["hits"]
+            assert len(hits) == found
+        refused = await at.client(at.secret("weak", owner="ann", chat="team", trust="agent")).post(
+            "/v1/update", json={"id": kept["id"], "shared": True}
+        )
+        assert refused.status_code == 403
 
 
 def test_somebody_leaves_for_good(cli: Cli) -> None:

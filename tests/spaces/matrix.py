@@ -58,6 +58,7 @@ class Target:
     word: str
     person: str
     other: str
+    own: str = ""
 
 
 Ask = Callable[[Target, str], tuple[str, dict[str, Any]]]
@@ -85,6 +86,8 @@ ACTIONS: Mapping[str, Ask] = {
     "remember": lambda at, who: ("remember_many", {"facts_": [{"content": "The door is blue", "shared": True}]}),
     "correct": lambda at, who: ("correct", {"id": at.id, "content": "It is otherwise"}),
     "update": lambda at, who: ("update", {"id": at.id, "tags": ["seen"]}),
+    "share": lambda at, who: ("update", {"id": at.own, "shared": True}),
+    "take_back": lambda at, who: ("update", {"id": at.id, "shared": False}),
     "confirm": lambda at, who: ("confirm", {"id": at.id}),
     "reinforce": lambda at, who: ("reinforce", {"id": at.id}),
     "forget": lambda at, who: ("forget", {"id": at.id}),
@@ -104,7 +107,7 @@ ACTIONS: Mapping[str, Ask] = {
     "leave": lambda at, who: ("remove_member", {"space": SPACE}),
 }
 
-_NOT_OVER_MCP = frozenset(("remember", "approve", "invite", "promote", "remove", "leave", "spaces"))
+_NOT_OVER_MCP = frozenset(("share", "take_back", "approve", "invite", "promote", "remove", "leave", "spaces"))
 """What an agent's tools do not offer, or offer with other arguments."""
 
 
@@ -181,7 +184,7 @@ class Crew:
             said = await self._built.client(self._secrets[name]).post(f"/v1/{method}", json=given)
             return said.status_code < 400, said.text
         self._current.append(Caller(owner=owner, chat=chat, trust="user"))
-        given = {("facts" if key == "facts_" else key): value for key, value in given.items()}
+        given = given["facts_"][0] if method == "remember_many" else given
         try:
             answer = await self._client.call_tool(self._tools[method], given)
         except MCPError as error:
@@ -223,6 +226,8 @@ async def _one(crew: Crew, result: Walk, door: str, action: str, who: str) -> No
     if role == "keeper" and action == "leave":
         await crew.keeper.set_member(SPACE, "spare", "keeper")
     at, expected = await crew.target(), cells()[action, who]
+    if action == "share":
+        at.own = (await crew._memory.scoped(Scope(owner=owner)).remember(f"My own is {at.word} {HIDDEN}")).id
     method, given = ACTIONS[action](at, owner)
     before = (await crew.keeper.log(limit=1))[0].seq
     done, said = await crew.call(door, owner, chat, method, given)

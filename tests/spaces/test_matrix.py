@@ -38,6 +38,14 @@ async def test_a_share_of_the_matrix_holds(tmp_path: Path) -> None:
     assert walk.calls.total() == 16
 
 
+async def test_sharing_obeys_the_table_by_every_interface(tmp_path: Path) -> None:
+    actions = ("remember", "share", "take_back")
+    only = {cell for cell, expected in cells().items() if cell[0] in actions and expected != "-"}
+    walk = await tried(tmp_path, calls=15 + 2 * 16, seed=3, only=only)
+    assert (walk.leaks, walk.wrong) == ([], [])
+    assert walk.cells == only
+
+
 async def test_without_the_check_of_changes_the_walk_finds_what_was_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

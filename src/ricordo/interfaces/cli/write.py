@@ -178,7 +178,23 @@ async def space_leave(ctx: CommandContext, memory: Memory, space: str, member: s
 
 
 @command
-async def update(ctx: CommandContext, memory: Memory, tags: list[str] | None = None, **given: Any) -> Node:
+async def update(
+    ctx: CommandContext,
+    memory: Memory,
+    tags: list[str] | None = None,
+    shared: bool = False,
+    private: bool = False,
+    **given: Any,
+) -> Node | Output:
+    if shared and private:
+        raise InvalidError("--shared and --private exclude each other", hint="give one of them")
+    if shared or private:
+        node = await memory.update(tags=tags, shared=shared, **given)
+        if node.closed_reason == "quarantined":
+            return Output(data=node, show=lambda out: _show_quarantined(out, node))
+        told = f"Shared with {safe(ctx.chat or '')}: " if shared else "Private: "
+        shown = Text.assemble((told, "green"), one_line(node.content), (f"  {safe(node.id)}", "dim"))
+        return Output(data=node, show=lambda out: out.print(shown))
     return await memory.update(tags=[] if tags == [""] else tags, **given)
 
 
