@@ -173,6 +173,27 @@ async def test_another_site_cannot_act_even_with_the_cookie_and_the_secret(at: H
     assert answer.status_code == 403 and "set-cookie" not in answer.headers, "a login by another site"
 
 
+async def test_a_program_signs_in_with_its_token_in_a_header_and_is_told_so(at: House) -> None:
+    secret = at.secret("ann")
+    path = (await at.client(secret).post("/page/link")).json()["path"]
+    for given in ({"token": secret}, {"key": path.partition("key=")[2]}):
+        refused = await at.client(None).post("/page/enter", data=given)
+        assert refused.status_code == 403 and "set-cookie" not in refused.headers, (
+            "an old browser's login by another site"
+        )
+        assert "Authorization: Bearer" in refused.text and "Another site" not in refused.text
+    program = at.client(secret)
+    entered = await program.post("/page/enter")
+    assert entered.status_code == 303
+    assert (await program.get("/page/inbox")).status_code == 200
+    for headers in FOREIGN_SITES:
+        answer = await at.client(secret, **headers).post("/page/enter")
+        assert answer.status_code == 403 and "set-cookie" not in answer.headers
+    wrong = await at.client("ric_wrong").post("/page/enter")
+    assert wrong.status_code == 401 and "set-cookie" not in wrong.headers
+    assert (await program.post("/page/leave")).status_code == 403, "only the login takes a program's word"
+
+
 @pytest.mark.parametrize("site", ("cross-site", "same-site"))
 async def test_another_site_cannot_time_load_or_open_a_page(at: House, site: str) -> None:
     browser = await signed_in(at)

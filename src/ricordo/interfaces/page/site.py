@@ -124,11 +124,11 @@ class Site:
 
     async def _link(self, request: Request) -> Response:
         """Create a one-time link for the holder of an access token."""
-        kind, _, secret = request.headers.get("authorization", "").partition(" ")
-        caller = self.tokens.caller(secret.strip()) if kind.lower() == "bearer" else None
+        secret = _bearer(request.headers)
+        caller = self.tokens.caller(secret)
         if caller is None:
             return error_response(401, "unauthorized", "the token is missing or wrong")
-        key = self.sessions.link(caller, digest=digest(secret.strip()))
+        key = self.sessions.link(caller, digest=digest(secret))
         return json_response({"path": f"/page/enter?key={key}", "owner": caller.owner, "chat": caller.chat})
 
     async def _enter(self, request: Request) -> Response:
@@ -142,10 +142,10 @@ class Site:
                 return self._begun(request, self.sessions.exchange(key))
             problem = "enter.used" if key and found is None else None
             return _entrance(texts, key=key if found else None, caller=found[0] if found else None, problem=problem)
-        form = await _form(request)
+        form = {} if _bearer(request.headers) else await _form(request)
         if key := form.get("key", ""):
             return self._begun(request, self.sessions.exchange(key)) or _entrance(texts, problem="enter.used")
-        secret = form.get("token", "").strip()
+        secret = form.get("token", "").strip() or _bearer(request.headers)
         caller = self.tokens.caller(secret)
         if caller is None:
             return _entrance(texts, problem="enter.wrong", status=401)
@@ -246,6 +246,11 @@ def _foreign(headers: Headers, method: str, path: str) -> Response | None:
     origin = headers.get("origin")
     if origin is None and method in ("GET", "HEAD"):
         return None
+    if origin is None and "sec-fetch-site" not in headers:
+        # Old browsers send neither header with another site's form, so a token in the form proves nothing: it could be
+        # the other site's own. The header Authorization can be set by programs alone, and by pages that we allow.
+        is_program = path == "/page/enter" and bool(_bearer(headers))
+        return None if is_program else _entrance(texts, problem="enter.unsaid", status=403)
     parts = urlsplit(origin or "")
     if parts.scheme in ("http", "https") and parts.netloc.lower() == headers.get("host", "").lower():
         return None
@@ -258,6 +263,12 @@ def _entrance(
     """Return the page for visitors without a session."""
     made = environment().get_template("enter.html").render(t=texts, key=key, caller=caller, problem=problem)
     return HTMLResponse(made, status_code=status)
+
+
+def _bearer(headers: Headers) -> str:
+    """Return the token in the header Authorization, or ""."""
+    kind, _, secret = headers.get("authorization", "").partition(" ")
+    return secret.strip() if kind.lower() == "bearer" else ""
 
 
 def _cookie_name(headers: Headers) -> str:
