@@ -35,6 +35,7 @@ export interface Hit {
   passage?: [number, number];
   place?: string;
   space?: string;
+  writer?: string;
   is_relevant?: boolean | null;
 }
 

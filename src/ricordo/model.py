@@ -868,6 +868,7 @@ class Hit:
         warnings: signs that it is an instruction, if it does not come from the user.
         place: its place in a document, such as "handbook.pdf, page 12"; "" if it is not a passage of a document.
         space: the chat or shared space that contains it; "" for the owner's own memory.
+        writer: who wrote a memory of a chat or space: its speaker, or the owner who recorded it.
         is_relevant: whether it is above the relevance floor; None if the search did not decide.
     """
 
@@ -897,6 +898,7 @@ class Hit:
     passage: tuple[int, int] = (0, 0)
     place: str = ""
     space: str = ""
+    writer: str = ""
     is_relevant: bool | None = None
 
     def __repr__(self) -> str:

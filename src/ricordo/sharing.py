@@ -93,8 +93,7 @@ def writer_of(snapshot: Snapshot, node: Node) -> str | None:
     """Return who wrote a memory of a chat: its speaker or else the owner who recorded it; None in an owner's memory."""
     if not node.chat:
         return None
-    first = snapshot.history.versions(node)[0][1]
-    return node.speaker or (first.actor.removesuffix(BY_AGENT) if first else None)
+    return node.speaker or snapshot.history.writers([node.key]).get(node.key, "").removesuffix(BY_AGENT) or None
 
 
 def shared_copy(node: Node, *, text: str) -> Fact:

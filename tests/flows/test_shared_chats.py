@@ -199,3 +199,21 @@ async def test_sharing_later_needs_the_user_a_chat_and_a_fact_without_a_credenti
         await ben.update(kept.id, shared=True)
     await ben.on_record()
     assert (await ben.get(kept.id)).closed_at is None and (await ben.get(secret.id)).closed_at is None
+
+
+async def test_a_hit_names_who_wrote_what_is_shared(memory: Any) -> None:
+    ann, ben = of(memory, "ann"), of(memory, "ben")
+    kept = await ann.remember("The staging server is db-7", shared=True)
+    await of(memory, "cem", trust="agent").remember("The staging server runs Debian", shared=True, origin="agent")
+    await ann.add("The staging server is slow", speaker="Dora", session="s")
+    await ben.remember("The staging server bores me")
+    await ben.reinforce(kept.id)
+    for caller in (ann, ben):
+        found = (await caller.search("staging server", type="any")).hits
+        writers = {hit.content: hit.writer for hit in found if "bores" not in hit.content}
+        assert writers == {
+            "The staging server is db-7": "ann",
+            "The staging server runs Debian": "cem",
+            "The staging server is slow": "Dora",
+        }
+        assert all(hit.writer == "" for hit in found if "bores" in hit.content)

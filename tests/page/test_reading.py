@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import Memory
+from ricordo import Memory, Scope
+from ricordo.interfaces.call import Caller
 from ricordo.interfaces.page.rendering import LANGUAGES, Texts, detail, texts, undone, weakness
 from tests.interfaces.serving import House, house
 from tests.page.doors import Browser, signed_in
@@ -154,3 +155,19 @@ async def test_the_first_pages_say_that_there_are_memories_in_projects(at: House
     await memory.scoped(replace(memory.scope, chat="github.com/ann/shop")).add("We use pnpm")
     for path in ("/", "/page/conversations"):
         assert "memories in 1 chats and projects (1)" in await read(browser, path)
+
+
+async def test_shared_memories_are_marked_and_name_their_writer(at: House) -> None:
+    memory = await opened(at)
+    ann, ben = (memory.scoped(Scope(owner=owner, chat="team")) for owner in ("ann", "ben"))
+    shared = await ann.remember("The staging server is db-7", shared=True)
+    own = await ben.remember("I am looking for a new job")
+    browser = await signed_in(at, Caller(owner="ben", chat="team", trust="user"))
+    latest = await read(browser, "/")
+    assert latest.count("Shared: team") == 1
+    found = await read(browser, "/?q=staging+server")
+    assert "Shared: team ann" in found
+    page = await read(browser, f"/page/memory?id={shared.id}")
+    assert "Who can read it Everyone in team" in page and "Written by ann" in page
+    page = await read(browser, f"/page/memory?id={own.id}")
+    assert "Who can read it Only you" in page and "Written by" not in page and "Shared:" not in page

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from ricordo.clock import handle_of, to_ms
 from ricordo.errors import RicordoError
-from ricordo.model import Hit, Node, Scope, Share
+from ricordo.model import BY_AGENT, Hit, Node, Scope, Share
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import Usage, without_parts
 from ricordo.text.analyzer import raw_words
@@ -78,10 +78,12 @@ def hit_of(
     zone: ZoneInfo,
     evidence: tuple[str, ...] = (),
     passage: int | None = None,
+    actor: str = "",
 ) -> Hit:
     """Return a node as a hit, with its score, its time in four formats, the reasons it was found, and its evidence.
 
     Args:
+        actor: the author of its first commit, for a memory of a chat.
         passage: the number of the passage that matched best, for a memory with several.
     """
     start, end = excerpt_of(node.content, terms, passage=passage)
@@ -114,6 +116,7 @@ def hit_of(
         warnings=warnings_of(node),
         place=node.place if node.role == "tool" else "",  # only for tool results such as passages of documents
         space=node.chat,
+        writer=(node.speaker or actor.removesuffix(BY_AGENT)) if node.chat else "",
     )
 
 

@@ -145,7 +145,8 @@ def find(
             degraded.append("relevance: no time left")
     left_out = judged if query.only_relevant else None
     best = (weighed if left_out is None else list(left_out.kept))[: query.limit]
-    hits = _hits(best, known, ranking if traced or reasons else None, pool, plan, zone=zone)
+    writers = snapshot.history.writers([each.key for each in best if _is_of_a_chat(known.nodes.get(each.key))])
+    hits = _hits(best, known, ranking if traced or reasons else None, pool, plan, zone=zone, writers=writers)
     if judged is not None and pool is not None and plan.floor is not None:
         relevant = {known.nodes[each.key].id for each in judged.kept}
         hits = tuple(replace(hit, is_relevant=hit.id in relevant) for hit in hits)
@@ -341,8 +342,19 @@ def _next_best(
     return tuple((known.nodes[key].id, reasons[key]) for key in islice(left, _LEFT_OUT))
 
 
+def _is_of_a_chat(node: Node | None) -> bool:
+    return node is not None and bool(node.chat)
+
+
 def _hits(
-    best: Sequence[Ranked], known: Shortlist, ranking: Ranking | None, pool: Pool | None, plan: Plan, *, zone: ZoneInfo
+    best: Sequence[Ranked],
+    known: Shortlist,
+    ranking: Ranking | None,
+    pool: Pool | None,
+    plan: Plan,
+    *,
+    zone: ZoneInfo,
+    writers: Mapping[int, str],
 ) -> tuple[Hit, ...]:
     present = {each.key: known.nodes[each.key] for each in best if each.key in known.nodes}
     nodes = without_withheld(present, known.shown)
@@ -356,6 +368,7 @@ def _hits(
             zone=zone,
             evidence=known.evidence.get(each.key, ()),
             passage=None if each.key in known.shown else _passage(pool, each),
+            actor=writers.get(each.key, ""),
         )
         for each in best
         if each.key in nodes

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from ricordo.clock import handle_of
 from ricordo.errors import InvalidError
 from ricordo.interfaces.page.visit import Visit, link
-from ricordo.model import Archive, Explanation, Node, Version
+from ricordo.model import BY_AGENT, Archive, Explanation, Node, Version
 from ricordo.trust import trust_of
 
 _WORDS = re.compile(r"[^\W_]+")
@@ -39,10 +39,17 @@ async def show(visit: Visit) -> Response:
         trust=trust_of(node.origin, node.role),
         steps=_steps(why.versions),
         latest=own[-1] if own else None,
+        writer=_writer(node, own),
         resting=[known[id] for id in dict.fromkeys(resting) if id in known],
         ties=[(known[other], edge) for other, edge in ties if other in known],
         can_restore=node.closed_at is not None and node.closed_reason not in ("superseded", "quarantined"),
     )
+
+
+def _writer(node: Node, own: list[Version]) -> str:
+    """Return who wrote a memory of a chat or space; "" for one's own memory."""
+    first = own[0].commit if own else None
+    return (node.speaker or (first.actor.removesuffix(BY_AGENT) if first else "")) if node.chat else ""
 
 
 def _steps(versions: tuple[Version, ...]) -> list[tuple[Version, str | None]]:

@@ -144,3 +144,9 @@ DELETE FROM off_record WHERE owner = :owner AND chat = :chat AND session_id = :s
 -- name: commits_by_hand
 -- How many commits took over what was changed in the files of a folder, and the number of the last.
 SELECT count(*), max(seq) FROM commits WHERE origin = 'hand'
+
+-- name: writers_of
+-- Who recorded memories first: (memory, author).
+SELECT n.key, c.actor FROM nodes n JOIN commits c ON c.seq = coalesce(
+  (SELECT min(h.made) FROM history h WHERE h.tbl = 'nodes' AND h.row = CAST(n.key AS TEXT)), n.commit_seq)
+WHERE n.key IN (SELECT value FROM json_each(:nodes))
