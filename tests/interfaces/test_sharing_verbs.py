@@ -69,5 +69,15 @@ def test_a_backup_and_its_restoring_name_the_file_of_the_tokens(cli: Cli, tmp_pa
     assert "tokens" not in cli("backup", str(tmp_path / "one.db")).err
     cli("token", "add", "ann")
     assert f"{cli.store}.tokens.json" in cli("backup", str(tmp_path / "two.db")).err
+    again = cli("restore-backup", str(tmp_path / "two.db"), "--replace").err
+    assert f"{cli.store}.tokens.json are unchanged and open the restored store" in again
     fresh = tmp_path / "fresh.db"
     assert f"{fresh}.tokens.json" in cli("--store", str(fresh), "restore-backup", str(tmp_path / "two.db")).err
+
+
+def test_tokens_are_listed_as_a_table(cli: Cli) -> None:
+    cli("--owner", "ann", "--chat", "team", "token", "add", "laptop", "--access", "read")
+    head, row = cli("token", "list").out.splitlines()
+    assert head.split() == ["token", "owner", "chat", "trust", "since", "access"]
+    name, owner, chat, trust, _, access = row.split()
+    assert (name, owner, chat, trust, access) == ("laptop", "ann", "team", "user", "read")

@@ -34,7 +34,7 @@ from ricordo.interfaces.cli.clients import (
 )
 from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.projects import is_private, project_of
-from ricordo.interfaces.cli.terminal import Output, dim
+from ricordo.interfaces.cli.terminal import Output, dim, safe, table
 from ricordo.interfaces.http.tokens import Token, Tokens, checked_trust, tokens_file
 
 
@@ -229,11 +229,13 @@ def _public(token: Token) -> dict[str, object]:
 
 def _token_list(tokens: list[Token]) -> Output:
     def show(out: Console) -> None:
+        listed = table("token", "owner", "chat", "trust", "since", "access")
         for each in tokens:
-            owner = each.owner + (f" in {each.chat}" if each.chat else "")
-            rights = f"{', '.join(sorted(each.access))}; trust {each.trust}"
-            out.print(Text(f"{each.name}: {owner}; {rights}; since {each.created_at[:10]}"))
-        if not tokens:
+            cells = each.name, each.owner, each.chat or "", each.trust, each.created_at[:10]
+            listed.add_row(*(Text(safe(cell)) for cell in cells), ", ".join(sorted(each.access)))
+        if tokens:
+            out.print(listed)
+        else:
             out.print("There are no tokens; `ricordo serve` creates the first.")
 
     return Output(data=[_public(each) for each in tokens], show=show)

@@ -299,6 +299,8 @@ async def restore_backup(ctx: CommandContext, path: Path, replace: bool) -> Outp
 
     if not (tokens := tokens_file(ctx.location)).exists():
         ctx.notice(f"A backup has no server tokens. To keep the old ones, copy their file to {tokens}.")
+    else:
+        ctx.notice(f"The server's tokens in {tokens} are unchanged and open the restored store.")
 
     def show(out: Console) -> None:
         out.print(Text(f"Restored {safe(done.location)} from {safe(str(path))}."), soft_wrap=True)
