@@ -196,7 +196,7 @@ tries: $(READY)
 # Strange texts through every method; and how the time of every pattern and parser grows with hostile input up to 1 MB.
 fuzz: $(READY)
 	@$(BIN)/python -m tests.crash.fuzz --texts 20000
-	@$(BIN)/python -m tests.crash.growth --share 10 --out benchmarks/results/growth.json
+	@$(BIN)/python -m tests.crash.growth --share 10 --files --out benchmarks/results/growth.json
 
 # Look for 200 made-up words in every file of encrypted stores, also killed ones, and time such stores; some minutes.
 keys: $(READY)
