@@ -113,6 +113,9 @@ MERGE = "merge:"
 DOCUMENT = "document:"
 """The prefix of the session of a document's passages. The id of the document follows."""
 
+OPEN_TASK = "open-task"
+"""The tag of a passage of a note with tasks that are open."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:

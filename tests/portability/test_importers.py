@@ -66,14 +66,14 @@ async def test_markdown_headings_give_subjects_and_dates_give_times(sample: Samp
         found = await by_content(memory)
         italian = found["Likes Italian food, above all cacio e pepe"]
         assert (italian.about, italian.category, italian.tags) == (("Sarah",), "preference", ())
-        moved = found["moved from Heroku to a Hetzner box"]
+        moved = found["Projects › Lighthouse: moved from Heroku to a Hetzner box"]
         assert (moved.tags, moved.event_time.isoformat()) == ((), "2026-01-08T23:00:00+00:00")
         assert moved.attributes["heading"] == "Projects › Lighthouse"
         assert found["Reviews: wants the diff before the summary"].category == "preference"
         assert found["Editor: Helix, with the gruvbox theme"].category == "preference"
         assert found["Renew the passport before June"].category == "task"
-        assert "REGION=eu" in next(text for text in found if text.startswith("The nightly job"))
-        deployed = next(node for text, node in found.items() if text.startswith("Deployed Lighthouse"))
+        assert "REGION=eu" in next(text for text in found if text.startswith("Projects › Lighthouse: The nightly job"))
+        deployed = next(node for text, node in found.items() if text.startswith("Morning: Deployed Lighthouse"))
         assert deployed.event_time.isoformat() == "2026-01-14T23:00:00+00:00"
         assert "Reviews" not in found
         assert {entity.name: entity.relation for entity in await memory.people()} == {
@@ -299,15 +299,15 @@ async def test_obsidian_markup_becomes_links_and_tags_and_comments_are_left_out(
         await memory.import_(tmp_path / "Ideas.md")
         nodes = {node.content: node for node in (await memory.list(limit=20)).nodes}
     assert set(nodes) == {
-        "Likes Pottery and Jan",
-        "Book idea: lighthouse keepers",
-        "Buy tickets",
-        "a quote",
-        "a: 1, b: 2",
+        "Ideas: Likes Pottery and Jan",
+        "Ideas: Book idea: lighthouse keepers",
+        "Ideas: Buy tickets",
+        "Ideas: a quote",
+        "Ideas: a: 1, b: 2",
     }
-    assert {"Pottery", "Jan Novak"} <= set(nodes["Likes Pottery and Jan"].about)
-    assert "hobby" in nodes["Likes Pottery and Jan"].tags
-    assert nodes["Book idea: lighthouse keepers"].tags == ("writing/novel",)
+    assert {"Pottery", "Jan Novak"} <= set(nodes["Ideas: Likes Pottery and Jan"].about)
+    assert "hobby" in nodes["Ideas: Likes Pottery and Jan"].tags
+    assert nodes["Ideas: Book idea: lighthouse keepers"].tags == ("writing/novel",)
 
 
 async def test_people_are_told_from_things_by_folder_and_name(tmp_path: Path) -> None:
@@ -327,7 +327,7 @@ async def test_headings_are_no_tags_and_rows_of_a_table_no_tasks(tmp_path: Path)
     )
     async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
         await memory.import_(tmp_path / "Lab.md")
-        nodes = {node.content: node for node in (await memory.list()).nodes}
+        nodes = {node.content.rpartition(": ")[2]: node for node in (await memory.list()).nodes}
     assert [each.tags for each in nodes.values() if each.tags] == [("sport",)]
     assert nodes["Ran 6 km"].attributes == {"heading": "Sunday 23 August › Done"}
     assert {text for text, node in nodes.items() if node.category == "task"} == {"Buy tape", "Sow"}

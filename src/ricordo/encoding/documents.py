@@ -20,7 +20,19 @@ from ricordo.encoding.entities import EntityResolver, scope_of
 from ricordo.encoding.episodes import ingest
 from ricordo.encoding.validation import checked_tags
 from ricordo.errors import InvalidError, NotFoundError
-from ricordo.model import DOCUMENT, Change, ClosedReason, Closing, Document, DocumentReport, Json, Message, Node, Scope
+from ricordo.model import (
+    DOCUMENT,
+    Change,
+    ClosedReason,
+    Closing,
+    Document,
+    DocumentReport,
+    EntityType,
+    Json,
+    Message,
+    Node,
+    Scope,
+)
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter, check_encodable
 from ricordo.text.passages import LEAST, MOST, sentence_ends, size_of
@@ -61,7 +73,9 @@ class Draft:
     Attributes:
         date: the day it is about, as a note's front matter or the name of a daily note gives it.
         tags_of: returns the tags of a passage.
+        subject: the person or thing that a note is about, by its name.
         names: the people and things it names by links and, each with its other names, in its front matter.
+        types: the types of these, as far as the note and its folder tell.
     """
 
     id: str
@@ -76,17 +90,21 @@ class Draft:
     left_out: tuple[str, ...] = ()
     date: str | None = None
     tags_of: Callable[[str], tuple[str, ...]] = lambda text: ()
+    subject: str = ""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    types: Mapping[str, EntityType] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """The episodes of a document, made before the transaction that stores them."""
+    """The episodes of a document, made before the transaction that stores them; see `Draft` for the names."""
 
     page: Node
     passages: tuple[Node, ...]
     left_out: tuple[str, ...] = ()
+    subject: str = ""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    types: Mapping[str, EntityType] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +235,9 @@ def prepared(draft: Draft, made: Callable[[Message], Node]) -> Prepared:
         for each in passages
     )
     page = made(_title_page(draft, passages))
-    return Prepared(page=page, passages=nodes, left_out=draft.left_out, names=draft.names)
+    return Prepared(
+        page=page, passages=nodes, left_out=draft.left_out, subject=draft.subject, names=draft.names, types=draft.types
+    )
 
 
 def _message(draft: Draft, passage: _Passage) -> Message:
@@ -292,7 +312,7 @@ def _naming(snapshot: Snapshot, change: Change, new: Prepared) -> Change:
         return change
     people = EntityResolver(snapshot, scope=scope_of(new.page.owner, new.page.chat), now=to_ms(new.page.created_at))
     for name, aliases in new.names.items():
-        if (entity := people.named_clearly(name)) is not None:
+        if (entity := people.typed(name, new.types.get(name, "person"), is_certain=name == new.subject)) is not None:
             people.add_aliases(entity, aliases)
     return people.extend(change)
 

@@ -160,6 +160,20 @@ class EntityResolver:
             return self.named(name)
         return None
 
+    def typed(self, name: str, type: EntityType, *, is_certain: bool) -> Entity | None:
+        """Return the entity as `named_clearly` does; a new one gets a type.
+
+        Args:
+            is_certain: also correct the type of a known entity, if it was guessed.
+        """
+        self._types.setdefault(folded_name(name), type)
+        entity = self.named_clearly(name)
+        if is_certain and entity is not None and entity.type != type and entity.attributes.get(GUESSED_TYPE):
+            entity = replace(entity, type=type, last_updated=from_ms(self._now))
+            self.alter(entity)
+            self._found[name] = entity
+        return entity
+
     def find_any(self, names: Sequence[str]) -> Entity | None:
         """Return the entity of the first name that matches exactly one, stored or added by this change."""
         for name in names:

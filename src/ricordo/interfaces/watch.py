@@ -21,11 +21,13 @@ from ricordo.encoding.documents import TITLE_PAGE, document_of, is_title_page
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Document
 from ricordo.portability import markdown
-from ricordo.portability.documents import FORMATS, MAX_BYTES, has_text
+from ricordo.portability.documents import FORMATS, MAX_BYTES
 from ricordo.portability.importers import format_of
+from ricordo.portability.note_text import fields_of
 from ricordo.portability.records import Destination
-from ricordo.portability.sources import Source, is_folder_store
-from ricordo.portability.visible_text import is_private
+from ricordo.portability.sources import Source, decoded, is_folder_store
+from ricordo.portability.vaults import properties, templates_of
+from ricordo.portability.visible_text import is_private, is_template
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -33,11 +35,12 @@ if TYPE_CHECKING:
 _SETTLED_S = 1.0
 _POLL_S = 2.0
 _MAX_FILES = 50_000
-_HEAD_BYTES = 65_536
 _CHATS = frozenset((".json", ".jsonl", ".txt", ".zip"))
 _SUFFIXES = FORMATS.keys() | _CHATS
 _KNOWLEDGE = ("semantic", "procedural", "opinion")
 _MAX_ID_CHARS = 380
+_MOST_NAMED = 20
+_OTHER_KIND = "of other kinds"
 _SOME = 2
 _ELSEWHERE = "nothing is removed; if this is another folder of that name, give it another with --name"
 _IMPORTED = "`import` has stored its facts; to watch it instead, `undo` the import, which `log` lists"
@@ -51,7 +54,13 @@ Ignores = Callable[[Path], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The changes of one scan of a folder, as relative paths of files."""
+    """The changes of one scan of a folder, as relative paths of files.
+
+    Attributes:
+        refused, left_out: why files, and parts of files, could not be read.
+        skipped_files: the first 20 files that were skipped for each reason.
+        redacted: how many credentials were replaced.
+    """
 
     added: Sequence[str] = ()
     changed: Sequence[str] = ()
@@ -59,7 +68,10 @@ class Step:
     removed: Sequence[str] = ()
     imported: Sequence[str] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
     skipped: int = 0
+    skipped_files: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    redacted: int = 0
     waiting: int = 0
 
     def __bool__(self) -> bool:
@@ -115,7 +127,9 @@ class Watch:
         waiting = [each for each in files.values() if not self._is_settled(each, settled_s)]
         fresh = [each for each in files.values() if self._done.get(each.relative) != each.seen and each not in waiting]
         gone = {source: each for source, each in known.items() if source not in files}
-        done = _Changes(skipped=skipped, waiting=len(waiting))
+        done = _Changes(waiting=len(waiting))
+        for name in skipped:
+            done.skip(name, _OTHER_KIND)
         self._imported = None
         look = _Look(known, gone, ids, done)
         is_elsewhere = len(known) >= _SOME and len(gone) == len(known)
@@ -139,10 +153,10 @@ class Watch:
 
     # files
 
-    def _files(self) -> tuple[dict[str, _File], int]:
-        """Return the files to remember by relative path, and the number of other files."""
+    def _files(self) -> tuple[dict[str, _File], list[str]]:
+        """Return the files to remember by relative path, and the paths of other files."""
         found: dict[str, _File] = {}
-        skipped = 0
+        skipped = list[str]()
         for path in _walk(self.folder, self._ignores):
             relative = path.relative_to(self.folder).as_posix()
             try:
@@ -150,7 +164,7 @@ class Watch:
             except OSError:  # deleted a moment ago
                 continue
             if status.st_size > MAX_BYTES or path.suffix.lower() not in _SUFFIXES:
-                skipped += 1
+                skipped.append(relative)
                 continue
             found[relative] = _File(path, relative, _Seen(status.st_size, status.st_mtime_ns, status.st_ino))
             if len(found) > _MAX_FILES:
@@ -205,7 +219,7 @@ class Watch:
             self._done[file.relative] = file.seen
         except InvalidError as error:
             self._done[file.relative] = file.seen  # until it changes
-            look.done.refused[file.relative] = error.message
+            look.done.refused[file.relative] = str(error).removeprefix(f"{file.path.name}: ")
 
     async def _remember(self, file: _File, content: bytes, look: _Look) -> None:
         known, gone, ids, done = look
@@ -213,18 +227,18 @@ class Watch:
         if before is not None and before.digest == digest:
             return
         if before is None and await asyncio.to_thread(self._is_chat, file):
-            report = await self._memory.import_(file.path)
-            done.imported += [file.relative] if report.added else []
+            imported = await self._memory.import_(file.path)
+            done.imported += [file.relative] if imported.added else []
+            done.redacted += imported.redacted
             return
-        if file.path.suffix.lower() not in FORMATS or not (
-            _is_binary_format(file.path) or has_text(content[:_HEAD_BYTES])
-        ):
-            done.skipped += 1
+        if file.path.suffix.lower() not in FORMATS or (not _is_binary_format(file.path) and b"\0" in content):
+            done.skip(file.relative, _OTHER_KIND)
             return
-        if _is_markdown(file.path) and not _says_anything(content.decode("utf-8", "replace")):
+        text = "" if _is_binary_format(file.path) else await asyncio.to_thread(decoded, content, name=file.path.name)
+        if _is_markdown(file.path) and (reason := self._says_nothing(file.relative, text)):
             if before is not None:
                 await self._remove(before, file.relative, done)
-            done.skipped += 1
+            done.skip(file.relative, reason)
             return
         moved = next((path for path, each in gone.items() if before is None and each.digest == digest), None)
         if moved is None and before is None and await self._is_imported(file):
@@ -232,7 +246,10 @@ class Watch:
         document = gone.pop(moved) if moved is not None else before
         id = self._new_id(file.relative, digest, ids) if document is None else document.id
         source = f"{self.folder}{_ROOT_ENDS}{file.relative}"
-        await self._memory.add_document(path=file.path, id=id, title=file.relative, source=source)
+        report = await self._memory.add_document(path=file.path, id=id, title=file.relative, source=source)
+        done.redacted += report.redacted
+        if report.left_out:
+            done.left_out[file.relative] = "; ".join(report.left_out)
         (done.moved if moved is not None else done.changed if before is not None else done.added).append(file.relative)
 
     async def _is_imported(self, file: _File) -> bool:
@@ -246,8 +263,21 @@ class Watch:
         if not self._imported:
             return False
         read = await asyncio.to_thread(markdown.read, Source(file.path), Destination(owner="", chat=""))
-        said = [(each.fact.content, str(each.at or "")[:10]) for each in read.facts.values()]
-        return sum(each in self._imported for each in said) * 2 > len(said)
+        said = 0
+        for each in read.facts.values():
+            day, heading = str(each.at or "")[:10], (each.fact.attributes or {}).get("heading", "")
+            texts = {each.fact.content, each.fact.content.removeprefix(f"{heading}: ")}
+            said += any((text, day) in self._imported for text in texts)
+        return said * 2 > len(read.facts)
+
+    def _says_nothing(self, name: str, text: str) -> str:
+        """Return why a note is not remembered; "" if it is."""
+        if is_private(text):
+            return "private"
+        if name.startswith(templates_of(self.folder)) or is_template(text):
+            return "templates"
+        is_said = any(isinstance(each, markdown.Item) for each in markdown.outline(text))
+        return "" if is_said or any(properties(fields_of(text))) else "empty"
 
     async def _imported_facts(self) -> Set[_Said]:
         """Return what imported facts say, each with its day and without one."""
@@ -317,16 +347,19 @@ class _Changes:
     removed: list[str] = field(default_factory=list)
     imported: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
     skipped: int = 0
+    skipped_files: dict[str, list[str]] = field(default_factory=dict)
+    redacted: int = 0
     waiting: int = 0
+
+    def skip(self, name: str, reason: str) -> None:
+        self.skipped += 1
+        names = self.skipped_files.setdefault(reason, [])
+        names += [name] if len(names) < _MOST_NAMED else []
 
     def step(self) -> Step:
         return Step(**{name: getattr(self, name) for name in self.__slots__})
-
-
-def _says_anything(text: str) -> bool:
-    """Return whether a note is not private and has text, such as a template has none."""
-    return not is_private(text) and any(isinstance(each, markdown.Item) for each in markdown.outline(text))
 
 
 def _is_markdown(path: Path) -> bool:

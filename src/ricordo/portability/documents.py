@@ -31,10 +31,21 @@ from typing import TYPE_CHECKING, Any
 from ricordo.encoding.documents import Block, Draft
 from ricordo.encoding.validation import short_name
 from ricordo.errors import InvalidError
-from ricordo.portability.markdown import date_in
+from ricordo.model import OPEN_TASK, EntityType
 from ricordo.portability.note_text import plain
 from ricordo.portability.sources import decoded
-from ricordo.portability.visible_text import HIDDEN_TAGS, HIDING_STYLE, front_matter, heading_in, is_private, visible
+from ricordo.portability.vaults import date_in, date_of, name_of, properties, type_of
+from ricordo.portability.visible_text import (
+    HIDDEN_TAGS,
+    HIDING_STYLE,
+    front_matter,
+    heading_in,
+    is_furniture,
+    is_private,
+    unread_fields,
+    visible,
+    without_code,
+)
 from ricordo.text.analyzer import name_key
 
 if TYPE_CHECKING:
@@ -73,7 +84,7 @@ class Content:
         pages: number of pages; None for formats without pages.
         title: the title that the document states; "" if it states none.
         left_out: parts that could not be read.
-        date, tags_of, names: see `Draft`.
+        date, tags_of, subject, names, types: see `Draft`.
     """
 
     blocks: Sequence[Block]
@@ -82,7 +93,9 @@ class Content:
     left_out: tuple[str, ...] = ()
     date: str | None = None
     tags_of: Callable[[str], tuple[str, ...]] = lambda text: ()
+    subject: str = ""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    types: Mapping[str, EntityType] = field(default_factory=dict)
 
 
 def read_document(
@@ -112,7 +125,8 @@ def read_document(
     if len(content) > MAX_BYTES:
         raise InvalidError(f"{name} has more than {MAX_BYTES // 1_000_000} MB", hint="split the document")
     chosen = format_of(name, content, format)
-    found = _READERS[chosen](content, name)
+    is_path = title is not None and title.endswith(f"/{name}")  # of a file in a watched folder
+    found = _READERS[chosen](content, title if is_path and title else name)
     if sum(len(block.text) for block in found.blocks) > MAX_CHARS:
         raise InvalidError(f"{name} has more than {MAX_CHARS:,} characters", hint="split the document")
     if not any(block.text.strip() for block in found.blocks):
@@ -130,7 +144,9 @@ def read_document(
         left_out=found.left_out,
         date=found.date,
         tags_of=found.tags_of,
+        subject=found.subject,
         names=found.names,
+        types=found.types,
     )
 
 
@@ -177,17 +193,6 @@ def format_of(name: str, content: bytes, format: str | None) -> str:
     return chosen
 
 
-def has_text(content: bytes) -> bool:
-    """Return whether the beginning of a file looks like text in UTF-8."""
-    if b"\0" in content:
-        return False
-    try:
-        content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        return error.start > len(content) - 4  # the content was cut within a character
-    return True
-
-
 # text, Markdown and code
 
 
@@ -201,8 +206,8 @@ def _code(content: bytes, name: str) -> Content:
 
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*\Z")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_CODE = re.compile(r"(?ms)^\s*(`{3,}|~{3,}).*?(?:^\s*\1|\Z)|`[^`\n]+`")
 _INLINE_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_OPEN_BOX = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+\[[ /<>]\]\s+\S", re.MULTILINE)
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•>|#]|\d+[.)]\s|\t| {4})")
 
 
@@ -212,23 +217,44 @@ def _markdown(content: bytes, name: str) -> Content:
         raise InvalidError(f"{name}: its front matter says `ricordo: false`", hint="remove the line to remember it")
     lines, path = visible(text.replace("\r\n", "\n")).split("\n"), _Headings()
     fields, start = front_matter(lines)
-    body = _CODE.sub("", "\n".join(lines[start:]))
-    blocks: list[Block] = []
-    for number, heading, level in [*_markdown_headings(lines, start), (len(lines), "", 0)]:
+    body = without_code("\n".join(lines[start:]))
+    stem = Path(name).stem
+    headings = [*_markdown_headings(lines, start), (len(lines), "", 0)]
+    top, title, level = headings[0]
+    is_title = level in (1, -1) and not any(map(str.strip, lines[start : top if level > 0 else top - 1]))
+    if not is_title or sum(level in (1, -1) for *_, level in headings) > 1:  # several of them are sections
+        title = name_of(stem)
+        path.enter(0, title)
+    said = tuple(properties(fields))
+    blocks = [Block(text="\n".join(said), places=((0, {"line": 2}),), headings=(title,) * bool(title))] if said else []
+    for number, heading, level in headings:
         end = number if level >= 0 else number - 1  # an underlined heading begins one line earlier
         shown = [_INLINE_TAG.sub("", line) for line in lines[start:end]]
-        blocks += _paragraphs(shown, first=start + 1, headings=path.titles)
+        blocks += _paragraphs(shown, first=start + 1, headings=path.titles, is_empty=is_furniture)
         path.enter(abs(level), heading)
         start = number + 1
-    stem = Path(name).stem
+    if not any(block.text.strip() for block in blocks) and title:  # nothing else says what the note is about
+        blocks = [Block(text=title, places=((0, {"line": 1}),))]
     tags = tuple(filter(_is_name, (tag.strip("# ") for tag in fields.get("tags", ()))))
-    aliases = {stem: names} if (names := tuple(filter(_is_name, fields.get("aliases", ())))) else {}
+    aliases = tuple(filter(_is_name, fields.get("aliases", fields.get("alias", ()))))
+    linked = tuple(filter(_is_name, plain(body)[1]))
+    is_subject = name_of(stem) and _is_name(stem) and (aliases or "/" in name)
+    unread = unread_fields(lines)
+    own = type_of(name, map(str.lower, tags), least_words=1 if aliases else 2)
     return Content(
         blocks=blocks,
-        date=date_in(stem) or next(filter(None, map(date_in, fields.get("date", ()))), None),
-        tags_of=lambda text: (*tags, *filter(_is_name, plain(_CODE.sub("", text))[2])),
-        names={link: () for link in plain(body)[1] if _is_name(link)} | aliases,
+        left_out=tuple(f"front matter {each}" for each in unread),
+        date=date_in(stem) or date_of(fields),
+        tags_of=lambda text: (*tags, *filter(_is_name, plain(without_code(text))[2]), *_states_of(text)),
+        subject=stem,
+        names=dict.fromkeys(linked, ()) | ({stem: aliases} if is_subject else {}),
+        types={link: type_of(link) for link in linked} | {stem: own},
     )
+
+
+def _states_of(text: str) -> tuple[str, ...]:
+    """Return a tag for a passage with open tasks, by which they are listed and found."""
+    return (OPEN_TASK,) if _OPEN_BOX.search(without_code(text)) else ()
 
 
 def _is_name(text: str) -> bool:
@@ -279,19 +305,25 @@ class _Headings:
 
 
 def _paragraphs(
-    lines: Sequence[str], *, first: int = 1, headings: tuple[str, ...] = (), keeps_lines: bool = False
+    lines: Sequence[str],
+    *,
+    first: int = 1,
+    headings: tuple[str, ...] = (),
+    keeps_lines: bool = False,
+    is_empty: Callable[[str], bool] = lambda line: False,
 ) -> Iterator[Block]:
     """Yield the paragraphs, which are separated by empty lines. Lines of prose are joined.
 
     Args:
         first: the number of the first line.
         keeps_lines: whether line breaks have a meaning, as in code.
+        is_empty: returns whether a line outside code counts as empty.
     """
     text, places, fence = "", list[tuple[int, Place]](), ""
     for number, line in enumerate(lines, first):
         if found := _FENCE.match(line):
             fence = "" if fence else found[1]
-        if not line.strip() and not fence:
+        if not fence and (not line.strip() or is_empty(line)):
             if text.strip():
                 yield Block(text=text, places=tuple(places), headings=headings)
             text, places = "", []

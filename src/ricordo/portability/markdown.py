@@ -13,13 +13,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
 from pathlib import PurePosixPath
-from typing import Any, get_args
+from typing import Any
 
-from ricordo.model import Category, EntityType, Fact
+from ricordo.errors import InvalidError
+from ricordo.model import Category, Fact
 from ricordo.portability import note_text
 from ricordo.portability.records import (
     Destination,
@@ -32,22 +32,37 @@ from ricordo.portability.records import (
 )
 from ricordo.portability.sources import Source
 from ricordo.portability.text_tables import without_tables
-from ricordo.portability.visible_text import front_matter, heading_in, is_private, visible
+from ricordo.portability.vaults import (
+    category_of,
+    date_in,
+    date_of,
+    heading_key,
+    heading_words,
+    name_of,
+    properties,
+    templates_of,
+    type_of,
+)
+from ricordo.portability.visible_text import (
+    front_matter,
+    heading_in,
+    is_furniture,
+    is_private,
+    is_template,
+    unread_fields,
+    visible,
+)
 from ricordo.text.analyzer import name_key
-from ricordo.text.languages import LanguageSet, all_languages, cached
+from ricordo.text.entity_recognition import entities_named
 from ricordo.text.names import known_relation
+from ricordo.text.sentences import plural
 
-_BULLET = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])\s+(?P<text>\S.*)\Z")
+_BULLET = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])(?:\s+(?P<text>\S.*)|\s*\Z)")
 _FENCE = re.compile(r"\s*(```+|~~~+)")
 _RULE = re.compile(r"\s*([-*_])(\s*\1){2,}\s*\Z")
-_BOX = re.compile(r"\[(?P<mark>[ xX])\]\s+")
-_ISO = re.compile(r"(?<!\d)(\d{4})[-_./](\d{2})[-_./](\d{2})(?!\d)")
-_MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october"]
-_MONTHS += ["november", "december"]
-_WRITTEN = re.compile(
-    r"\b(?:(?P<day>\d{1,2})(?:st|nd|rd|th)?\s+(?P<month>[A-Za-z]{3,9})|(?P<month2>[A-Za-z]{3,9})\s+(?P<day2>\d{1,2})"
-    r"(?:st|nd|rd|th)?),?\s+(?P<year>\d{4})\b"
-)
+_BOX = re.compile(r"\[(?P<mark>[ xX/<>-])\](?:\s+|\Z)")
+"""The box of a task, with the marks that themes of Obsidian have in common: "/" is begun, "<" and ">" are planned for
+later, and "-" is cancelled."""
 _LEADING = re.compile(r"[\[(]?(?P<date>\d{4}-\d{2}-\d{2})[\])]?\s*(?:[:–—-]\s+|\s)\s*")
 _TRAILING = re.compile(r"(?<!\s)\s+\((?P<date>\d{4}-\d{2}-\d{2})\)\s*\Z")
 _COMMENT = re.compile(r"(?<!\s)\s*<!--\s*ricordo\s+(?P<json>\{.*\})\s*-->\s*\Z", re.DOTALL)
@@ -72,14 +87,15 @@ class Heading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A bullet or a paragraph with its lines joined, or the row of a table; `under` holds the titles of the bullets
-    above it.
+    """A bullet or a paragraph with its lines joined, the row of a table, or a block of code; `under` holds the titles
+    of the bullets above it.
     """
 
     text: str
     line: int
     under: tuple[str, ...] = ()
     is_row: bool = False
+    is_code: bool = False
 
 
 Block = Heading | Item
@@ -94,6 +110,7 @@ class Entry:
     is_task: bool
     said: dict[str, Any]
     is_done: bool = False
+    is_cancelled: bool = False
     label: str = ""
     about: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -104,12 +121,25 @@ _WIKI_RELATION = re.compile(r"([a-z]+(?:_[a-z]+)*) \[\[([^\[\]|]+)(?:\|[^\[\]]*)
 
 
 def outline(text: str) -> Iterator[Block]:
-    """Yield headings and items in order. Code belongs to the item before it; front matter and rules are skipped."""
+    """Yield headings and items in order. Indented code belongs to the item before it, other code to the paragraph
+    before it. Front matter, rules, and lines that only embed or link something else are skipped.
+    """
     pending: list[_Open] = []
+    was_code = False
     for number, line, is_code in _lines(text):
         heading = None if is_code else heading_in(line)
         bullet = None if is_code or heading else _BULLET.match(line)
-        if heading or (bullet and not _RULE.match(line)):
+        begins, was_code = is_code and not was_code, is_code
+        if begins and not (pending and pending[-1].takes(line)):
+            yield from _closed(pending, down_to=-1)
+            pending.append(_Open(indent=_PARAGRAPH, line=number, lines=[], is_block=True))
+        if is_code:
+            pending[-1].lines.append(line)
+            pending[-1].is_code = True
+            pending[-1].is_ended = pending[-1].is_block
+        elif bullet and (not bullet["text"] or is_furniture(line)):
+            yield from _closed(pending, down_to=len(bullet["indent"].expandtabs(4)))
+        elif heading or (bullet and not _RULE.match(line)):
             if heading:
                 yield from _closed(pending, down_to=-1)
                 yield _heading(heading[1], level=heading[0], line=number)
@@ -117,16 +147,14 @@ def outline(text: str) -> Iterator[Block]:
                 indent = len(bullet["indent"].expandtabs(4))
                 yield from _closed(pending, down_to=indent)
                 pending.append(_Open(indent=indent, line=number, lines=[bullet["text"]]))
-        elif is_code and pending:
-            pending[-1].lines.append(line)
-            pending[-1].is_code = True
-        elif not line.strip() or _RULE.match(line):
+        elif not line.strip() or _RULE.match(line) or is_furniture(line):
             for item in pending[-1:]:
                 item.is_ended = True
         else:
             is_quote = line.lstrip().startswith(">")
             words = line.lstrip().removeprefix(">").strip() if is_quote else line.strip()
-            if pending and pending[-1].is_quote == is_quote and not (pending[-1].is_ended and not line[:1].isspace()):
+            goes_on = pending and not pending[-1].is_block and (not pending[-1].is_ended or line[:1].isspace())
+            if goes_on and pending[-1].is_quote == is_quote:
                 pending[-1].lines.append(words)
             else:
                 yield from _closed(pending, down_to=-1)
@@ -153,6 +181,12 @@ class _Open:
     is_code: bool = False
     is_yielded: bool = False
     is_quote: bool = False
+    is_block: bool = False
+    """A block of code that belongs to no item."""
+
+    def takes(self, code: str) -> bool:
+        """Return whether the first line of a block of code belongs to the item."""
+        return not self.is_block and len(code.expandtabs(4)) - len(code.expandtabs(4).lstrip()) > self.indent
 
 
 def _lines(text: str) -> Iterator[tuple[int, str, bool]]:
@@ -178,7 +212,8 @@ def _closed(pending: list[_Open], *, down_to: int) -> Iterator[Item]:
         if not item.is_yielded:
             above = tuple(_title(each) for each in pending[:place])
             item.is_yielded = True
-            if not (down_to > item.indent and _is_title(_joined(item))):
+            is_label = _is_title(_joined(item)) and (down_to > item.indent or len(_joined(item)) <= _SHORT)
+            if not is_label or _BOX.match(item.lines[0]):
                 yield from _items(item, tuple(each for each in above if each))
     pending[:] = [
         item for item in pending if item.indent < down_to and (item.indent != _PARAGRAPH or _is_title(_joined(item)))
@@ -187,6 +222,9 @@ def _closed(pending: list[_Open], *, down_to: int) -> Iterator[Item]:
 
 def _items(item: _Open, under: tuple[str, ...]) -> Iterator[Item]:
     """Yield an item, and each row of a table in it as an item. A title before a table is above its rows."""
+    if item.is_block:
+        yield Item(text=_joined(item), line=item.line, under=under, is_code=True)
+        return
     has_fence = any(_FENCE.match(line) for line in item.lines)
     for place, lines, is_row in [(0, item.lines, False)] if has_fence else without_tables(item.lines):
         text = lines[0] if is_row else _joined(replace(item, lines=lines))
@@ -210,12 +248,18 @@ def _is_title(text: str) -> bool:
 
 
 def _title(item: _Open) -> str:
-    text = plain(_joined(item)).rstrip(" :")
+    text = _joined(item)
+    box = _BOX.match(text)
+    text = plain(note_text.plain(text[box.end() :] if box else text)[0]).rstrip(" :")
     return text if len(text) <= _SHORT else ""
 
 
-def entry_of(item: Item) -> Entry:
-    """Read an item. Its date is before the text, or in brackets after it."""
+def entry_of(item: Item, *, headings: Sequence[str] = ()) -> Entry:
+    """Read an item. Its date is before the text, or in brackets after it.
+
+    Args:
+        headings: the headings that its text needs to be understood, outermost first.
+    """
     text, said = item.text, {}
     if found := _comment_in(text):
         said, text = _object(found["json"]), text[: found.start()]
@@ -231,18 +275,22 @@ def entry_of(item: Item) -> Entry:
         dated = pattern.match(text) if pattern is _LEADING else pattern.search(text)
         if at is None and dated and date_in(dated["date"]):
             at, text = date_in(dated["date"]), text[: dated.start()] + text[dated.end() :]
-    text, linked, tags = (text, (), ()) if said else note_text.plain(text)
+    text, linked, tags = (text, (), ()) if said or item.is_code else note_text.plain(text)
     words = unescaped(text) if said else plain(text)
-    under = "" if said else ": ".join(item.under)
+    said_in = words.casefold()
+    path = " › ".join(each for each in headings if each.casefold() not in said_in)[:_MOST_HEADING]
+    under = "" if said else ": ".join(filter(None, (path, *item.under)))
     exact = said.get("text")
+    between = ":\n" if item.is_code else ": "
     return Entry(
-        text=exact if isinstance(exact, str) else f"{under}: {words}" if under and words else words,
+        text=exact if isinstance(exact, str) else f"{under}{between}{words}" if under and words else words,
         at=at,
         is_task=box is not None,
         said=said,
-        is_done=box is not None and box["mark"] != " ",
+        is_done=box is not None and box["mark"] in "xX",
+        is_cancelled=box is not None and box["mark"] == "-",
         label=labelled[1].lower() if labelled else "",
-        about=(related[2],) if related else linked,
+        about=note_text.linked(f"[[{related[2]}]]") if related else linked,
         tags=tags,
     )
 
@@ -277,24 +325,6 @@ def unescaped(text: str) -> str:
     return _ESCAPED.sub(r"\1", text)
 
 
-def date_in(text: str) -> str | None:
-    """Return the first date in a text in ISO form; it may be 2026-01-15, January 15, 2026 or 15 January 2026."""
-    if found := _ISO.search(text):
-        year, month, day = (int(part) for part in found.groups())
-    elif (found := _WRITTEN.search(text)) and (month := _month(found["month"] or found["month2"])):
-        year, day = int(found["year"]), int(found["day"] or found["day2"])
-    else:
-        return None
-    try:
-        return date(year, month, day).isoformat()
-    except ValueError:
-        return None
-
-
-def _month(name: str) -> int:
-    return next((number for number, month in enumerate(_MONTHS, start=1) if month.startswith(name.lower())), 0)
-
-
 def bullet(text: str, *, day: str, said: Mapping[str, Any]) -> str:
     """Write a fact as a bullet that reads back exactly. If markdown cannot express the text, the comment holds it."""
     written = _bullet(text, day, said)
@@ -323,38 +353,12 @@ def comment(said: Mapping[str, Any]) -> str:
 NAME = "markdown"
 
 SUFFIXES = (".md", ".markdown", ".mdown")
-_RELATED = re.compile(r"(?P<name>[^()]*?[^()\s])\s*(?:\((?P<relation>[^()]+)\)|[-–—:,]\s*(?P<after>[^()]+))?\Z")
+_RELATED = re.compile(
+    r"(?P<name>[^()]*?[^()\s])\s*(?:\((?P<relation>[^()]+)\)|(?:(?<=\s)[-–—]|[:,])\s*(?P<after>[^()]+))?\Z"
+)
 _MOST_TAG = 100
 _MOST_HEADING = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Headings:
-    """The headings of notes in every language, in lower case; see `Headings` of the language files' schema."""
-
-    nameless: frozenset[str]
-    people: frozenset[str]
-    things: frozenset[str]
-    self: frozenset[str]
-    about: re.Pattern[str]
-    categories: tuple[tuple[Category, frozenset[str]], ...]
-
-
-@cached()
-def _headings() -> _Headings:
-    languages = all_languages()
-    return _Headings(
-        nameless=languages.words(lambda each: each.headings.nameless),
-        people=languages.words(lambda each: (*each.headings.people, *each.headings.things)),
-        things=languages.words(lambda each: each.headings.things),
-        self=languages.words(lambda each: each.headings.self),
-        about=languages.pattern(lambda each: each.headings.about, r"(?:{})\s+(?P<name>.+)\Z", flags=re.IGNORECASE),
-        categories=tuple((category, _words(languages, category)) for category in get_args(Category)),
-    )
-
-
-def _words(languages: LanguageSet, category: Category) -> frozenset[str]:
-    return languages.words(lambda each: each.headings.categories.get(category, ()))
+_MOST_SHOWN = 20
 
 
 def fits(source: Source) -> bool:
@@ -371,13 +375,28 @@ def read(source: Source, destination: Destination) -> Records:
     """Read a single file, or all markdown files of a folder in the order of their names."""
     reading = _Reading(format=NAME, destination=destination)
     names = [name for name in source.names if name.lower().endswith(SUFFIXES)]
+    settings = templates_of(source.path) if source.is_folder else ()
+    templates = list[str]()
     for name in names if source.is_folder else [None]:
-        file = source.text(name)
+        try:
+            file = source.text(name)
+        except InvalidError as error:
+            if not source.is_folder:
+                raise
+            reading.refused.append(str(error))
+            continue
         if is_private(file.text):
             source.notes.append(f"{file.name}: left out, as its front matter says `ricordo: false`")
+        elif source.is_folder and (file.name.startswith(settings) or is_template(file.text)):
+            templates.append(file.name)
         else:
             reading.file(file.name, file.text)
-    reading.people += reading.named.values()
+            unread = unread_fields(file.text.replace("\r\n", "\n").split("\n"))
+            reading.skipped += (f"{file.name} {each}" for each in unread)
+    if templates:
+        shown = ", ".join(templates[:_MOST_SHOWN]) + (" and more" if len(templates) > _MOST_SHOWN else "")
+        reading.skipped.append(f"{plural(len(templates), 'template')}: {shown}")
+    reading.people += reading.names()
     return reading
 
 
@@ -394,6 +413,8 @@ class _Section:
     is_people: bool = False
     headings: tuple[str, ...] = ()
     """The headings that tell neither subject nor category nor date."""
+    note: str = ""
+    """The name of the note, of which the facts are if nothing closer gives a subject."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -401,12 +422,25 @@ class _Reading(Records):
     """Collects facts, and the people named in headings, file by file."""
 
     named: dict[str, ImportedPerson] = field(default_factory=dict)
+    notes: dict[str, ImportedPerson] = field(default_factory=dict)
+    linked: dict[str, str] = field(default_factory=dict)
+    """The place of the first link to each name."""
     counts: Counter[tuple[object, ...]] = field(default_factory=Counter)
 
     def file(self, name: str, text: str) -> None:
-        start = self._of_file(name, note_text.fields_of(text))
-        places: list[tuple[int, _Section]] = [(0, start)]
-        for block in outline(text):
+        fields = note_text.fields_of(text)
+        start = self._of_file(name, fields)
+        places: list[tuple[int, _Section]] = [(-1, start)]
+        blocks = list(outline(text))
+        titles = [each for each in blocks if isinstance(each, Heading) and each.level == 1]
+        if len(titles) != 1 or blocks[0] is not titles[0]:  # several first-level headings are sections
+            blocks.insert(0, Heading(level=0, text=PurePosixPath(name).stem, line=1))
+        first = blocks[0] if isinstance(blocks[0], Heading) else None
+        titled = replace(self._under(first, start, name) if first else start, category="knowledge")
+        titled = replace(titled, headings=(start.at,)) if start.at and not titled.headings else titled
+        for number, said in enumerate(properties(fields), start=1):
+            self._item(Item(text=escaped(said), line=number), titled, f"{name} front matter")
+        for block in blocks:
             if isinstance(block, Heading):
                 places = [each for each in places if each[0] < block.level]
                 places.append((block.level, self._under(block, places[-1][1], f"{name} line {block.line}")))
@@ -416,13 +450,14 @@ class _Reading(Records):
     def _of_file(self, name: str, said: Mapping[str, tuple[str, ...]]) -> _Section:
         """Return what path and front matter tell: a date, a folder of people, tags, and other names of the note."""
         path = PurePosixPath(name)
-        dated = next(filter(None, map(date_in, said.get("date", ()))), None)
         tags = tuple(tag for each in said.get("tags", ()) for tag in _tag(each))
-        place = _Section(at=date_in(path.stem), dated=dated, tags=tags)
-        if aliases := said.get("aliases", ()):
-            person = ImportedPerson(name=path.stem, aliases=aliases, type=_type_of(path), place=name)
-            self.named.setdefault(name_key(person.name), person)
-        if path.parent.name.lower() in _headings().people:
+        note = path.stem if name_of(path.stem) else ""
+        place = _Section(at=date_in(path.stem), dated=date_of(said), tags=tags, note=note)
+        if note:
+            aliases = said.get("aliases", said.get("alias", ()))
+            kind = type_of(name, tags, least_words=1 if aliases else 2)
+            self.notes.setdefault(name_key(note), ImportedPerson(name=note, aliases=aliases, type=kind, place=name))
+        if path.parent.name.lower() in heading_words().people:
             return replace(place, is_people=True)
         return place
 
@@ -430,18 +465,39 @@ class _Reading(Records):
         if isinstance(heading.said.get("name"), str):
             return replace(above, about=(self._exported_entity(heading.said, where),), is_people=False)
         at = date_in(heading.text)
-        if at is not None:
+        if heading.level == 0 and (stem := name_of(heading.text)):
+            heading = replace(heading, text=stem)
+        elif at is not None:
             return replace(above, at=at)
-        key = " ".join(heading.text.lower().removesuffix(".md").split()).strip(" :.")
-        kind = next((category for category, words in _headings().categories if key in words), None)
-        if key in _headings().people:
+        key = heading_key(heading.text)
+        kind = category_of(key)
+        if key in heading_words().people:
             return replace(above, is_people=True, category=kind or above.category)
         if kind is not None:
             return replace(above, category=kind)
-        is_title = heading.level == 1 and not above.is_people and above.about == ()
+        is_title = heading.level <= 1 and not above.is_people and above.about == ()
         if not is_title and (name := self._person(heading.text, above, where)):
             return replace(above, about=(name,), is_people=False)
-        return above if key in _headings().nameless else replace(above, headings=(*above.headings, heading.text))
+        return above if key in heading_words().nameless else replace(above, headings=(*above.headings, heading.text))
+
+    def names(self) -> Iterator[ImportedPerson]:
+        """Yield the people and things that headings, notes and links name."""
+        texts = [each.fact.content for each in self.facts.values()]
+        kinds = {name_key(each.name): each.type for each in entities_named(texts)}
+        used = {name_key(name) for each in self.facts.values() for name in each.fact.about}
+        for key, note in self.notes.items():
+            if key not in self.named and (note.aliases or key in used):
+                is_person = kinds.get(key) == "person" and "/" not in note.place
+                self.named[key] = replace(note, type="person") if is_person else note
+            elif key in self.named:
+                person = self.named[key]
+                type_ = note.type if "/" in note.place and not person.relation else person.type
+                self.named[key] = replace(person, aliases=(*person.aliases, *note.aliases), type=type_)
+        known = {name_key(name) for each in self.named.values() for name in (each.name, *each.aliases)}
+        for name, place in self.linked.items():
+            if (key := name_key(name)) and key not in known:
+                self.named[key] = ImportedPerson(name=name, type=kinds.get(key, type_of(name)), place=place)
+        yield from self.named.values()
 
     def _exported_entity(self, said: Mapping[str, Any], where: str) -> str:
         """Read an entity from the comment of an exported heading."""
@@ -457,12 +513,12 @@ class _Reading(Records):
 
     def _person(self, text: str, above: _Section, where: str) -> str | None:
         """Return the person in a heading: "Sarah (wife)" under "People", or "About Sarah" anywhere."""
-        asked = _headings().about.match(text)
+        asked = heading_words().about.match(text)
         if not asked and not above.is_people:
             return None
         named = asked["name"] if asked else text
         found = _RELATED.match(named) if len(named) <= _MOST_HEADING else None
-        if found is None or not name_key(found["name"]) or found["name"].lower() in _headings().self:
+        if found is None or not name_key(found["name"]) or found["name"].lower() in heading_words().self:
             return None
         said = found["relation"] or found["after"]
         relation = known_relation(said.lower().removeprefix("my ").strip()) if said else None
@@ -473,10 +529,15 @@ class _Reading(Records):
         return before.name
 
     def _item(self, item: Item, place: _Section, where: str) -> None:
-        entry = entry_of(item)
-        if not entry.text.strip() or not any(char.isalnum() for char in entry.text):
+        entry = entry_of(item, headings=place.headings)
+        words = entry_of(item).text
+        is_nested = item.under or place.category or place.headings[1:]
+        is_menu = not is_nested and not entry.is_task and is_furniture(item.text)
+        if entry.is_cancelled or is_menu or not any(char.isalnum() for char in words):
             return
         said = entry.said
+        about = place.about or ((place.note,) if place.note and not said else ())
+        self.linked |= {each: where for each in entry.about if each not in self.linked}
         try:
             fact = Fact(
                 content=entry.text,
@@ -484,16 +545,16 @@ class _Reading(Records):
                 category="task"
                 if entry.is_task
                 else None
-                if item.is_row and place.category == "task"
+                if (item.is_row or item.is_code) and place.category == "task"
                 else place.category,
-                about=tuple(said.get("about", (*place.about, *entry.about))),
+                about=tuple(said.get("about", dict.fromkeys((*about, *entry.about)))),
                 tags=(*said.get("tags", place.tags), *filter(None, (entry.label,)), *entry.tags),
                 confidence=said.get("confidence", 1.0),
                 expires=said.get("expires"),
                 valid_from=said.get("since"),
                 attributes=said.get("attributes") or (None if said else _attributes(entry, place)),
                 origin="import",
-                id=self._id(entry.text, entry.at or place.at, place, said),
+                id=self._id(words, entry.at or place.at, place, said),
             )
             at = said.get("at") or entry.at or place.at or place.dated
             self.facts[fact.id or ""] = ImportedFact(
@@ -520,13 +581,6 @@ def _attributes(entry: Entry, place: _Section) -> Mapping[str, Any] | None:
     return ({"done": True} if entry.is_done else {}) | ({"heading": heading} if heading else {}) or None
 
 
-def _type_of(note: PurePosixPath) -> EntityType:
-    """Return the type of what a note is about. Names do not tell it, but folders do, and words that no person has."""
-    folders = {each.lower() for each in note.parts[:-1]}
-    may_be_person = not folders and all(word[0].isupper() and word.isalpha() for word in note.stem.split())
-    return "person" if folders & (_headings().people - _headings().things) or may_be_person else "concept"
-
-
 def _tag(text: str) -> tuple[str, ...]:
     tag = " ".join(text.split()).strip(" :#").lower()[:_MOST_TAG]
-    return (tag,) if tag and tag not in _headings().nameless else ()
+    return (tag,) if tag and tag not in heading_words().nameless else ()

@@ -21,6 +21,7 @@ _LINK = re.compile(r"(?<![\\!])\[\[([^\[\]|#^]+)(?:[#^][^\[\]|]*)?(?:\|([^\[\]]+
 _TAG = re.compile(r"(?<![\\\w/#&])#([^\W\d_][\w/-]*)")
 _ONLY_TAG = re.compile(r"#[^\W\d_][\w/-]*")
 _WORD = re.compile(r"\S+")
+_DAY = re.compile(r"\d{4}(?:-W?\d{1,2}){1,2}(?!\w)[ \w-]{0,20}")
 _FENCE = re.compile(r"\s*(```|~~~)")
 # A line that begins so is not a fact: headings, quotes, tables, markup, rules, embeds, plugin fields, conflict marks.
 _OTHER = re.compile(
@@ -149,9 +150,9 @@ def _item(lines: Sequence[str], first: int, end: int, headings: tuple[str, ...])
 def plain(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Return a text without markup, the names it links to, and its tags. Tags at its end are not part of the text."""
     text = "\n".join(_unguarded(line) for line in text.strip().split("\n"))
-    about = tuple(dict.fromkeys(found[1].strip() for found in _LINK.finditer(text)))
+    about = linked(text)
     tags = tuple(dict.fromkeys(found[1] for found in _TAG.finditer(text)))
-    body = _LINK.sub(lambda found: (found[2] or found[1]).strip(), _without_last_tags(text))
+    body = _LINK.sub(lambda found: (found[2] or _file_name(found[1])).strip(), _without_last_tags(text))
     body = _TAG.sub(lambda found: found[1], body)
     return body.replace("\\#", "#").replace("\\[[", "[[").replace("\\::", "::").strip(), about, tags
 
@@ -164,6 +165,16 @@ def _without_last_tags(text: str) -> str:
             return text[:end].rstrip()
         end = word.start()
     return text
+
+
+def _file_name(link: str) -> str:
+    return link.strip().rpartition("/")[2].removesuffix(".md")
+
+
+def linked(text: str) -> tuple[str, ...]:
+    """Return the names of the people and things that a text links to: those of the notes, except for days and weeks."""
+    names = dict.fromkeys(_file_name(found[1]) for found in _LINK.finditer(text))
+    return tuple(name for name in names if name and not _DAY.fullmatch(name))
 
 
 def written(node: Node, *, prefix: str = "- ", stem: str = "", mark: str | None = None) -> str:

@@ -619,7 +619,7 @@ class Notes:
         """Return new memories by the name of their note, which is the first subject, or "Me" for the owner."""
         found: dict[str, list[Node]] = {}
         for node in sorted(fresh, key=lambda node: (node.event_time, node.id)):
-            stem = re.sub(r'[\\/:*?"<>|#^\[\]\x00-\x1f.\s]+', " ", node.about[0]).strip()[:80] if node.about else ""
+            stem = re.sub(r'[\\/:*?"<>|#^\[\]\x00-\x1f.\s]+', " ", _subject(node)).strip()[:80]
             stem, number = stem or "Me", 1
             name = f"{stem}.md"
             while len(self._entries(name)) + len(found.get(name, ())) >= _MOST_LINES or name in self._conflicts:
@@ -704,9 +704,15 @@ def _likeness(item: Item, node: Node) -> float:
     return SequenceMatcher(None, item.text[:500], node.content[:500], autojunk=False).ratio()
 
 
+def _subject(node: Node) -> str:
+    """Return the person or thing in whose note a memory belongs: the one with which it begins, or the first one."""
+    text = node.content.casefold()
+    return next((each for each in node.about if text.startswith(each.casefold())), next(iter(node.about), ""))
+
+
 def _beginning(stem: str, nodes: Sequence[Node]) -> list[str]:
     """Return the first lines of a new note."""
-    about = next((node.about[0] for node in nodes if node.about), "")
+    about = next(filter(None, map(_subject, nodes)), "")
     front = ["---", f'about: "{about}"', "---"] if about else []
     return [*front, f"# {about or stem}"]
 

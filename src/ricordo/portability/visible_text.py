@@ -1,7 +1,8 @@
-"""What a reader of a Markdown file sees: without comments and hidden elements, and not at all if the author says so.
+"""What a reader of a Markdown file sees: without comments, hidden elements and the queries of Obsidian's plugins, and
+not at all if the author says so.
 
 Source: CommonMark 0.31, sections 4.5 (fences), 4.7 (link reference definitions, of which some are comments), 6.1 (code
-spans) and 6.6 (raw HTML); help.obsidian.md, "Comments" (`%%`).
+spans) and 6.6 (raw HTML); help.obsidian.md, "Comments" (`%%`), "Internal links", "Embed files" and "Templates".
 """
 
 from __future__ import annotations
@@ -36,6 +37,17 @@ _STYLE = re.compile(r"\sstyle\s*=\s*(?P<mark>[\"'])(?P<style>.*?)(?P=mark)", re.
 _MOST_TAGS = 1_000
 _FIELD = re.compile(r"([\w -]+):\s*(.*)$")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:\s(.*))?\Z", re.DOTALL)
+_QUERY = re.compile(
+    r"[ \t>]*(?:`{3,}|~{3,})[ \t]*(?:dataview|dataviewjs|tasks|query|base|tracker|button)[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""The beginning of a block of code that a plugin replaces by what it finds."""
+_BULLET = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
+_EMBED = re.compile(r"!\[\[[^\[\]\n]*\]\]|!\[[^\[\]\n]*\]\([^()\n]*\)|`\$?=[^`\n]*`")
+_INNER_LINK = re.compile(r"\[\[[^\[\]\n]*\]\]|\[[^\[\]\n]*\]\((?![a-z][a-z0-9+.-]*:)[^()\n]*\)", re.IGNORECASE)
+_DATE_LINK = re.compile(r"\[\[[^\[\]|\n]*\d{4}-\d{2}-\d{2}(?:[|#^][^\[\]\n]*)?\]\]")
+_PLACEHOLDER = re.compile(r"\{\{ *(?:title|date|time)\b[^{}\n]*\}\}|<%[^%\n]*\btp\.", re.IGNORECASE)
+_CODE = re.compile(r"(?ms)^\s*(`{3,}|~{3,}).*?(?:^\s*\1|\Z)|`[^`\n]+`")
 
 
 def visible(text: str) -> str:
@@ -64,7 +76,8 @@ def _hidden(text: str) -> Iterator[tuple[int, int]]:
     at = sum(len(line) + 1 for line in lines[: front_matter(lines)[1]])
     while found := _HIDDEN.search(text, at):
         at = found.end() if found["tag"] is None else _end_of_hidden(text, found)
-        if found["code"] is None and (found["tag"] is None or at > found.end()):
+        is_shown = found["code"] is not None and not _QUERY.match(found["code"])
+        if not is_shown and (found["tag"] is None or at > found.end()):
             yield found.start(), at
 
 
@@ -81,6 +94,26 @@ def _end_of_hidden(text: str, opened: re.Match[str]) -> int:
         if not depth or number > _MOST_TAGS:
             return found.end()
     return opened.end()
+
+
+def is_furniture(line: str) -> bool:
+    """Return whether a line says nothing itself: it consists of embedded files, or of links that lead elsewhere. In an
+    item of a list, a link may stand for itself, except to other days.
+    """
+    bullet = _BULLET.match(line)
+    text = line[bullet.end() :] if bullet else line
+    rest = (_DATE_LINK if bullet else _INNER_LINK).sub("", _EMBED.sub("", text))
+    return len(rest) < len(text) and not any(map(str.isalnum, rest))
+
+
+def without_code(text: str) -> str:
+    """Return a Markdown text without blocks and spans of code."""
+    return _CODE.sub("", text)
+
+
+def is_template(text: str) -> bool:
+    """Return whether a note is a template of Obsidian or of its plugin Templater."""
+    return _PLACEHOLDER.search(without_code(text)) is not None
 
 
 def is_private(text: str) -> bool:
@@ -123,9 +156,26 @@ def heading_in(line: str) -> tuple[int, str] | None:
     return len(found[1]), bare.rstrip() if not bare or bare[-1].isspace() else text
 
 
+def unread_fields(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return what is wrong with the front matter of a note: lists that are not closed."""
+    end = front_matter(lines)[1]
+    fields = ((number, _FIELD.match(line)) for number, line in enumerate(lines[:end], start=1))
+    return tuple(
+        f"line {number}: `{found[1].strip()}` is a list without a closing bracket"
+        for number, found in fields
+        if found and _is_unclosed(found[2].strip())
+    )
+
+
+def _is_unclosed(value: str) -> bool:
+    return value.startswith("[") and not value.endswith("]")
+
+
 def _values(text: str) -> tuple[str, ...]:
     """Return a single value, or the values of a list in brackets."""
     inner = text.strip()
+    if _is_unclosed(inner):
+        return ()
     parts = inner[1:-1].split(",") if inner.startswith("[") and not inner.startswith("[[") else [inner]
     stripped = (part.strip().strip("\"'") for part in parts)
     return tuple(re.sub(r"^\[\[(.*)\]\]$", r"\1", part) for part in stripped if part)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
-from ricordo.model import Category, Fusion, Json, Judging, NodeType, Scope
+from ricordo.model import OPEN_TASK, Category, Fusion, Json, Judging, NodeType, Scope
 from ricordo.models.embedding import Embedded
 from ricordo.storage import Snapshot, entity_meant, session_meant
 from ricordo.storage.values import COMPARISONS, Filter, Floor, check_encodable
@@ -457,6 +457,24 @@ def needs_of(prompt: str) -> Needs | None:
     return Needs(*(frozenset().union(*each) for each in zip(*found, strict=True))) if found else None
 
 
+def asks_for_tasks(question: str) -> bool:
+    """Return whether a question asks for tasks, and for little else.
+
+    >>> asks_for_tasks("What are my open tasks?"), asks_for_tasks("Which task is about the roof of the garden house?")
+    (True, False)
+    """
+    text = question[:_LOOKED_AT]
+    words, terms = _words_in(text), set(question_terms(text))
+    others = [word for word in words - _tasks() if not terms.isdisjoint(index_terms(word))]
+    return not words.isdisjoint(_tasks()) and len(others) <= 1
+
+
+@cached()
+def _tasks() -> frozenset[str]:
+    """Return the words for tasks, in every language."""
+    return all_languages().words(lambda each: each.headings.categories.get("task", ()))
+
+
 def _words_in(text: str) -> frozenset[str]:
     """Return the words of a text, and pairs of characters where words are not divided, in lower case."""
     words = {word.lower() for word in _SPOKEN_WORD.findall(text)}
@@ -606,6 +624,7 @@ def make_plan(
     """
     text = query.text if interval is None else query.text.replace(interval.text, " ", 1)
     terms = question_terms(text)
+    terms += [term for term in index_terms(OPEN_TASK) if asks_for_tasks(text) and term not in terms]
     ignored = [term for term in dict.fromkeys(index_terms(query.text[:_LOOKED_AT])) if term not in set(terms)]
     return Plan(
         query=query,

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.clock import to_ms
-from ricordo.model import Absence, Hit, Node, Results, Scope, Share, Trace
+from ricordo.model import DOCUMENT, OPEN_TASK, Absence, Hit, Node, Results, Scope, Share, Trace
 from ricordo.retrieval.hits import hit_of, warnings_of, without_withheld
-from ricordo.retrieval.query import Plan, filter_of, namings
+from ricordo.retrieval.query import Plan, asks_for_tasks, filter_of, namings
 from ricordo.retrieval.ranking import (
     Ranked,
     Ranking,
@@ -138,6 +138,7 @@ def find(
     keys, model = [each.key for each in short], next(iter(plan.vectors), 0)
     known = snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model)
     weighed, links = _weighed(short, known, plan, names_entities=bool(named))
+    weighed = _arranged(weighed, known, query.text)
     judged = None
     if query.only_relevant or query.judge:
         judged = _judged(pool, weighed, known, plan, links=links)
@@ -262,6 +263,26 @@ def _weighed(
     present = {each.key for each in weighed}
     said = {key: (f"{about}|{line}", since) for key, (about, line, since) in known.statements.items() if key in present}
     return newest_of_equal(weighed, said=said) if said else weighed, told
+
+
+def _arranged(hits: Sequence[Ranked], known: Shortlist, question: str) -> list[Ranked]:
+    """Return hits without the title page of a document of which a passage was found. If the question asks for tasks,
+    the open ones come first.
+    """
+    nodes = {hit.key: known.nodes[hit.key] for hit in hits if hit.key in known.nodes}
+    of_documents = {key: node for key, node in nodes.items() if (node.session or "").startswith(DOCUMENT)}
+    found = {node.session for node in of_documents.values() if "place" in node.attributes}
+    titles = {key for key, node in of_documents.items() if node.session in found and "place" not in node.attributes}
+    left = [hit for hit in hits if hit.key not in titles]
+    if not asks_for_tasks(question):
+        return left
+    scores = sorted((hit.score for hit in left), reverse=True)
+    left.sort(key=lambda hit: hit.key not in nodes or not _is_open_task(nodes[hit.key]))
+    return [hit._replace(score=score) for hit, score in zip(left, scores, strict=True)]
+
+
+def _is_open_task(node: Node) -> bool:
+    return OPEN_TASK in node.tags or (node.category == "task" and not node.attributes.get("done"))
 
 
 def _are_of_two_people(known: Shortlist, older: int, newer: int) -> bool:

@@ -401,10 +401,17 @@ def _show_step(out: Console, step: WatchStep, *, sums_up: bool = False) -> None:
     for reason, same in ((reason, list(same)) for reason, same in paths):
         which = plural(len(same), "file") if len(same) > _MANY_REFUSED else ", ".join(map(safe, same))
         out.print(Text(f"{'refused':<9}{which}: {one_line(reason, most=200)}", style="yellow"), soft_wrap=True)
+    for path, reason in step.left_out.items():
+        out.print(Text(f"not read {safe(path)}: {one_line(reason, most=200)}", style="yellow"), soft_wrap=True)
+    if step.redacted:
+        keep = "to keep them, `ricordo document-remove` the file, and watch again with RICORDO_SECRETS=keep"
+        out.print(Text(f"{plural(step.redacted, 'credential')} redacted; {keep}.", style="yellow"), soft_wrap=True)
     if sums_up:
         waiting = f", {plural(step.waiting, 'file')} still being written" if step.waiting else ""
-        skipped = f", {plural(step.skipped, 'file')} skipped: empty, private or of other kinds" if step.skipped else ""
-        out.print(dim(f"{'In step' if not step else 'Done'}{waiting}{skipped}."))
+        skipped = f", {plural(step.skipped, 'file')} skipped" if step.skipped else ""
+        out.print(dim(f"{'In step' if not step else 'Done'}{waiting}{skipped}{':' if skipped else '.'}"))
+        for reason, names in step.skipped_files.items():
+            out.print(dim(f"  {reason}: {one_line(', '.join(map(safe, names)), most=300)}"), soft_wrap=True)
 
 
 # import and export
@@ -491,7 +498,7 @@ def _show_import(out: Console, report: ImportReport, *, own: bool) -> None:
     if report.format == "jsonl" and not own:
         out.print(dim("Read as somebody else's. To move your own store, import the export into a new one with --own."))
     if report.skipped:
-        out.print(dim("Lines that hold no message and no command:"))
+        out.print(dim("Left out, as they hold nothing to remember:"))
         for line in report.skipped[:_SHOWN_SKIPPED]:
             out.print(dim(f"  {one_line(line, most=200)}"), soft_wrap=True)
         if len(report.skipped) > _SHOWN_SKIPPED:

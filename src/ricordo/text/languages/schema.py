@@ -481,12 +481,15 @@ class Work:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headings:
     """The headings of notes that people keep for an assistant, in lower case. `people` and `things`: the headings below
-    them, or the notes in a folder of that name, are each about one.
+    them, or the notes in a folder of that name, are each about one. `person_tags`: the tags of a note about a person.
+    `thing_words`: words in the name of a note about something else.
     """
 
     nameless: Words = ()
     people: Words = ()
     things: Words = ()
+    person_tags: Words = ()
+    thing_words: Words = ()
     self: Words = ()
     about: Words = ()
     categories: Mapping[str, Words] = field(default_factory=dict)
