@@ -204,6 +204,29 @@ async def test_what_is_stored_names_the_facts_it_may_make_out_of_date(tmp_path: 
         assert "replaces: [id:" in _text(moved) and '"Ida lives in Rome"' in _text(moved)
 
 
+@pytest.mark.parametrize(
+    ("named", "told", "asked"),
+    [
+        ("User's name is Katrin", "Katrin's husband Reto is allergic to cats", "my husband"),
+        ("Ich heiße Katrin", "Katrins Mann heißt Reto", "mein Mann"),
+        ("Je m'appelle Katrin", "Le mari de Katrin s'appelle Reto", "mon mari"),
+        ("Me llamo Katrin", "El marido de Katrin se llama Reto", "mi marido"),
+    ],
+)
+async def test_a_relation_told_with_the_name_of_the_user_is_the_users(
+    tmp_path: Path, named: str, told: str, asked: str
+) -> None:
+    for number, order in enumerate([[named, told], [told, named]]):
+        for kind, calls in (("one", [order]), ("two", [[each] for each in order])):
+            async with connected(tmp_path / f"{number}{kind}.db", profile="core", owner="me") as client:
+                for content in calls:
+                    _text(await client.call_tool("remember_fact", {"content": content}))
+                assert "Reto" in _text(await client.call_tool("get_entity_info", {"name": asked}))
+    async with connected(tmp_path / "other.db", profile="core", owner="me") as client:
+        _text(await client.call_tool("remember_fact", {"content": ["User's name is Ann", told]}))
+        assert "Nothing" in _text(await client.call_tool("get_entity_info", {"name": asked}))
+
+
 async def test_the_core_profile_is_short(tmp_path: Path) -> None:
     async with connected(tmp_path / "me.db") as client:
         listed = (await client.list_tools()).tools

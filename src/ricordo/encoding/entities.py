@@ -14,14 +14,17 @@ from typing import get_args
 
 from ricordo.clock import from_ms, new_id, to_ms
 from ricordo.encoding.relations import (
+    Stated,
     ended_relations,
     is_owners_word,
     is_persons_word,
     may_end_relation,
     may_state_alias,
+    own_name_stems,
     plain_subjects,
     self_words,
     stated_aliases,
+    stated_own_names,
     stated_relations,
 )
 from ricordo.encoding.validation import AS_GIVEN, SCREENED, TextRules, check_choice, short_name
@@ -47,6 +50,7 @@ from ricordo.text.entity_recognition import entities_named
 from ricordo.text.names import (
     SINGLE,
     folded_name,
+    has_relation_word,
     likeness,
     looks_nominative,
     may_name_relation,
@@ -55,6 +59,7 @@ from ricordo.text.names import (
     relation_named,
     untitled_words,
 )
+from ricordo.text.sentences import content_words
 
 SAME = "same as"
 """The relation of two entities that are said to be one person or thing. They are not merged: the user is asked."""
@@ -127,6 +132,19 @@ def scope_of(owner: str, chat: str) -> Scope:
     return Scope.of(owner, chat)
 
 
+_MOST_NAMING = 20
+"""How many of the latest facts with a word such as "name" are searched for the owner's name."""
+
+
+def owner_names(snapshot: Snapshot, owner: str) -> tuple[str, ...]:
+    """Return the names that live personal facts give the owner: "The user's name is Katrin"."""
+    if not owner:
+        return ()
+    found = snapshot.nodes.facts_with(owner, "", [(stem,) for stem in own_name_stems()], most=_MOST_NAMING)
+    named = (name for _, (said, speaker) in sorted(found.items()) if speaker is None for name in stated_own_names(said))
+    return tuple(dict.fromkeys(named))
+
+
 class EntityResolver:
     """Resolves names within one change, and collects the entities and relations that the change adds.
 
@@ -146,6 +164,7 @@ class EntityResolver:
         self._put: dict[str, Entity] = {}
         self._relations: list[Relation] = []
         self._altered: dict[str, Relation] = {}
+        self._owner_names: tuple[str, ...] | None = None
 
     def named(self, name: str) -> Entity:
         """Return the entity with a name; add a person if there is none. Raises InvalidError if several people match."""
@@ -358,27 +377,55 @@ class EntityResolver:
         said_by = (*relation.evidence, *evidence)
         self._altered[relation.id] = replace(relation, target=target.id, evidence=said_by)
 
+    def note_own_names(self, facts: Sequence[Node]) -> None:
+        """Note the names that facts of this change give the owner, whatever the order of the facts."""
+        owner = self._scope.owner
+        for node in facts:
+            is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=owner) or _is_noted(node)
+            if owner and is_owners and node.is_live and (named := stated_own_names(node.content)):
+                self._owner_names = tuple(dict.fromkeys((*self.owner_names, *named)))
+
     def learn_relations(self, node: Node, *, owner: str) -> list[Entity]:
         """Learn the relations that a node states of the owner or a known speaker; return the people related to them."""
         # In a fact that an agent notes for the user, "my wife" is the user's wife.
-        is_noted = node.type != "episodic" and node.origin == "agent" and node.speaker is None
+        is_noted = _is_noted(node)
         if not is_noted and not is_persons_word(node.role, node.origin):
             return []
         is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=owner) or (is_noted and bool(owner))
-        said = [] if node.chat and not node.speaker else stated_relations(node.content)
+        if node.chat and not node.speaker:
+            return []
+        is_fact = is_owners and node.type != "episodic"
+        if is_fact and (named := stated_own_names(node.content)):
+            self._learn_named(named)
+        names = self.owner_names if is_fact and has_relation_word(node.content) else ()
+        said = stated_relations(node.content, own_names=names)
         source = self.known(node.speaker) if said and node.speaker and not is_owners else None
         if not is_owners and source is None:
             return []
+        heard = self._relate_all(said, node, source=source, may_end=not is_noted)
+        if is_owners:
+            self._end_relations(node)
+        return heard
+
+    def _relate_all(self, said: Sequence[Stated], node: Node, *, source: Entity | None, may_end: bool) -> list[Entity]:
         heard = []
         for stated in said:
             entity = self.named_clearly(stated.name)
             if entity is None or (source is not None and source.id == entity.id):
                 continue
-            self.relate(stated.predicate, entity, evidence=[node.id], source=source, may_end=not is_noted)
+            self.relate(stated.predicate, entity, evidence=[node.id], source=source, may_end=may_end)
             heard.append(entity)
-        if is_owners and not (node.chat and not node.speaker):
-            self._end_relations(node)
         return heard
+
+    def _learn_named(self, names: Sequence[str]) -> None:
+        """Learn the relations that earlier facts state of the owner by a name that is known only now."""
+        stems = [(stem,) for stem in content_words(" ".join(names))]
+        place = Scope.of(self._scope.owner, "")
+        found = self._snapshot.nodes.facts_with(self._scope.owner, "", stems, most=_MOST_NAMING)
+        for node in self._snapshot.nodes.by_key(place, found).values():
+            if node.is_live and node.speaker is None and has_relation_word(node.content):
+                said = stated_relations(node.content, own_names=names)
+                self._relate_all(said, node, source=None, may_end=False)
 
     def _end_relations(self, node: Node) -> None:
         """End the relations of the owner that a node says have ended."""
@@ -392,6 +439,13 @@ class EntityResolver:
                         end = max(node.event_time, known.valid_from or node.event_time)
                         said_by = tuple(dict.fromkeys((*known.evidence, node.id)))
                         self._altered[known.id] = replace(known, valid_until=end, evidence=said_by)
+
+    @property
+    def owner_names(self) -> tuple[str, ...]:
+        """The names by which statements may call the owner."""
+        if self._owner_names is None:
+            self._owner_names = owner_names(self._snapshot, self._scope.owner)
+        return self._owner_names
 
     def learn_aliases(self, node: Node) -> None:
         """Relate known entities that a person says are the same; `find_duplicates` proposes to merge them."""
@@ -434,6 +488,11 @@ class EntityResolver:
             relations=(*change.relations, *(self._altered.get(each.id, each) for each in self._relations)),
             put_relations=(*change.put_relations, *(each for each in self._altered.values() if each.key)),
         )
+
+
+def _is_noted(node: Node) -> bool:
+    """Return whether a node is a fact that an agent notes for the user."""
+    return node.type != "episodic" and node.origin == "agent" and node.speaker is None
 
 
 def _is_persons_name(speaker: str) -> bool:

@@ -118,6 +118,8 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
     pauses = pauses_of(snapshot, scope) if facts else []
     spaces = {(node.owner, node.chat) for node in facts}
     people = {space: EntityResolver(snapshot, scope=scope_of(*space), now=now) for space in spaces}
+    for space, resolver in people.items():
+        resolver.note_own_names([node for node in facts if (node.owner, node.chat) == space])
     added: list[Node] = []
     subjects: list[tuple[str, str, str]] = []
     for node in facts:

@@ -7,7 +7,7 @@ negations, the past, conditions and quotations are ignored, and so are capitalis
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -30,6 +30,7 @@ from ricordo.text.languages import (
 )
 from ricordo.text.languages.schema import Endings
 from ricordo.text.names import NOT_PEOPLE, known_relation, may_name_relation, relation_pattern
+from ricordo.text.sentences import content_words
 from ricordo.trust import trust_of
 
 MAX_CHARS = 5_000
@@ -81,6 +82,12 @@ class _Forms(Lexicon):
     @cached_property
     def things(self) -> frozenset[str]:
         return folded_words(self.languages, lambda each: each.things)
+
+    @cached_property
+    def own_name(self) -> re.Pattern[str]:
+        """The pattern of a statement of the user's own name, which is its last group."""
+        named = self.languages.pattern(lambda each: each.persons.named, r"(?<!\w)(?:{})").pattern
+        return re.compile(named.replace("<NAME>", f"(?-i:({_NAMES}))"), re.IGNORECASE)
 
     @cached_property
     def aliases(self) -> tuple[re.Pattern[str], ...]:
@@ -147,13 +154,18 @@ _QUOTED = re.compile(r"[\"«»“”„‟]|(?<!\w)['‘]|['’](?!\w)")
 _TRANSCRIPT = re.compile(r"\s*[^\s:]+(?:\s[^\s:]+)?:\s")
 
 
-def stated_relations(text: str) -> list[Stated]:
+def stated_relations(text: str, *, own_names: Sequence[str] = ()) -> list[Stated]:
     """Return the relations that the text states outright, in order, without repeats.
+
+    Args:
+        own_names: names of the one whose relations they are: "Katrin's husband Reto" is then "my husband Reto".
 
     >>> [(found.predicate, found.name) for found in stated_relations("Hi, my wife is Sarah. Is my boss Tom?")]
     [('wife', 'Sarah')]
     """
     text = text[:MAX_CHARS]
+    for name in own_names:
+        text = _with_own_possessive(text, name)
     if not may_name_relation(text):
         return []
     languages = languages_of(text)
@@ -162,6 +174,33 @@ def stated_relations(text: str) -> list[Stated]:
         for stated in _stated_in(sentence, languages):
             found.setdefault((stated.predicate, stated.name), stated)
     return list(found.values())
+
+
+def _with_own_possessive(text: str, name: str) -> str:
+    """Return a text with "my" in place of the possessive of a name, in any language."""
+    for pattern, (mine, *_) in all_languages().endings(lambda each: each.persons.forms):
+        if "<NAME>" in pattern:
+            text = re.sub(pattern.replace("<NAME>", re.escape(name)), mine, text, flags=re.IGNORECASE)
+    return text
+
+
+def stated_own_names(text: str) -> tuple[str, ...]:
+    """Return the names that a speaker gives as their own, in full and without the surname.
+
+    >>> stated_own_names("The user's name is Katrin Meier; she lives in Bern"), stated_own_names("My name is a secret")
+    (('Katrin Meier', 'Katrin'), ())
+    """
+    forms = _forms(all_languages())
+    found = forms.own_name.search(text[:MAX_CHARS])
+    name = _name(found.group(found.lastindex), forms, cases=None) if found and found.lastindex else None
+    return tuple(dict.fromkeys((name, name.split()[0]))) if name else ()
+
+
+@cached()
+def own_name_stems() -> frozenset[str]:
+    """Return the stems by which statements of the user's own name are found, in any language."""
+    phrases = all_languages().in_order(lambda each: each.persons.naming)
+    return frozenset(stem for phrase in phrases for stem in content_words(phrase))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -419,12 +419,16 @@ def _owner_behind(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.kinship.owner_behind, r"\b(?:{})\b", flags=re.IGNORECASE)
 
 
+def has_relation_word(text: str) -> bool:
+    """Return whether a text has a word with which the name of a relation begins: "wife", of any person."""
+    return not _first_words(all_languages()).isdisjoint(_WORDS.findall(fold_letters(text.lower())))
+
+
 def may_name_relation(text: str) -> bool:
     """Return whether a text may mention a relation of the speaker. Fast, with some false positives."""
-    lowered = text.lower()
-    if _first_words(all_languages()).isdisjoint(_WORDS.findall(fold_letters(lowered))):  # most texts, by far
+    if not has_relation_word(text):  # most texts, by far
         return False
-    languages = languages_of(text)
+    lowered, languages = text.lower(), languages_of(text)
     first_words = _first_words(languages)
     if _owner_behind(languages).search(text):
         return not first_words.isdisjoint(map(folded_relation, _WORDS.findall(text)))

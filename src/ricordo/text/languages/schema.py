@@ -266,7 +266,10 @@ class Sentences:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Persons:
-    """How a statement about a person is rephrased in the first person: "The user works", "I work"."""
+    """How a statement about a person is rephrased in the first person: "The user works", "I work".
+
+    `named` are statements of the user's own name, <NAME>; each has one of the words `naming`.
+    """
 
     i: str = ""
     subject: Patterns = ()
@@ -276,6 +279,8 @@ class Persons:
     verbs: Mapping[str, str] = field(default_factory=dict)
     endings: Endings = ()
     contractions: Endings = ()
+    named: Patterns = ()
+    naming: Words = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -495,6 +500,21 @@ class Headings:
     categories: Mapping[str, Words] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filing:
+    """What shows that a statement made in a project is about its user, or about the project.
+
+    Attributes:
+        user: the user or something of theirs as the first words of a statement: the user's, my.
+        here: words that limit a statement to the project: in this repo. <PROJECT> stands for its name.
+        things: what a project consists of, and who works on it: tests, the team. Words are complete, in any case.
+    """
+
+    user: Patterns = ()
+    here: Patterns = ()
+    things: Patterns = ()
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Language:
     """All tables of one language file."""
@@ -527,6 +547,7 @@ class Language:
     needs: Mapping[str, Need] = field(default_factory=dict)
     personal: Personal = field(default_factory=Personal)
     headings: Headings = field(default_factory=Headings)
+    filing: Filing = field(default_factory=Filing)
     categories: Mapping[str, Words] = field(default_factory=dict)
 
 
