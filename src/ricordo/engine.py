@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 
 from ricordo.clock import SystemClock, from_ms, part_of_id
 from ricordo.consolidation.debounce import Conversation, Debouncer
+from ricordo.encoding.entities import owner_names
 from ricordo.encoding.mentions import links
 from ricordo.encoding.validation import TextRules, gate_of, screen_of
 from ricordo.encoding.worker import LEASE, BackgroundWorker
@@ -648,6 +649,12 @@ class StoreView:
         self._check_owners()
         found = await self._store.read(lambda tx: tx.lifecycle.whose(id))
         return None if found is None else Scope(owner=found.owner)
+
+    async def owner_names(self) -> tuple[str, ...]:
+        """Return the names that the owner's facts give the owner: "The user's name is Katrin"."""
+        names = await self._seen.read(lambda tx: owner_names(tx, self._scope.owner))
+        self._told("owner_names", names)
+        return names
 
     async def members(self, space: str) -> Sequence[Member]:
         """Return the present and former members of a space; () for an open chat. Raises as `owners` does."""

@@ -204,6 +204,24 @@ async def test_what_is_stored_names_the_facts_it_may_make_out_of_date(tmp_path: 
         assert "replaces: [id:" in _text(moved) and '"Ida lives in Rome"' in _text(moved)
 
 
+async def test_facts_about_the_user_leave_the_project_and_the_answer_names_the_place(tmp_path: Path) -> None:
+    texts = ["The user's birthday is 5 May 1988", "The queue runs on port 5672", "User's name is Katrin"]
+    caller: dict[str, Any] = {"owner": "me", "chat": "github.com/ann/shop", "shares": True}
+    async with connected(tmp_path / "me.db", profile="full", **caller) as shop:
+        told = _text(await shop.call_tool("remember_fact", {"content": texts})).splitlines()
+        assert ["personal, for all projects" in each for each in told] == [True, False, True]
+        assert "for shop only" in told[1]
+        for tool, given in (
+            ("remember_one", {"content": "Katrin plays the cello"}),
+            ("remember_facts", {"facts": [{"content": "Katrin speaks Dutch"}, {"content": "The linter is ruff"}]}),
+        ):
+            assert "personal, for all projects" in _text(await shop.call_tool(tool, given))
+    async with connected(tmp_path / "me.db", profile="full", owner="me") as elsewhere:
+        known = _text(await elsewhere.call_tool("list_memories", {}))
+        assert all(each in known for each in ("5 May 1988", "Katrin", "cello", "Dutch"))
+        assert "5672" not in known and "ruff" not in known
+
+
 @pytest.mark.parametrize(
     ("named", "told", "asked"),
     [

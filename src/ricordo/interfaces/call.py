@@ -54,6 +54,8 @@ _LONG = frozenset(
 )
 """Methods that can take minutes: they call a language model, copy the store, or go through all memories."""
 _MOST_LONG = 4
+STORING = frozenset(("remember", "remember_many"))
+"""Methods that store facts, which belong to the user or to a chat."""
 EVERY_ACCESS: frozenset[Access] = frozenset({"read", "write", "admin", "erase"})
 PROPOSING: frozenset[Access] = frozenset({"read", "propose"})
 """The permissions of a caller whose changes need the user's approval."""
@@ -220,8 +222,8 @@ class Dispatcher:
         if "judge" in names:
             arguments.setdefault("judge", True)
         bound = {name: _bind_origin(value, capability, caller) for name, value in arguments.items()}
-        if caller.shares and caller.chat and _is_of_the_chat(capability, bound):
-            memory = memory.scoped(replace(caller.scope, shares=True))
+        if caller.shares and caller.chat and capability.method in STORING:
+            bound = await _filed(bound, memory, project=caller.chat, takes_several="of_project" in names)
         answer = await work(memory, **bound)
         if capability.method in _SHOW_HELD and (as_tool or not caller.may("review.quarantined_text")):
             answer = withhold(answer)
@@ -273,23 +275,26 @@ def _is_short(given: object) -> bool:
     return isinstance(given, str) and len(given) < FULL_ID_CHARS
 
 
-_OF_THE_USER = frozenset(("identity", "relationship", "preference"))
+async def _filed(given: Mapping[str, Any], memory: Memory, *, project: str, takes_several: bool) -> dict[str, Any]:
+    """Return the arguments of a call that stores facts, with those that are about the project shared with its chat."""
+    from ricordo.text.filing import is_about_user
 
+    names = await memory.store_view.owner_names()
 
-def _is_of_the_chat(capability: Capability, given: Mapping[str, Any]) -> bool:
-    """Return whether a call stores facts and none of them, by its category, is about the user."""
-    if capability.method not in ("remember", "remember_many"):
-        return False
-    from ricordo.text.sentences import infer_category
+    def is_shared(content: object, category: str | None) -> bool:
+        return not is_about_user(str(content), category=category, names=names, project=project)
 
-    facts = given.get("facts_") or [given]
-    told = [(_of(fact, "category"), _of(fact, "content")) for fact in facts]
-    texts = [(kind, each) for kind, text in told for each in ([text] if isinstance(text, str) else text or ())]
-    return not any((kind or infer_category(text)) in _OF_THE_USER for kind, text in texts)
-
-
-def _of(fact: object, name: str) -> Any:
-    return fact.get(name) if isinstance(fact, Mapping) else getattr(fact, name, None)
+    if "facts_" in given:
+        facts = given["facts_"]
+        return {
+            **given,
+            "facts_": [replace(each, shared=each.shared or is_shared(each.content, each.category)) for each in facts],
+        }
+    content, category = given.get("content"), given.get("category")
+    if takes_several:
+        texts = [content] if isinstance(content, str) else content or ()
+        return {**given, "of_project": [each for each in texts if is_shared(each, category)]}
+    return {**given, "shared": bool(given.get("shared")) or is_shared(content, category)}
 
 
 def _origin(capability: Capability, caller: Caller) -> Origin:

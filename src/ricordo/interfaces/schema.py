@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime
 from functools import cache
@@ -24,7 +24,7 @@ from ricordo.portability.importers import FORMATS
 
 Schema = dict[str, Any]
 
-_HIDDEN = BOUND | {"progress"}
+_HIDDEN = BOUND | {"progress", "of_project"}
 _LARGEST = 2**53 - 1
 """The largest integer that every JSON parser reads exactly."""
 
@@ -92,8 +92,9 @@ async def _remember_fact(
     expires: datetime | str | None = None,
     shared: bool = False,
     origin: Origin = "agent",
+    of_project: Collection[str] = (),
 ) -> Sequence[Node]:
-    """Store one or several facts that share the other fields."""
+    """Store one or several facts that share the other fields. Those in `of_project` are shared with the chat."""
     texts = [content] if isinstance(content, str) else content
     facts = [
         Fact(
@@ -103,7 +104,7 @@ async def _remember_fact(
             about=about,
             tags=tags,
             expires=expires,
-            shared=shared,
+            shared=shared or text in of_project,
             origin=origin,
         )
         for text in texts
