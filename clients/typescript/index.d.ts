@@ -472,7 +472,7 @@ export interface SearchParameters {
   as_of?: string | number | null;
   /** Search what was forgotten or replaced instead. */
   archived?: boolean;
-  /** Omit hits that are probably irrelevant; the result may then be empty. */
+  /** Omit hits that are probably irrelevant, seldom also the right one; may be empty. */
   only_relevant?: boolean;
   /**
    * Whether to mark hits that are probably irrelevant; by default, yes. With "if_known", only if that needs no
@@ -1430,8 +1430,8 @@ export class Ricordo {
   /**
    * Look something up in long-term memory: what the user said, prefers or plans, or what is known about people and
    * things. Ask in a few words or a whole question, in any language. Results come best first, each with an id. The
-   * nearest come even if none answers; with only_relevant, no result means that nothing is known. Permission:
-   * read. Trust: at least web.
+   * nearest come even if none answers; with only_relevant, no result means that nothing close enough is known.
+   * Permission: read. Trust: at least web.
    */
   search(parameters: SearchParameters, options?: CallOptions): Promise<SearchResult>;
   /**

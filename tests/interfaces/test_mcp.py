@@ -222,6 +222,24 @@ async def test_facts_about_the_user_leave_the_project_and_the_answer_names_the_p
         assert "5672" not in known and "ruff" not in known
 
 
+async def test_a_search_says_how_many_weaker_hits_it_leaves_out(tmp_path: Path) -> None:
+    facts = [f"{name} likes {thing}" for name in ("Anna", "Ben", "Carla") for thing in ("tea", "chess", "jazz")]
+    async with connected(tmp_path / "me.db") as client:
+        await client.call_tool("remember_fact", {"content": facts})
+        found = await client.call_tool("search_memory", {"query": "quantum chromodynamics"})
+        assert len(found.structured_content["hits"]) == 3
+        assert _text(found).endswith("6 weaker hits left out, probably not relevant.")
+        strict = {"query": "quantum chromodynamics", "only_relevant": True}
+        nothing = _text(await client.call_tool("search_memory", strict))
+        assert nothing == "Nothing relevant enough was found; 9 weaker hits without only_relevant."
+
+
+async def test_errors_for_a_model_name_no_shell_command(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db") as client:
+        error = (await client.call_tool("forget_memory", {"id": "0123456789ab"})).content[0].text
+        assert "search" in error and "`list`" not in error
+
+
 @pytest.mark.parametrize(
     ("named", "told", "asked"),
     [

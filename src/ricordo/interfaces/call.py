@@ -15,10 +15,14 @@ from ricordo.errors import RicordoError, UnavailableError
 from ricordo.interfaces.serialize import (
     FULL_ID_CHARS,
     RecentIds,
+    as_text,
     resolve_id,
     resolve_review_id,
     resolve_run_id,
+    results_as_text,
+    stored_as_text,
     withhold,
+    without_tail,
 )
 from ricordo.model import Origin, Results, Scope, Trust
 from ricordo.rights import Access, Door, Holder, allows, at_door, require
@@ -186,6 +190,26 @@ class Dispatcher:
         caller.require(capability.method)
         with self._counted(caller, is_long=capability.method in _LONG):
             return await self._call(capability, given, caller=caller, as_tool=as_tool, progress=progress)
+
+    async def call_tool(
+        self, capability: Capability, given: object, *, caller: Caller, progress: Progress | None = None
+    ) -> tuple[Any, str]:
+        """Run a capability for a model, as `call` does. Returns the answer, and the answer as text.
+
+        Most of the weak hits at the end of a search are left out; the text says how many, also if `only_relevant`
+        left out all.
+        """
+        answer = await self.call(capability, given, caller=caller, as_tool=True, progress=progress)
+        if isinstance(answer, Results):
+            left_out = 0
+            if not answer.hits and isinstance(given, Mapping) and given.get("only_relevant"):
+                weaker = {**given, "only_relevant": False}
+                left_out = len(await self.call(capability, weaker, caller=caller, as_tool=True))
+            else:
+                answer, left_out = without_tail(answer)
+            return answer, results_as_text(answer, left_out=left_out)
+        is_filed = caller.chat is not None and capability.method in STORING
+        return answer, stored_as_text(answer) if is_filed else as_text(answer)
 
     @contextlib.contextmanager
     def _counted(self, caller: Caller, *, is_long: bool) -> Iterator[None]:

@@ -17,7 +17,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from ricordo.errors import NotFoundError, RicordoError
-from ricordo.interfaces.call import STORING, Caller, Dispatcher, StoreConfig, nightly_maintenance
+from ricordo.interfaces.call import Caller, Dispatcher, StoreConfig, nightly_maintenance
 from ricordo.interfaces.catalog import (
     CATALOG,
     PROMPT_TEXTS,
@@ -28,7 +28,7 @@ from ricordo.interfaces.catalog import (
     instructions,
     tools,
 )
-from ricordo.interfaces.serialize import as_text, compact_value, error_value, json_text, stored_as_text
+from ricordo.interfaces.serialize import as_text, compact_value, error_value, json_text
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -103,21 +103,18 @@ class Toolbox:
         def progress(done: int, total: int) -> None:
             self._dispatcher.run_in_background(ctx.session.report_progress(done, total))
 
-        caller = self._caller_of(ctx)
         try:
-            answer = await self._dispatcher.call(
-                capability, params.arguments or {}, caller=caller, as_tool=True, progress=progress
+            answer, text = await self._dispatcher.call_tool(
+                capability, params.arguments or {}, caller=self._caller_of(ctx), progress=progress
             )
         except RicordoError as error:
             if error.code == NotFoundError.code and capability.method in _LOOKS_FOR_NAMES:
-                text = types.TextContent(text=f"Nothing: {error.message}.")
-                return types.CallToolResult(content=[text], structured_content={"found": False})
+                nothing = types.TextContent(text=f"Nothing: {error.message}.")
+                return types.CallToolResult(content=[nothing], structured_content={"found": False})
             return _failure(error)
         except Exception:  # noqa: BLE001  # a defect of ours must not end the client's connection
             _log.exception("%s failed", capability.tool)
             return _failure(RicordoError("an internal error occurred", hint="see the server's log"))
-        in_chat = caller.chat is not None and capability.method in STORING
-        text = stored_as_text(answer) if in_chat else as_text(answer)
         return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=_structured(answer))
 
 

@@ -33,7 +33,7 @@ from ricordo.text.dates import with_dates
 from ricordo.text.filing import place_label
 from ricordo.text.names import relation_told
 from ricordo.text.prompt_text import as_label, safe_text
-from ricordo.text.sentences import has_parts
+from ricordo.text.sentences import has_parts, plural
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -219,6 +219,27 @@ def _hit(hit: Hit) -> str:
     return f"[id:{hit.handle}] {_quoted(hit.excerpt)} ({notes})"
 
 
+_MOST_DOUBTFUL = 3
+"""How many hits that are probably irrelevant a tool shows after the last relevant one."""
+
+
+def without_tail(results: Results) -> tuple[Results, int]:
+    """Return a tool's results without most of the probably irrelevant hits at the end, and how many were left out."""
+    relevant = [place for place, hit in enumerate(results.hits) if hit.is_relevant is not False]
+    kept = (relevant[-1] + 1 if relevant else 0) + _MOST_DOUBTFUL
+    return replace(results, hits=results.hits[:kept]), max(0, len(results.hits) - kept)
+
+
+def results_as_text(results: Results, *, left_out: int) -> str:
+    """Return results as text that says how many weaker hits were left out."""
+    if not left_out:
+        return _results(results)
+    hits = plural(left_out, "weaker hit")
+    if results.hits:
+        return f"{_results(results)}\n{hits} left out, probably not relevant."
+    return f"Nothing relevant enough was found; {hits} without only_relevant."
+
+
 def _results(results: Results) -> str:
     lines = [_hit(hit) for hit in results.hits] or ["Nothing in the memory answers this."]
     lines += [f"Note: {each}" for each in results.degraded]
@@ -376,7 +397,9 @@ def _all_names(kind: Any) -> tuple[str, ...]:
     return tuple(each.name for each in fields(kind))
 
 
-_NO_SUCH_ID = f"`list` shows ids; any unique beginning or end of at least {MIN_PART_CHARS} characters is enough"
+_NO_SUCH_ID = (
+    f"search and lists show ids; any unique beginning or end of at least {MIN_PART_CHARS} characters is enough"
+)
 
 
 def match_id(given: str, ids: Iterable[str], *, kind: str = "id") -> str | None:

@@ -24,7 +24,6 @@ from ricordo.errors import InvalidError, RicordoError
 from ricordo.interfaces.call import Caller, Dispatcher
 from ricordo.interfaces.catalog import WRITE_PATH, Capability, instructions, tools
 from ricordo.interfaces.schema import closed_model, first_problem, input_schema, tidy
-from ricordo.interfaces.serialize import as_text
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -100,7 +99,7 @@ def agent_tools(memory: Memory, profile: str = "core") -> tuple[Tool, ...]:
 
     def tool(capability: Capability) -> Tool:
         async def run(arguments: dict[str, Any]) -> str:
-            return as_text(await dispatcher().call(capability, arguments, caller=caller.at("tools"), as_tool=True))
+            return (await dispatcher().call_tool(capability, arguments, caller=caller.at("tools")))[1]
 
         schema = input_schema(capability, as_tool=True, can_share=caller.can_share)
         return Tool(capability.tool, capability.summary, dict(schema), run)
