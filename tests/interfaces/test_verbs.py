@@ -456,3 +456,11 @@ def test_the_marks_below_what_was_learnt_are_not_taken_for_a_fact(cli):
     cli("add", "I live in Oslo", "--session", "s")
     cli("end-session", "s")
     assert "Marks: + added" in cli("consolidate").out
+
+
+def test_a_question_that_nothing_live_answers_is_pointed_to_closed_memories(cli: Cli) -> None:
+    id = cli("remember", "We fly to Tbilisi with Anya", "--json").json["id"]
+    answered = cli("ask", "when do we fly to Tbilisi?")
+    assert "closed memory" not in answered.err and "answer best" not in answered.err  # a tip is for a terminal, once
+    cli("forget", id)
+    assert "1 closed memory matches" in cli("ask", "when do we fly to Tbilisi?").err

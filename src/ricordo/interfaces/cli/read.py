@@ -14,6 +14,7 @@ from ricordo.interfaces.cli import hits, nodes
 from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.terminal import Output, dim, minute, one_line, safe, table
 from ricordo.model import ClosedReason, Receipt, ReceiptReplay, Results, StaleReason, StandingQuestion
+from ricordo.text.sentences import plural
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -95,8 +96,18 @@ async def ask(ctx: CommandContext, memory: Memory, question: str, **given: Any) 
     if answer.cut:
         ctx.notice(f"Sentences removed because no memory supports them: {answer.cut}.")
     elif answer.known and answer.model is None:
-        ctx.notice("These passages answer best; a language model (--model) would answer in a sentence.")
+        ctx.tip("These passages answer best; a language model (--model) would answer in a sentence.")
+    elif not answer.known:
+        await _tell_archived(ctx, memory, question)
     return Output(data=answer, show=lambda out: hits.answer(out, question, answer))
+
+
+async def _tell_archived(ctx: CommandContext, memory: Memory, question: str) -> None:
+    """Say how many memories that expired, were replaced or forgotten match a question that nothing live answers."""
+    found = await memory.search(question, archived=True, only_relevant=True, receipt=False)
+    if found.hits:
+        match = f"{plural(len(found), 'closed memory matches', 'closed memories match')}"
+        ctx.notice(f"{match} (expired, replaced or forgotten): `ricordo search --archived` shows them.")
 
 
 def _tell_receipt(ctx: CommandContext, id: str | None) -> None:
