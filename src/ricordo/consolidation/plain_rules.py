@@ -26,7 +26,9 @@ from ricordo.text.work import WorkStatement, statements_of_work, to_remember
 from ricordo.trust import trust_of
 
 _LEAST_WORDS, _MOST_WORDS = 3, 60
+_LEAST_OF_LIFE = 2  # "I'm vegan"
 _OPENING = 9
+_PART_END = re.compile(r"[,;:]\s+|\s+[–—-]\s+")
 
 Kind = Literal["fact", "preference", "opinion", "decision", "commitment"]
 
@@ -135,6 +137,7 @@ class _Cues(Lexicon):
     decision = pattern_of(lambda each: each.plain.decision, flags=re.IGNORECASE)
     preference = pattern_of(lambda each: (*each.plain.answering, *each.plain.preference), flags=re.IGNORECASE)
     opinion = pattern_of(lambda each: each.plain.opinion, flags=re.IGNORECASE)
+    life = pattern_of(lambda each: each.plain.life, flags=re.IGNORECASE)
     fact = pattern_of(lambda each: each.plain.fact, flags=re.IGNORECASE)
     will = pattern_of(lambda each: each.plain.will, flags=re.IGNORECASE)
     unlikely = pattern_of(lambda each: each.plain.unlikely, flags=re.IGNORECASE)
@@ -153,6 +156,9 @@ def _statement(sentence: str, cues: _Cues) -> Plain | None:
     said = cues.tails.sub("", cues.lead.sub("", sentence))
     if cues.vague.search(" ".join(said.split()[:_OPENING])) or cues.loose_ends.search(said):
         return None
+    of_life = next((part for part in (said, *_PART_END.split(said)[1:]) if cues.life.search(part)), None)
+    if of_life is not None:
+        return _kept("fact", of_life, least=_LEAST_OF_LIFE)
     kind = next((kind for kind in _BY_BEGINNING if getattr(cues, kind).search(said)), None)
     if cues.passing.search(said) or (kind == "opinion" and cues.context.search(said)):
         return None
@@ -162,9 +168,9 @@ def _statement(sentence: str, cues: _Cues) -> Plain | None:
     return _kept("commitment", said) if is_promise else None
 
 
-def _kept(kind: Kind, said: str) -> Plain | None:
+def _kept(kind: Kind, said: str, *, least: int = _LEAST_WORDS) -> Plain | None:
     said = said.strip(" ,:;—–-")
-    if not _LEAST_WORDS <= len(said.split()) <= _MOST_WORDS:
+    if not least <= len(said.split()) <= _MOST_WORDS:
         return None
     return Plain(kind=kind, text=said[0].upper() + said[1:])
 

@@ -297,6 +297,7 @@ class PlainStatements:
 
     Attributes:
         answering: lasting wishes about how the assistant answers.
+        life: what people are, have or have become: diets, illnesses, moves, jobs, marriages. Two words are enough.
     """
 
     parts: Mapping[str, str] = field(default_factory=dict)
@@ -310,6 +311,7 @@ class PlainStatements:
     answering: Patterns = ()
     preference: Patterns = ()
     opinion: Patterns = ()
+    life: Patterns = ()
     fact: Patterns = ()
     will: Patterns = ()
     unlikely: Patterns = ()
