@@ -202,6 +202,17 @@ async def test_a_meal_is_planned_with_what_people_must_not_eat(memory: Any, prom
     assert "Bergen" not in context
 
 
+async def test_a_meal_is_planned_with_what_people_said_of_themselves_in_passing(memory: Any) -> None:
+    await memory.add("yes! but not that café, I'm allergic to hazelnuts", speaker="Katrin", session="whatsapp")
+    await memory.add("Ich bin übrigens jetzt Vegetarierin", speaker="Katrin", session="whatsapp")
+    await memory.add("there is a great vegan bakery in Hackney", speaker="Tom", session="whatsapp")
+    await memory.add("Are you allergic to anything?", speaker="Tom", session="whatsapp")
+    await memory.add("You are allergic to work", role="assistant", session="whatsapp")
+    context = await memory.context("What should I cook for dinner?")
+    assert "hazelnuts" in context and "Vegetarierin" in context
+    assert not any(said in context for said in ("bakery", "allergic to anything", "allergic to work"))
+
+
 async def test_needs_are_left_out_where_nobody_eats_or_takes_anything(memory: Any) -> None:
     await memory.remember("I am allergic to penicillin")
     assert "penicillin" in await memory.context("Which antibiotic can I take?")

@@ -33,9 +33,11 @@ from ricordo.retrieval.service import Asking, AsOf, answer, wants_receipt
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import QUESTION_MARKS, question_terms
+from ricordo.text.change import topics
 from ricordo.text.dates import format_times
 from ricordo.text.names import folded_name
 from ricordo.text.prompt_text import BEGIN, END, NOTE, as_label, reasons, safe_line
+from ricordo.text.sentences import plain_sentences
 from ricordo.text.token_estimate import estimated_tokens
 
 SECTIONS: Mapping[ContextName, tuple[str, float]] = {
@@ -221,6 +223,7 @@ _PEOPLE = 12
 _SOURCES_EACH = 2
 _FACT_CHARS = 200
 _NEEDED = 6
+_NEEDED_TURNS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +274,7 @@ async def brief(
         facts, _ = await ask(replace(query, filter=Filter(shelves=(KNOWLEDGE,))))
         found += [hit for hit in facts.hits if hit.id not in results.ids]
     if as_of is None and (needs := needs_of(text)) is not None:
-        needed = await asking.read(lambda snapshot: needed_facts(snapshot, asking, needs))
+        needed = await asking.read(lambda snapshot: needed_memories(snapshot, asking, needs))
         found = [*(hit for hit in needed if hit.id not in results.ids), *found]
     hits = without_echoes([hit for hit in found if may_be_quoted(hit) and (session is None or hit.session != session)])
     extras = Extras()
@@ -327,13 +330,23 @@ def _with_receipt(
     return replace(block, receipt=asking.keep(draft))
 
 
-def needed_facts(snapshot: Snapshot, asking: Asking, needs: Needs) -> list[Hit]:
-    """Return the facts that must not be missed about the topics of a prompt."""
+def needed_memories(snapshot: Snapshot, asking: Asking, needs: Needs) -> list[Hit]:
+    """Return what must not be missed about the topics of a prompt: facts, then what people last said of themselves."""
+    facts = _stating(snapshot, asking, needs, (KNOWLEDGE,))
+    said = _stating(snapshot, asking, needs, ALL_EPISODES)
+    turns = [node for node in said if node.role == "user" and _says_of_oneself(node.content, needs)]
+    latest = sorted(turns, key=lambda node: (node.event_time, node.key), reverse=True)
+    nodes = [*facts[:_NEEDED], *latest[:_NEEDED_TURNS]]
+    hits = (hit_of(node, score=0.0, shares=(), terms=(), now=asking.now, zone=asking.zone) for node in nodes)
+    return [as_own(hit, asking.scope.owner) for hit in hits]
+
+
+def _stating(snapshot: Snapshot, asking: Asking, needs: Needs, shelves: tuple[str, ...]) -> list[Node]:
     from ricordo.storage.candidates import CandidateQuery  # it needs numpy
 
     query = CandidateQuery(
         scope=asking.scope,
-        filter=Filter(shelves=(KNOWLEDGE,)),
+        filter=Filter(shelves=shelves),
         terms=needs.terms,
         strategies=("words",),
         until=time.monotonic() + asking.deadline_s,
@@ -341,9 +354,15 @@ def needed_facts(snapshot: Snapshot, asking: Asking, needs: Needs) -> list[Hit]:
     found = list(snapshot.candidates(query).found.get("words", {}))
     in_force = snapshot.shortlist(asking.scope, found, archived=False, now=asking.now).weights
     nodes = as_shown(snapshot, snapshot.nodes.by_key(asking.scope, in_force))
-    stating = [nodes[key] for key in found if key in nodes and needs.are_in(nodes[key].content)][:_NEEDED]
-    hits = (hit_of(node, score=0.0, shares=(), terms=(), now=asking.now, zone=asking.zone) for node in stating)
-    return [as_own(hit, asking.scope.owner) for hit in hits]
+    return [nodes[key] for key in found if key in nodes and needs.are_in(nodes[key].content)]
+
+
+def _says_of_oneself(text: str, needs: Needs) -> bool:
+    """Return whether a sentence of a message states a need of the speaker."""
+    return any(
+        needs.are_in(sentence) and topics(sentence).is_own and not sentence.endswith("?")
+        for sentence in plain_sentences(text)
+    )
 
 
 async def _with_recent(asking: Asking, prompt: str, *, session: str | None, as_of: AsOf) -> str:
