@@ -395,3 +395,30 @@ async def test_a_relation_does_not_end_by_other_sentences(memory: Any, said: str
     await memory.remember("My husband is called Tomas")
     await memory.remember(said)
     assert [each.relation for each in await memory.people() if each.name == "Tomas"] == ["husband"]
+
+
+async def test_a_statement_of_several_things_gives_way_to_a_change_of_one(memory: Any) -> None:
+    old = "The user's name is Katrin; she lives in Zürich and works as a UX designer at Swisscom"
+    new = "The user quit at Swisscom and starts at Google in February"
+    await memory.remember(old)
+    answer = await memory.remember(new)
+    assert [each.content for each in answer.outdates] == [old]
+    assert old in {hit.content for hit in (await memory.search("What is the name of the user?")).hits}
+    found = [hit.content for hit in (await memory.search("Where does the user work?")).hits]
+    assert found.index(new) < found.index(old)
+
+
+async def test_what_is_out_of_date_is_not_given_without_what_changed_it() -> None:
+    async with Memory.open(":memory:", embedder="default") as memory:
+        for text in (
+            "Meine Mutter heißt Ingrid, sie ist 71 und wohnt in Freiburg",
+            "Mein Bruder Ralf wohnt in Kiel",
+            "Deploys go out on Thursdays via GitHub Actions to fly.io",
+            "Meine Mutter ist nach Emmendingen umgezogen",
+            "Decision: we moved from fly.io to Hetzner because fly was too expensive",
+        ):
+            await memory.remember(text)
+        hits = (await memory.search("Wo wohnt meine Mutter?", only_relevant=True)).hits
+        assert ["Emmendingen" in hits[0].content, "Freiburg" in hits[1].content] == [True, True]
+        context = await memory.context("where do we deploy to?")
+        assert context.index("Hetzner because") < context.index("Thursdays")

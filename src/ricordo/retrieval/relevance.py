@@ -265,6 +265,10 @@ def _sums(values: Floats, floor: Floor) -> tuple[NDArray[np.float64], NDArray[np
     return even + TUNING.near_weight * np.maximum(0.0, units[:, 1] - TUNING.near), even
 
 
+_NEARLY = 1.5
+"""How far below the floor a change may be that a strict list shows before the fact it changes."""
+
+
 def judge(
     best: Sequence[Ranked],
     evidence: Evidence,
@@ -279,7 +283,7 @@ def judge(
     Args:
         best: in order, with positions in `evidence`.
         nodes: by key; hits without a node are dropped.
-        links: pairs of which the first says that the second has changed: in a context the second is not alone.
+        links: pairs of which the first says that the second has changed: the second is not shown alone.
     """
     best = [each for each in best if each.key in nodes]
     weighed = weigh_up(best, evidence, floor, nodes=nodes, question=query.text)
@@ -314,8 +318,9 @@ def judge(
     shown = {each.key for each in kept}
     if shown and query.with_leading:
         shown |= _leading(best, weighed.is_fact) - {best[place].key for place in others.nonzero()[0]}
-    if query.with_leading or query.judge:  # a stale fact alone misleads more than an extra line
-        shown |= _newer_versions(shown, best, links)
+    newer = _newer_versions(shown, best, links)  # a stale fact alone misleads more than an extra hit
+    is_strict = not (query.with_leading or query.judge)
+    shown |= {key for key in newer if not is_strict or relevance[key] >= -_NEARLY}
     return Judged(
         kept=tuple(each for each in best if each.key in shown),
         relevance=relevance,

@@ -60,7 +60,7 @@ from ricordo.storage.candidates import (
 )
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import index_terms
-from ricordo.text.change import are_of_two_people, asks_for, by_meaning, of_another, succession
+from ricordo.text.change import are_of_two_people, asks_for, by_meaning, of_another, says_change, succession
 from ricordo.trust import UNAPPROVED
 
 # This multiple of the limit, and at least this many, are read in detail, because expired and merged ones are dropped.
@@ -262,6 +262,7 @@ def _weighed(
         weighed = in_succession(weighed, links=links, successors=known.successors)
     present = {each.key for each in weighed}
     said = {key: (f"{about}|{line}", since) for key, (about, line, since) in known.statements.items() if key in present}
+    told += [(newer, older) for newer, older in known.versions if newer in present and _says_change(known, newer)]
     return newest_of_equal(weighed, said=said) if said else weighed, told
 
 
@@ -283,6 +284,10 @@ def _arranged(hits: Sequence[Ranked], known: Shortlist, question: str) -> list[R
 
 def _is_open_task(node: Node) -> bool:
     return OPEN_TASK in node.tags or (node.category == "task" and not node.attributes.get("done"))
+
+
+def _says_change(known: Shortlist, key: int) -> bool:
+    return key in known.nodes and says_change(known.nodes[key].content)
 
 
 def _are_of_two_people(known: Shortlist, older: int, newer: int) -> bool:

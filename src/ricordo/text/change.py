@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from math import exp
@@ -53,6 +53,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;…])\s+|(?<!\s)\s+[–—-]\s+")
 _CLAUSE_END = re.compile(r"(?<=[.!?;…,])\s+|(?<!\s)\s+[–—-]\s+|(?<=\w): ")
 _HEAD = 2  # content words that name the topic of a statement
 _BEGINNING = 5  # words in which the subject of a statement is searched
+_LEAST_SAID = 3  # words of a clause that says something
+_OF_A_PART = 0.75  # the likelihood from which a change of one clause counts
 _PLAIN_WORDS = 12  # maximum length of a statement whose subject can be recognised
 _BEFORE = 3  # words in which the owner of a thing is searched
 _DENIED_WITHIN = 4  # words before a change
@@ -596,12 +598,44 @@ def _rivals(count: int) -> float:
 def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession | None:
     """Return how a new statement affects an older one on the same topic; None if the topics differ.
 
+    A long older statement says several things ("She lives in Bern and works for the post office"). A new statement may
+    change one of them, which is never certain to make the whole outdated. Descriptions of the world are left alone.
+
     A statement that is not about the speaker's own life must express a change and name the older statement's topic. The
     result is certain only if, in addition, there is no sign against a change.
 
     Args:
         context: the features beyond the two texts; with "meaning", the cosine of the vectors is used as well.
     """
+    found = _succession(old, new, context)
+    before = topics(old[0])
+    if found or before.length <= _SHORT or not (before.is_own or topics(new[0]).is_own):
+        return found
+    of_parts = [_succession((part, old[1]), new, context) for part in _things_said(old[0])]
+    likeliest = max((each for each in of_parts if each and not each.stands_aside), key=_by_likelihood, default=None)
+    is_clear = likeliest is not None and likeliest.says_so and likeliest.likelihood >= _OF_A_PART
+    return replace(likeliest, is_certain=False) if likeliest and is_clear else None
+
+
+def _by_likelihood(found: Succession) -> float:
+    return found.likelihood
+
+
+def _things_said(text: str) -> list[str]:
+    """Return the clauses of a statement that say something of their own; none if there is only one."""
+    text = text[:MAX_CHARS]
+    ends = _between_things(languages_of(text))
+    parts = [part.strip() for part in ends.split(text)]
+    return [part for part in parts if len(part.split()) >= _LEAST_SAID] if len(parts) > 1 else []
+
+
+@cached()
+def _between_things(languages: LanguageSet) -> re.Pattern[str]:
+    """Return the pattern of what stands between two clauses: punctuation, or a word for "and"."""
+    return languages.pattern(lambda each: each.entities.conjunctions, r"[.!?;,…]\s+|\s+[–—-]\s+|\s+(?:{})\s+")
+
+
+def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession | None:
     kind = "meaning" if "meaning" in context else "words"
     weights, least = _coefficients()[kind], _coefficients()["least"]
     if kind == "words" and not _could_tell(context["rivals"], context["rarity"]):
@@ -631,7 +665,7 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     is_added = bool(found["added"]) and not found["changes"]  # "I am also allergic to nuts" replaces nothing
     if likely < least[kind] or (kind == "words" and (is_idle or is_added or (is_of_world and not found["changes"]))):
         return None
-    is_plain = not found["changes"] and not _says_change(new[0])
+    is_plain = not found["changes"] and not says_change(new[0])
     are_two = (is_plain and _are_of_two_things(before, after)) or (
         not found["says so"] and _say_the_same_of_two(before, after)
     )
@@ -644,7 +678,7 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     )
 
 
-def _says_change(text: str) -> bool:
+def says_change(text: str) -> bool:
     """Return whether a text contains a word for change, even in a predicate that describes a state: "died in"."""
     patterns = _cue_patterns(languages_of(text))
     return any(patterns[cue].search(text.lower()) for cue in CHANGES)
