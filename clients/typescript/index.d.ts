@@ -946,7 +946,7 @@ export interface ForgetParameters {
   reason?: string | null;
 }
 
-export type ForgetResult = null;
+export type ForgetResult = Node;
 
 export interface ForgetWhereParameters {
   /** as in `list`. */

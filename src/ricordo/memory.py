@@ -987,10 +987,10 @@ class Memory:
             content=content,
         )
 
-    async def forget(self, id: str, reason: str | None = None) -> None:
+    async def forget(self, id: str, reason: str | None = None) -> Node:
         """Remove a memory from all answers, with its source sentences and the conclusions from it, and archive it. It
         is not learnt from these sentences again. `restore` brings it back, and so does stating it again. A document is
-        removed as by `remove_document`.
+        removed as by `remove_document`. Return the archived memory or, for a document, its title.
 
         Args:
             id: of a memory or a document.
@@ -1001,15 +1001,18 @@ class Memory:
         if self._scope.propose:
             self._reason("forget", reason)
             said = capped("user", "user", caller=self._scope.trust)
-            await self._propose("forget", id, text=reason or "", origin=said)
-            return
+            return await self._propose("forget", id, text=reason or "", origin=said)
 
-        def decide(tx: Snapshot) -> tuple[Change, None]:
-            if tx.nodes.get(self._scope, id) is None and documents_.stored(tx, self._scope, id, at=self._at):
-                return documents_.remove(tx, id, scope=self._scope, at=self._at)[0], None
-            return self._forgotten(tx, tx.nodes.known(self._scope, id)), None
+        def decide(tx: Snapshot) -> tuple[Change, Node]:
+            if tx.nodes.get(self._scope, id) is None and (pages := documents_.stored(tx, self._scope, id, at=self._at)):
+                node = documents_.title_page_in(pages, id)
+                change, _ = documents_.remove(tx, id, scope=self._scope, at=self._at)
+            else:
+                node = tx.nodes.known(self._scope, id)
+                change = self._forgotten(tx, node)
+            return change, forget.closed(node, change)
 
-        await self._write("forget", decide, said=reason)
+        return await self._write("forget", decide, said=reason)
 
     def _forgotten(self, tx: Snapshot, node: Node) -> Change:
         at = self._at

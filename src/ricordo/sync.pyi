@@ -255,10 +255,10 @@ class Memory:
     def refuse(self, ids: str | Review | Sequence[str | Review]) -> Sequence[Review]:
         """Refuse one proposal or several as one commit, all or none. A refused fact stays out if it is stated again."""
 
-    def forget(self, id: str, reason: str | None = None) -> None:
+    def forget(self, id: str, reason: str | None = None) -> Node:
         """Remove a memory from all answers, with its source sentences and the conclusions from it, and archive it.
         It is not learnt from these sentences again. `restore` brings it back, and so does stating it again. A
-        document is removed as by `remove_document`.
+        document is removed as by `remove_document`. Return the archived memory or, for a document, its title.
         """
 
     def forget_where(

@@ -370,7 +370,7 @@ def remove(snapshot: Snapshot, id: str, *, scope: Scope, at: datetime) -> tuple[
     """
     id = _id_of(snapshot, scope, id, at=at)
     old = stored(snapshot, scope, id, at=at)
-    page = _title_page_in(old, id)
+    page = title_page_in(old, id)
     change, learnt = _closing(snapshot, scope, old, id, at=at, reason=_REMOVED)
     return change, DocumentReport(document=document_of(page), removed=len(old) - 1, knowledge=learnt)
 
@@ -390,7 +390,7 @@ def read(snapshot: Snapshot, scope: Scope, id: str, *, at: datetime) -> Document
     """
     id = _id_of(snapshot, scope, id, at=at)
     nodes = stored(snapshot, scope, id, at=at) or stored(snapshot, replace(scope, chat=None), id, at=at)
-    page = _title_page_in(nodes, id)
+    page = title_page_in(nodes, id)
     return replace(document_of(page), text=tuple(node for node in nodes if node is not page))
 
 
@@ -441,7 +441,8 @@ def _is_same(page: Node, new: Node) -> bool:
     return page.content == new.content and known == given
 
 
-def _title_page_in(nodes: Sequence[Node], id: str) -> Node:
+def title_page_in(nodes: Sequence[Node], id: str) -> Node:
+    """Return the node with the title of a document. Raises NotFoundError if there is none."""
     page = next(filter(is_title_page, nodes), None)
     if page is None:
         raise NotFoundError(f"there is no document {id!r}", hint="`documents` lists them")

@@ -41,6 +41,12 @@ def forget(node: Node, *, at: datetime) -> Change:
     return Change(close=(Closing(id=node.id, at=at, reason="forgotten"),), withhold=(node.id,))
 
 
+def closed(node: Node, change: Change) -> Node:
+    """Return a node as it is after a change."""
+    closing = next((each for each in change.close if each.id == node.id), None)
+    return node if closing is None else replace(node, closed_at=closing.at, closed_reason=closing.reason)
+
+
 def with_conclusions(
     snapshot: Snapshot, scope: Scope, nodes: Sequence[Node], change: Change, *, at: datetime
 ) -> Change:

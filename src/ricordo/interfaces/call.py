@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_SHOW_HELD = frozenset({"get", "history", "explain", "review", "resolve"})
+_SHOW_HELD = frozenset({"get", "history", "explain", "review", "resolve", "forget"})
 """The methods whose answers can contain quarantined memories; search, lists and statistics never do."""
 _LONG = frozenset(
     (

@@ -137,6 +137,8 @@ def as_text(value: object) -> str:
         if value and isinstance(value[0], Version):
             return _versions(value)
         return "\n".join(_line(each) for each in value) or _NOTHING
+    if isinstance(value, Node) and value.closed_reason == "forgotten":
+        return f"Forgotten: {_node(value)}\n`ricordo restore {handle_of(value.id)}` brings it back."
     return _line(value)
 
 
@@ -195,7 +197,7 @@ def _node(node: Node, *, place: str = "") -> str:
     if node.closed_reason == _HELD:
         handle = handle_of(node.id)
         waits = f"waits for the user (`ricordo quarantine show {handle}`)"
-        return f"Not remembered yet: [id:{handle}] {_quoted(node.content)} {waits}"
+        return f"Not done yet: [id:{handle}] {_quoted(node.content)} {waits}"
     closed = f"closed ({node.closed_reason}) {_day(node.closed_at)}" if node.closed_at else ""
     expires = f"expires {_day(node.expires_at)}" if node.expires_at and not node.closed_at else ""
     notes = _notes(_kind(node), _about(node), _day(node.event_time), place, expires, closed)

@@ -204,8 +204,7 @@ async def forget(ctx: CommandContext, memory: Memory, id: str, reason: str | Non
         await memory.get(id)
     except NotFoundError as error:
         raise NotFoundError(error.message, hint="`ricordo document-remove` removes a document") from None
-    await memory.forget(id, reason)
-    return await memory.get(id)
+    return await memory.forget(id, reason)
 
 
 @command
