@@ -146,7 +146,8 @@ def find(
             degraded.append("relevance: no time left")
     left_out = judged if query.only_relevant else None
     best = (weighed if left_out is None else list(left_out.kept))[: query.limit]
-    writers = snapshot.history.writers([each.key for each in best if _is_of_a_chat(known.nodes.get(each.key))])
+    shared = [each.key for each in best if _is_of_a_chat(known.nodes.get(each.key))]
+    writers = snapshot.history.writers(shared) if shared else {}
     hits = _hits(best, known, ranking if traced or reasons else None, pool, plan, zone=zone, writers=writers)
     if judged is not None and pool is not None and plan.floor is not None:
         relevant = {known.nodes[each.key].id for each in judged.kept}
