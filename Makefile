@@ -132,6 +132,10 @@ knowledge: $(READY)
 	  --out benchmarks/results/knowledge_strange.json
 	@$(BIN)/python benchmarks/lifetimes.py benchmarks/data/knowledge/held_out/lifetimes_strange.jsonl \
 	  --out benchmarks/results/lifetimes_strange.json
+	@$(BIN)/python benchmarks/lifetimes.py benchmarks/data/knowledge/held_out/lifetimes_fresh.jsonl \
+	  --out benchmarks/results/lifetimes_fresh.json
+	@$(BIN)/python benchmarks/lifetimes.py benchmarks/data/knowledge/held_out/lifetimes_fresh.jsonl \
+	  --embedder default --out benchmarks/results/lifetimes_fresh_by_meaning.json
 
 # Two hundred generated requests for every HTTP route; some minutes.
 fuzz-http: $(READY)

@@ -1,6 +1,6 @@
 """Measure how long facts are kept by what they say: do lasting ones stay, passing ones go, dated ones wait?
 
-    python benchmarks/lifetimes.py [FILE.jsonl ...] [--out benchmarks/results/lifetimes.json]
+    python benchmarks/lifetimes.py [FILE.jsonl ...] [--embedder default] [--out benchmarks/results/lifetimes.json]
 
 A line has an id, a language, a text, the day it was `said` (2 November 2026 by default), a kind and, for dated ones,
 the last day that it speaks of (`until`). The texts are remembered through the public API, without a model, in stores
@@ -38,14 +38,14 @@ class MovableClock:
         return round(self.at.timestamp() * 1_000)
 
 
-async def measure(cases: Iterable[dict[str, Any]]) -> dict[str, dict[str, int]]:
+async def measure(cases: Iterable[dict[str, Any]], *, embedder: str | None = None) -> dict[str, dict[str, int]]:
     """Return, by language, how many facts of each kind there are, and how many of them are wrong."""
     counts: dict[str, Counter[str]] = {}
     looked_at: dict[tuple[datetime, datetime], list[dict[str, Any]]] = {}
     for case in cases:
         looked_at.setdefault((_said(case), _looked_at(case)), []).append(case)
     for (said, at), together in looked_at.items():
-        expired = await _expired([case["text"] for case in together], said, at)
+        expired = await _expired([case["text"] for case in together], said, at, embedder=embedder)
         for case, is_expired in zip(together, expired, strict=True):
             found = counts.setdefault(case["language"], Counter())
             found[case["kind"]] += 1
@@ -63,11 +63,12 @@ def _looked_at(case: dict[str, Any]) -> datetime:
     return _said(case) + (LATEST if case["kind"] == "lasting" else PASSED)
 
 
-async def _expired(texts: Sequence[str], said: datetime, at: datetime) -> list[bool]:
+async def _expired(texts: Sequence[str], said: datetime, at: datetime, *, embedder: str | None) -> list[bool]:
     """Return which facts have expired when upkeep runs at a time."""
     clock = MovableClock(said)
-    async with Memory.open(":memory:", embedder=None, clock=clock, settings=Settings(time_zone="UTC")) as memory:
+    async with Memory.open(":memory:", embedder=embedder, clock=clock, settings=Settings(time_zone="UTC")) as memory:
         nodes = [await memory.remember(text) for text in texts]
+        await memory.settle()
         clock.at = at
         await memory.maintain()
         return [(await memory.get(node.id)).closed_reason == "expired" for node in nodes]
@@ -81,9 +82,10 @@ def read(paths: Sequence[Path]) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", type=Path, nargs="*", default=[DATA])
+    parser.add_argument("--embedder", help='"default": what passes by its meaning is found, too')
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    report = asyncio.run(measure(read(arguments.files)))
+    report = asyncio.run(measure(read(arguments.files), embedder=arguments.embedder))
     text = json.dumps(report, indent=2) + "\n"
     print(text, end="")
     if arguments.out:

@@ -247,7 +247,7 @@ class Engine:
             InvalidError: the given expiry cannot be read, or is in the past.
         """
         if given is not None:
-            return replace(lifetimes.timed(node, zone=self.zone), expires_at=self.expiry(given))
+            return lifetimes.expiring(lifetimes.timed(node, zone=self.zone), self.expiry(given))
         if node.origin in _MAY_SET_EXPIRY and (until := stated_expiry(node.content, now=self.now(), zone=self.zone)):
             node = replace(node, expires_at=from_ms(until))
         return lifetimes.timed(node, zone=self.zone)
@@ -374,6 +374,7 @@ class Engine:
             actor=actor,
             dry_run=dry_run,
             progress=progress,
+            meaning_model=self._meaning_model(),
             consolidate=self._consolidate_what_is_over,
             conclude=self._conclude,
         )
@@ -448,20 +449,26 @@ class Engine:
         )
 
     async def _list_changes(self, scope: Scope, *, dry_run: bool) -> Concluded:
-        """Compare recent facts with older ones by meaning, with vectors of the default embedder only: the coefficients
-        are fitted on its cosines.
-        """
+        """Compare recent facts with older ones by meaning, with vectors of the default embedder only."""
         from ricordo.consolidation.comparison import Comparison
-        from ricordo.models.embedding.default import NAME
 
-        model = self.backlog.model
-        if model is None or model.name != NAME:
+        model = self._meaning_model()
+        if model is None:
             return Concluded()
         actor = scope.actor
         store = self.store.seen_by(scope)
-        comparison = Comparison(store=store, scope=scope, model=model.key, now=self.now(), actor=actor)
+        comparison = Comparison(store=store, scope=scope, model=model, now=self.now(), actor=actor)
         found = await comparison.list_changes(dry_run=dry_run)
         return Concluded(waited=found, made=0 if dry_run else found)
+
+    def _meaning_model(self) -> int | None:
+        """Return the key of the default embedder's model, whose vectors were fitted on; None without it."""
+        model = self.backlog.model
+        if model is None:
+            return None
+        from ricordo.models.embedding.default import NAME
+
+        return model.key if model.name == NAME else None
 
     def _known_questions(self) -> Awaitable[tuple[int, Exemplars] | None]:
         """Return questions of known intent and the model of their vectors. They are embedded once, by the first search

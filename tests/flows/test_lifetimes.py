@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date
+from collections.abc import AsyncIterator
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
 from benchmarks.lifetimes import DATA, measure, read
 
-from ricordo import InvalidError
+from ricordo import InvalidError, Memory, Settings
 from tests.flows.conftest import DAY, HandClock
 
 # The clock of these stories begins on Thursday, 1 January 2026.
@@ -219,6 +220,109 @@ async def test_an_expiry_can_be_set_and_removed_later(memory: Any, clock: HandCl
             await memory.update(node.id, expires=past)
     confirmed = await memory.confirm((await memory.remember("My cousin is staying with us this week")).id)
     assert confirmed.expires_at is None
+
+
+ARRANGED = """
+Bought tickets to Porto for 14 January, flying with Ana
+We booked the sauna for 9 March
+Купила билеты в театр на 14 января, идём с Олей
+Сняли домик на 9 марта
+Hab Karten fürs Konzert gekauft, für den 14. Januar
+Wir haben die Sauna auf den 9. März gelegt
+Compré entradas para el 14 de enero, vamos con Ana
+J'ai acheté des places pour le 14 janvier, on y va avec Ana
+""".strip().splitlines()
+OVER = """
+Our nephew Jonas turned 9 on October 12th, he collects stamps
+Aunt Vera visited the museum on 12 October
+The boiler man came on 12 October
+Unser Neffe Jonas wurde am 12. Oktober neun
+Племяннику 12 октября исполнилось девять
+Mi sobrino cumplió nueve años el 12 de octubre
+Mon neveu a eu neuf ans le 12 octobre
+""".strip().splitlines()
+
+
+async def test_no_lifetime_ends_before_a_coming_date(memory: Any, clock: HandClock) -> None:
+    """Even if the statement is about the past: tickets were bought for a coming day."""
+    clock.ms += 328 * DAY  # 25 November 2026
+    nodes = [await memory.remember(text) for text in ARRANGED]
+    early = [node for node in nodes if node.expires_at is not None and node.expires_at.date() <= date(2027, 3, 9)]
+    assert [node.content for node in early if "14" not in node.content or node.expires_at.date().year == 2026] == []
+    clock.ms += 49 * DAY
+    await memory.maintain()
+    assert [node.content for node in nodes if not (await memory.get(node.id)).is_live] == []
+
+
+async def test_what_happened_on_a_day_gets_no_lifetime(memory: Any, clock: HandClock) -> None:
+    clock.ms += 328 * DAY
+    nodes = [await memory.remember(text) for text in OVER]
+    assert [node.content for node in nodes if node.expires_at is not None] == []
+
+
+async def test_a_date_that_cannot_be_read_ends_nothing(memory: Any) -> None:
+    for text in ("Ho comprato i biglietti per il 14 gennaio", "我买了1月14日去东京的票", "Mam bilety na 14 stycznia"):
+        assert (await memory.remember(text)).expires_at is None, text
+
+
+PASSING_BY_MEANING = """
+Мой поезд задерживается
+The baby is asleep, please be quiet
+Ich suche gerade meine Brille
+Soup is on the stove
+J'ai le nez bouché
+""".strip().splitlines()
+
+
+@pytest.fixture
+async def meaningful(clock: HandClock) -> AsyncIterator[Memory]:
+    settings = Settings(time_zone="UTC")
+    async with Memory.open(":memory:", embedder="default", clock=clock, settings=settings) as opened:
+        yield opened
+
+
+async def test_what_passes_by_its_meaning_is_archived_unless_it_is_used(meaningful: Memory, clock: HandClock) -> None:
+    gone, used, kept, confirmed, updated = [await meaningful.remember(text) for text in PASSING_BY_MEANING]
+    lasting = await meaningful.remember("My sister Vera is a vet in Turku")
+    assert [node.expires_at for node in (gone, used, kept, confirmed, updated, lasting)] == [None] * 6
+    await meaningful.update(kept.id, expires="never")
+    await meaningful.confirm(confirmed.id)
+    await meaningful.settle()
+    clock.ms += 25 * DAY
+    await meaningful.maintain()
+    (weak,) = [weak for weak in await meaningful.weak() if weak.node.id == gone.id]
+    assert (weak.leaves_at, weak.ends_by) == (gone.created_at + timedelta(days=30), "lifetime")
+    assert "temporary by its meaning" in weak.why
+    await meaningful.reinforce(used.id)
+    await meaningful.update(updated.id, content="My brother Timo is a dentist in Turku")
+    await meaningful.settle()
+    clock.ms += 6 * DAY
+    dry = await meaningful.gc(dry_run=True)
+    assert [(each.node.id, each.reason) for each in dry.items] == [(gone.id, "expired")]
+    assert dry.items[0].why == "temporary by its meaning, and not stated again for 30 days"
+    report = await meaningful.gc()
+    assert [each.node.id for each in report.items] == [gone.id]
+    assert (await meaningful.get(gone.id)).closed_reason == "expired"
+    await meaningful.undo(report.runs[0])
+    assert (await meaningful.get(gone.id)).is_live
+    assert (await meaningful.gc()).archived == {}
+    clock.ms += 31 * DAY
+    await meaningful.gc()
+    assert not (await meaningful.get(used.id)).is_live
+    for node in (gone, kept, confirmed, updated, lasting):
+        assert (await meaningful.get(node.id)).is_live, node.content
+    back = await meaningful.restore(used.id)
+    clock.ms += 60 * DAY
+    await meaningful.gc()
+    assert (await meaningful.get(back.id)).is_live
+
+
+async def test_another_embedder_ends_nothing_by_meaning(memory: Any, clock: HandClock) -> None:
+    nodes = [await memory.remember(text) for text in PASSING_BY_MEANING]
+    await memory.settle()
+    clock.ms += 31 * DAY
+    assert (await memory.gc()).archived == {}
+    assert all([(await memory.get(node.id)).is_live for node in nodes])
 
 
 async def test_lifetimes_meet_their_targets_on_the_benchmark_sentences() -> None:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.model import Change, Edge, Json, Node, Origin, Scope, Trust
 from ricordo.storage import Snapshot
-from ricordo.text.lifetimes import has_lifetime, prolonged, retimed
+from ricordo.text.lifetimes import expiring, has_lifetime, prolonged, retimed
 from ricordo.trust import capped, trust_of
 
 _MAX_SCORE = 10.0
@@ -149,7 +149,7 @@ def update(
         origin=node.origin if content is None else capped(node.origin, node.role, caller=caller),
     )
     altered = retimed(altered, former, at=at, zone=zone)
-    return _put(former, altered if expiry is UNCHANGED else replace(altered, expires_at=expiry.at))
+    return _put(former, altered if expiry is UNCHANGED else expiring(altered, expiry.at))
 
 
 def confirm(node: Node, *, at: datetime, zone: ZoneInfo) -> tuple[Change, Node]:

@@ -18,6 +18,7 @@ from ricordo.model import SUMMARY_MEMORY, Change, Closing, Commit, Node, RowId, 
 from ricordo.storage import Snapshot
 from ricordo.storage.groups import Ledger
 from ricordo.storage.values import Image, content
+from ricordo.text.lifetimes import expiring
 from ricordo.text.sentences import plural
 
 InWords = Callable[[Snapshot, Scope, Sequence[Commit]], Sequence[Commit]]
@@ -111,8 +112,9 @@ def restore(node: Node, *, at: datetime) -> tuple[Change, Node]:
     if node.closed_reason in ("superseded", "merged"):
         raise ConflictError(f"{node.id} was {node.closed_reason}", hint="correct its successor instead")
     back = replace(node, closed_at=None, closed_reason=None)
-    if back.expires_at is not None and back.expires_at <= at:
-        back = replace(back, expires_at=None)
+    is_over = back.expires_at is not None and back.expires_at <= at
+    if is_over or (back.expires_at is None and node.closed_reason == "expired"):
+        back = expiring(back, None)
     if node.closed_reason in _CLOSED_BY_UPKEEP:
         back = replace(back, reinforced_at=at)
     return Change(put=(back,)), back

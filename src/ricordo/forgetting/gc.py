@@ -14,7 +14,8 @@ from ricordo.errors import RicordoError, UnavailableError
 from ricordo.forgetting.upkeep import BATCH, Archiver, Conclusion, Removal, Upkeep, pages
 from ricordo.model import BY_RULE, ArchiveReport, ClosedReason, MaintenanceReport, Node, Scope, Step, Weak
 from ricordo.storage import Snapshot
-from ricordo.text.lifetimes import ends_by
+from ricordo.text import passing
+from ricordo.text.lifetimes import PASSING_DAYS, ends_by, passes_by_meaning
 from ricordo.text.sentences import plural
 
 _PRUNED_SHARE = 0.01
@@ -32,17 +33,24 @@ async def gc(upkeep: Upkeep) -> ArchiveReport:
 
 async def _collect(upkeep: Upkeep, scope: Scope, archiver: Archiver) -> None:
     known = await upkeep.vitals(scope)
+    passed = await _passing(upkeep, scope, known, until=upkeep.now)
     over = [
-        Removal(vital=vital, reason=reason, why=_why(upkeep, vital, reason))
+        Removal(vital=vital, reason=reason, why=_BY_MEANING if vital.key in passed else _why(upkeep, vital, reason))
         for vital in known
-        if (reason := due(vital, now=upkeep.now, closes=upkeep.rules.decay_closes)) is not None
+        if (reason := "expired" if vital.key in passed else _due(upkeep, vital)) is not None
     ]
     evicted = _least_valuable(upkeep, known, gone={each.vital.key for each in over})
     archiver.total += len(over) + len(evicted)
     run = upkeep.new_run()
+
+    def still_due(snapshot: Snapshot, fresh: Sequence[Vital]) -> list[Vital]:
+        suspects = [each for each in fresh if each.key in passed and each.touched_at == passed[each.key].touched_at]
+        still = _passing_among(snapshot, upkeep, scope, suspects)
+        return [each for each in fresh if each.key in still or _due(upkeep, each) is not None]
+
     for reason in ("expired", "decayed"):
         for batch in pages([each for each in over if each.reason == reason], BATCH):
-            await archiver.archive(scope, batch, origin="gc", run=run, still=lambda _, fresh: _still_due(upkeep, fresh))
+            await archiver.archive(scope, batch, origin="gc", run=run, still=still_due)
 
     def still_too_many(snapshot: Snapshot, fresh: Sequence[Vital]) -> list[Vital]:
         count, _ = snapshot.lifecycle.size(scope)  # another process may have made room meanwhile
@@ -77,8 +85,42 @@ def _why(upkeep: Upkeep, vital: Vital, reason: ClosedReason) -> str:
     return f"it was to be kept until {upkeep.day(vital.expires_at)}"
 
 
-def _still_due(upkeep: Upkeep, fresh: Sequence[Vital]) -> list[Vital]:
-    return [each for each in fresh if due(each, now=upkeep.now, closes=upkeep.rules.decay_closes) is not None]
+def _due(upkeep: Upkeep, vital: Vital) -> ClosedReason | None:
+    return due(vital, now=upkeep.now, closes=upkeep.rules.decay_closes)
+
+
+_BY_MEANING = f"temporary by its meaning, and not stated again for {PASSING_DAYS} days"
+_PAGE = 2_000  # memories judged in one snapshot
+
+
+async def _passing(upkeep: Upkeep, scope: Scope, known: Sequence[Vital], *, until: int) -> dict[int, Vital]:
+    """Return the memories without an expiry that are temporary by their meaning, by key. Only those whose days end
+    between the last upkeep and `until` are judged, so that a night's work is small however many memories there are.
+    """
+    if upkeep.meaning_model is None:
+        return {}
+    since = await upkeep.store.read(lambda tx: tx.lifecycle.last_decay(scope)) or 0
+    ending = [vital for vital in known if vital.expires_at is None and since < _passes_at(vital) <= until]
+    found: dict[int, Vital] = {}
+    for page in pages([vital for vital in ending if vital.fades], _PAGE):
+        found |= await upkeep.store.read(partial(_passing_among, upkeep=upkeep, scope=scope, vitals=page))
+    return found
+
+
+def _passes_at(vital: Vital) -> int:
+    """Return when a temporary memory ends that has no expiry."""
+    return max(vital.touched_at, vital.valid_from) + PASSING_DAYS * DAY_MS
+
+
+def _passing_among(snapshot: Snapshot, upkeep: Upkeep, scope: Scope, vitals: Sequence[Vital]) -> dict[int, Vital]:
+    """Return the memories that are temporary by their words and vectors together, by key."""
+    known = {vital.key: vital for vital in vitals if vital.fades and vital.expires_at is None}
+    if upkeep.meaning_model is None or not known:
+        return {}
+    vectors = snapshot.vectors.of(upkeep.meaning_model, known)
+    likely = passing.likely_by_meaning(vectors)
+    nodes = snapshot.nodes.by_key(scope, likely)
+    return {key: known[key] for key, node in nodes.items() if passes_by_meaning(node, likely[key], zone=upkeep.zone)}
 
 
 async def prune(upkeep: Upkeep) -> ArchiveReport:
@@ -137,12 +179,23 @@ async def weak(upkeep: Upkeep, *, limit: int) -> tuple[Weak, ...]:
     """Return the memories that upkeep closes soon, soonest first; then other weak ones, most faded first."""
     found: list[tuple[tuple[float, float], Vital]] = []
     nodes: dict[int, Node] = {}
+    passing_by_meaning: dict[int, Vital] = {}
     for scope in upkeep.scopes:
-        found += [(_order(upkeep, vital), vital) for vital in await upkeep.vitals(scope) if reasons(upkeep, vital)]
+        known = await upkeep.vitals(scope)
+        passing_by_meaning |= await _passing(upkeep, scope, known, until=upkeep.now + _ENDS_SOON_DAYS * DAY_MS)
+        ending = [
+            vital._replace(expires_at=_passes_at(vital)) if vital.key in passing_by_meaning else vital
+            for vital in known
+        ]
+        found += [(_order(upkeep, vital), vital) for vital in ending if reasons(upkeep, vital)]
     best = [vital for _, vital in nsmallest(limit, found, key=lambda each: (each[0], each[1].key))]
     for scope in upkeep.scopes:
         nodes |= await upkeep.store.read(partial(_nodes, scope=scope, keys=[vital.key for vital in best]))
-    return tuple(_weak(upkeep, vital, nodes[vital.key]) for vital in best if vital.key in nodes)
+    return tuple(
+        _weak(upkeep, vital, nodes[vital.key], by_meaning=vital.key in passing_by_meaning)
+        for vital in best
+        if vital.key in nodes
+    )
 
 
 def reasons(upkeep: Upkeep, vital: Vital) -> list[str]:
@@ -178,16 +231,16 @@ def _order(upkeep: Upkeep, vital: Vital) -> tuple[float, float]:
     return (0, float(leaves or 0)) if soon else (1, remaining(vital, now=upkeep.now))
 
 
-def _weak(upkeep: Upkeep, vital: Vital, node: Node) -> Weak:
+def _weak(upkeep: Upkeep, vital: Vital, node: Node, *, by_meaning: bool) -> Weak:
     return Weak(
         node=node,
         retention=remaining(vital, now=upkeep.now),
         fades_at=_instant(fades_at(vital)),
         fading=fate(vital, upkeep.rules.decay_closes),
-        ends_at=node.expires_at,
-        ends_by=ends_by(node, zone=upkeep.zone),
+        ends_at=_instant(vital.expires_at),
+        ends_by="lifetime" if by_meaning else ends_by(node, zone=upkeep.zone),
         leaves_at=_instant(leaves_at(upkeep, vital)),
-        why="; ".join(reasons(upkeep, vital)),
+        why="; ".join([*reasons(upkeep, vital), *(["temporary by its meaning"] if by_meaning else [])]),
     )
 
 

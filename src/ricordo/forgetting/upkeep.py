@@ -69,6 +69,7 @@ class Upkeep:
         scopes: one space each, so that no commit contains rows of two owners.
         now: Unix milliseconds.
         actor: the actor of the commits.
+        meaning_model: key of the model of the default embedder's vectors; None with another embedder, or none.
         consolidate: consolidates the finished sessions of a scope.
         conclude: runs a step that draws conclusions or, with True (dry run), counts the waiting items.
     """
@@ -81,6 +82,7 @@ class Upkeep:
     actor: str
     dry_run: bool = False
     progress: Progress | None = None
+    meaning_model: int | None = None
     consolidate: Callable[[Scope], Awaitable[Run]]
     conclude: Callable[[Conclusion, Scope, bool], Awaitable[Concluded]]
 

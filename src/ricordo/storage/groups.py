@@ -493,6 +493,9 @@ class Lifecycle(Protocol):
     def whose(self, node_id: str) -> Scope | None:
         """Return the owner of a memory, closed or not; None if there is no such memory, or it belongs to a group."""
 
+    def last_decay(self, scope: Scope) -> int | None:
+        """Return when a caller's memories were last checked for fading, in Unix milliseconds; None if never."""
+
     def note_decay(self, scope: Scope, *, at: int) -> None:
         """Record when a caller's memories were last checked for fading, in Unix milliseconds. Only inside `derive`."""
 

@@ -1,7 +1,8 @@
 """Compute when a statement expires: some time after the date it names, or after a month if it is temporary. Pure.
 
-Habits, duties, medicines, conditions, rules and open-ended states never expire by themselves, nor do unclear cases. The
-words are in the language files (`lifetimes`). In a language without them, no statement expires.
+Habits, duties, medicines, conditions, rules and open-ended states never expire by themselves, nor do unclear cases.
+Whether a statement is temporary is estimated (`ricordo.text.passing`). The words for what lasts and for what begins on
+a date are in the language files (`lifetimes`). In a language without them, a date alone gives no lifetime.
 """
 
 from __future__ import annotations
@@ -10,72 +11,37 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
-from functools import cached_property
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import from_ms, to_ms
 from ricordo.model import EndsBy, Json, Node
+from ricordo.text import passing
 from ricordo.text.analyzer import speaks_of_themselves
 from ricordo.text.dates import DATES, local_time, midnight
 from ricordo.text.dates.resolution import DatedPhrase, dated_phrases, resolved_dates, speaks_of_past
-from ricordo.text.languages import LanguageSet, Lexicon, all_languages, any_of, cached, languages_of, pattern_of
+from ricordo.text.languages import LanguageSet, Lexicon, any_of, cached, languages_of, pattern_of
 
 PASSING_DAYS = 30
 """How long a temporary statement is kept, and how long a dated statement is kept at least after its date."""
 
 _LONGEST_AFTER_DAYS = 90
-_MOST_CHARS, _SHORT_CHARS = 400, 100
 _BRIEF_CHARS = 70  # maximum for a statement about others that names today; in a longer one, "today" means nowadays
-_BEGINNINGS = (3, 4, 5)
-_LATIN = re.compile("[a-zA-Z]")
-_WORD = re.compile(r"[^\W\d_]+")
-_NO_WORDS = re.compile(r"\\[bwsWd]|\(\?(?:[:=!]|<[=!])")
-_JOINT = re.compile(r"-\??")
+_LATIN, _LETTERS = re.compile("[a-zA-Z]"), re.compile("[a-zA-Zа-яё]", re.IGNORECASE)
+_MAYBE_DATE = re.compile(r"\b\d{1,2}(?:[.º]|er)? ?(?:d[ei] )?[^\W\d_]{3}|\d ?[月日]|\d[./-]\d")
 _LONG_UNITS = frozenset(("month", "quarter", "season", "year"))
 
 
 class _Cues(Lexicon):
-    """Patterns of temporary and lasting statements; see `Lifetimes` in the language schema."""
+    """Patterns for dated and for lasting statements; see `Lifetimes` in the language schema."""
 
     own = pattern_of(lambda each: each.lifetimes.own)
     lasting = pattern_of(lambda each: each.lifetimes.lasting, flags=re.IGNORECASE)
     begins = pattern_of(lambda each: each.lifetimes.begins, flags=re.IGNORECASE)
-    passing = pattern_of(lambda each: each.lifetimes.passing, flags=re.IGNORECASE)
-    ongoing = pattern_of(lambda each: each.lifetimes.ongoing, flags=re.IGNORECASE)
-    enduring = pattern_of(lambda each: each.lifetimes.enduring, flags=re.IGNORECASE)
-    now = pattern_of(lambda each: each.lifetimes.now, flags=re.IGNORECASE)
-
-    @cached_property
-    def telling(self) -> frozenset[str]:
-        """The beginnings of the words in the patterns for temporary statements, without function words."""
-        patterns = self.languages.in_order(lambda each: each.lifetimes.passing)
-        found = {word for each in patterns for word in _WORD.findall(_NO_WORDS.sub(" ", _JOINT.sub("", each)))}
-        words = found - self.languages.words(lambda each: each.function_words)
-        return frozenset(word[: _BEGINNINGS[-1]] for word in words if len(word) >= _BEGINNINGS[0])
-
-    def passes(self, text: str) -> bool:
-        """Return whether a statement is clearly temporary."""
-        return (self._is_ongoing(text) or self._names_passing(text)) and not self.lasting.search(text)
 
     def knows(self, text: str) -> bool:
         """Return whether a text is in one of the languages, and not in another with the same letters."""
         return any(not each.lifetimes.own for each in self.languages) or self.own.search(text) is not None
-
-    def _is_ongoing(self, text: str) -> bool:
-        """Return whether a short statement describes the moment by its form, and not a lasting occupation."""
-        return len(text) <= _SHORT_CHARS and bool(self.ongoing.search(text)) and not self.enduring.search(text)
-
-    def is_of_now(self, text: str) -> bool:
-        """Return whether a statement is about today, and tells no change, duty or trait that outlasts it."""
-        lasts = self.lasting.search(text) or self.begins.search(text) or self.enduring.search(text)
-        return bool(self.now.search(text)) and not lasts
-
-    def _names_passing(self, text: str) -> bool:
-        words = _WORD.findall(_JOINT.sub("", text.lower()))
-        if self.telling.isdisjoint(word[:chars] for word in words for chars in _BEGINNINGS):
-            return False  # rejects most texts before the long patterns run
-        return self.passing.search(text) is not None
 
 
 _cues = cached()(_Cues)
@@ -85,14 +51,6 @@ _cues = cached()(_Cues)
 def _others(languages: LanguageSet) -> LanguageSet:
     """Return the languages that are not written in Latin letters."""
     return any_of(tuple(each.code for each in languages if each.script != "LATIN"))
-
-
-@cached()
-def _elsewhere(languages: LanguageSet) -> LanguageSet:
-    """Return the other languages with the same scripts, for texts too short to show their language."""
-    scripts = {language.script for language in languages}
-    others = (each.code for each in all_languages() if each not in languages and each.script in scripts)
-    return any_of(tuple(others))
 
 
 def lifetime(text: str, *, said_at: int, zone: ZoneInfo) -> int | None:
@@ -117,24 +75,64 @@ class _Term(NamedTuple):
 @cached(maxsize=1_024)
 def _term(text: str, today: date) -> _Term | None:
     """Return how long a statement said on a day is kept; None if it does not expire."""
-    languages = languages_of(text)
-    if len(text) > _MOST_CHARS or not any(each.lifetimes.lasting for each in languages):
+    if len(text) > passing.MOST_CHARS:
         return None
-    cues = _cues(languages if _LATIN.search(text) else _others(languages))
-    passes = cues.passes(text) or (len(text) <= _SHORT_CHARS and _cues(_elsewhere(languages)).passes(text))
-    is_past = not passes and speaks_of_past(text)
+    if passing.passes(text, is_guarded=is_guarded(text)) and may_pass(text):
+        return _passing_term(text, today)
+    return _dated_term(text, today)
+
+
+def may_pass(text: str) -> bool:
+    """Return whether nothing in a statement shows that it lasts, or names a date that cannot be read."""
+    cues = _cues_of(text)
+    reads_dates = any(each.dates.table for each in cues.languages) and cues.knows(text)
+    return (reads_dates or not _MAYBE_DATE.search(text)) and not cues.lasting.search(text)
+
+
+def is_guarded(text: str) -> bool:
+    """Return whether words for what lasts are known in the language of a text."""
+    cues = _cues_of(text)
+    return (
+        _LETTERS.search(text) is not None
+        and any(each.lifetimes.lasting for each in cues.languages)
+        and cues.knows(text)
+    )
+
+
+def _passing_term(text: str, today: date) -> _Term | None:
+    """Return how long a temporary statement is kept: until well after the last coming day that it may name."""
+    coming = [each for each in dated_phrases(text, today=today, ahead=True) if each.last >= today]
+    if any(each.is_open and (each.first - today).days > PASSING_DAYS for each in coming):
+        return None
+    if speaks_of_past(text) and not all(each.is_relative or each.is_arranged for each in coming):
+        return None  # the day may be a past one
+    last = max((each.last for each in coming if not each.is_open), default=None)
+    return _Term(None, PASSING_DAYS) if last is None else _Term(last, _days_after(last, today))
+
+
+def _dated_term(text: str, today: date) -> _Term | None:
+    """Return how long a statement is kept after the coming day that it names."""
+    if not any(each.lifetimes.lasting for each in languages_of(text)):
+        return None
+    cues, is_past = _cues_of(text), speaks_of_past(text)
     is_of_today = len(text) <= _BRIEF_CHARS or speaks_of_themselves(text)
-    is_known = passes or cues.knows(text)
-    phrases = [] if is_past else [each for each in dated_phrases(text, today=today) if is_known or each.is_relative]
-    coming = [each for each in phrases if _is_ahead(each, today) and (is_of_today or passes or each.last > today)]
-    last = max((each.last for each in coming if passes or _is_occasion(each)), default=None)
-    if last is not None:
-        lasts = cues.lasting.search(text) or (not passes and cues.begins.search(_without_spans(text, coming)))
-        after = min(max((last - today).days, PASSING_DAYS), _LONGEST_AFTER_DAYS)
-        return None if lasts else _Term(last, after)
-    if passes or (is_of_today and not is_past and cues.is_of_now(text)):
-        return _Term(None, PASSING_DAYS)
-    return None
+    is_known = cues.knows(text)
+    phrases = [each for each in dated_phrases(text, today=today) if each.is_arranged or not is_past]
+    phrases = [each for each in phrases if is_known or each.is_relative]
+    coming = [each for each in phrases if _is_ahead(each, today) and (is_of_today or each.last > today)]
+    last = max((each.last for each in coming if _is_occasion(each)), default=None)
+    if last is None or cues.lasting.search(text) or cues.begins.search(_without_spans(text, coming)):
+        return None
+    return _Term(last, _days_after(last, today))
+
+
+def _days_after(last: date, today: date) -> int:
+    return min(max((last - today).days, PASSING_DAYS), _LONGEST_AFTER_DAYS)
+
+
+def _cues_of(text: str) -> _Cues:
+    languages = languages_of(text)
+    return _cues(languages if _LATIN.search(text) else _others(languages))
 
 
 def _is_ahead(phrase: DatedPhrase, today: date) -> bool:
@@ -177,6 +175,36 @@ def timed(node: Node, *, zone: ZoneInfo) -> Node:
     return replace(node, attributes=_dated(node, node.event_time, zone), expires_at=until)
 
 
+KEPT = "expires"
+"""The attribute of a fact that a person wants to keep for good: "never"."""
+
+
+def expiring(node: Node, at: datetime | None) -> Node:
+    """Return a fact with an explicit expiry; None keeps it for good, so that no estimate ends it later."""
+    others = {name: value for name, value in node.attributes.items() if name != KEPT}
+    return replace(node, expires_at=at, attributes={**others, KEPT: "never"} if at is None else others)
+
+
+def is_kept(node: Node) -> bool:
+    """Return whether a person wants to keep a fact for good."""
+    return node.attributes.get(KEPT) == "never"
+
+
+def passes_by_meaning(node: Node, likely: float, *, zone: ZoneInfo) -> bool:
+    """Return whether a fact is temporary by its words and its meaning together, and nothing speaks against it: no date,
+    no sign of what lasts, no wish to keep it.
+
+    Args:
+        likely: see `passing.likely_by_meaning`.
+    """
+    text = node.content
+    if node.type != "semantic" or is_kept(node):
+        return False
+    if not passing.passes_by_meaning(text, likely, is_guarded=is_guarded(text)) or not may_pass(text):
+        return False
+    return _passing_term(text, local_time(to_ms(node.event_time), zone).date()) == _Term(None, PASSING_DAYS)
+
+
 def retimed(new: Node, old: Node, *, at: datetime, zone: ZoneInfo) -> Node:
     """Return a changed fact with the dates and the lifetime of its new text, or of its new date. An explicit expiry is
     kept.
@@ -186,11 +214,13 @@ def retimed(new: Node, old: Node, *, at: datetime, zone: ZoneInfo) -> Node:
     """
     known = old.attributes.get(DATES)
     if (new.content, new.event_time) == (old.content, old.event_time):
-        is_lost = known is not None and DATES not in new.attributes
-        return replace(new, attributes={DATES: known, **new.attributes}) if is_lost else new
+        lost = {name: old.attributes[name] for name in (DATES, KEPT) if name in old.attributes}
+        return replace(new, attributes={**lost, **new.attributes}) if lost.keys() - new.attributes.keys() else new
     if known is not None and new.attributes.get(DATES) == known:
         new = replace(new, attributes={name: value for name, value in new.attributes.items() if name != DATES})
-    if old.expires_at is None or has_lifetime(old, zone=zone):
+    if is_kept(old):
+        new = replace(new, attributes={**new.attributes, KEPT: "never"})
+    elif old.expires_at is None or has_lifetime(old, zone=zone):
         new = replace(new, expires_at=_until(new, zone, said_at=at))
     return replace(new, attributes=_dated(new, at, zone))
 

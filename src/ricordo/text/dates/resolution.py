@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, timedelta
+from operator import attrgetter
 from typing import NamedTuple
 
 from ricordo.text.dates.calendar import Precision
@@ -15,13 +16,15 @@ from ricordo.text.dates.grammar import RELATIVE_KINDS, find_all_days
 from ricordo.text.languages import LanguageSet, cached, languages_of
 
 _MOST_CHARS = 2_000
+_BEFORE = 12  # characters before a date in which a preposition is looked for
 
 
 class DatedPhrase(NamedTuple):
     """A phrase of a text and the days it names, from `first` to `last`.
 
     `is_relative`: the date depends on the day the statement was made. `is_open`: the statement holds from then on
-    ("since May"). `is_deadline`: it holds until then ("by May").
+    ("since May"). `is_deadline`: it holds until then ("by May"). `is_arranged`: something was arranged for it ("tickets
+    for 14 January").
     """
 
     start: int
@@ -33,16 +36,29 @@ class DatedPhrase(NamedTuple):
     is_relative: bool
     is_open: bool
     is_deadline: bool
+    is_arranged: bool
 
 
-def dated_phrases(text: str, *, today: date) -> list[DatedPhrase]:
+def dated_phrases(text: str, *, today: date, ahead: bool = False) -> list[DatedPhrase]:
     """Return the phrases of a statement that name days, in order.
 
-    A weekday or a date without a year is the next one, unless the statement is about the past.
+    A weekday or a date without a year is the next one, unless the statement is about the past and nothing was arranged
+    for that date.
+
+    Args:
+        ahead: it is the next one even then.
     """
     text = text[:_MOST_CHARS]
+    is_past = not ahead and speaks_of_past(text)
+    all_found = find_all_days(text, today=today, ahead=not is_past)
+    arranged = {each.start for each in all_found if _is_arranged(text, each.start)}
+    if is_past and arranged:
+        coming = [each for each in find_all_days(text, today=today, ahead=True) if each.start in arranged]
+        all_found = sorted(
+            [*coming, *(each for each in all_found if each.start not in arranged)], key=attrgetter("start")
+        )
     found = []
-    for each in find_all_days(text, today=today, ahead=not speaks_of_past(text)):
+    for each in all_found:
         named = each.named or each.days
         if named.start is None or named.end is None:
             continue
@@ -57,6 +73,7 @@ def dated_phrases(text: str, *, today: date) -> list[DatedPhrase]:
                 is_relative=not RELATIVE_KINDS.isdisjoint(each.kinds),
                 is_open=each.days.end is None,
                 is_deadline=each.days.start is None,
+                is_arranged=each.start in arranged,
             )
         )
     return found
@@ -65,6 +82,16 @@ def dated_phrases(text: str, *, today: date) -> list[DatedPhrase]:
 def speaks_of_past(text: str) -> bool:
     """Return whether a statement is about the past."""
     return _past(languages_of(text)).search(text) is not None
+
+
+def _is_arranged(text: str, start: int) -> bool:
+    """Return whether a date stands after a word that tells for when something was arranged."""
+    return _arranged(languages_of(text)).search(text[max(0, start - _BEFORE) : start]) is not None
+
+
+@cached()
+def _arranged(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.lifetimes.arranged, r"\b(?:{})\s*$", flags=re.IGNORECASE)
 
 
 @cached()

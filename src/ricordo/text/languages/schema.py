@@ -133,11 +133,9 @@ class Lifetimes:
     Attributes:
         lasting: habits, duties, medicines and conditions: such a statement never expires by itself.
         begins: what begins on the day that a statement names.
-        passing: words for what passes.
-        ongoing: forms in which people describe the moment, in short statements: "so hungry I could eat the table".
-        enduring: occupations, obligations and traits: with one, such a form or a word like "today" means nothing.
-        now: words for the present day.
         past: signs that a statement is about the past.
+        arranged: words before a date for which something was arranged, "for" in "tickets for 14 January". Such a date
+            is a coming one even in a statement about the past.
         own: signs that a text is in this language and not in one without rules that writes some dates in the same way:
             "op 12 december". Without a sign, a date in a calendar sets no lifetime. Empty for languages that are
             recognised by their words. Case matters.
@@ -147,11 +145,8 @@ class Lifetimes:
     own: Patterns = ()
     lasting: Patterns = ()
     begins: Patterns = ()
-    passing: Patterns = ()
-    ongoing: Patterns = ()
-    enduring: Patterns = ()
-    now: Patterns = ()
     past: Patterns = ()
+    arranged: Patterns = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
