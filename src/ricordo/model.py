@@ -304,6 +304,11 @@ class Node:
         return self.closed_at is None
 
     @property
+    def stands_alone(self) -> bool:
+        """Whether it is a fact or, like the items of `ricordo.integrations`, a message outside any conversation."""
+        return self.type != "episodic" or self.session is None
+
+    @property
     def reviews(self) -> tuple[Outdated, ...]:
         """The older facts that it may make outdated, each with the id of the review that asks about it."""
         return tuple(each for each in self.outdates if not each.is_closed)
@@ -642,6 +647,8 @@ class RunItem:
 GUESSED_TYPE = "guessed_type"
 """The attribute of an entity whose type was guessed. Later evidence, or an explicit type, corrects it."""
 
+UPDATED_AT = "updated_at"
+"""The attribute of an item of `ricordo.integrations` that says when it was last stored, ISO 8601."""
 SUMMARY_MEMORY = "summary_memory"
 """The attribute of an entity with the id of the memory that holds its summary, if a model wrote one."""
 

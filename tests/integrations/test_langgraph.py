@@ -166,6 +166,27 @@ def test_the_best_match_comes_first(store):
     assert keys(store.search(("notes",), query="peanuts", filter={"title": "peanuts"})) in (["part"], [])
 
 
+@pytest.mark.parametrize("embedder", ["default", "hashing"])
+def test_of_statements_that_changed_the_newest_comes_first(tmp_path, clock, embedder):
+    said = ["I live in Rome", "I'm allergic to peanuts", "My dog is called Rex", "I live in Milan now"]
+    said += ["Where do I live?", "My sister lives in Bergen", "My dog is called Max now", "I live in Turin"]
+    with RicordoStore(tmp_path / "said.db", embedder=embedder, clock=clock) as opened:
+        for key, text in enumerate(said):
+            opened.put(("memories", "ann"), str(key), {"text": text})
+            clock.ms += DAY
+
+        def found(query: str) -> list[str]:
+            return [item.value["text"] for item in opened.search(("memories", "ann"), query=query, limit=8)]
+
+        told = [text for text in found("Where do I live?") if text.startswith("I live in")]
+        assert told == ["I live in Turin", "I live in Milan now", "I live in Rome"]
+        dogs = [text for text in found("What is my dog called?") if "dog" in text]
+        assert dogs == ["My dog is called Max now", "My dog is called Rex"]
+        opened.put(("memories", "ann"), "0", {"text": "I live in Oslo"})  # an older item with a newer value
+        assert next(text for text in found("Where do I live?") if text.startswith("I live in")) == "I live in Oslo"
+        assert opened.get(("memories", "ann"), "3").value == {"text": "I live in Milan now"}
+
+
 def test_time_to_live(store, clock):
     store.put(("n",), "short", {"x": 1}, ttl=10)
     store.put(("n",), "long", {"x": 2})

@@ -1,7 +1,7 @@
 """Named items stored unchanged, for the key-value pairs and files of other libraries.
 
-An item is a message outside any conversation: search finds it, and facts neither merge with it nor replace it. Its
-history keeps earlier values, and a deleted item can be restored.
+An item is a message outside any conversation: search finds it, and facts neither merge with it nor replace it. If an
+item outdates another one, it ranks above it. Its history keeps earlier values, and a deleted item can be restored.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from ricordo.clock import from_ms
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
-from ricordo.model import Json, Message, Node
+from ricordo.model import UPDATED_AT, Json, Message, Node
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -109,7 +110,8 @@ class Items:
         return [(nodes[hit.id], hit.score) for hit in results.hits if hit.id in nodes]
 
     def _fields(self, item: Item) -> Json:
-        return {**item.fields, "kind": self._kind}
+        now = from_ms(self._memory.store_view.now())
+        return {**item.fields, "kind": self._kind, UPDATED_AT: now.isoformat()}
 
 
 ROOT = "/memories"

@@ -175,7 +175,6 @@ class RicordoStore(BaseStore):
             "namespace": list(op.namespace),
             _NAME: op.key,
             "value": dict(op.value or {}),
-            "updated_at": now.isoformat(),
             "indexed": op.index is not False,
             **_labels(op.namespace),
         }

@@ -10,7 +10,9 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Container, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import combinations, islice
 from math import log
 from typing import NamedTuple
@@ -20,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.clock import to_ms
-from ricordo.model import DOCUMENT, OPEN_TASK, Absence, Hit, Node, Results, Scope, Share, Trace
+from ricordo.model import DOCUMENT, OPEN_TASK, UPDATED_AT, Absence, Hit, Node, Results, Scope, Share, Trace
 from ricordo.retrieval.hits import hit_of, warnings_of, without_withheld
 from ricordo.retrieval.query import Plan, asks_for_tasks, filter_of, namings
 from ricordo.retrieval.ranking import (
@@ -298,22 +300,22 @@ def _are_of_two_people(known: Shortlist, older: int, newer: int) -> bool:
 
 def _of_another(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> Set[int]:
     """Return the keys of facts about somebody else than the question is about."""
-    facts = {each.key: node.content for each in best if (node := known.nodes.get(each.key)) and node.type != "episodic"}
+    facts = {each.key: node.content for each in best if (node := known.nodes.get(each.key)) and node.stands_alone}
     return of_another(plan.query.text, facts)
 
 
 def _outdated(
     best: Sequence[Ranked], known: Shortlist, plan: Plan
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return pairs of top facts of which the first ranks above the second: usually a newer fact that outdates an older
-    one, but the older fact if the newer one is only a wish, a quotation or about someone else; and those of the pairs
-    whose newer fact says that something has changed.
+    """Return pairs of top facts, or of top items, of which the first ranks above the second: usually a newer fact that
+    outdates an older one, but the older fact if the newer one is only a wish, a quotation or about someone else; and
+    those of the pairs whose newer fact says that something has changed.
 
     `remember` has compared the words of the facts; here their meaning is compared as well. Decisions of the user are
     kept.
     """
     nodes = [known.nodes[each.key] for each in best if each.key in known.nodes]
-    facts = sorted((node for node in nodes if node.type != "episodic"), key=lambda node: (node.valid_from, node.key))
+    facts = sorted((node for node in nodes if node.stands_alone), key=lambda node: (_stated_at(node), node.key))
     vectors = known.vectors
     facts = [fact for fact in facts if fact.key in vectors]
     likeliest = dict[int, tuple[float, int, bool]]()
@@ -334,6 +336,15 @@ def _outdated(
             aside.append((older.key, newer.key))
     pairs = [(newer_key, older_key, is_told) for older_key, (_, newer_key, is_told) in likeliest.items()]
     return [*((newer, older) for newer, older, _ in pairs), *aside], [(new, old) for new, old, told in pairs if told]
+
+
+def _stated_at(node: Node) -> datetime:
+    """Return since when a memory holds; for an item that was stored again under its name, when it was last stored."""
+    since = node.valid_from
+    said = node.attributes.get(UPDATED_AT) if node.type == "episodic" else None
+    with suppress(TypeError, ValueError):  # an attribute can hold anything
+        since = max(since, datetime.fromisoformat(str(said)))
+    return since
 
 
 def _judged(

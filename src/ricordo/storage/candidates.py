@@ -342,7 +342,7 @@ class Shortlist:
         versions: pairs (newer, older) that contain these memories or their successors.
         decided: pairs of these memories that the user has decided on.
         evidence: ids of the messages that knowledge was derived from.
-        vectors: vectors of knowledge by the model asked for, float32[d] of length 1.
+        vectors: vectors of the nodes that stand alone by the model asked for, float32[d] of length 1.
     """
 
     nodes: Mapping[int, Node]

@@ -53,7 +53,7 @@ from ricordo.storage.database.embeddings import (
     words_asked,
 )
 from ricordo.storage.database.entities import Graph
-from ricordo.storage.database.nodes import Nodes, Statistics
+from ricordo.storage.database.nodes import LazyNodes, Nodes, Statistics
 from ricordo.storage.database.statements import Statements, Unchanged
 from ricordo.storage.database.suppression import Suppression
 from ricordo.storage.database.turns import KEYS_BELOW, Holders, TurnTable, TurnTables
@@ -67,7 +67,7 @@ Keys = NDArray[np.int64]
 T = TypeVar("T")
 Found = dict[int, float]
 
-_CONSOLIDATED, _KNOWLEDGE = "c", "k"
+_CONSOLIDATED, _EPISODES, _KNOWLEDGE = "c", "e", "k"
 
 
 class Cache:
@@ -285,18 +285,20 @@ def shortlist(
         if has_versions
         else set(),
         evidence={key: ids for key, ids in evidence.items() if key in facts},
-        vectors=_vectors_of(snapshot, scope, model, sorted(facts)),
+        vectors=_vectors_of(snapshot, scope, model, nodes),
     )
 
 
-def _vectors_of(snapshot: SearchReader, scope: Scope, model: int, facts: Sequence[int]) -> dict[int, Floats]:
-    """Return the vectors of some facts by one model."""
+def _vectors_of(snapshot: SearchReader, scope: Scope, model: int, nodes: LazyNodes) -> dict[int, Floats]:
+    """Return the vectors, by one model, of the nodes that stand alone."""
+    facts, alone = nodes.knowledge(), nodes.standing_alone()
     known = next((each for each in snapshot.models.known() if each.key == model), None)
-    if known is None or not facts:
+    if known is None or not alone:
         return {}
-    corpus = Corpus(model, known.dimension, snapshot.visible(scope), (_KNOWLEDGE,))
-    rows = snapshot.vector_shelves.vectors(snapshot, corpus, np.array(facts, np.int64))
-    return {key: row for key, row in zip(facts, rows, strict=True) if not np.isnan(row[0])}
+    shelves = (_KNOWLEDGE,) if len(facts) == len(alone) else (_KNOWLEDGE, _EPISODES, _CONSOLIDATED)
+    corpus = Corpus(model, known.dimension, snapshot.visible(scope), shelves)
+    rows = snapshot.vector_shelves.vectors(snapshot, corpus, np.array(sorted(alone), np.int64))
+    return {key: row for key, row in zip(sorted(alone), rows, strict=True) if not np.isnan(row[0])}
 
 
 def _terms(search: _Search) -> dict[str, _Term]:
@@ -529,7 +531,7 @@ def load_turns(snapshot: SearchReader, scope: Scope, *, ahead: bool = False) -> 
     Args:
         ahead: evict no other caller's turns; return False if there is no room.
     """
-    count, chars = snapshot.statistics.size(scope, ("k", "e", _CONSOLIDATED))
+    count, chars = snapshot.statistics.size(scope, (_KNOWLEDGE, _EPISODES, _CONSOLIDATED))
     if count > turns.KEPT_MOST or chars > turns.KEPT_CHARS:
         return True
     if ahead and not snapshot.has_room_for_turns(count):

@@ -81,6 +81,10 @@ class LazyNodes(Mapping[int, Node]):
         """Return the keys of the nodes that are not episodes."""
         return [key for key, row in self._rows.items() if row[2] != "episodic"]
 
+    def standing_alone(self) -> list[int]:
+        """Return the keys of the nodes that are facts, or messages outside any conversation."""
+        return [key for key in self._rows if self[key].stands_alone]
+
 
 def _weights(row: Row) -> Weights:
     origin, role, created_at, expires_at, closed_at, confidence, score, reinforced_at = _WEIGHING(row)
