@@ -28,6 +28,7 @@ def _blocks(page: Path, language: str) -> list[str]:
 LIBRARIES = {
     "langgraph": "langgraph",
     "langchain": "langchain_core",
+    "langchain_agent": "langchain",
     "openai_agents": "agents",
     "pydantic_ai": "pydantic_ai",
     "anthropic_memory": "anthropic",

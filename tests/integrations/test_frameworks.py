@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ricordo import Memory, Scope
+from ricordo import InvalidError, Memory, Scope
 from ricordo.interfaces.tools import agent_tools
 
 os.environ.setdefault("OPENAI_AGENTS_DISABLE_TRACING", "1")
@@ -174,3 +174,39 @@ async def test_langchain_tools(memory):
     assert "query" in shown["parameters"]["properties"]
     called = {"type": "tool_call", "id": "c1", "name": "remember_fact", "args": {"content": "Sarah likes figs"}}
     assert (await tools["remember_fact"].ainvoke(called)).tool_call_id == "c1"
+
+
+async def test_one_langchain_agent_recalls_for_many_users(memory):
+    pytest.importorskip("langchain", reason="langchain is not installed: make adapters")
+    from langchain.agents import create_agent
+    from langchain_core.language_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage, SystemMessage
+
+    from ricordo.integrations.langchain_agent import RicordoMiddleware
+
+    heard: list[list[Any]] = []
+
+    class Scripted(GenericFakeChatModel):
+        def _generate(self, messages: Any, *args: Any, **given: Any) -> Any:
+            heard.append(messages)
+            return super()._generate(messages, *args, **given)
+
+    await memory.scoped(Scope(owner="ben")).remember("Sarah is allergic to figs", about=["Sarah"])
+    model = Scripted(messages=iter([AIMessage("ok")] * 4))
+    agent = create_agent(
+        model, system_prompt="Be brief.", middleware=[RicordoMiddleware(memory, owner="user")], context_schema=dict
+    )
+    said = {"messages": [("user", "What is Sarah allergic to?")]}
+    for user in ("ann", "ben", "eve"):
+        await agent.ainvoke(said, context={"user": user})
+    first = [messages[0].text for messages in heard]
+    assert all(each.startswith("Be brief.") for each in first)
+    assert [("peanuts" in each, "figs" in each) for each in first] == [(True, False), (False, True), (False, False)]
+    with pytest.raises(InvalidError, match="does not name its owner"):
+        await agent.ainvoke(said)
+    with pytest.raises(InvalidError, match="asynchronous"):
+        agent.invoke(said, context={"user": "ann"})
+    part = {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}
+    alone = create_agent(model, system_prompt=SystemMessage([part]), middleware=[RicordoMiddleware(memory)])
+    await alone.ainvoke(said)
+    assert heard[-1][0].content[0] == part and "peanuts" in heard[-1][0].text

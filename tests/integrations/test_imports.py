@@ -16,6 +16,7 @@ OWN = {
     "items": set(),
     "langgraph": {"langgraph", "langchain_core"},
     "langchain": {"langchain_core"},
+    "langchain_agent": {"langchain", "langchain_core", "langgraph"},
     "openai_agents": {"agents", "openai", "mcp", "starlette"},
     "pydantic_ai": {"pydantic_ai"},
     "anthropic_memory": {"anthropic"},
