@@ -422,3 +422,11 @@ async def test_what_is_out_of_date_is_not_given_without_what_changed_it() -> Non
         assert ["Emmendingen" in hits[0].content, "Freiburg" in hits[1].content] == [True, True]
         context = await memory.context("where do we deploy to?")
         assert context.index("Hetzner because") < context.index("Thursdays")
+
+
+async def test_appointments_in_one_month_have_nothing_in_common(memory: Any) -> None:
+    await memory.remember("Ich habe Karten für die Oper am 20. Dezember gekauft")
+    dentist = await memory.remember("Zahnarzt am 12. Dezember um 9 Uhr")
+    moved = await memory.remember("Zahnarzt auf den 15. Dezember um 14 Uhr verschoben")
+    assert [each.id for each in moved.outdates] == [dentist.id]
+    assert (await memory.remember("Записался к кардиологу на 20 декабря")).outdates == ()

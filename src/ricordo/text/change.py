@@ -19,6 +19,7 @@ from math import exp
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from ricordo.text.analyzer import function_words, index_terms
+from ricordo.text.dates.grammar import vocabulary
 from ricordo.text.languages import LanguageSet, cached, fold_letters, is_ordinary, languages_of
 from ricordo.text.statement import subject_of
 
@@ -51,6 +52,7 @@ _QUOTED = re.compile(  # three words or more, because a name may also be in quot
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?;…])\s+|(?<!\s)\s+[–—-]\s+")
 _CLAUSE_END = re.compile(r"(?<=[.!?;…,])\s+|(?<!\s)\s+[–—-]\s+|(?<=\w): ")
+_DAY = re.compile(r"(?:[12]?\d|3[01])(?:st|nd|rd|th|\.)?")
 _HEAD = 2  # content words that name the topic of a statement
 _BEGINNING = 5  # words in which the subject of a statement is searched
 _LEAST_SAID = 3  # words of a clause that says something
@@ -198,12 +200,17 @@ def _word(low: str, languages: LanguageSet) -> _Word:
     return _Word(
         is_silent=is_silent or bool(cues["now"].fullmatch(low) or cues["added"].fullmatch(low)),
         stems=stems,
-        is_common=low not in known.same and not known.common.isdisjoint(stems),
+        is_common=(low not in known.same and not known.common.isdisjoint(stems)) or _is_of_date(low, languages),
         is_own=is_own,
         is_theirs=low in known.theirs,
         is_kin=not known.kin.isdisjoint((bare, bare.partition("-")[0])),
         has_digit=has_digit,
     )
+
+
+def _is_of_date(low: str, languages: LanguageSet) -> bool:
+    """Return whether a word is a day or month: two appointments in December have no topic in common."""
+    return low in vocabulary(languages).anchors or _DAY.fullmatch(low) is not None
 
 
 @cached(maxsize=16_384)
@@ -240,7 +247,7 @@ def topics(text: str) -> Topics:
         if is_owner or (place < _BEGINNING and word.is_kin):
             others.update(word.stems)
         is_name = written[0].isupper() and found.start() > 0 and known.capitals_are_names
-        worth = _NUMBER if word.has_digit else _COMMON if word.is_common else _NAME if is_name else 1.0
+        worth = _COMMON if word.is_common else _NUMBER if word.has_digit else _NAME if is_name else 1.0
         near = whose[max(0, place - _BEFORE) : place]
         words.append(TopicWord(word.stems, worth, found.start(), max(near, key=abs, default=0) if 1 not in near else 1))
     subject = _subject(text, languages) if len(whose) <= _PLAIN_WORDS else None
