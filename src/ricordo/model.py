@@ -304,11 +304,6 @@ class Node:
         return self.closed_at is None
 
     @property
-    def stands_alone(self) -> bool:
-        """Whether it is a fact or, like the items of `ricordo.integrations`, a message outside any conversation."""
-        return self.type != "episodic" or self.session is None
-
-    @property
     def reviews(self) -> tuple[Outdated, ...]:
         """The older facts that it may make outdated, each with the id of the review that asks about it."""
         return tuple(each for each in self.outdates if not each.is_closed)

@@ -300,7 +300,7 @@ def _are_of_two_people(known: Shortlist, older: int, newer: int) -> bool:
 
 def _of_another(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> Set[int]:
     """Return the keys of facts about somebody else than the question is about."""
-    facts = {each.key: node.content for each in best if (node := known.nodes.get(each.key)) and node.stands_alone}
+    facts = {each.key: node.content for each in best if (node := known.nodes.get(each.key)) and _stands_alone(node)}
     return of_another(plan.query.text, facts)
 
 
@@ -315,7 +315,7 @@ def _outdated(
     kept.
     """
     nodes = [known.nodes[each.key] for each in best if each.key in known.nodes]
-    facts = sorted((node for node in nodes if node.stands_alone), key=lambda node: (_stated_at(node), node.key))
+    facts = sorted((node for node in nodes if _stands_alone(node)), key=lambda node: (_stated_at(node), node.key))
     vectors = known.vectors
     facts = [fact for fact in facts if fact.key in vectors]
     likeliest = dict[int, tuple[float, int, bool]]()
@@ -336,6 +336,11 @@ def _outdated(
             aside.append((older.key, newer.key))
     pairs = [(newer_key, older_key, is_told) for older_key, (_, newer_key, is_told) in likeliest.items()]
     return [*((newer, older) for newer, older, _ in pairs), *aside], [(new, old) for new, old, told in pairs if told]
+
+
+def _stands_alone(node: Node) -> bool:
+    """Return whether a memory is a fact or, like the items of `ricordo.integrations`, outside any conversation."""
+    return node.type != "episodic" or node.session is None
 
 
 def _stated_at(node: Node) -> datetime:

@@ -83,7 +83,7 @@ class LazyNodes(Mapping[int, Node]):
 
     def standing_alone(self) -> list[int]:
         """Return the keys of the nodes that are facts, or messages outside any conversation."""
-        return [key for key in self._rows if self[key].stands_alone]
+        return [key for key in self._rows if (node := self[key]).type != "episodic" or node.session is None]
 
 
 def _weights(row: Row) -> Weights:
