@@ -23,6 +23,7 @@ I'm working on my patience
 On Thursdays I pick up the kids
 From 1 March I work at Globex
 I moved to Leeds last week
+This is about github.com/someone/shop
 We get married on 5 June 2026
 Я должна принимать таблетки от давления
 По понедельникам вожу дочь на плавание

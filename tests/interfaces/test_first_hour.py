@@ -185,7 +185,8 @@ async def test_hits_below_the_floor_are_marked_for_programs(tmp_path: Path) -> N
         lines = answer.content[0].text.splitlines()
         assert [line for line in lines if "probably not relevant" not in line] == [lines[0]]
         marks = {hit["content"]: hit["is_relevant"] for hit in answer.structured_content["hits"]}
-        assert marks == {text: "chess" in text for text in UNLIKE}
+        assert len(marks) == 4  # at most three doubtful ones; the others are counted
+        assert marks == {text: "chess" in text for text in marks}
         talk = await client.call_tool("search_memory", {"query": "thanks!"})
         assert not any(hit["is_relevant"] for hit in talk.structured_content["hits"])
     async with house(f"{tmp_path}/me.db") as at:

@@ -265,9 +265,9 @@ async def test_markdown_boxes_labels_and_relations(tmp_path: Path) -> None:
     async with opened(tmp_path / "me.db") as memory:
         await memory.import_(tmp_path / "v")
         found = await nodes_of(memory)
-        assert found["Buy a monitor"].attributes["done"] is True
-        assert found["Sell the desk"].category == found["Buy a monitor"].category == "task"
-        assert "decision" in found["Use trains"].tags
+        assert found["Work: Buy a monitor"].attributes["done"] is True
+        assert found["Work: Sell the desk"].category == found["Work: Buy a monitor"].category == "task"
+        assert "decision" in found["Work: Use trains"].tags
         assert "Maria" in found["works with Maria"].about
 
 
@@ -307,13 +307,15 @@ async def test_the_rows_of_tables_in_notes_become_facts(tmp_path: Path) -> None:
         await memory.import_(path)
         said = {node.content for node in (await memory.list(limit=50)).nodes}
     assert said == {
-        "Plants: Plant: Cactus, Water: monthly, Note: a | b",
-        "Plants: Plant: Fern, Note: shade",
-        "Host: web1, IP: 10.0.0.1",
-        "name: Ann, age: 31, city: Oslo, Norway",
-        "name: Bob, age: 44, city: Rome",
-        "The prices, sizes and colours vary, as do the names, dates and places, and so the owner, tenant and agent.",
-        "Use `a | b` for a pipe.\n```\n| code | x |\n|------|---|\n```",
+        "house: Plants: Plant: Cactus, Water: monthly, Note: a | b",
+        "house: Plants: Plant: Fern, Note: shade",
+        "house: Host: web1, IP: 10.0.0.1",
+        "house: name: Ann, age: 31, city: Oslo, Norway",
+        "house: name: Bob, age: 44, city: Rome",
+        "house: The prices, sizes and colours vary, as do the names, dates and places,"
+        " and so the owner, tenant and agent.",
+        "house: Use `a | b` for a pipe.",
+        "house:\n```\n| code | x |\n|------|---|\n```",
     }
 
 

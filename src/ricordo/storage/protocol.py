@@ -37,7 +37,7 @@ from ricordo.storage.groups import (
     Upkeep,
     Vectors,
 )
-from ricordo.storage.values import ChangeEvent, Cleaned, FormerText, When
+from ricordo.storage.values import ChangeEvent, Cleaned, FormerText, When, check_encodable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -376,8 +376,9 @@ def session_meant(snapshot: Snapshot, scope: Scope, name: str) -> str:
     """Return the id of the session with an id or a title, such as the name of an imported chat; if none has it, `name`.
 
     Raises:
-        InvalidError: several sessions have the title, and none the id.
+        InvalidError: several sessions have the title, and none the id; or the name is no valid text.
     """
+    check_encodable(name, name="session")
     if snapshot.sessions.listed(scope, most=1, session_id=name):
         return name
     titled = [each.id for each in snapshot.sessions.listed(scope, most=_MOST_TITLES) if each.title == name]

@@ -200,17 +200,12 @@ def _word(low: str, languages: LanguageSet) -> _Word:
     return _Word(
         is_silent=is_silent or bool(cues["now"].fullmatch(low) or cues["added"].fullmatch(low)),
         stems=stems,
-        is_common=(low not in known.same and not known.common.isdisjoint(stems)) or _is_of_date(low, languages),
+        is_common=low not in known.same and not known.common.isdisjoint(stems),
         is_own=is_own,
         is_theirs=low in known.theirs,
         is_kin=not known.kin.isdisjoint((bare, bare.partition("-")[0])),
         has_digit=has_digit,
     )
-
-
-def _is_of_date(low: str, languages: LanguageSet) -> bool:
-    """Return whether a word is a day or month: two appointments in December have no topic in common."""
-    return low in vocabulary(languages).anchors or _DAY.fullmatch(low) is not None
 
 
 @cached(maxsize=16_384)
@@ -220,6 +215,8 @@ def topics(text: str) -> Topics:
     languages = languages_of(text)
     known = _words(languages)
     words = list[TopicWord]()
+    dates = vocabulary(languages).anchors  # two appointments in December have no topic in common
+    is_dated = not dates.isdisjoint(text.lower().split())
     numbers, others, is_own = set[str](), set[str](), _leaves_out_its_subject(text, languages)
     quoted = [each.span() for each in _QUOTED.finditer(text)]
     whose, has_theirs = list[int](), False
@@ -247,7 +244,8 @@ def topics(text: str) -> Topics:
         if is_owner or (place < _BEGINNING and word.is_kin):
             others.update(word.stems)
         is_name = written[0].isupper() and found.start() > 0 and known.capitals_are_names
-        worth = _COMMON if word.is_common else _NUMBER if word.has_digit else _NAME if is_name else 1.0
+        is_date = is_dated and (low in dates or _DAY.fullmatch(low) is not None)
+        worth = _COMMON if word.is_common or is_date else _NUMBER if word.has_digit else _NAME if is_name else 1.0
         near = whose[max(0, place - _BEFORE) : place]
         words.append(TopicWord(word.stems, worth, found.start(), max(near, key=abs, default=0) if 1 not in near else 1))
     subject = _subject(text, languages) if len(whose) <= _PLAIN_WORDS else None

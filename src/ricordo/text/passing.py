@@ -33,6 +33,7 @@ BESIDE_MEANING = 0.5
 """The weight of the words beside that of the meaning."""
 
 _LENGTHS = (4, 5)  # of the character sequences; with 2 and 3 a fifth fewer were recognised
+_TECHNICAL = re.compile(r"[/\\@_=<>{}`]\w")
 _SPACES = re.compile(r"\s+")
 _WORD = re.compile(r"\w+")
 
@@ -95,7 +96,11 @@ def _way(by: str, is_guarded: bool) -> str:
 
 
 def score(text: str) -> float:
-    """Return how much the words of a statement speak for its being passing; 0 if nothing is known of them."""
+    """Return how much the words of a statement speak for its being passing; 0 if nothing is known of them, or if it
+    names addresses, paths or code, in which sequences of letters mean nothing.
+    """
+    if _TECHNICAL.search(text):
+        return 0.0
     fitted, found = _fitted(), features(text)
     total = 0
     for key in found:
@@ -112,7 +117,7 @@ def features(text: str) -> set[int]:
     found = {text[start : start + chars] for chars in _LENGTHS for start in range(len(text) - chars + 1)}
     found.update(f"w:{word}" for word in words)
     found.update(f"b:{first}_{second}" for first, second in pairwise(words))
-    return {crc32(each.encode()) for each in found}
+    return {crc32(each.encode(errors="surrogatepass")) for each in found}
 
 
 @cache

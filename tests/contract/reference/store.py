@@ -107,7 +107,8 @@ class ReferenceStore:
         self._check()
         return ask(Snapshot(self._kept.state))
 
-    look = read
+    async def look(self, ask: Callable[[Snapshot], T]) -> T:
+        return await self.read(ask)
 
     async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
         self._check()
