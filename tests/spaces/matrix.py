@@ -162,11 +162,12 @@ class Crew:
         await self.keeper.update_entity(other, aliases=[f"Nick{word[-4:]}"])
         kept = await self.keeper.remember(f"The word is {word} {hidden}", shared=True, about=[f"Zqcanary{word[-4:]}"])
         commit = (await self.keeper.log(limit=1))[0].seq
-        person = (await self.keeper.entity(f"Zqcanary{word[-4:]}")).id
+        named = await self.keeper.entity(f"Zqcanary{word[-4:]}")
+        person = named.id
         proposing = self._memory.scoped(Scope(owner="bob", chat=SPACE, propose=True))
         await proposing.remember(f"A proposal of {word} {hidden}", shared=True)
         held = (await self.keeper.review(kind="quarantine"))[0].id
-        if other == person:  # a name was taken for an earlier one, misspelt
+        if other == person or named.relations:  # a name was taken for an earlier one, misspelt
             return await self.target()
         return Target(id=kept.id, session=session, commit=commit, held=held, word=word, person=person, other=other)
 
@@ -227,7 +228,8 @@ async def _one(crew: Crew, result: Walk, door: str, action: str, who: str) -> No
         await crew.keeper.set_member(SPACE, "spare", "keeper")
     at, expected = await crew.target(), cells()[action, who]
     if action == "share":
-        at.own = (await crew._memory.scoped(Scope(owner=owner)).remember(f"My own is {at.word} {HIDDEN}")).id
+        own = f"My own is zqown{at.word[-4:]}"  # the caller may see it later, so it is no canary
+        at.own = (await crew._memory.scoped(Scope(owner=owner)).remember(own)).id
     method, given = ACTIONS[action](at, owner)
     before = (await crew.keeper.log(limit=1))[0].seq
     done, said = await crew.call(door, owner, chat, method, given)
@@ -242,7 +244,8 @@ async def _one(crew: Crew, result: Walk, door: str, action: str, who: str) -> No
     left = owner == "ann" and action == "leave"
     after = before if left else (await crew.keeper.log(limit=1))[0].seq
     if expected == "no" and (done or after != before):
-        result.wrong.append(f"{where}: done, though it may not be: {said[:200]}")
+        what = "done" if done else "followed by a commit"
+        result.wrong.append(f"{where}: {what}, though it may not be: {said[:200]}")
     if expected == "yes" and not done:
         result.wrong.append(f"{where}: refused: {said[:300]}")
     if expected == "yes" and action in _SHOWING and CANARY not in said.lower() and SPACE not in said:
