@@ -28,7 +28,7 @@ from ricordo.trust import trust_of
 _LEAST_WORDS, _MOST_WORDS = 3, 60
 _LEAST_OF_LIFE = 2  # "I'm vegan"
 _OPENING = 9
-_PART_END = re.compile(r"[,;:]\s+|\s+[–—-]\s+")
+_PART_END = re.compile(r"[,;:]\s+|(?<!\s)\s+[–—-]\s+")
 
 Kind = Literal["fact", "preference", "opinion", "decision", "commitment"]
 

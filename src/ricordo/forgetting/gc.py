@@ -11,7 +11,7 @@ from math import ceil
 from ricordo.clock import from_ms
 from ricordo.decay import DAY_MS, FADED, Vital, due, fades_at, fate, remaining, standing, worth
 from ricordo.errors import RicordoError, UnavailableError
-from ricordo.forgetting.upkeep import BATCH, Archiver, Conclusion, Removal, Upkeep, pages
+from ricordo.forgetting.upkeep import BATCH, PAGE, Archiver, Conclusion, Removal, Upkeep, pages
 from ricordo.model import BY_RULE, ArchiveReport, ClosedReason, MaintenanceReport, Node, Scope, Step, Weak
 from ricordo.storage import Snapshot
 from ricordo.text import passing
@@ -90,7 +90,6 @@ def _due(upkeep: Upkeep, vital: Vital) -> ClosedReason | None:
 
 
 _BY_MEANING = f"temporary by its meaning, and not stated again for {PASSING_DAYS} days"
-_PAGE = 2_000  # memories judged in one snapshot
 
 
 async def _passing(upkeep: Upkeep, scope: Scope, known: Sequence[Vital], *, until: int) -> dict[int, Vital]:
@@ -102,7 +101,7 @@ async def _passing(upkeep: Upkeep, scope: Scope, known: Sequence[Vital], *, unti
     since = await upkeep.store.read(lambda tx: tx.lifecycle.last_decay(scope)) or 0
     ending = [vital for vital in known if vital.expires_at is None and since < _passes_at(vital) <= until]
     found: dict[int, Vital] = {}
-    for page in pages([vital for vital in ending if vital.fades], _PAGE):
+    for page in pages([vital for vital in ending if vital.fades], PAGE):
         found |= await upkeep.store.read(partial(_passing_among, upkeep=upkeep, scope=scope, vitals=page))
     return found
 

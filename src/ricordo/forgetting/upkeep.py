@@ -23,8 +23,9 @@ QUIET_MS = 3_600_000
 BATCH = 200
 """Memories closed in one commit. Other writers get their turn between commits."""
 
-# Memories read in one snapshot. A long read would keep the write-ahead log from being truncated.
-_PAGE = 2_000
+PAGE = 2_000
+"""Memories read in one snapshot. A long read would keep the write-ahead log from being truncated."""
+
 # Maximum number of memories named in a report.
 _REPORTED = 1_000
 
@@ -99,7 +100,7 @@ class Upkeep:
         """Return the same as `read` for all live knowledge of a scope."""
         keys = await self.store.read(lambda tx: tx.lifecycle.knowledge(scope))
         found: list[Vital] = []
-        for page in pages(keys, _PAGE):
+        for page in pages(keys, PAGE):
             found += await self.store.read(partial(self.read, scope=scope, keys=page))
         return found
 

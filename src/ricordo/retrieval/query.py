@@ -457,6 +457,7 @@ def needs_of(prompt: str) -> Needs | None:
     return Needs(*(frozenset().union(*each) for each in zip(*found, strict=True))) if found else None
 
 
+@cached(maxsize=1_024)
 def asks_for_tasks(question: str) -> bool:
     """Return whether a question asks for tasks, and for little else.
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations, islice
 from math import log
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ricordo.clock import to_ms
 from ricordo.model import DOCUMENT, OPEN_TASK, UPDATED_AT, Absence, Hit, Node, Results, Scope, Share, Trace
 from ricordo.retrieval.hits import hit_of, warnings_of, without_withheld
-from ricordo.retrieval.query import Plan, asks_for_tasks, filter_of, namings
+from ricordo.retrieval.query import Plan, Query, asks_for_tasks, filter_of, namings
 from ricordo.retrieval.ranking import (
     Ranked,
     Ranking,
@@ -140,10 +140,10 @@ def find(
     keys, model = [each.key for each in short], next(iter(plan.vectors), 0)
     known = snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model)
     weighed, links = _weighed(short, known, plan, names_entities=bool(named))
-    weighed = _arranged(weighed, known, query.text)
+    weighed = _arranged(weighed, known, query)
     judged = None
     if query.only_relevant or query.judge:
-        judged = _judged(pool, weighed, known, plan, links=links)
+        judged = _judged(pool, weighed, known, plan, links=links + _told(weighed, known))
         if weighed and (pool is None or plan.floor is None):
             degraded.append("relevance: no time left")
     left_out = judged if query.only_relevant else None
@@ -265,32 +265,46 @@ def _weighed(
         weighed = in_succession(weighed, links=links, successors=known.successors)
     present = {each.key for each in weighed}
     said = {key: (f"{about}|{line}", since) for key, (about, line, since) in known.statements.items() if key in present}
-    told += [(newer, older) for newer, older in known.versions if newer in present and _says_change(known, newer)]
     return newest_of_equal(weighed, said=said) if said else weighed, told
 
 
-def _arranged(hits: Sequence[Ranked], known: Shortlist, question: str) -> list[Ranked]:
-    """Return hits without the title page of a document of which a passage was found. If the question asks for tasks,
-    the open ones come first.
+def _arranged(hits: Sequence[Ranked], known: Shortlist, query: Query) -> list[Ranked]:
+    """Return hits without the title pages, among those that are shown, of documents of which a passage was found. If
+    the question asks for tasks, the open ones come first.
     """
-    nodes = {hit.key: known.nodes[hit.key] for hit in hits if hit.key in known.nodes}
-    of_documents = {key: node for key, node in nodes.items() if (node.session or "").startswith(DOCUMENT)}
-    found = {node.session for node in of_documents.values() if "place" in node.attributes}
-    titles = {key for key, node in of_documents.items() if node.session in found and "place" not in node.attributes}
-    left = [hit for hit in hits if hit.key not in titles]
-    if not asks_for_tasks(question):
-        return left
-    scores = sorted((hit.score for hit in left), reverse=True)
-    left.sort(key=lambda hit: hit.key not in nodes or not _is_open_task(nodes[hit.key]))
-    return [hit._replace(score=score) for hit, score in zip(left, scores, strict=True)]
+    if any(_is_title(known.nodes.get(hit.key)) for hit in hits[: query.limit]):
+        nodes = {hit.key: known.nodes[hit.key] for hit in hits if hit.key in known.nodes}
+        found = {node.session for node in nodes.values() if _is_of_a_document(node) and not _is_title(node)}
+        hits = [hit for hit in hits if not (_is_title(node := nodes.get(hit.key)) and node.session in found)]
+    if not asks_for_tasks(query.text):
+        return list(hits)
+    scores = sorted((hit.score for hit in hits), reverse=True)
+    hits = sorted(hits, key=lambda hit: not _is_open_task(known.nodes.get(hit.key)))
+    return [hit._replace(score=score) for hit, score in zip(hits, scores, strict=True)]
 
 
-def _is_open_task(node: Node) -> bool:
+def _is_of_a_document(node: Node) -> bool:
+    return (node.session or "").startswith(DOCUMENT)
+
+
+def _is_title(node: Node | None) -> TypeGuard[Node]:
+    return node is not None and _is_of_a_document(node) and "place" not in node.attributes
+
+
+def _is_open_task(node: Node | None) -> bool:
+    if node is None:
+        return False
     return OPEN_TASK in node.tags or (node.category == "task" and not node.attributes.get("done"))
 
 
-def _says_change(known: Shortlist, key: int) -> bool:
-    return key in known.nodes and says_change(known.nodes[key].content)
+def _told(hits: Sequence[Ranked], known: Shortlist) -> list[tuple[int, int]]:
+    """Return the stored pairs of a newer and an older version whose newer one says that something has changed."""
+    present = {hit.key for hit in hits}
+    return [
+        (newer, older)
+        for newer, older in known.versions
+        if newer in present and newer in known.nodes and says_change(known.nodes[newer].content)
+    ]
 
 
 def _are_of_two_people(known: Shortlist, older: int, newer: int) -> bool:

@@ -41,6 +41,7 @@ Keys = NDArray[np.int64]
 # If one statement asks for more ids than this, they are fetched in slices.
 _SLICE = 5_000
 _WEIGHING = columns_of_node("origin role created_at expires_at closed_at confidence score reinforced_at")
+_STANDING = columns_of_node("type session")
 # How many statements are read on either side of a line: statements with the same beginning are next to each other.
 _NEIGHBOURS = 3
 
@@ -83,7 +84,11 @@ class LazyNodes(Mapping[int, Node]):
 
     def standing_alone(self) -> list[int]:
         """Return the keys of the nodes that are facts, or messages outside any conversation."""
-        return [key for key in self._rows if (node := self[key]).type != "episodic" or node.session is None]
+        return [key for key, row in self._rows.items() if _stands_alone(*_STANDING(row))]
+
+
+def _stands_alone(type: str, session: str | None) -> bool:
+    return type != "episodic" or session is None
 
 
 def _weights(row: Row) -> Weights:

@@ -390,13 +390,14 @@ _NODE = (
     "id type category content origin role speaker tags attributes event_time created_at valid_from valid_until"
     " expires_at closed_at closed_reason confidence decay_rate score reinforced_at"
 )
-node_of: Callable[[Row], Node] = reading(Node, f"key {_NODE} owner chat session about")
+_NODE_ROW = f"key {_NODE} owner chat session about"
+node_of: Callable[[Row], Node] = reading(Node, _NODE_ROW)
 """Build a node from the columns of the statements that begin with `node_` (see nodes.sql)."""
 
 
 def columns_of_node(names: str) -> Callable[[Row], tuple[Any, ...]]:
     """Return a function that takes some columns out of such a row as they are stored."""
-    return itemgetter(*map(f"key {_NODE}".split().index, names.split()))
+    return itemgetter(*map(_NODE_ROW.split().index, names.split()))
 
 
 node_row = _writing(

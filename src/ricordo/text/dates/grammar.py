@@ -55,11 +55,11 @@ class Token(NamedTuple):  # not a dataclass: a sentence has dozens of tokens, an
 _ANCHORS = "MVWSUZGRk"
 
 # Digits inside something longer (a version, a price, an address, a file name) are one ordinary word.
-_TOKEN = r"""(?P<skip>(?:https?://|www\.)\S+|\S+@\S+)
+_TOKEN = r"""(?P<skip>(?:https?://|www\.)\S+|(?<!\S)\S+@\S+)
       | (?P<iso>(?<![\w/.-])\d{4}[-/]\d{2}[-/]\d{2}(?![\w/-]|\.\w))
       | (?P<dotted>(?<![\w/.-])\d{1,2}\.\d{1,2}\.\d{4}(?![\w/-]|\.\w))
       | (?P<month>(?<![\w/.-])\d{4}-\d{2}(?![\w/-]|\.\w))
-      | (?P<compound>[\w$€£₽#]*\d+(?:[.,:/_]\w+)+|[$€£₽#]\d+|\d+[%$€£₽])
+      | (?P<compound>(?<![\w$€£₽#])[\w$€£₽#]*\d(?:[.,:/_]\w+)+|[$€£₽#]\d+|\d+[%$€£₽])
       | (?P<number>\d+)(?P<ordinal><ORDINALS>)?(?!\w)
       <PHRASES>
       | (?P<word>[^\W_]+(?:['’][^\W_]+)?)
