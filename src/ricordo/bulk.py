@@ -85,7 +85,7 @@ def _pages(snapshot: Snapshot, scope: Scope, wanted: Filter, *, now: int) -> Ite
 
 
 def selection(
-    asking: Asking, request: Request, *, everything: bool, expect: int | None, progress: Progress | None = None
+    asking: Asking, request: Request, *, everything: bool, expect: int | None, progress: Progress | None
 ) -> Selection:
     """Validate the conditions of a change.
 

@@ -21,14 +21,14 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
 
-def to_ms(at: datetime, *, name: str = "at") -> int:
+def to_ms(at: datetime) -> int:
     """Return an aware datetime as Unix milliseconds, UTC, rounded down.
 
     Raises:
         InvalidError: `at` has no time zone.
     """
     if at.tzinfo is None:
-        raise InvalidError(f"{name} has no time zone", hint="pass an aware datetime, or ISO text with an offset")
+        raise InvalidError("at has no time zone", hint="pass an aware datetime, or ISO text with an offset")
     return (at - _EPOCH) // _MILLISECOND
 
 

@@ -43,15 +43,6 @@ class Embedder(Protocol):
         ...
 
 
-@runtime_checkable
-class WordEmbedder(Protocol):
-    """An embedder that also returns a vector per word piece, for late interaction."""
-
-    async def embed_words(self, texts: Sequence[str]) -> list[tuple[list[str], Vector]]:
-        """Return, for each text, its word pieces and their vectors, float32[pieces, k]."""
-        ...
-
-
 class Reranker(Protocol):
     """Rates how well texts answer a question, by reading the question and each text together."""
 

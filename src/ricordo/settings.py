@@ -384,30 +384,26 @@ def api_key(provider: str) -> str | None:
     return os.environ.get(f"{provider.upper()}_API_KEY") or None
 
 
-def default_location(environment: Mapping[str, str] | None = None) -> str:
+def default_location() -> str:
     """Return `$RICORDO_STORE` unchanged (a final slash means a folder), or else a file in the user data folder."""
-    environment = os.environ if environment is None else environment
-    if given := environment.get("RICORDO_STORE"):
+    if given := os.environ.get("RICORDO_STORE"):
         return given
     from platformdirs import user_data_path
 
     return str(user_data_path("ricordo", appauthor=False) / "memory.db")
 
 
-def default_embedder(environment: Mapping[str, str] | None = None) -> str | None:
+def default_embedder() -> str | None:
     """Return `$RICORDO_EMBEDDER`, or else "stored", the previously used one. `none` means full text only."""
-    environment = os.environ if environment is None else environment
-    name = environment.get("RICORDO_EMBEDDER") or "stored"
+    name = os.environ.get("RICORDO_EMBEDDER") or "stored"
     return None if name == "none" else name
 
 
-def default_owner(environment: Mapping[str, str] | None = None) -> str:
+def default_owner() -> str:
     """Return `$RICORDO_OWNER`, or else "me"."""
-    environment = os.environ if environment is None else environment
-    return environment.get("RICORDO_OWNER") or "me"
+    return os.environ.get("RICORDO_OWNER") or "me"
 
 
-def default_chat(environment: Mapping[str, str] | None = None) -> str | None:
+def default_chat() -> str | None:
     """Return `$RICORDO_CHAT`, the default group whose memory is used, or else None."""
-    environment = os.environ if environment is None else environment
-    return environment.get("RICORDO_CHAT") or None
+    return os.environ.get("RICORDO_CHAT") or None

@@ -498,7 +498,7 @@ def _by_text(nodes: Iterable[Node]) -> dict[str, deque[Node]]:
     return found
 
 
-def _as_now(was: Node, now: Node, *, is_dated: bool = False) -> Node:
+def _as_now(was: Node, now: Node, *, is_dated: bool) -> Node:
     at = now if is_dated else was
     return replace(
         was,

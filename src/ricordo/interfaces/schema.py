@@ -362,7 +362,7 @@ def _field(parameter: Parameter) -> Any:
 # from Python types to JSON types
 
 
-def _accepted(annotation: Any, *, name: str = "") -> Any:
+def _accepted(annotation: Any, *, name: str) -> Any:
     """Return the type to accept from callers: text for times, the id of a review or run, objects for dataclasses."""
     if annotation in (datetime, Review, Run):
         return str

@@ -391,9 +391,9 @@ def _walk(folder: Path, ignores: Ignores) -> Iterator[Path]:
                 yield path
 
 
-async def watched(watches: Sequence[Watch], *, poll_s: float = _POLL_S) -> AsyncIterator[Step]:
+async def watched(watches: Sequence[Watch]) -> AsyncIterator[Step]:
     """Scan the folders forever, after each change or every few seconds; yield the changes of each scan."""
-    changed = _changes([each.folder for each in watches], poll_s)
+    changed = _changes([each.folder for each in watches])
     while True:
         is_waiting = False
         for each in watches:
@@ -403,11 +403,11 @@ async def watched(watches: Sequence[Watch], *, poll_s: float = _POLL_S) -> Async
         await (asyncio.sleep(_SETTLED_S) if is_waiting else changed())
 
 
-def _changes(folders: Sequence[Path], poll_s: float) -> Callable[[], Awaitable[object]]:
+def _changes(folders: Sequence[Path]) -> Callable[[], Awaitable[object]]:
     """Return a function that waits for the next change or, without the extra `watch`, for a few seconds."""
     try:
         from watchfiles import awatch
     except ImportError:
-        return lambda: asyncio.sleep(poll_s)
+        return lambda: asyncio.sleep(_POLL_S)
     events = awatch(*folders, rust_timeout=60_000, yield_on_timeout=True)
     return lambda: anext(events)

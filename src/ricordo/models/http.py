@@ -65,7 +65,7 @@ class Endpoint:
         if self.key_variable and not {name.lower() for name in self.headers} & _KEY_HEADERS:
             raise DeniedError(f"the {self.what} at {self.place} needs a key", hint=f"set {self.key_variable}")
 
-    def wait_s(self, error: Exception, tried: int, attempts: int | None) -> float:
+    def wait_s(self, error: Exception, tried: int, attempts: int | None = None) -> float:
         """Return the seconds to wait before the next attempt; raise the error if it was the last."""
         asked = _backoff(error)
         if asked is False or tried >= (attempts or self.attempts):
@@ -111,7 +111,7 @@ def post(client: httpx.Client, endpoint: Endpoint, path: str, body: Any, *, atte
     return _parse(answer, endpoint.what)
 
 
-async def post_async(endpoint: Endpoint, path: str, body: Any, *, attempts: int | None = None) -> Any:
+async def post_async(endpoint: Endpoint, path: str, body: Any) -> Any:
     """Post like `post`, without blocking and over a new connection, so that cancelling does not wait for the answer."""
     endpoint.check_key()
     try:
@@ -121,7 +121,7 @@ async def post_async(endpoint: Endpoint, path: str, body: Any, *, attempts: int 
                     answer = await _answer_async(client, endpoint, endpoint.url(path), body)
                     break
                 except httpx.HTTPError as error:
-                    await asyncio.sleep(endpoint.wait_s(error, tried, attempts))
+                    await asyncio.sleep(endpoint.wait_s(error, tried))
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise _as_our_error(error, endpoint) from error
     return _parse(answer, endpoint.what)
@@ -151,7 +151,7 @@ async def stream_events(endpoint: Endpoint, path: str, body: Any) -> AsyncIterat
                         _check_status(response, await _read_all_async(response.aiter_bytes()))
                     break
                 except httpx.HTTPError as error:
-                    await asyncio.sleep(endpoint.wait_s(error, tried, None))
+                    await asyncio.sleep(endpoint.wait_s(error, tried))
             async for event in _events(response, endpoint):
                 yield event
     except (httpx.HTTPError, httpx.InvalidURL) as error:

@@ -167,7 +167,7 @@ class _Reading:
         hits["how"] = self._best(node for node in recent if node.type == "procedural")
         fresh = [node for node in recent if to_ms(node.created_at) >= start and node.category != "summary"][:_EACH]
         hits["changed"] = self._hits(fresh)
-        hits["who"] = self._of_categories(_WHO)
+        hits["who"] = self._about_user()
         lines: dict[ContextName, list[ContextLine]] = {
             "under_way": under_way,
             "open": self._undecided(),
@@ -229,8 +229,8 @@ class _Reading:
             self._given.update(kept)
         return [kept[key] for key in chosen if key in kept]
 
-    def _of_categories(self, categories: tuple[Category, ...]) -> list[Hit]:
-        wanted = Filter(shelves=(KNOWLEDGE,), categories=categories)
+    def _about_user(self) -> list[Hit]:
+        wanted = Filter(shelves=(KNOWLEDGE,), categories=_WHO)
         found = self._tx.nodes.page(self._scope, wanted, now=self._now, before_key=None, limit=_CANDIDATES)
         return self._best(found)
 

@@ -438,7 +438,7 @@ def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit
 
 
 def drafted(
-    hits: Sequence[Hit], extras: Extras, *, session: str | None, now: int, zone: ZoneInfo, owner: str = ""
+    hits: Sequence[Hit], extras: Extras, *, session: str | None, now: int, zone: ZoneInfo, owner: str
 ) -> dict[ContextName, list[ContextLine]]:
     """Return all possible lines, the best of each section first. Pure."""
 

@@ -78,7 +78,6 @@ _FRAMES: Mapping[Reason, tuple[str, ...]] = {
 """Orders in every language. A name in angle brackets stands for the language's words in `suspicion.frames`."""
 
 _NAME = re.compile(r"<([A-Z][A-Z_]*)>")
-_WORD = re.compile("[A-Z][A-Z_]*")
 _EITHER = re.compile(r"\(\?:<[A-Z_]+>\|<[A-Z_]+>\)")
 
 _MARKER = re.compile(r"[^\W\d_]+|[<\[#]")
@@ -145,7 +144,7 @@ def strings_of(value: object) -> Iterator[str]:
                 yield from strings_of(getattr(value, part.name))
 
 
-def orders_in(node: Node, *, is_foreign: bool = True) -> tuple[Reason, ...]:
+def orders_in(node: Node, *, is_foreign: bool) -> tuple[Reason, ...]:
     """Return why any text of a memory looks like orders to an assistant; () if none does."""
     said = "\n".join((node.content, *node.tags, *node.about))
     shown = {node.content, *node.tags, *node.about, node.closed_reason}

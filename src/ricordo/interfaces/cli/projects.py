@@ -93,7 +93,7 @@ def _paths(folder: Path, above: Path) -> Iterator[str]:
         yield "*"
 
 
-def folder_of_slug(slug: str, *, root: Path = Path("/")) -> Path | None:
+def folder_of_slug(slug: str) -> Path | None:
     """Return the folder whose path has this slug: every character except letters and digits is "-". None if missing."""
     wanted = slug.strip("-")
 
@@ -112,4 +112,4 @@ def folder_of_slug(slug: str, *, root: Path = Path("/")) -> Path | None:
                     return found
         return None
 
-    return below(root, wanted)
+    return below(Path("/"), wanted)

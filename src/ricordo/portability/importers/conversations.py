@@ -175,7 +175,7 @@ def read_chatgpt(source: Source, destination: Destination) -> Records:
         reading.read(place, nodes, _chatgpt_turn)
         told = (object_of(node.get("message")) for node in object_of(row.get("mapping")).values() if node)
         records.read(((f"{place}, its instructions", each) for each in told), partial(_chatgpt_facts, records))
-    _name_others(records, source, "conversations", _SHOWN_ELSEWHERE)
+    _name_others(records, source, _SHOWN_ELSEWHERE)
     return records
 
 
@@ -183,10 +183,11 @@ _SHOWN_ELSEWHERE = ("chat.html", "user.json", "shared_conversations.json", "mess
 _SAVED = re.compile(r"^\s*(?:\d+\.\s*)?(?:\[[^\]]*\]\.?\s*)?(?=\S)")
 
 
-def _name_others(records: Records, source: Source, stem: str, empty: tuple[str, ...]) -> None:
+def _name_others(records: Records, source: Source, empty: tuple[str, ...]) -> None:
     """Report the files of an export that were not read, except those that hold no memories."""
     if source.is_folder or source.is_archive:
-        names = [name for name in source.names if not PurePosixPath(name).name.startswith((stem, *empty, "."))]
+        known = ("conversations", *empty, ".")
+        names = [name for name in source.names if not PurePosixPath(name).name.startswith(known)]
         records.refused += [f"not imported: {name}" for name in names[:_NAMED_MOST]]
         if len(names) > _NAMED_MOST:
             records.refused.append(f"not imported: {len(names) - _NAMED_MOST} more files")
@@ -320,7 +321,7 @@ def read_claude(source: Source, destination: Destination) -> Records:
         )
         reading.read(place, attached, _claude_attachment)
     _read_claude_memories(records, source)
-    _name_others(records, source, "conversations", ("memories.json", "projects.json", "users.json"))
+    _name_others(records, source, ("memories.json", "projects.json", "users.json"))
     return records
 
 

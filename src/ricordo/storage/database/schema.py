@@ -102,7 +102,7 @@ def _back_up(path: Path, version: int, key: AnyKey | None) -> None:
         copy_database(source, path.with_name(f"{path.name}.v{version}.backup"), key=key)
 
 
-def copy_database(source: apsw.Connection, target: Path, *, key: AnyKey | None = None) -> None:
+def copy_database(source: apsw.Connection, target: Path, *, key: AnyKey | None) -> None:
     """Copy a database consistently in one step, even under load. Copying the file lost rows and yet passed every check.
 
     The target appears complete or not at all; an existing one is replaced.

@@ -22,7 +22,6 @@ from ricordo.storage.database.statements import Row, Statements
 from ricordo.storage.database.vector_math import ascending, runs_of
 from ricordo.text.passages import HEADER
 
-Floats = NDArray[np.float32]
 Keys = NDArray[np.int64]
 Places = NDArray[np.intp]
 Codes = NDArray[np.uint32]

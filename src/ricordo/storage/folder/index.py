@@ -369,16 +369,16 @@ class FolderIndex:
         shorter = [each for each in names if stamp_of(self.folder / each).size < state[each].stamp.size]
         if COMMITS not in shorter:
             return [each for each in shorter if each in (HISTORY, STORE) and has_same_commits]
-        last = max(self._commits_in(COMMITS, "commit"), default=0)
+        last = max(self._commits_in(COMMITS), default=0)
         known = int(connection.execute(sql("commit_last_seq")).get or 0)
-        later = (seq for name in (*ROW_FILES, HISTORY) for seq in self._commits_in(name, "commit"))
+        later = (seq for name in (*ROW_FILES, HISTORY) for seq in self._commits_in(name))
         return shorter if any(last < seq <= known for seq in later) else []
 
-    def _commits_in(self, name: str, member: str) -> Iterator[int]:
+    def _commits_in(self, name: str) -> Iterator[int]:
         """Yield the commit numbers in the lines of a file."""
         for _, raw in lines_of(self.folder / name):
             with contextlib.suppress(ValueError, AttributeError):
-                if isinstance(found := json.loads(opened(self.cipher, name, raw)).get(member), int):
+                if isinstance(found := json.loads(opened(self.cipher, name, raw)).get("commit"), int):
                     yield found
 
     def _write_again(self, connection: apsw.Connection, torn: list[str]) -> None:
