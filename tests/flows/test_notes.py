@@ -124,6 +124,22 @@ async def test_a_deleted_line_is_forgotten_and_comes_back_when_it_is_put_back(va
         assert (await memory.get(node.id)).is_live
 
 
+async def test_emptying_a_note_forgets_its_facts(vault: Path) -> None:
+    async with opened(vault) as memory:
+        await memory.remember("Anna likes tea", about=["Anna"])
+    async with opened(vault) as memory:
+        await memory.remember("Anna plays chess", about=["Anna"])
+        await memory.remember("Bob likes tea", about=["Bob"])
+        note = vault / "notes/Anna.md"
+        for _ in range(200):
+            if "chess" in note.read_text("utf-8"):
+                break
+            await asyncio.sleep(0.05)
+        note.write_bytes(b"")
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["Bob likes tea"]
+
+
 async def test_what_the_memory_changes_is_written_where_the_line_stands(vault: Path) -> None:
     write(vault, "Anna.md", "# Anna\n\n- Anna likes tea\n\nlast words stay here\n")
     async with opened(vault) as memory:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ricordo.errors import NotFoundError, RicordoError
 from ricordo.loop_thread import Home
@@ -63,6 +63,10 @@ _MANY, _LOT = 50, 100
 _ALIKE = 0.6
 
 
+Stamp = tuple[int, int, int]
+"""The size, the time of the last change and the inode of a file."""
+
+
 class Knowledge(Protocol):
     """The methods that notes need of a memory, opened for the owner of the notes."""
 
@@ -78,8 +82,7 @@ class Knowledge(Protocol):
     async def entity(self, *args: Any, **given: Any) -> object: ...
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A line of a note that belongs to a known memory.
 
     Attributes:
@@ -99,7 +102,7 @@ class Entry:
 class Seen:
     """A note as it was last read."""
 
-    stamp: tuple[int, int, int]
+    stamp: Stamp
     entries: list[Entry]
 
 
@@ -122,6 +125,10 @@ class Changed:
     """By the item's place in the note."""
 
 
+_NewLine = tuple[str, Changed, int]
+"""A line that belongs to no memory yet: the name of its note, the note, and the place of the item."""
+
+
 class Notes:
     """The notes of one folder, kept in sync with one memory."""
 
@@ -130,14 +137,12 @@ class Notes:
         self._folder = folder
         self._seen: dict[str, Seen] = {}
         self._gone: dict[str, str] = {}  # mark to id, for lines that were deleted
-        self._state_stamp: tuple[int, int, int] | None = None
+        self._state_stamp: Stamp | None = None
         self._commit = -1
         self._writings: dict[str, Writing] = {}
         self._problems: dict[str, list[str]] = {}
         self._conflicts: dict[str, int] = {}
-        self._unread: dict[
-            str, tuple[int, int, int]
-        ] = {}  # the stamps of these files; the next process reads them, too
+        self._unread: dict[str, Stamp] = {}  # the next process reads these files, too
         self._forgotten: dict[str, tuple[Node, str]] | None = None  # by text, with its mark, in this sync
         self._names: dict[str, bool] = {}  # whether a heading is a known person or thing, in this sync
         self._busy = asyncio.Lock()
@@ -229,9 +234,7 @@ class Notes:
         self._commit = commit
         self._names, self._forgotten = {}, None
         nodes = await self._nodes()
-        if (
-            not stamps and self._seen
-        ):  # all files are gone: the folder was moved or not mounted, so nothing is forgotten
+        if not stamps and self._seen:  # the folder was moved or not mounted, so nothing is forgotten
             _log.warning("%s contains no notes any more; they are written again", self._folder)
             self._seen, gone = {}, []
         if read or gone:
@@ -246,10 +249,10 @@ class Notes:
 
     # what is on disk
 
-    def _stamp(self, name: str) -> tuple[int, int, int] | None:
+    def _stamp(self, name: str) -> Stamp | None:
         return self._seen[name].stamp if name in self._seen else None
 
-    def _stamps(self) -> dict[str, tuple[int, int, int]]:
+    def _stamps(self) -> dict[str, Stamp]:
         found = {}
         for path in self._folder.rglob("*.md"):
             name = path.relative_to(self._folder).as_posix()
@@ -257,7 +260,7 @@ class Notes:
                 found[name] = stamp
         return found
 
-    def _read(self, altered: Mapping[str, tuple[int, int, int]]) -> dict[str, Changed]:
+    def _read(self, altered: Mapping[str, Stamp]) -> dict[str, Changed]:
         """Return the changed notes, without those that may still be half written."""
         found = {}
         for name, stamp in altered.items():
@@ -267,7 +270,7 @@ class Notes:
                 continue
             try:
                 data = (self._folder / name).read_bytes()
-                note = parse(data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n"))
+                note = _parsed(data)
             except OSError:
                 continue
             except UnicodeDecodeError:
@@ -304,8 +307,7 @@ class Notes:
             self._seen.pop(name, None)
         else:
             self._seen[name] = seen
-        lines = None if seen is None else [[e.mark, e.id, e.said, e.state, e.was] for e in seen.entries]
-        self._append({"file": name, "stamp": seen and seen.stamp, "lines": lines})
+        self._append(_state_line(name, seen))
 
     def _append(self, line: Mapping[str, Any]) -> None:
         path = self._folder / _STATE
@@ -320,9 +322,7 @@ class Notes:
 
     def _compact(self) -> None:
         lines: list[Mapping[str, Any]] = [{"gone": self._gone}]
-        for name, seen in self._seen.items():
-            rows = [[e.mark, e.id, e.said, e.state, e.was] for e in seen.entries]
-            lines.append({"file": name, "stamp": seen.stamp, "lines": rows})
+        lines += (_state_line(name, seen) for name, seen in self._seen.items())
         fresh = self._folder / f"{_STATE}.new"
         fresh.write_bytes(b"".join(json.dumps(each, separators=(",", ":")).encode() + b"\n" for each in lines))
         fresh.replace(self._folder / _STATE)
@@ -355,19 +355,17 @@ class Notes:
             name: [entry for entry in self._entries(name) if not present[entry.mark] and entry.id in nodes]
             for name in [*read, *gone]
         }
-        fresh: list[tuple[str, Changed, int]] = []
+        fresh: list[_NewLine] = []
         for name, changed in read.items():
             if changed.note.conflict is None and changed.note.is_ours:
                 fresh += await self._take_over_note(name, changed, known, by_mark, nodes, present, missing)
         await self._take_new(fresh)
         for name in [*read, *gone]:
-            writing = self._writings.get(name)
-            stamp = read[name].data and _stamp_of(self._folder / name) if name in read else None
-            is_stale = writing is not None and stamp is not None and stamp[1] - writing.at < _STALE_NS
+            unread = self._unread_writing(name) if name in read and read[name].data else None
             for entry in self._entries(name):
                 if present[entry.mark] or entry.id not in nodes:
                     continue
-                if is_stale and writing is not None and entry.mark in writing.added:
+                if unread is not None and entry.mark in unread.added:
                     continue  # it is written again
                 self._gone[entry.mark] = entry.id
                 self._append({"gone": {entry.mark: entry.id}})
@@ -375,6 +373,11 @@ class Notes:
                     await self._memory.forget(entry.id, reason=f"deleted from {name}")
         for name in gone:
             self._note(name, None)
+
+    def _unread_writing(self, name: str) -> Writing | None:
+        """Return our last write to a note, if an editor saved the note so soon after it that it had not read it."""
+        writing, stamp = self._writings.get(name), _stamp_of(self._folder / name)
+        return writing if writing is not None and stamp is not None and stamp[1] - writing.at < _STALE_NS else None
 
     def _entries(self, name: str) -> list[Entry]:
         return self._seen[name].entries if name in self._seen else []
@@ -388,12 +391,10 @@ class Notes:
         nodes: Mapping[str, Node],
         present: Counter[str],
         missing: Mapping[str, list[Entry]],
-    ) -> list[tuple[str, Changed, int]]:
+    ) -> list[_NewLine]:
         """Take over the edited lines of a note; return its new lines."""
-        writing = self._writings.get(name)
-        stamp = _stamp_of(self._folder / name)
-        is_stale = writing is not None and stamp is not None and stamp[1] - writing.at < _STALE_NS
-        fresh: list[int] = []
+        unread = self._unread_writing(name)
+        fresh: list[_NewLine] = []
         for place, item in enumerate(changed.note.items):
             entry = known.get(item.mark or "")
             if entry is None and item.mark and (id := by_mark.get(item.mark) or self._gone.get(item.mark)):
@@ -404,10 +405,10 @@ class Notes:
                 present[entry.mark] += 1
             elif entry is None:
                 entry = await self._typed_again(item)
-            before = writing.before.get(item.mark or "") if is_stale and writing else None
+            before = unread.before.get(item.mark or "") if unread is not None else None
             was_ours = before is not None and item.hash == before.said
             if entry is None:
-                fresh.append(place)
+                fresh.append((name, changed, place))
                 continue
             try:
                 entry = await self._taken(name, changed.note, item, entry, nodes, is_untouched=was_ours)
@@ -416,7 +417,7 @@ class Notes:
                 continue
             if entry is not None:
                 changed.known[place] = entry
-        return [(name, changed, place) for place in fresh]
+        return fresh
 
     async def _typed_again(self, item: Item) -> Entry | None:
         """Return the entry of a line that was deleted earlier and says the same."""
@@ -433,7 +434,7 @@ class Notes:
         node, mark = self._forgotten.pop(text)
         return Entry(mark, node.id, "", "")
 
-    async def _take_new(self, fresh: Sequence[tuple[str, Changed, int]]) -> None:
+    async def _take_new(self, fresh: Sequence[_NewLine]) -> None:
         """Store new lines: a few as one commit each, so that each can be undone; many in batches."""
         size = _LOT if len(fresh) > _MANY else 1
         for start in range(0, len(fresh), size):
@@ -449,7 +450,7 @@ class Notes:
                         line = changed.note.items[place].first + 1
                         self._problems.setdefault(name, []).append(f"line {line}: {error.message}")
 
-    async def _take_lot(self, lot: Sequence[tuple[str, Changed, int]]) -> None:
+    async def _take_lot(self, lot: Sequence[_NewLine]) -> None:
         facts = [await self._fact(name, changed.note, changed.note.items[place]) for name, changed, place in lot]
         stored = await self._memory.remember_many(facts)
         for (_, changed, place), node in zip(lot, stored, strict=True):
@@ -567,16 +568,13 @@ class Notes:
             is_whole &= await asyncio.to_thread(self._add, name, group)
         return is_whole
 
-    def _stamps_of(self, name: str) -> tuple[int, int, int]:
-        return _stamp_of(self._folder / name) or (0, 0, 0)
-
     async def _rewrite(self, name: str, changed: Changed | None, nodes: Mapping[str, Node], placed: set[str]) -> bool:
         """Rewrite the lines of a note whose memories have changed, and keep every other line as it is."""
         if changed is None:
             data = await asyncio.to_thread(_bytes_of, self._folder / name)
             if data is None or _stamp_of(self._folder / name) != self._stamp(name):
                 return False
-            changed = Changed(data, parse(data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")))
+            changed = Changed(data, _parsed(data))
             by_mark = {entry.mark: entry for entry in self._entries(name)}
             items = enumerate(changed.note.items)
             changed.known = {at: by_mark[item.mark] for at, item in items if item.mark and item.mark in by_mark}
@@ -670,7 +668,7 @@ class Notes:
                 return False
             old = {entry.mark: entry for entry in self._entries(name)}
             self._writings[name] = Writing(time.time_ns(), old, added)
-        self._note(name, Seen(self._stamps_of(name), entries))
+        self._note(name, Seen(_stamp_of(path) or (0, 0, 0), entries))
         return True
 
     def _recover(self) -> None:
@@ -729,6 +727,15 @@ def _inserted(lines: list[str], heading: str, text: str) -> list[str]:
     return [*lines[:at], text, *lines[at:]]
 
 
+def _parsed(data: bytes) -> Note:
+    return parse(data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n"))
+
+
+def _state_line(name: str, seen: Seen | None) -> Mapping[str, Any]:
+    """Return the line that records a note as it was read; None if it is gone."""
+    return {"file": name, "stamp": seen and seen.stamp, "lines": seen and seen.entries}
+
+
 def _bytes_of(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
@@ -736,7 +743,7 @@ def _bytes_of(path: Path) -> bytes | None:
         return None
 
 
-def _stamp_of(path: Path) -> tuple[int, int, int] | None:
+def _stamp_of(path: Path) -> Stamp | None:
     try:
         found = path.stat()
     except OSError:
