@@ -4,8 +4,11 @@
 
 A pair is two statements of one person, three weeks apart, and a question. Reported by class and language: how often the
 statement that answers stands first, how often an outdated one was closed, closed or in review, and how often a true one
-was closed wrongly. A life is a list of facts that all hold: reported is how many were taken to make another one out of
-date. A story is a list of steps (facts and messages of several people) with checks on the end of it.
+was closed wrongly. A crowd is a dozen pairs of one language told by one person, of which every second changes: reported
+is how often the answer stands first, for what has changed and for what has not. A life is a list of facts that all
+hold: reported is how many were taken to make another one out of date. A story is a list of steps (facts and messages of
+several people) with checks on the end of it.
+
 `benchmarks/data/knowledge/README.md` describes the fields. Only the public API is used, without a language model.
 """
 
@@ -28,6 +31,7 @@ FAST = Settings(durability="process")
 DATA = Path(__file__).parent / "data/knowledge"
 START = datetime(2026, 9, 7, 10, tzinfo=UTC)
 APART = timedelta(days=21)
+CROWD = 12
 
 Row = Mapping[str, Any]
 
@@ -75,6 +79,7 @@ def main() -> None:
         report[name] = {
             "pairs": pair_figures(outcomes),
             "pairs_after_upkeep": pair_figures(nightly),
+            "crowds": asyncio.run(run_crowds([row for row in rows if "first" in row], embedder)),
             "lives": lives,
             "stories": story_figures(stories),
         }
@@ -142,6 +147,44 @@ def _figures(group: Sequence[Outcome]) -> dict[str, float | int]:
 def _share(of: Iterable[bool | None]) -> float:
     values = [bool(each) for each in of]
     return round(sum(values) / len(values), 4) if values else 0.0
+
+
+async def run_crowds(rows: Sequence[Row], embedder: str | None) -> dict[str, dict[str, float | int]]:
+    """Tell a dozen pairs to each owner, the newer statement of every second pair only, and ask all questions."""
+    clock = Clock()
+    chance = random.Random(7)
+    languages: dict[str, list[Row]] = defaultdict(list)
+    for row in chance.sample(rows, len(rows)):
+        languages[row["language"]].append(row)
+    crowds = {
+        f"{name} {start}": of[start : start + CROWD]
+        for name, of in languages.items()
+        for start in range(0, len(of), CROWD)
+    }
+    first: dict[str, list[bool]] = defaultdict(list)
+    async with Memory.open(":memory:", embedder=embedder, settings=FAST, clock=clock) as memory:
+        people = {name: memory.scoped(Scope(owner=name)) for name in crowds}
+        answers = {
+            (name, row["id"]): (await people[name].remember(row["first"])).id
+            for name, crowd in crowds.items()
+            for row in crowd
+        }
+        clock.at += APART
+        for name, crowd in crowds.items():
+            for row in crowd[::2]:
+                newer = await people[name].remember(row["second"])
+                if row["answer"] == "second":
+                    answers[name, row["id"]] = newer.id
+        await memory.settle()
+        clock.at += timedelta(hours=1)
+        kinds = {"first": "older_answers", "second": "newer_answers"}
+        for name, crowd in crowds.items():
+            for place, row in enumerate(crowd):
+                kind = "unchanged" if place % 2 else kinds.get(row["answer"])
+                if kind:
+                    found = await people[name].search(row["question"], limit=5)
+                    first[kind].append(found.ids[:1] == [answers[name, row["id"]]])
+    return {kind: {"questions": len(found), "first": _share(found)} for kind, found in first.items()}
 
 
 async def run_lives(rows: Sequence[Row], *, show: bool = False) -> dict[str, dict[str, int]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import accumulate, repeat
 from math import exp, inf
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -297,11 +297,11 @@ _BETWEEN = 3
 def in_succession(
     hits: Sequence[Ranked], *, links: Sequence[tuple[int, int]], successors: Mapping[int, int]
 ) -> list[Ranked]:
-    """Return the hits, best first, with newer versions moved to the ranks of the older ones they are linked with.
+    """Return the hits, best first, with newer versions moved up to right above the older ones they are linked with.
 
     Many links are only likely. A newer memory that ranks far below the older one answers another question, and stays
-    where it is. Ranks and scores are only exchanged within a group of linked hits. A share "newer" holds the gain or
-    loss of a hit, so that its shares still add up to its score.
+    where it is. A wrong link costs the older one a single rank, and no hit loses score. A share "newer" holds what one
+    gains, so that its shares still add up to its score.
 
     Args:
         hits: best first.
@@ -316,13 +316,13 @@ def in_succession(
             after.setdefault(later, set()).add(older)
     if not after:
         return present
-    ordered = list(present)
+    moved = {key: (place, 0) for key, place in places.items()}
     for group in _groups(after, places):
-        ranks = sorted(places[key] for key in group)
-        newest = sorted(group, key=lambda key: (-len(_older(key, after)), places[key]))
-        for place, key in zip(ranks, newest, strict=True):
-            ordered[place] = _moved(present[places[key]], score=present[place].score)
-    return ordered
+        oldest = sorted(group, key=lambda key: (len(_older(key, after)), -places[key]))
+        best = accumulate((places[key] for key in oldest), min)
+        moved |= {key: (place, -number) for number, (key, place) in enumerate(zip(oldest, best, strict=True))}
+    ordered = sorted(present, key=lambda each: moved[each.key])
+    return [_moved(each, score=present[moved[each.key][0]].score) for each in ordered]
 
 
 def _succeeded(hits: Sequence[Ranked], successors: Mapping[int, int]) -> list[Ranked]:

@@ -52,6 +52,7 @@ _QUOTED = re.compile(  # three words or more, because a name may also be in quot
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?;…])\s+|(?<!\s)\s+[–—-]\s+")
 _CLAUSE_END = re.compile(r"(?<=[.!?;…,])\s+|(?<!\s)\s+[–—-]\s+|(?<=\w): ")
+_NUMERAL = re.compile(r"\b[A-Z][\w-]{1,30} I(?=[.,;:)]|$)")  # "Ardashir I.", not "so do I"
 _DAY = re.compile(r"(?:[12]?\d|3[01])(?:st|nd|rd|th|\.)?")
 _HEAD = 2  # content words that name the topic of a statement
 _BEGINNING = 5  # words in which the subject of a statement is searched
@@ -210,7 +211,11 @@ def _word(low: str, languages: LanguageSet) -> _Word:
 
 @cached(maxsize=16_384)
 def topics(text: str) -> Topics:
-    """Return the topic of a statement, without function words and words for change."""
+    """Return the topic of a statement, without function words and words for change.
+
+    >>> topics("The empire was founded by Ardashir I.").is_own, topics("She is taller than I.").is_own
+    (False, True)
+    """
     text = text[:MAX_CHARS].replace("’", "'")
     languages = languages_of(text)
     known = _words(languages)
@@ -218,7 +223,7 @@ def topics(text: str) -> Topics:
     dates = vocabulary(languages).anchors  # two appointments in December have no topic in common
     is_dated = not dates.isdisjoint(text.lower().split())
     numbers, others, is_own = set[str](), set[str](), _leaves_out_its_subject(text, languages)
-    quoted = [each.span() for each in _QUOTED.finditer(text)]
+    apart = [each.span() for pattern in (_QUOTED, _NUMERAL) for each in pattern.finditer(text)]
     whose, has_theirs = list[int](), False
     is_of_kin = is_of_somebody = False
     before = ""
@@ -227,7 +232,7 @@ def topics(text: str) -> Topics:
         low = written.lower()
         word = _word(low, languages)
         has_theirs = has_theirs or word.is_theirs
-        is_own = is_own or (word.is_own and not any(start < found.start() < end for start, end in quoted))
+        is_own = is_own or (word.is_own and not any(start <= found.start() < end for start, end in apart))
         is_owner = place < _BEGINNING and (
             (before in known.owner_before and not word.is_own)
             or (before in known.of and written[0].isupper() and known.capitals_are_names)
