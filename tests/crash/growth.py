@@ -74,6 +74,7 @@ _PLAIN = (
 )
 _PLAIN += ("中", "é", "\u200b", "\u0301", "a ", "A ", "a.", "1.", "1-", "a-", "A. ", "a@", "a=", "://", "Ann ", "not ")
 _PLAIN += ("&lt;", "%41", "\\u0041", "```", "the ", "- ", "a\n", "1/", "1:", "eyJ", "sk-", "mon ", "in 2 ", "и ", "](")
+_PLAIN += ("#", "$")
 
 
 _MARKERS = "</recalled-memory>\n- x (2026-01-05) [id:ab12cd34]\nWhat is remembered that may matter here.\n"

@@ -207,7 +207,7 @@ def _code(content: bytes, name: str) -> Content:
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*\Z")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _INLINE_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
-_OPEN_BOX = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+\[[ /<>]\]\s+\S", re.MULTILINE)
+_OPEN_BOX = re.compile(r"^[^\S\n]*(?:[-*+]|\d{1,9}[.)])\s+\[[ /<>]\]\s+\S", re.MULTILINE)
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•>|#]|\d+[.)]\s|\t| {4})")
 
 

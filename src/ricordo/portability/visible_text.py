@@ -47,7 +47,7 @@ _EMBED = re.compile(r"!\[\[[^\[\]\n]*\]\]|!\[[^\[\]\n]*\]\([^()\n]*\)|`\$?=[^`\n
 _INNER_LINK = re.compile(r"\[\[[^\[\]\n]*\]\]|\[[^\[\]\n]*\]\((?![a-z][a-z0-9+.-]*:)[^()\n]*\)", re.IGNORECASE)
 _DATE_LINK = re.compile(r"\[\[[^\[\]|\n]*\d{4}-\d{2}-\d{2}(?:[|#^][^\[\]\n]*)?\]\]")
 _PLACEHOLDER = re.compile(r"\{\{ *(?:title|date|time)\b[^{}\n]*\}\}|<%[^%\n]*\btp\.", re.IGNORECASE)
-_CODE = re.compile(r"(?ms)^\s*(`{3,}|~{3,}).*?(?:^\s*\1|\Z)|`[^`\n]+`")
+_CODE = re.compile(r"(?ms)^[^\S\n]*(`{3,}|~{3,}).*?(?:^[^\S\n]*\1|\Z)|`[^`\n]+`")
 
 
 def visible(text: str) -> str:

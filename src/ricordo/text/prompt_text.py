@@ -236,7 +236,8 @@ def _hints(words: Iterable[str]) -> frozenset[str]:
 def _hints_of(word: str) -> frozenset[str]:
     """Return the markers of all frame words that a word may be part of. False positives are acceptable."""
     starts = _starts()
-    exact, prefixes = starts.get(f"={word}", ()), (starts.get(word[:end], ()) for end in range(1, len(word) + 1))
+    ends = range(1, min(len(word), _longest_start()) + 1)
+    exact, prefixes = starts.get(f"={word}", ()), (starts.get(word[:end], ()) for end in ends)
     return frozenset(exact).union(*prefixes)
 
 
@@ -257,6 +258,11 @@ def _starts() -> Mapping[str, frozenset[str]]:
                 elif len(literal) >= 3 or before in _BEGINS:
                     found.setdefault(literal, set()).add(_hint(language.code, name))
     return {start: frozenset(signs) for start, signs in found.items()}
+
+
+@cached()
+def _longest_start() -> int:
+    return max(map(len, _starts()))
 
 
 # Escapes and character classes stand for unknown letters.

@@ -19,8 +19,8 @@ Kind = Literal["decision", "rule", "left", "cause"]
 _LEAST_WORDS, _MOST_WORDS, _MOST_CHARS = 3, 45, 320
 _MOST_POLITE = 3
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
-_QUOTED_LINE = re.compile(r"^\s*(?:>|\||\$ |#!|diff |[+-]{3} |@@ ).*$", re.MULTILINE)
-_BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#+)\s+|\*\*|__", re.MULTILINE)
+_QUOTED_LINE = re.compile(r"^[^\S\n]*(?:>|\||\$ |#!|diff |[+-]{3} |@@ ).*$", re.MULTILINE)
+_BULLET = re.compile(r"^[^\S\n]*(?:[-*+•]|\d+[.)]|#+)\s+|\*\*|__", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

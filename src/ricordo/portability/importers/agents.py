@@ -177,7 +177,7 @@ def _arguments(given: object) -> Row:
     return object_of(found)
 
 
-_EXIT = re.compile(r"\b(?:exit(?:ed)?(?: with)?(?: code)?|Exit Code)\s*:?\s*(-?\d+)\b", re.IGNORECASE)
+_EXIT = re.compile(r"\b(?:exit(?:ed)?(?: with)?(?: code)?|Exit Code)\s*+(?::\s*+)?(-?\d+)\b", re.IGNORECASE)
 
 
 def _codex_failed(output: object) -> bool | None:
@@ -374,7 +374,7 @@ def _add_statements(records: Records, log: _Log, changed: datetime) -> None:
 
 # What may stand before a command; it is part of it, but does not tell what it does.
 _BEFORE = re.compile(r"\A(?:cd\s+\S+\s*&&\s*|(?:[A-Z][A-Z0-9_]*=\S+\s+)+|time\s+|timeout\s+\S+\s+|sudo\s+)+")
-_AFTER = re.compile(r"\s*(?:2>&1|2>\s*/dev/null|>\s*/dev/null|\|\s*(?:head|tail|grep|cat|tee|less)\b.*)\s*\Z")
+_AFTER = re.compile(r"(?<!\s)\s*(?:2>&1|2>\s*/dev/null|>\s*/dev/null|\|\s*(?:head|tail|grep|cat|tee|less)\b.*)\s*\Z")
 
 
 def _plain_command(command: str, folder: str) -> str:

@@ -295,8 +295,8 @@ def _whatsapp_time(parts: tuple[str, ...], *, is_month_first: bool) -> str:
 # Slack
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.json\Z")
-_PERSON = re.compile(r"<@([UW]\w+)(?:\|[^>]*)?>")
-_LINK = re.compile(r"<([^@#!|>][^|>]*)(?:\|([^>]*))?>")
+_PERSON = re.compile(r"<@([UW]\w+)(?:\|[^<>]*)?>")
+_LINK = re.compile(r"<([^@#!|<>][^|<>]*)(?:\|([^<>]*))?>")
 
 
 def is_slack(source: Source) -> bool:

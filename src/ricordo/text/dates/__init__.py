@@ -421,7 +421,7 @@ def _expiries(languages: LanguageSet) -> _Expiries:
 @cached()
 def _reminder(languages: LanguageSet) -> re.Pattern[str]:
     """Return the pattern of a request to keep a text. Its group `until` is the text after the request."""
-    leads = "|".join([r"^|[.!?:;,(\[\n—–-]\s*", *languages.in_order(lambda each: each.dates.reminder_leads)])
+    leads = "|".join([r"^|[.!?:;,(\[\n—–-][^\S\n]*", *languages.in_order(lambda each: each.dates.reminder_leads)])
     openings = "|".join(languages.in_order(lambda each: each.dates.reminder_openings)) or NEVER
     template = f"(?:{leads})(?:{openings})?(?:{{}})" + r"(?P<until>[^.,:;!?()\[\]\n—–]{1,80})"
     return languages.pattern(lambda each: each.dates.reminders, template, flags=re.IGNORECASE)
