@@ -82,8 +82,8 @@ def _forms(languages: LanguageSet) -> _Forms:
         "<BETWEEN>": rf"(?:(?:{'|'.join(languages.in_order(lambda each: each.people.between)) or NEVER})\s+)*",
         "<TITLE>": rf"(?:{titles})",
         # Possessive: "and" both leads and joins, so each word would double the ways to match.
-        "<LEAD>": rf"^(?i:(?:{leads})[,:!]?\s+)*+",
-        "<CLAUSE>": rf"(?:^|[,;]\s+)(?i:(?:{leads}|{joined})[,:!]?\s+)*+",
+        "<LEAD>": rf"^(?i:(?:{leads})[,:!]?\s+){{0,4}}+",
+        "<CLAUSE>": rf"(?:^|[,;]\s+)(?i:(?:{leads}|{joined})[,:!]?\s+){{0,4}}+",
     }
     silent = languages.words(lambda each: (*each.function_words, *each.names.not_names, *each.people.no_names))
     more = languages.words(lambda each: (*each.entities.acting, *each.entities.openings, *each.entities.things))

@@ -280,7 +280,7 @@ def _scan(text: str, recognise: Recognise) -> list[Finding]:
 
 # A credential may be split by zero-width characters or a line break, or be written with escapes.
 _UNDONE = re.compile(
-    r"%(?P<percent>[2-7][0-9A-Fa-f])|\\++(?:u00(?P<escape>[2-7][0-9A-Fa-f])|(?P<blank>[nrt])(?![A-Za-z]{2})|(?P<plain>[\"'/]))"
+    r"%(?P<percent>[2-7][0-9A-Fa-f])|(?<!\\)\\++(?:u00(?P<escape>[2-7][0-9A-Fa-f])|(?P<blank>[nrt])(?![A-Za-z]{2})|(?P<plain>[\"'/]))"
     r"|(?P<cut>(?<=[A-Za-z0-9+/_=.-])[ \t]*\r?\n[ \t>|]*(?=[A-Za-z0-9+/_=-]))"
     rf"|{INVISIBLE.pattern}|[\u200c\u200d]"
 )
