@@ -16,7 +16,7 @@ PAST = PastSnapshot(State(), today=State(), commit=0, at=0)
 GROUPS = {
     name: getattr(protocol, prop.fget.__annotations__["return"])
     for name, prop in vars(protocol.Snapshot).items()
-    if isinstance(prop, property) and prop.fget.__annotations__["return"] != "bool"
+    if isinstance(prop, property) and prop.fget.__annotations__["return"] not in ("bool", "int")
 }
 
 

@@ -104,3 +104,20 @@ async def test_missing_vectors_are_computed_after_a_rebuild(tmp_path):
         await memory.settle(20)
         stats = await memory.stats()
         assert (stats.embedded, stats.embedding_missing) == (8, 0)
+
+
+async def test_a_snapshot_knows_which_index_it_reads_while_another_one_replaces_it(tmp_path):
+    """Work that went on from a snapshot of the old index took its counts for those of the new one."""
+    async with Memory.open(f"{tmp_path}/memories/", **OPTIONS) as memory:
+        await memory.remember("a fact")
+        store = memory._engine.store
+
+        def during_a_rebuild(snapshot):
+            before = snapshot.generation
+            store.index.rebuild()
+            return before, snapshot.generation
+
+        before, meanwhile = await store.read(during_a_rebuild)
+        after = await store.read(lambda snapshot: snapshot.generation)
+        assert before == meanwhile != after
+        assert await store.derive(lambda snapshot: snapshot.generation) == after

@@ -360,8 +360,8 @@ class BackgroundWorker:
     def _start(self, snapshot: Snapshot) -> _Cursor:
         """Return the cursor of the next step."""
         cursor = self._cursor
-        if cursor is None or cursor.generation != self._store.generation:
-            cursor = _Cursor(self._store.generation, *snapshot.models.progress(self._key))
+        if cursor is None or cursor.generation != snapshot.generation:
+            cursor = _Cursor(snapshot.generation, *snapshot.models.progress(self._key))
         after, failed = cursor.after, cursor.failed
         if failed and time.monotonic() - cursor.started > _RETRY_S:
             after, failed = 0, False
@@ -378,7 +378,7 @@ class BackgroundWorker:
         cursor.noted = (cursor.after, cursor.removals)
 
         def note(tx: Snapshot) -> None:
-            if self._store.generation == cursor.generation:
+            if tx.generation == cursor.generation:
                 tx.models.note_progress(key, *cursor.noted)
 
         await self._store.derive(note)

@@ -96,6 +96,11 @@ class Snapshot(Protocol):
     def erasure(self) -> Erasure: ...
 
     @property
+    def generation(self) -> int:
+        """The identity of the database. Whatever was read from a database of another generation is out of date."""
+        ...
+
+    @property
     def is_past(self) -> bool:
         """Whether this is a past state of the store, not the present one."""
         ...
@@ -217,11 +222,6 @@ class Store(Protocol):
     @property
     def path(self) -> Path:
         """The file of the database."""
-        ...
-
-    @property
-    def generation(self) -> int:
-        """The identity of the database. Whatever was read from a database of another generation is out of date."""
         ...
 
     @property

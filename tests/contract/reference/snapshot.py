@@ -470,6 +470,7 @@ class Receipts(Group):
 class Snapshot:
     """One moment of a store, its questions grouped by subject."""
 
+    generation = 0
     is_past = False
 
     def __init__(self, state: State) -> None:

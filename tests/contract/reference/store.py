@@ -43,7 +43,6 @@ def forget_all() -> None:
 class ReferenceStore:
     """A store in memory, by name. Closed and opened again it is what it was, for as long as the process lives."""
 
-    generation = 0
     erases_in_one_commit = True
     has_plain_files = False
     reads_at_once = False

@@ -45,6 +45,7 @@ class Statements:
         self._spaces: dict[Scope, tuple[int, ...]] = {}
         self._keys: dict[tuple[str, str], int] = {}
 
+    generation = 0
     is_past = False
     has_packs = True
     """Whether the backend keeps segments of vectors."""

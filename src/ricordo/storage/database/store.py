@@ -88,11 +88,6 @@ class DatabaseStore:
         self._is_open = True
         keep_open(self)
 
-    @property
-    def generation(self) -> int:
-        """The identity of the file. Whatever was read from a file of another generation is out of date."""
-        return self._hook.generation
-
     def connect_reader(self) -> apsw.Connection:
         """Open a read connection."""
         self._hook.check_readable()

@@ -262,7 +262,9 @@ class Writer:
     def _ask(self, work: Work) -> tuple[Any, BaseException | None]:
         """Return the result of a job, or its error. Raises errors of the database itself."""
         try:
-            return work.run(self.snapshot(self._connection)), None
+            snapshot = self.snapshot(self._connection)
+            snapshot.generation = self._hook.generation
+            return work.run(snapshot), None
         except self.errors[2] as error:
             return None, refusal(error)
         except self.errors[0]:
@@ -365,14 +367,16 @@ class Readers:
             with self._lock:
                 self._connections.append(own.connection)
         with translated("cannot read"), read_snapshot(own.connection):
-            return ask(DatabaseSnapshot(own.connection, cache, unchanged=own.unchanged()))
+            snapshot = DatabaseSnapshot(own.connection, cache, unchanged=own.unchanged())
+            snapshot.generation = own.generation
+            return ask(snapshot)
 
     def _current(self) -> tuple[int, Cache]:
-        generation = self._generation()
-        if generation != self._seen:
-            with self._lock:
+        with self._lock:  # else a thread that saw the old file could be given the cache of the new one
+            generation = self._generation()
+            if generation != self._seen:
                 self._seen, self._cache = generation, Cache()
-        return generation, self._cache
+            return generation, self._cache
 
     def close(self) -> None:
         """Let running queries finish, then close. An open reader would keep the log from being truncated."""

@@ -44,7 +44,6 @@ class PostgresStore:
     erases_in_one_commit = False
     has_plain_files = False
     reads_at_once = True
-    generation = 0
 
     def __init__(self, location: Location, options: Options) -> None:
         """Open the store, creating or migrating its schema.
