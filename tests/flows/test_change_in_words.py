@@ -51,6 +51,17 @@ BOTH_TRUE = [
     ("Nutzerin lebt in Wien", "Bruder Felix lebt in Graz"),
     ("I'm allergic to cats", "I'm also allergic to penicillin"),
     ("The user lives in Oslo", "The user works at Acme"),
+    ("My landlord is Herr Vogt, his number is 0171 2345678", "We pay 1,180 euros of rent"),
+]
+LIFE = [
+    "My sister Katrin works at Swisscom in Bern",
+    "I'm allergic to penicillin",
+    "We drive an old Passat",
+    "Max started school in August",
+    "My dentist is Dr. Lenz in the Marktgasse",
+    "I swim on Tuesday evenings",
+    "The wifi password is on the fridge",
+    "We spend every Christmas with my parents in Kiel",
 ]
 ABOUT_THE_VALUE = [
     ("My GP is Dr. Shah", "Dr. Shah has retired"),
@@ -430,3 +441,15 @@ async def test_appointments_in_one_month_have_nothing_in_common(memory: Any) -> 
     moved = await memory.remember("Zahnarzt auf den 15. Dezember um 14 Uhr verschoben")
     assert [each.id for each in moved.outdates] == [dentist.id]
     assert (await memory.remember("Записался к кардиологу на 20 декабря")).outdates == ()
+
+
+async def test_a_newer_fact_takes_the_place_of_one_older_fact_only() -> None:
+    async with Memory.open(":memory:", embedder="default") as memory:
+        for fact in ("My landlord is Herr Vogt, his number is 0171 2345678", "We pay 1,180 euros of rent", *LIFE):
+            await memory.remember(fact)
+        await memory.remember("Rent goes up to 1,250 from January")
+        await memory.settle()
+        landlord = await memory.search("What's my landlord's phone number?", limit=3)
+        rent = await memory.search("How much rent do we pay?", limit=3)
+    assert landlord[0].content.startswith("My landlord")
+    assert [hit.content for hit in rent[:2]] == ["Rent goes up to 1,250 from January", "We pay 1,180 euros of rent"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Container, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -332,7 +332,7 @@ def _outdated(
     facts = sorted((node for node in nodes if _stands_alone(node)), key=lambda node: (_stated_at(node), node.key))
     vectors = known.vectors
     facts = [fact for fact in facts if fact.key in vectors]
-    likeliest = dict[int, tuple[float, int, bool]]()
+    likely = list[tuple[float, int, int, bool]]()
     aside = list[tuple[int, int]]()
     for older, newer in combinations(facts, 2):
         if (older.owner, older.chat, older.type) != (newer.owner, newer.chat, newer.type):
@@ -344,12 +344,28 @@ def _outdated(
         if not change or {older.key, newer.key} in known.decided:
             continue
         if not change.stands_aside:
-            found = change.likelihood, newer.key, change.says_so
-            likeliest[older.key] = max(likeliest.get(older.key, (0.0, 0, False)), found)
+            likely.append((change.likelihood, newer.key, older.key, change.says_so))
         elif not asks_for(plan.query.text, newer.content, older.content):
             aside.append((older.key, newer.key))
-    pairs = [(newer_key, older_key, is_told) for older_key, (_, newer_key, is_told) in likeliest.items()]
-    return [*((newer, older) for newer, older, _ in pairs), *aside], [(new, old) for new, old, told in pairs if told]
+    told = {(newer, older) for _, newer, older, is_told in likely if is_told}
+    links = _one_each(sorted(likely, reverse=True), known.versions)
+    return [*links, *aside], [link for link in links if link in told]
+
+
+def _one_each(
+    likely: Iterable[tuple[float, int, int, bool]], stored: Collection[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Return the likeliest links, each newer fact with one older fact and each older one with one newer fact: a change
+    is of one thing. Stored links come first.
+    """
+    changes, changed = ({link[place] for link in stored} for place in range(2))
+    links = []
+    for _, newer, older, _ in likely:
+        if newer not in changes and older not in changed:
+            links.append((newer, older))
+            changes.add(newer)
+            changed.add(older)
+    return links
 
 
 def _stands_alone(node: Node) -> bool:

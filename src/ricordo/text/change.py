@@ -495,7 +495,8 @@ def _of_cues(
     said = frozenset[Cue]().union(*(found for found, _ in sentences))
     doubts = frozenset[Cue]().union(*(found for found, is_about in sentences if is_about or not shared))
     repeats = all(after.likeness(word.stems) == 1 for word in before.words)
-    is_other = bool(before.numbers and after.numbers) and not after.numbers <= before.numbers and not are_apart
+    is_of_one = any(before.likeness(word.stems[:1]) for word in shared) and not are_apart
+    is_other = is_of_one and bool(before.numbers and after.numbers) and not after.numbers <= before.numbers
     denials = [
         _holds_any(shared, start, clause)
         for start, clause in _parts(_CLAUSE_END, text)
