@@ -137,3 +137,13 @@ async def test_whom_a_name_meant_in_the_past_does_not_depend_on_who_bears_it_tod
     await memory.add_entity("Emma", type="person", aliases=["Em"])
     await memory.settle(20)
     assert [node.id for node in (await memory.entity("Em", as_of=then)).mentions] == [said]
+
+
+async def test_who_was_meant_by_a_relation_stays_in_the_past_when_they_get_another_name(memory):
+    await memory.add_entity("Anna", type="person", relation="boss")
+    said = await memory.add("my boss likes the night train")
+    await memory.settle(20)
+    then = (await memory.log(1))[0].seq
+    await memory.add_entity("Anna", type="person", aliases=["Annie"])
+    await memory.settle(20)
+    assert [node.id for node in (await memory.entity("Anna", as_of=then)).mentions] == [said]

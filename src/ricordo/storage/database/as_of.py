@@ -201,6 +201,8 @@ def _to_search(snapshot: DatabasePastSnapshot) -> dict[int, set[int]]:
 
 def _links_of_renamed(snapshot: DatabasePastSnapshot, links: Links) -> Iterator[tuple[int, int]]:
     renamed = snapshot.rows("past_renamed_names")
+    relations = snapshot.rows("past_renamed_relations")
+    renamed += [(space, words, entity) for space, predicate, entity in relations for words in stems_of(predicate)]
     entities = {entity for _, _, entity in renamed}
     for space, alias, _ in renamed:
         found = links(snapshot, space, snapshot.may_name(space, alias))

@@ -127,6 +127,11 @@ INSERT INTO temp.past_links VALUES (?, ?) ON CONFLICT DO NOTHING
 -- name: past_renamed_names
 SELECT space, alias, entity FROM temp.aliases WHERE entity IN (SELECT entity FROM temp.past_renamed)
 
+-- name: past_renamed_relations
+-- Past relations of the owner to these entities, by which memories may mention them ("my boss").
+SELECT space, predicate, target FROM temp.relations WHERE source IS NULL
+  AND target IN (SELECT entity FROM temp.past_renamed)
+
 -- name: past_relations_changed
 -- Past relations of the owner that differ from today's.
 WITH then_said AS (SELECT r.space AS space, r.predicate AS predicate, r.target, r.valid_from, r.valid_until, r.closed_at,

@@ -97,6 +97,10 @@ INSERT INTO past_links VALUES (?, ?) ON CONFLICT DO NOTHING
 -- name: past_renamed_names
 SELECT space, alias, entity FROM aliases WHERE entity IN (SELECT entity FROM past_renamed)
 
+-- name: past_renamed_relations
+-- Past relations of the owner to these entities, by which memories may mention them ("my boss").
+SELECT space, predicate, target FROM relations WHERE source IS NULL AND target IN (SELECT entity FROM past_renamed)
+
 -- name: past_relations_changed
 -- Past relations of the owner that differ from today's.
 WITH then_said AS (SELECT r.space AS space, r.predicate AS predicate, r.target, r.valid_from, r.valid_until, r.closed_at,
