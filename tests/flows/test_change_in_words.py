@@ -50,6 +50,11 @@ BOTH_TRUE = [
     ("The user speaks German", "The user speaks Norwegian"),
     ("Nutzerin lebt in Wien", "Bruder Felix lebt in Graz"),
     ("I'm allergic to cats", "I'm also allergic to penicillin"),
+    ("I'm allergic to cats", "I'm allergic to dogs"),
+    ("Ich bin gegen Katzen allergisch", "Ich bin gegen Hunde allergisch"),
+    ("У меня аллергия на кошек", "У меня аллергия на собак"),
+    ("Je suis allergique aux chats", "Je suis allergique aux chiens"),
+    ("I'm a member of the chess club", "I'm a member of the choir"),
     ("The user lives in Oslo", "The user works at Acme"),
     ("My landlord is Herr Vogt, his number is 0171 2345678", "We pay 1,180 euros of rent"),
 ]

@@ -414,6 +414,11 @@ class _Aligned:
     new: _Value
     are_ages: bool
 
+    @property
+    def is_several(self) -> bool:
+        """Return whether several values are usual, by the frame or, in German, by the last word: "allergisch"."""
+        return self.frame.is_several or self.known.several.search(" ".join(self.tail[-1:])) is not None
+
 
 def compare(old: str, new: str) -> Verdict | None:
     """Return how a new fact relates to an older one, or None if they are unrelated. Pure."""
@@ -436,10 +441,14 @@ def holds_several(old: str, new: str) -> bool:
     aligned = _align(first, second, languages_of(old).union(languages_of(new)))
     if aligned is None:
         return False
-    # The last word of the frame asks for the value: in "my daughter attends" it is "attends".
-    words = [word for word in first.words[: aligned.frame.size] if word not in aligned.known.articles]
-    asking = words[-2:] if words[-1:] and words[-1] in aligned.known.copulas else words[-1:]
-    return aligned.frame.has_verb and aligned.known.several.search(" ".join(asking)) is not None
+    # The last word of the frame asks for the value: in "my daughter attends" it is "attends", and in "I am allergic to"
+    # it is "allergic". In German it may stand at the end: "ich bin gegen Katzen allergisch".
+    known = aligned.known
+    silent = known.articles | known.prepositions
+    words = [word for word in first.words[: aligned.frame.size] if word not in silent]
+    asking = words[-2:] if words[-1:] and words[-1] in known.copulas else words[-1:]
+    asking += aligned.tail[-1:]
+    return known.several.search(" ".join(asking)) is not None
 
 
 def _is_whole(old: str, new: str) -> bool:
@@ -551,9 +560,9 @@ def _weighed(aligned: _Aligned, *, is_denied: bool) -> Verdict | None:
     if frame.is_strict and is_place_in_place and not frame.is_typed:
         return "several"
     if alike and (frame.is_strict or _is_measure(aligned)) and not frame.is_indefinite:
-        is_open = frame.is_several or aligned.old.is_qualified or aligned.new.is_qualified
+        is_open = aligned.is_several or aligned.old.is_qualified or aligned.new.is_qualified
         return "conflict" if is_open else "replaced"
-    if alike and frame.has_slot and not frame.is_several:
+    if alike and frame.has_slot and not aligned.is_several:
         is_telling = frame.is_choice or aligned.old.kind != "words"
         is_open = frame.is_shared or aligned.old.is_qualified or aligned.new.is_qualified
         return "replaced" if is_telling and not is_open else "conflict"
@@ -577,6 +586,6 @@ def _is_measure(aligned: _Aligned) -> bool:
 def _is_state(aligned: _Aligned) -> bool:
     """Return whether the frame is a copula and a word, such as `is famous for`. It usually has one value."""
     frame = aligned.frame
-    if frame.is_several or frame.is_event or not frame.has_copula:
+    if aligned.is_several or frame.is_event or not frame.has_copula:
         return False
     return aligned.new.kind in ("number", "date") or (aligned.new.kind in ("name", "country") and frame.size > 2)
