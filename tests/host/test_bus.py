@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -154,6 +155,26 @@ async def test_one_of_two_processes_handles_an_event_and_dead_ones_are_replaced(
     await two.stop()
     for journal in journals:
         await journal.close()
+
+
+async def test_a_bus_that_is_stopped_while_it_takes_an_event_lets_it_go(tmp_path: Path, clock) -> None:
+    path, heard, taking = tmp_path / "me.db.host", [], threading.Event()
+    journal = await Journal.open(path, durability="process")
+    bus = await _running(journal, clock, shared=told(heard))
+    await bus.stop()
+    await bus.publish("greeting")
+    busy = asyncio.create_task(journal.change(lambda rows: taking.wait(20)))
+    await asyncio.sleep(0.05)
+    await bus.start()
+    await asyncio.sleep(0.05)  # its attempt to take the event waits for the one before
+    stopping = asyncio.create_task(bus.stop())
+    await asyncio.sleep(0.05)
+    taking.set()
+    await asyncio.gather(busy, stopping)
+    await journal.change(lambda rows: None)  # after all that was queued
+    assert [held for (held,) in rows(path, "SELECT held_until FROM deliveries") if held] == []
+    assert heard == []
+    await journal.close()
 
 
 async def test_a_live_process_keeps_its_delivery(tmp_path: Path, clock) -> None:

@@ -249,18 +249,31 @@ class Bus:
 
     async def _taken(self, handler: str) -> Delivery | None:
         wall, patience = _wall(), self._patience
-        return await self._journal.change(
-            lambda rows: take_delivery(
-                rows,
-                handler,
-                holder=self._holder,
-                now=self._clock.now(),
-                wall=wall,
-                until=wall + patience.lease_ms,
-                most_tries=patience.most_tries,
-                is_gone=is_gone,
+        taking = asyncio.create_task(
+            self._journal.change(
+                lambda rows: take_delivery(
+                    rows,
+                    handler,
+                    holder=self._holder,
+                    now=self._clock.now(),
+                    wall=wall,
+                    until=wall + patience.lease_ms,
+                    most_tries=patience.most_tries,
+                    is_gone=is_gone,
+                )
             )
         )
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            with contextlib.suppress(RicordoError):
+                if row := await taking:
+                    await self._let_go(row, handler)
+            raise
+
+    async def _let_go(self, row: Delivery, handler: str) -> None:
+        """Leave a delivery to others at once; else they would wait for the end of its lease."""
+        await self._journal.change(lambda rows: rows.ask("delivery_let_go", self._place(row, handler)))
 
     async def _deliver(self, row: Delivery, handler: str) -> None:
         event = Event(
@@ -277,7 +290,7 @@ class Bus:
             await self._journal.change(self._finished(row, handler, following))
         except asyncio.CancelledError:
             with contextlib.suppress(RicordoError):
-                await self._journal.change(lambda rows: rows.ask("delivery_let_go", self._place(row, handler)))
+                await self._let_go(row, handler)
             raise
         except Exception as error:  # noqa: BLE001  # handlers may be foreign code
             await self._failed(row, handler, error)
