@@ -262,6 +262,7 @@ class Engine:
             read=partial(self._prefetch.read, scope),
             embed=self.embed_question,
             is_behind=self.backlog.is_behind,
+            read_by_is_behind=self.backlog.read_by_is_behind,
             missing=self._missing,
             warm=lambda: self._prefetch.asked(scope, by_vector=self.embedder is not None),
             exemplars=self._known_questions,

@@ -304,6 +304,34 @@ async def test_the_first_search_of_an_owner_takes_three_round_trips(requests):
         assert len(network.latest_with(READS)) == 3
 
 
+@pytest.mark.parametrize("is_own", [True, False])
+async def test_the_first_search_after_a_write_takes_three_round_trips(requests, is_own):
+    network, where = requests
+    settings = Settings(durability="process")
+    async with (
+        Memory.open(where, embedder="hashing", settings=settings) as memory,
+        Memory.open(where, embedder="hashing", settings=settings) as other,
+    ):
+        me, writer = memory.scoped(Scope(owner="anna")), memory if is_own else other
+        await me.remember("Mary Jones likes tea in Paris")
+        await me.add_many([Message(text=f"Tea {n} in Paris with Mary", session=f"s{n % 3}") for n in range(60)])
+        await memory.settle(60)
+        writes = (
+            lambda they, n: they.add(f"Mary drank cocoa {n} in Paris", session="s1"),
+            lambda they, n: they.remember(f"Mary Jones likes cake number {n}"),
+        )
+        for number, write in product(range(3), writes):
+            for _ in range(4):
+                assert (await me.search("What does Mary drink in Paris?", type="any")).hits
+            await asyncio.sleep(0.3)  # what is left is loaded in the background
+            await write(writer.scoped(Scope(owner="anna")), number)
+            await writer.settle(60)
+            network.forget()
+            assert (await me.search(f"Did Mary have cocoa {number} in Paris?", type="any")).hits
+            if number:  # the first time, it is not known what the caller asks
+                assert len(network.latest_with(READS)) <= 3, (number, write)
+
+
 async def test_a_row_that_the_server_refuses_fails_only_its_own_change(where):
     """It is sent together with the COMMIT."""
     store = open_store(where)

@@ -151,7 +151,7 @@ def postings(snapshot, *, most=1_000, shelves=("k", "e")):
 def in_memory(snapshot):
     """Return whether the postings of all turns are cached."""
     with snapshot.turns(snapshot.visible(ME)) as table:
-        return table.holding(snapshot, TERMS, snapshot.visible(ME)) is not None
+        return table.holding(TERMS, snapshot.visible(ME)) is not None
 
 
 def told_alike(snapshot):

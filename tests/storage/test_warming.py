@@ -45,7 +45,7 @@ async def done(tasks):
 async def are_read(store, scope):
     def look(tx):
         with tx.turns(tx.visible(scope)) as table:
-            return table.holding(tx, ("lake",), tx.visible(scope)) is not None
+            return table.holding(("lake",), tx.visible(scope)) is not None
 
     return await store.read(look)
 

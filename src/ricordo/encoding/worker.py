@@ -132,6 +132,16 @@ class BackgroundWorker:
         lacking, unlinked = self._not_ready(snapshot, 1)
         return bool(lacking or unlinked)
 
+    def read_by_is_behind(self) -> tuple[Callable[[Snapshot], object], ...]:
+        """Return what `is_behind` reads, one statement each."""
+        cursor, key = self._cursor, self._key
+        if cursor is None:
+            return ()
+        return (
+            lambda snapshot: snapshot.models.lost_since(cursor.removals),
+            lambda snapshot: snapshot.vectors.lacking(key, after=cursor.after, most=1),
+        )
+
     def _not_ready(self, snapshot: Snapshot, most: int) -> tuple[list[Unembedded], int]:
         """Return the first memories without a vector, and the number of those without links, up to `most` of each.
 

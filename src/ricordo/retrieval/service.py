@@ -131,16 +131,19 @@ class Prefetch:
             load = partial(self.load_turns, scope, ahead=True)
             self._quiet[scope] = asyncio.get_running_loop().call_later(_QUIET_S, load)
 
-    async def read(self, scope: Scope, ask: Callable[[Snapshot], T], *, about: str = "") -> T:
-        """Read from the store, after a short wait if the caller's turns are being loaded.
-
-        Args:
-            about: a text whose names the query looks up.
-        """
+    async def read(
+        self,
+        scope: Scope,
+        ask: Callable[[Snapshot], T],
+        *,
+        about: str = "",
+        first: Sequence[Callable[[Snapshot], object]] = (),
+    ) -> T:
+        """Read from the store, after a short wait if the caller's turns are being loaded. Arguments as `Store.read`."""
         loading = self._turns.get(scope)
         if loading is not None and not loading.done():
             await asyncio.wait((loading,), timeout=_PATIENCE_S)
-        return await self._store.seen_by(scope).read(ask, about=about)
+        return await self._store.seen_by(scope).read(ask, about=about, first=first)
 
     def close(self) -> None:
         """Cancel pending loads."""
@@ -160,9 +163,11 @@ class Prefetch:
 
 
 class Read(Protocol):
-    """Reads from the store in one snapshot; `about` is a text whose names the query looks up."""
+    """Reads from the store in one snapshot, with the arguments of `Store.read`."""
 
-    def __call__(self, ask: Callable[[Snapshot], T], *, about: str = "") -> Awaitable[T]: ...
+    def __call__(
+        self, ask: Callable[[Snapshot], T], *, about: str = "", first: Sequence[Callable[[Snapshot], object]] = ()
+    ) -> Awaitable[T]: ...
 
 
 class Embed(Protocol):
@@ -185,6 +190,7 @@ class Asking:
         read: reads from the store once the needed caches are loaded.
         warm: starts to load the vectors of memories.
         is_behind: returns whether background computations on memories are missing from a snapshot.
+        read_by_is_behind: what that reads, one statement each.
         missing: waits for them; returns what is still missing.
         exemplars: returns questions with known intent and the key of their model; the first call embeds them.
         shown, told: record the keys that a search showed, and the hits that a context showed.
@@ -200,6 +206,7 @@ class Asking:
     read: Read
     embed: Embed
     is_behind: Callable[[Snapshot], bool]
+    read_by_is_behind: Callable[[], Sequence[Callable[[Snapshot], object]]]
     missing: Callable[[], Awaitable[tuple[str, ...]]]
     warm: Callable[[], None]
     exemplars: Callable[[], Awaitable[tuple[int, Exemplars] | None]]
@@ -490,7 +497,8 @@ async def _found(
             )
         )
 
-    answer = await asking.read(look, about=plan.query.text)
+    first = asking.read_by_is_behind() if question.waits else ()
+    answer = await asking.read(look, about=plan.query.text, first=first)
     if is_behind:
         question, missing = replace(question, waits=False), await _missing(asking, until=until)
         answer = await asking.read(look, about=plan.query.text)

@@ -113,6 +113,12 @@ class Snapshot(Protocol):
         """Return the result of `work`; raise TimeoutError at `moment` on the clock of `time.monotonic`, in seconds."""
         ...
 
+    def together(self, reads: Iterable[Callable[[], T]]) -> list[T]:
+        """Return the results of independent reads. A server answers them in as many round trips as the longest needs:
+        it may run a read again from its start, so a read has no side effects.
+        """
+        ...
+
     def space(self, owner: str, chat: str) -> int | None:
         """Return the key of a space; None if nothing was ever written to it."""
         ...
@@ -268,11 +274,14 @@ class Store(Protocol):
         """Write derived rows. They are durable but have no commit, since they can be computed again."""
         ...
 
-    async def read(self, ask: Callable[[Snapshot], T], *, about: str = "") -> T:
+    async def read(
+        self, ask: Callable[[Snapshot], T], *, about: str = "", first: Sequence[Callable[[Snapshot], object]] = ()
+    ) -> T:
         """Run a short query on one snapshot, in a reader thread. Nothing may be awaited inside.
 
         Args:
             about: a text whose names the query looks up; a server then looks them up as the snapshot begins.
+            first: what the query reads first, one statement each; a server then runs these as the snapshot begins.
         """
         ...
 

@@ -511,6 +511,9 @@ class Snapshot:
             raise TimeoutError
         return work()
 
+    def together(self, reads: Iterable[Callable[[], T]]) -> list[T]:
+        return [read() for read in reads]
+
     def candidates(self, query: CandidateQuery) -> CandidateSet:
         return Search(self, query).answer()
 

@@ -102,7 +102,9 @@ class ReferenceStore:
 
     # reading
 
-    async def read(self, ask: Callable[[Snapshot], T], *, about: str = "") -> T:
+    async def read(
+        self, ask: Callable[[Snapshot], T], *, about: str = "", first: Sequence[Callable[[Snapshot], object]] = ()
+    ) -> T:
         self._check()
         return ask(Snapshot(self._kept.state))
 

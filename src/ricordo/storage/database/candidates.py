@@ -54,7 +54,7 @@ from ricordo.storage.database.embeddings import (
 )
 from ricordo.storage.database.entities import Graph
 from ricordo.storage.database.nodes import LazyNodes, Nodes, Statistics
-from ricordo.storage.database.statements import Statements, Unchanged
+from ricordo.storage.database.statements import Asked, Statements, Unchanged
 from ricordo.storage.database.suppression import Suppression
 from ricordo.storage.database.turns import KEYS_BELOW, Holders, TurnTable, TurnTables
 from ricordo.storage.database.vector_math import runs_of
@@ -75,6 +75,10 @@ class Cache:
 
     vectors = cached_property(lambda _: VectorShelves())
     turns = cached_property(lambda _: TurnTables())
+
+    def news(self, spaces: tuple[int, ...], corpora: Sequence[Corpus]) -> list[Asked]:
+        """Return what a caller's search will ask if anything was written since the last one."""
+        return [*self.turns.news(spaces), *(each for corpus in corpora for each in self.vectors.news(corpus))]
 
 
 class SearchReader(Statements):
@@ -138,7 +142,7 @@ class SearchReader(Statements):
             return [np.empty(0, np.int64) for _ in terms]
         if not archived and self._all_lie_on(scope, shelves):
             with self.turns(self.visible(scope)) as table:
-                held = table.holding(self, terms, self.visible(scope))
+                held = table.holding(terms, self.visible(scope))
             if held is not None:
                 return [keys[:most] for keys in held]
         name = "archive_postings" if archived else "live_postings"
@@ -537,7 +541,7 @@ def load_turns(snapshot: SearchReader, scope: Scope, *, ahead: bool = False) -> 
     if ahead and not snapshot.has_room_for_turns(count):
         return False
     with snapshot.turns(snapshot.visible(scope)) as table:
-        if table.holding(snapshot, (), snapshot.visible(scope)) is not None:
+        if table.holding((), snapshot.visible(scope)) is not None:
             return True
     read_all_turns(snapshot, snapshot.visible(scope))
     return True

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ricordo.errors import InvalidError
 from ricordo.storage import faults
 from ricordo.storage.candidates import Turns, WordVectors, stretches
-from ricordo.storage.database.statements import Group, Row, Statements
+from ricordo.storage.database.statements import Asked, Group, Statements
 from ricordo.storage.database.vector_index import SKETCH_FROM, Room, VectorIndex, check_scales
 from ricordo.storage.database.vector_math import (
     Centre,
@@ -78,6 +78,16 @@ class _Shelf:
     unread: list[tuple[int, Room]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def removed(self, place: Place) -> Asked:
+        """Return what asks for the vectors that were removed since."""
+        return "removals_new", {"model": place[0], "after": self.removal}
+
+    def added(self, place: Place) -> Asked:
+        """Return what asks for the vectors that were added since."""
+        model, space, shelf = place
+        values = {"model": model, "space": space, "shelf": shelf, "after": self.embedding, "most": PACK_ROWS}
+        return "embeddings_new", values
+
 
 class VectorShelves:
     """All vector indexes of a process. They are loaded at first use and then kept up to date."""
@@ -106,9 +116,14 @@ class VectorShelves:
                 parts.append(_search(snapshot, held, vector, model=corpus.model, limit=limit, among=among))
         return _merged(parts, limit)
 
-    def holds(self, place: Place) -> bool:
-        """Return whether the index of a partition is in memory."""
-        return place in self._shelves
+    def news(self, corpus: Corpus) -> list[Asked]:
+        """Return what the indexes of a caller will ask if vectors were written."""
+        held = [(each, place) for place in corpus.places if (each := self._shelves.get(place))]
+        return [asks(place) for each, place in held for asks in (each.removed, each.added)]
+
+    def lacks(self, corpus: Corpus) -> list[Asked]:
+        """Return what the indexes of a caller that are not in memory will ask."""
+        return [_Shelf(VectorIndex(1)).added(place) for place in corpus.places if place not in self._shelves]
 
     def load(self, snapshot: Statements, corpus: Corpus) -> None:
         """Load the indexes of a caller before the first search."""
@@ -222,15 +237,14 @@ def _follow(snapshot: Statements, held: _Shelf, place: Place, position: Position
     embedding, removal, _ = position
     if held.embedding >= embedding and held.removal >= removal:
         return
-    values = {"model": place[0], "space": place[1], "shelf": place[2]}
     if held.embedding == 0:
-        held.embedding = _load_packs(snapshot, held, values)
+        held.embedding = _load_packs(snapshot, held, place)
     else:
-        for _, node in _removed(snapshot, held, values):
+        for _, node in snapshot.rows(*held.removed(place)):
             held.index.remove(node)
     is_more = held.embedding < embedding
     while is_more:
-        fresh = snapshot.rows("embeddings_new", {**values, "after": held.embedding, "most": PACK_ROWS})
+        fresh = snapshot.rows(*held.added(place))
         if fresh:
             held.index.extend(pack_segment([row[1] for row in fresh], [row[2] for row in fresh]))
             held.embedding = fresh[-1][0]
@@ -238,16 +252,13 @@ def _follow(snapshot: Statements, held: _Shelf, place: Place, position: Position
     held.embedding, held.removal = max(held.embedding, embedding), max(held.removal, removal)
 
 
-def _removed(snapshot: Statements, held: _Shelf, values: Mapping[str, Any]) -> list[Row]:
-    return snapshot.rows("removals_new", {"model": values["model"], "after": held.removal})
-
-
-def _load_packs(snapshot: Statements, held: _Shelf, values: Mapping[str, Any]) -> int:
+def _load_packs(snapshot: Statements, held: _Shelf, place: Place) -> int:
     """Read all segments of a partition. Removals later than a segment apply before the next segment is added."""
     through, index = 0, held.index
+    values = dict(zip(("model", "space", "shelf"), place, strict=True))
     rows = snapshot.rows("packs_of", values) if snapshot.has_packs else []
     packs = [(*row[:3], row[3] // (12 + index.dimension)) for row in rows]
-    removed = _removed(snapshot, held, values) if packs else []
+    removed = snapshot.rows(*held.removed(place)) if packs else []
     count = sum(rows for *_, rows in packs)
     is_large = count > index.sketch_from
     if is_large:

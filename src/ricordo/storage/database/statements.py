@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from itertools import chain
@@ -25,6 +25,9 @@ T = TypeVar("T")
 
 # The deadline is checked every few milliseconds.
 _STEPS_BETWEEN_CHECKS = 50_000
+
+Asked = tuple[str, Mapping[str, Any]]
+"""The name of a statement, and its parameters."""
 
 Unchanged = dict[tuple[Hashable, ...], Any]
 """Results that depend on the whole store, or on all memories of a caller, and stay valid until the next write."""
@@ -86,8 +89,12 @@ class Statements:
         else:
             self.connection.executemany(self.text(name), rows)
 
-    def ahead(self, *asked: tuple[str, Mapping[str, Any]]) -> None:
+    def ahead(self, *asked: Asked) -> None:
         """Note which named statements are asked next, with their parameters, so that a server answers them together."""
+
+    def together(self, reads: Iterable[Callable[[], T]]) -> list[T]:
+        """Return the results of independent reads, in as few round trips as possible. They may run more than once."""
+        return [read() for read in reads]
 
     def in_one_trip(self) -> AbstractContextManager[None]:
         """Send the statements of a block together to a server. None of them may return rows."""

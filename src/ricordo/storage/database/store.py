@@ -6,7 +6,7 @@ import asyncio
 import atexit
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -147,7 +147,13 @@ class DatabaseStore:
 
     # reading
 
-    async def read(self, ask: Callable[[DatabaseSnapshot], T], *, about: str = "") -> T:
+    async def read(
+        self,
+        ask: Callable[[DatabaseSnapshot], T],
+        *,
+        about: str = "",
+        first: Sequence[Callable[[DatabaseSnapshot], object]] = (),
+    ) -> T:
         self.check_process()
         return await outcome(self.readers.submit(ask))
 

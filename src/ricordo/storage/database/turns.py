@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.storage.candidates import Turns, codes_of, stretches
-from ricordo.storage.database.statements import Row, Statements
+from ricordo.storage.database.statements import Asked, Row, Statements
 from ricordo.storage.database.vector_math import ascending, runs_of
 from ricordo.text.passages import HEADER
 
@@ -41,7 +41,7 @@ KEPT_CHARS = 40_000_000
 # If at least one key in this many is wanted, all turns from the first to the last are read; otherwise one by one.
 _CLOSE = 4
 
-# At most this many turns may arrive after the index of words was built; with more, the full-text index is used.
+# At most this many turns may arrive after all turns were read; with more, the full-text index is used.
 _LATER_MOST = 5_000
 
 # Row 0 stands for no turn: beyond the end of a session, or an unknown neighbour.
@@ -105,11 +105,17 @@ def fetched_of(row: Row) -> Fetched | None:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """Which of the turns of some spaces, up to a key, hold which word."""
+    """Which of the live turns of some spaces hold which word. All of these turns are in the table, with their order.
+
+    Attributes:
+        holders, later_holders: of the turns that were read at once, and of those that were written later.
+        later: the keys of the latter, ascending.
+    """
 
     spaces: tuple[int, ...]
-    through: int
     holders: Holders
+    later: Keys
+    later_holders: Holders | None = None
 
 
 class TurnTable:
@@ -135,7 +141,6 @@ class TurnTable:
     _names: list[str | None]
     _known_names: dict[str | None, int]
     _held: _Held | None
-    _held_later: _Held | None
 
     def __init__(self, *, most: int = KEPT_MOST, closed: bool = False) -> None:
         """
@@ -168,8 +173,7 @@ class TurnTable:
         self._row_of = np.zeros(last + 2, np.int32)
         self._spaces = set()
         self._names, self._known_names = [None], {None: 0}
-        self._held: _Held | None = None
-        self._held_later: _Held | None = None
+        self._held = None
 
     def follow(self, snapshot: Statements, spaces: Sequence[int]) -> bool:
         """Bring the table to the state of a snapshot. Return False if the table is already ahead of it.
@@ -183,15 +187,52 @@ class TurnTable:
         if changes != self._changes or self._count > self._most or last - self._last > self._most:
             self.drop(changes=changes, last=last)
         elif last > self._last:
-            values = {"after": self._last, "spaces": json.dumps(spaces)}
-            grown = [row[0] for row in snapshot.rows("sessions_grown", values)]
-            rows = np.isin(self._rows["session"][: self._count], grown).nonzero()[0]
-            for column in (self._known, self._previous, self._following):
-                column[rows] = 0
             if last + 1 >= len(self._row_of):
                 self._row_of = np.append(self._row_of, np.zeros(last, np.int32))
+            if not self._read_later(snapshot, spaces):
+                self._forget_grown(snapshot, spaces)
         self._last = last
         return True
+
+    def news(self, spaces: tuple[int, ...]) -> list[Asked]:
+        """Return what `follow` will ask if turns were written."""
+        if self._held is not None and self._held.spaces == spaces:
+            return [self._asks_later(spaces)]
+        return [self._asks_grown(spaces)] if self.count else []
+
+    def _asks_later(self, spaces: Sequence[int]) -> Asked:
+        return "traits_since", {"after": self._last, "spaces": json.dumps(spaces), "most": _LATER_MOST + 1}
+
+    def _asks_grown(self, spaces: Sequence[int]) -> Asked:
+        return "sessions_grown", {"after": self._last, "spaces": json.dumps(spaces)}
+
+    def _read_later(self, snapshot: Statements, spaces: Sequence[int]) -> bool:
+        """Add new turns to a table with all turns of some spaces. Return False if it lacks any or many are new."""
+        held, self._held = self._held, None
+        if held is None or held.spaces != tuple(spaces):
+            return False
+        fetched = fetched_of(snapshot.rows(*self._asks_later(spaces))[0])
+        if fetched is None:
+            self._held = held
+            return True
+        later = np.concatenate((held.later, np.sort(fetched.keys)))
+        if len(later) > _LATER_MOST or later[-1] >= KEYS_BELOW:
+            return False
+        self.keep(fetched)
+        new = self._found(fetched.keys)
+        self._known[new] = _ALL_AROUND
+        sessions = self._rows["session"][: self._count]
+        of_grown = np.isin(sessions, sessions[new]) & (self._known[: self._count] == _ALL_AROUND)
+        self._put_in_order(of_grown.nonzero()[0])
+        self._held = replace(held, later=later, later_holders=Holders(self.words_of(later)))
+        return True
+
+    def _forget_grown(self, snapshot: Statements, spaces: Sequence[int]) -> None:
+        """Forget the order of sessions with new turns."""
+        grown = [row[0] for row in snapshot.rows(*self._asks_grown(spaces))]
+        rows = np.isin(self._rows["session"][: self._count], grown).nonzero()[0]
+        for column in (self._known, self._previous, self._following):
+            column[rows] = 0
 
     def keep(self, fetched: Fetched, *, among: Keys | None = None) -> None:
         """Add fetched turns that are not in the table yet.
@@ -229,7 +270,11 @@ class TurnTable:
         Args:
             keys: the result of `live_turns`.
         """
-        at, rows = self._read(snapshot, keys), self._rows
+        self._put_in_order(self._read(snapshot, keys))
+
+    def _put_in_order(self, at: Places) -> None:
+        """Record the order of all live turns of some sessions."""
+        rows = self._rows
         at = at[np.lexsort((self._keys[at], rows["event_time"][at], rows["session"][at]))]
         sessions = rows["session"][at]
         goes_on = sessions[1:] == sessions[:-1]
@@ -250,49 +295,24 @@ class TurnTable:
         Args:
             through: the last key at the time of reading.
         """
-        self._held, self._held_later = _Held(spaces, through, holders), None
+        if through == self._last:
+            self._held = _Held(spaces, holders, np.empty(0, np.int64))
 
     @property
     def position(self) -> tuple[int, int]:
         """How often turns were altered, and the last key: equal if nothing has changed."""
         return self._changes, self._last
 
-    def holding(self, snapshot: Statements, terms: Sequence[str], spaces: tuple[int, ...]) -> list[Keys] | None:
+    def holding(self, terms: Sequence[str], spaces: tuple[int, ...]) -> list[Keys] | None:
         """Return for each term the live turns of some spaces that hold it, ascending; None if that is not in memory."""
-        held = self._holders(snapshot, spaces)
-        if not held:
-            return None
-        asked = codes_of(terms)
-        found = [each.of(asked) for each in held]
-        return found[0] if len(found) == 1 else [np.concatenate(each) for each in zip(*found, strict=True)]
-
-    def _holders(self, snapshot: Statements, spaces: tuple[int, ...]) -> list[Holders]:
-        """Return which live turns of some spaces hold which word, in one or two parts; [] if that is not in memory."""
         held = self._held
         if held is None or held.spaces != spaces:
-            return []
-        if held.through == self._last:
-            return [held.holders]
-        later = self._later(snapshot, held)
-        if later is None:
-            self._held = self._held_later = None
-            return []
-        return [held.holders, later]
-
-    def _later(self, snapshot: Statements, held: _Held) -> Holders | None:
-        """Return which later turns hold which word; None if there are too many later turns."""
-        known = self._held_later
-        if known is not None and known.through == self._last:
-            return known.holders
-        if self._last >= KEYS_BELOW:
             return None
-        keys = _numbers(snapshot.value("turns_since", {"after": held.through, "spaces": json.dumps(held.spaces)}) or "")
-        if len(keys) > _LATER_MOST:
-            return None
-        self._read(snapshot, keys)
-        later = Holders(self.words_of(keys))
-        self._held_later = _Held(held.spaces, self._last, later)
-        return later
+        asked = codes_of(terms)
+        if held.later_holders is None:
+            return held.holders.of(asked)
+        both = zip(held.holders.of(asked), held.later_holders.of(asked), strict=True)
+        return [np.concatenate(each) for each in both]
 
     def around(
         self,
@@ -489,6 +509,11 @@ class TurnTables:
                 count -= self._tables.pop(next(iter(self._tables))).count
             self._tables[spaces] = table
             return table
+
+    def news(self, spaces: tuple[int, ...]) -> list[Asked]:
+        """Return what the table of a caller will ask if turns were written."""
+        table = self._tables.get(spaces)
+        return table.news(spaces) if table else []
 
 
 def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -73,7 +73,13 @@ class FolderStore(DatabaseStore):
         store.index, store.copy_key = index, options.key
         return store
 
-    async def read(self, ask: Callable[[DatabaseSnapshot], T], *, about: str = "") -> T:
+    async def read(
+        self,
+        ask: Callable[[DatabaseSnapshot], T],
+        *,
+        about: str = "",
+        first: Sequence[Callable[[DatabaseSnapshot], object]] = (),
+    ) -> T:
         """Query the index. If another program has damaged it, rebuild it from the files and query again."""
         if self.index.journal.is_behind:
             with suppress(RicordoError):  # otherwise the next write catches up

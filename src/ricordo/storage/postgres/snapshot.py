@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from ricordo.model import Scope
@@ -16,10 +16,10 @@ from ricordo.storage.database import nodes as shared
 from ricordo.storage.database import runs, word_index
 from ricordo.storage.database.as_of import DatabasePastSnapshot, shadow_links
 from ricordo.storage.database.candidates import read_all_turns
-from ricordo.storage.database.embeddings import PACK_ROWS, Corpus
+from ricordo.storage.database.embeddings import Corpus
 from ricordo.storage.database.erase import Erasure
 from ricordo.storage.database.snapshot import DatabaseSnapshot
-from ricordo.storage.database.statements import Row, Statements, Unchanged
+from ricordo.storage.database.statements import Asked, Row, Statements, Unchanged
 from ricordo.storage.database.turns import fetched_of
 from ricordo.storage.postgres.words import reindex
 from ricordo.storage.protocol import Links
@@ -226,15 +226,31 @@ class _Elevated:
         return elevated
 
 
-Asked = tuple[str, tuple[tuple[str, Any], ...]]
-"""The name of a statement and its parameters."""
+AskedKey = tuple[str, tuple[tuple[str, Any], ...]]
+"""The name of a statement and its parameters, as a key."""
 
 _SPACES = frozenset(("space", "spaces"))
 
 
+def _key(name: str, values: Mapping[str, Any] | None = None) -> AskedKey:
+    return name, tuple(sorted(values.items())) if values else ()
+
+
+def _kind(asked: Asked) -> AskedKey:
+    """Return what the next query of a kind has in common with this one: all but the position from which it reads on."""
+    return _key(asked[0], {name: value for name, value in asked[1].items() if name != "after"})
+
+
 def _with(asked: Asked, own: Mapping[str, Any]) -> Asked:
     """Return a query with other values for some of its parameters."""
-    return asked[0], tuple((name, own.get(name, value)) for name, value in asked[1])
+    return asked[0], {name: own.get(name, value) for name, value in asked[1].items()}
+
+
+class _Unknown(BaseException):
+    """Ends a read that needs answers which are not known yet."""
+
+    def __init__(self, asked: Sequence[Asked]) -> None:
+        self.asked = asked
 
 
 @dataclass(slots=True)
@@ -242,21 +258,28 @@ class Caller:
     """What a process knows about a caller from earlier snapshots, to ask it together at the beginning of the next one.
 
     Attributes:
-        cached: what they asked once after each write, the latest last.
+        cached: what they asked once after each write, by kind, the latest last.
         read_once: what they read into memory at the first search.
+        spaces, corpora: what they searched last.
         named_in: the spaces that the caller sees, as in the parameters of statements; "" if no names are known there.
     """
 
-    cached: dict[Asked, None] = field(default_factory=dict)
+    cached: dict[AskedKey, Asked] = field(default_factory=dict)
     read_once: list[Asked] = field(default_factory=list)
+    spaces: tuple[int, ...] = ()
+    corpora: Sequence[Corpus] = ()
     named_in: str = ""
 
     def note(self, asked: Asked) -> None:
         """Note what the caller asks once after each write."""
-        self.cached.pop(asked, None)
-        self.cached[asked] = None
+        self.cached.pop(_kind(asked), None)
+        self.cached[_kind(asked)] = asked
         if len(self.cached) > _AHEAD_MOST:
             del self.cached[next(iter(self.cached))]
+
+    def asks(self, news: Sequence[Asked]) -> list[Asked]:
+        """Return what the caller asks after a write, with the present positions."""
+        return list((self.cached | {_kind(each): each for each in news}).values())
 
     def learn(self, scope: Scope, unchanged: Unchanged) -> None:
         """Note which spaces the caller sees, and whether names are known there."""
@@ -267,14 +290,14 @@ class Caller:
     def anywhere(self, scope: Scope) -> list[Asked]:
         """Return what another caller will ask that depends on no space."""
         own = {"owner": scope.owner, "member": scope.who}
-        return [_with(each, own) for each in self.cached if not _SPACES & dict(each[1]).keys()]
+        return [_with(each, own) for each in self.cached.values() if not _SPACES & each[1].keys()]
 
     def in_space(self, space: int) -> list[Asked]:
         """Return what another caller will ask about the only space it sees."""
         own = {"spaces": json.dumps([space]), "space": space}
-        return [_with(each, own) for each in (*self.cached, *self.read_once) if _SPACES & dict(each[1]).keys()]
+        return [_with(each, own) for each in (*self.cached.values(), *self.read_once) if _SPACES & each[1].keys()]
 
-    def names_in(self, text: str) -> list[tuple[str, Mapping[str, Any]]]:
+    def names_in(self, text: str) -> list[Asked]:
         """Return what is asked to find the entities that a text names."""
         if not text or not self.named_in:
             return []
@@ -292,10 +315,6 @@ class Caller:
         ]
 
 
-def _asked(name: str, values: Mapping[str, Any] | None = None) -> Asked:
-    return name, tuple(sorted(values.items())) if values else ()
-
-
 class PostgresSnapshot(_Worded, DatabaseSnapshot):
     """A store at one moment, in one transaction of one thread.
 
@@ -303,30 +322,61 @@ class PostgresSnapshot(_Worded, DatabaseSnapshot):
     """
 
     _caller: Caller | None = None
-    _first: dict[Asked, None] | None = None
+    _first: dict[AskedKey, None] | None = None
     _is_kept = False
-    _known: Mapping[Asked, list[Row]] = {}
+    _is_together = False
+    _known: Mapping[AskedKey, list[Row]] = {}
     _known_at = 0
 
-    def know(self, found: Mapping[Asked, list[Row]]) -> None:
+    def know(self, found: Mapping[AskedKey, list[Row]]) -> None:
         """Take over the answers to queries, until something is written."""
         connection: Any = self.connection
         before = self._known if self._known_at == connection.writes else {}
         self._known, self._known_at = {**before, **found}, connection.writes
 
-    def know_all(self, asked: Sequence[tuple[str, Mapping[str, Any]]], rows: Sequence[list[Row]]) -> None:
+    def know_all(self, asked: Sequence[Asked], rows: Sequence[list[Row]]) -> None:
         """Take over the answers to what was asked at the beginning."""
-        self.know({_asked(*each): found for each, found in zip(asked, rows, strict=True)})
+        self.know({_key(*each): found for each, found in zip(asked, rows, strict=True)})
         for (name, values), found in zip(asked, rows, strict=True):
             if name == "entities_named":
                 self.know_names(values, found)
 
-    def ahead(self, *asked: tuple[str, Mapping[str, Any]]) -> None:
-        missing = [each for each in asked if self._answer(_asked(*each)) is None]
+    def ahead(self, *asked: Asked) -> None:
+        missing = [each for each in asked if self._answer(_key(*each)) is None]
+        if self._is_together and missing:
+            raise _Unknown(missing)
         if len(missing) > 1:
-            connection: Any = self.connection
-            keys = (_asked(*each) for each in missing)
-            self.know(dict(zip(keys, connection.rows_of_each(missing), strict=True)))
+            self._ask(missing)
+
+    def _ask(self, asked: Sequence[Asked]) -> None:
+        """Run statements in one round trip, each once."""
+        connection: Any = self.connection
+        once = {_key(*each): each for each in asked}
+        self.know(dict(zip(once, connection.rows_of_each(list(once.values())), strict=True)))
+
+    def together(self, reads: Iterable[Callable[[], T]]) -> list[T]:
+        """Run reads side by side: each one up to the first answer that is unknown, and again once it is known."""
+        reads, found = list(reads), dict[int, T]()
+        is_within, self._is_together = self._is_together, True
+        try:
+            while missing := self._advance(reads, found):
+                if is_within:
+                    raise _Unknown(missing)
+                self._ask(missing)
+        finally:
+            self._is_together = is_within
+        return [found[place] for place in range(len(reads))]
+
+    def _advance(self, reads: Sequence[Callable[[], T]], found: dict[int, T]) -> list[Asked]:
+        """Run the reads without a result as far as answers are known; return what they ask next."""
+        missing: list[Asked] = []
+        for place, read in enumerate(reads):
+            if place not in found:
+                try:
+                    found[place] = read()
+                except _Unknown as unknown:
+                    missing += unknown.asked
+        return missing
 
     def know_names(self, asked: Mapping[str, Any], rows: Sequence[Row]) -> None:
         """Take over the answer to `entities_named`."""
@@ -337,24 +387,26 @@ class PostgresSnapshot(_Worded, DatabaseSnapshot):
             near[member] = list(zip(keys, shelves, *columns, strict=True)) if keys else []
         of_near = {"spaces": asked["spaces"], "walk": asked["walk"]}
         self.know(
-            {_asked("entity_members", {"entity": whole}): found for whole, found in members.items()}
-            | {_asked("entity_near", {"entity": key, **of_near}): found for key, found in near.items()}
+            {_key("entity_members", {"entity": whole}): found for whole, found in members.items()}
+            | {_key("entity_near", {"entity": key, **of_near}): found for key, found in near.items()}
         )
 
-    def ask_cached(self, scope: Scope, caller: Caller, like: Caller | None) -> None:
+    def ask_cached(self, scope: Scope, caller: Caller, like: Caller | None, news: Sequence[Asked]) -> None:
         """Run in one round trip what the caller's earlier snapshots cached until the next write, if there was a write.
 
         Args:
             like: another caller of the same kind, for a caller without earlier snapshots.
+            news: what else the caller asks after a write.
         """
         self._caller = caller
         if like is None:
-            self.know(self.once(("ahead", scope), lambda: self._rows_of(list(caller.cached))))
+            asked, kept = caller.asks(news), list(caller.cached.values())
+            self.know(self.once(("ahead", scope), lambda: self._cached(asked, kept)))
             return
-        found = self._rows_of(like.anywhere(scope))
+        found = self._cached(like.anywhere(scope))
         spaces = self.visible(scope)
         if len(spaces) == 1:
-            found |= self._rows_of(like.in_space(spaces[0]))
+            found |= self._cached(like.in_space(spaces[0]))
         self.once(("ahead", scope), lambda: found)
 
     def candidates(self, query: CandidateQuery) -> CandidateSet:
@@ -365,31 +417,31 @@ class PostgresSnapshot(_Worded, DatabaseSnapshot):
     def _read_whole(self, query: CandidateQuery) -> None:
         """Read in one round trip the turns and vectors of a caller with few memories, unless they are in memory."""
         spaces = self.visible(query.scope)
+        corpora = [Corpus(model, len(vector), spaces, query.filter.shelves) for model, vector in query.vectors.items()]
+        if self._caller is not None:
+            self._caller.spaces, self._caller.corpora = spaces, corpora
         count, _ = self.statistics.size(query.scope, _SHELVES)
         if query.filter.archived or not 0 < count <= _WHOLE_MOST:
             return
         with self.turns(spaces) as table:
-            is_held = table.holding(self, (), spaces) is not None
-        corpora = [Corpus(model, len(vector), spaces, query.filter.shelves) for model, vector in query.vectors.items()]
-        places = [place for corpus in corpora for place in corpus.places if not self.vector_shelves.holds(place)]
-        whole = "traits_whole", {"spaces": json.dumps(spaces), "most": _WHOLE_MOST}
+            is_held = table.holding((), spaces) is not None
+        whole: Asked = "traits_whole", {"spaces": json.dumps(spaces), "most": _WHOLE_MOST}
         asked = [] if is_held else [whole]
-        asked += [
-            ("embeddings_new", {"model": model, "space": space, "shelf": shelf, "after": 0, "most": PACK_ROWS})
-            for model, space, shelf in places
-        ]
+        asked += [each for corpus in corpora for each in self.vector_shelves.lacks(corpus)]
         self.ahead(*asked)
         if self._caller is not None and asked:
-            self._caller.read_once = [_asked(*each) for each in asked]
+            self._caller.read_once = asked
         fetched = None if is_held else fetched_of(self.rows(*whole)[0])
         if fetched is not None:
             read_all_turns(self, spaces, fetched)
 
-    def _rows_of(self, asked: Sequence[Asked]) -> dict[Asked, list[Row]]:
-        self.ahead(*((name, dict(values)) for name, values in asked))
-        return {each: rows for each in asked if (rows := self._answer(each)) is not None}
+    def _cached(self, asked: Sequence[Asked], kept: Sequence[Asked] | None = None) -> dict[AskedKey, list[Row]]:
+        """Run statements in one round trip; return the answers to those that are kept."""
+        self.ahead(*asked)
+        keys = (_key(*each) for each in (asked if kept is None else kept))
+        return {key: rows for key in keys if (rows := self._answer(key)) is not None}
 
-    def ask_first(self, earlier: Sequence[Asked]) -> dict[Asked, None]:
+    def ask_first(self, earlier: Sequence[AskedKey]) -> dict[AskedKey, None]:
         """Ask in one round trip what an earlier change of the caller asked before it wrote anything.
 
         Returns:
@@ -411,22 +463,27 @@ class PostgresSnapshot(_Worded, DatabaseSnapshot):
         return rows[0][0] if rows else None
 
     def rows(self, name: str, values: Mapping[str, Any] | None = None) -> list[Row]:
-        asked = _asked(name, values)
+        key = _key(name, values)
         if self._is_kept and self._caller is not None:
-            self._caller.note(asked)
+            self._caller.note((name, values or {}))
         if self._first is not None and name in _FIRST:
-            self._first[asked] = None
-        known = self._answer(asked)
-        return super().rows(name, values) if known is None else known
+            self._first[key] = None
+        known = self._answer(key)
+        if known is not None:
+            return known
+        if self._is_together:
+            raise _Unknown([(name, values or {})])
+        return super().rows(name, values)
 
     def rows_of_each(self, name: str, given: Sequence[Mapping[str, Any]]) -> list[list[Row]]:
-        found = [self._answer(_asked(name, each)) for each in given]
-        missing = iter(
-            super().rows_of_each(name, [each for each, rows in zip(given, found, strict=True) if rows is None])
-        )
-        return [next(missing) if rows is None else rows for rows in found]
+        asked = [(name, each) for each in given]
+        missing = [each for each in asked if self._answer(_key(*each)) is None]
+        if self._is_together and missing:
+            raise _Unknown(missing)
+        found = iter(super().rows_of_each(name, [values for _, values in missing]))
+        return [next(found) if (rows := self._answer(_key(*each))) is None else rows for each in asked]
 
-    def _answer(self, asked: Asked) -> list[Row] | None:
+    def _answer(self, asked: AskedKey) -> list[Row] | None:
         """Return what is known ahead; None if it has to be asked."""
         connection: Any = self.connection
         return self._known.get(asked) if self._known and self._known_at == connection.writes else None
@@ -437,6 +494,19 @@ class PostgresSnapshot(_Worded, DatabaseSnapshot):
     nodes = cached_property(Nodes)
     evidence = cached_property(Evidence)
     upkeep = cached_property(Upkeep)
+
+
+class _Listener(PostgresSnapshot):
+    """A snapshot without answers."""
+
+    def rows(self, name: str, values: Mapping[str, Any] | None = None) -> list[Row]:
+        raise _Unknown([(name, values or {})])
+
+
+def asked_by(reads: Iterable[Callable[[PostgresSnapshot], object]]) -> list[Asked]:
+    """Return the first statement that each of some reads asks."""
+    nowhere: Any = None
+    return _Listener(nowhere)._advance([partial(read, _Listener(nowhere)) for read in reads], {})
 
 
 class PostgresPastSnapshot(_Worded, DatabasePastSnapshot):

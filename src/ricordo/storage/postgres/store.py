@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from datetime import datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from ricordo.storage.postgres.connection import PostgresConnection, connect, rec
 from ricordo.storage.postgres.doctor import clean, examine
 from ricordo.storage.postgres.location import Location
 from ricordo.storage.postgres.schema import prepare, role_of_upkeep
-from ricordo.storage.postgres.snapshot import Asked, PostgresSnapshot, past_snapshot
+from ricordo.storage.postgres.snapshot import AskedKey, PostgresSnapshot, past_snapshot
 from ricordo.storage.postgres.threads import CALLERS_MOST, PostgresReaders, PostgresWriter, reading
 from ricordo.storage.postgres.transfer import copy_to_file, fill_database
 from ricordo.storage.postgres.words import analyze_again
@@ -69,7 +69,7 @@ class PostgresStore:
             latest=lambda: self.writer.latest,
         )
         self._truth, self._upkeep = truth, upkeep
-        self._first: dict[Scope, dict[Asked, None]] = {}
+        self._first: dict[Scope, dict[AskedKey, None]] = {}
         """What the latest change of each caller asked before it wrote."""
         self._scope: Scope | None = None
         self._is_open = True
@@ -127,9 +127,15 @@ class PostgresStore:
 
     # reading
 
-    async def read(self, ask: Callable[[PostgresSnapshot], T], *, about: str = "") -> T:
+    async def read(
+        self,
+        ask: Callable[[PostgresSnapshot], T],
+        *,
+        about: str = "",
+        first: Sequence[Callable[[PostgresSnapshot], object]] = (),
+    ) -> T:
         self.check_process()
-        return await outcome(self.readers.submit(ask, scope=self._scope, about=about))
+        return await outcome(self.readers.submit(ask, scope=self._scope, about=about, first=first))
 
     async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
         def answer(today: PostgresSnapshot) -> T:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -21,12 +21,12 @@ from ricordo.model import Scope
 from ricordo.storage import faults
 from ricordo.storage.database.candidates import Cache
 from ricordo.storage.database.history import Truth
-from ricordo.storage.database.statements import Unchanged
+from ricordo.storage.database.statements import Asked, Unchanged
 from ricordo.storage.database.store import Options
 from ricordo.storage.database.threads import CommitHook, Refused, Work, Writer, refusal
 from ricordo.storage.postgres.connection import PostgresConnection, configure, reconnected, translated
 from ricordo.storage.postgres.location import Location
-from ricordo.storage.postgres.snapshot import Caller, PostgresSnapshot
+from ricordo.storage.postgres.snapshot import Caller, PostgresSnapshot, asked_by
 
 T = TypeVar("T")
 
@@ -154,59 +154,79 @@ class PostgresReaders:
         )
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="ricordo-reader")
 
-    def submit(self, ask: Callable[[PostgresSnapshot], T], *, scope: Scope | None = None, about: str = "") -> Future[T]:
+    def submit(
+        self,
+        ask: Callable[[PostgresSnapshot], T],
+        *,
+        scope: Scope | None = None,
+        about: str = "",
+        first: Sequence[Callable[[PostgresSnapshot], object]] = (),
+    ) -> Future[T]:
         """Run a query in a reader thread, with the rights of `scope` if it is given. Raises UnavailableError.
 
         Args:
-            about: a text whose names the query looks up.
+            about, first: as in `Store.read`.
         """
         try:
             future: Future[T] = Future()
             future.set_running_or_notify_cancel()
-            self._threads.submit(self._answer_to, future, ask, scope, about)
+            self._threads.submit(self._answer_to, future, ask, scope, about, first)
         except RuntimeError as error:
             raise UnavailableError("the store is closed", hint="open it again") from error
         return future
 
-    def _answer_to(
-        self, future: Future[T], ask: Callable[[PostgresSnapshot], T], scope: Scope | None, about: str
-    ) -> None:
+    def _answer_to(self, future: Future[T], ask: Callable[[PostgresSnapshot], T], *foreseen: Any) -> None:
         """Set the result or the error of a future. The caller does not wait for the end of the transaction."""
         try:
-            self.answer(ask, future.set_result, scope=scope, about=about)
+            self.answer(ask, future.set_result, *foreseen)
         except BaseException as error:  # noqa: BLE001 - it belongs to the caller
             if not future.done():
                 future.set_exception(error)
 
     def answer(
-        self, ask: Callable[[PostgresSnapshot], T], give: Callable[[T], object], *, scope: Scope | None, about: str = ""
+        self,
+        ask: Callable[[PostgresSnapshot], T],
+        give: Callable[[T], object],
+        scope: Scope | None,
+        about: str = "",
+        first: Sequence[Callable[[PostgresSnapshot], object]] = (),
     ) -> None:
         """Pass the result of a query to `give`; repeat it if the connection breaks, within the store's patience."""
         until = time.monotonic() + self._patience_s
         with translated("cannot read"):
             while True:
                 try:
-                    return self._answer(ask, give, scope, about)
+                    return self._answer(ask, give, scope, about, first)
                 except (psycopg.OperationalError, psycopg.InterfaceError):
                     if time.monotonic() >= until:
                         raise
                     self._connections.check()  # replaces other broken connections
 
     def _answer(
-        self, ask: Callable[[PostgresSnapshot], T], give: Callable[[T], object], scope: Scope | None, about: str
+        self,
+        ask: Callable[[PostgresSnapshot], T],
+        give: Callable[[T], object],
+        scope: Scope | None,
+        about: str,
+        first: Sequence[Callable[[PostgresSnapshot], object]],
     ) -> None:
         caller = like = None
-        ahead: list[tuple[str, Mapping[str, Any]]] = []
+        ahead: list[Asked] = []
+        news: list[Asked] = []
         if scope is not None:
             caller, like = self._caller(scope)
-            known = like.anywhere(scope) if like else caller.cached if self._is_stale(scope) else ()
-            ahead = [*caller.names_in(about), *((name, dict(values)) for name, values in known)]
+            news = [*asked_by(first), *self._cache.news(caller.spaces, caller.corpora)]
+            ahead = caller.names_in(about)
+            if like:
+                ahead += like.anywhere(scope)
+            elif self._is_stale(scope):
+                ahead += caller.asks(news)
         with self.connected() as connection, reading(connection, scope=scope, ahead=ahead) as (version, rows):
             found = self._found(version, scope if self._upkeep else None)
             snapshot: Any = PostgresSnapshot(connection, self._cache, unchanged=found)  # type: ignore[arg-type]
             if scope is not None and caller is not None:
                 snapshot.know_all(ahead, rows)
-                snapshot.ask_cached(scope, caller, like)
+                snapshot.ask_cached(scope, caller, like, news)
             give(ask(snapshot))
             if scope is not None and caller is not None:
                 caller.learn(scope, found)
@@ -256,11 +276,7 @@ class PostgresReaders:
 
 @contextlib.contextmanager
 def reading(
-    connection: PostgresConnection,
-    *,
-    past: int | None = None,
-    scope: Scope | None = None,
-    ahead: Sequence[tuple[str, Mapping[str, Any]]] = (),
+    connection: PostgresConnection, *, past: int | None = None, scope: Scope | None = None, ahead: Sequence[Asked] = ()
 ) -> Iterator[tuple[int, list[list[Any]]]]:
     """Run a block in one snapshot; yield what `begin_reading` returns."""
     try:

@@ -62,9 +62,12 @@ SELECT DISTINCT session FROM nodes WHERE space IN (SELECT value FROM json_each(:
 SELECT (SELECT group_concat(key) FROM nodes WHERE space IN (SELECT value FROM json_each(:spaces))),
   (SELECT group_concat(key) FROM nodes WHERE space IN (SELECT value FROM json_each(:spaces)) AND closed_at IS NOT NULL)
 
--- name: turns_since
--- The live turns of some tenants after a given one, as text.
-SELECT group_concat(key) FROM live_nodes WHERE key > :after AND space IN (SELECT value FROM json_each(:spaces))
+-- name: traits_since
+-- The same as `traits_of` for the live turns of some tenants after a given one, up to a limit.
+SELECT group_concat(node), group_concat(space), group_concat(session), group_concat(event_time),
+  group_concat(length(traits) / 4), json_group_array(speaker), CAST(group_concat(traits, '') AS BLOB)
+FROM traits WHERE node IN (SELECT key FROM live_nodes WHERE key > :after
+  AND space IN (SELECT value FROM json_each(:spaces)) LIMIT :most)
 
 -- name: keys_on_shelves
 -- The given memories that are in one of the given partitions.

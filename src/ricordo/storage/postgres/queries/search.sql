@@ -73,9 +73,11 @@ SELECT DISTINCT session FROM nodes WHERE space = ANY (ints(:spaces)) AND key > :
 SELECT (SELECT string_agg(key::text, ',') FROM nodes WHERE space = ANY (ints(:spaces))),
   (SELECT string_agg(key::text, ',') FROM nodes WHERE space = ANY (ints(:spaces)) AND closed_at IS NOT NULL)
 
--- name: turns_since
--- The live turns of some tenants after a given one, as text.
-SELECT string_agg(key::text, ',') FROM live_nodes WHERE key > :after AND space = ANY (ints(:spaces))
+-- name: traits_since
+-- The same as `traits_of` for the live turns of some tenants after a given one, up to a limit.
+SELECT string_agg(node::text, ','), string_agg(space::text, ','), string_agg(session::text, ','),
+  string_agg(event_time::text, ','), string_agg((length(traits) / 4)::text, ','), json_agg(speaker), string_agg(traits, ''::bytea)
+FROM traits WHERE node = ANY (ARRAY(SELECT key FROM live_nodes WHERE key > :after AND space = ANY (ints(:spaces)) LIMIT :most))
 
 -- name: keys_on_shelves
 -- The given memories that are in one of the given partitions.
