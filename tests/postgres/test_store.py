@@ -261,8 +261,8 @@ def requests(tmp_path):
     network.close()
 
 
-READS, ADDS = b"n.key, n.id, n.type", b"INSERT INTO nodes"
-"""What the last request of a search and of an addition contains."""
+READS, ADDS, PROFILES = b"n.key, n.id, n.type", b"INSERT INTO nodes", b"count(DISTINCT walked.node)"
+"""What the last request of a search, of an addition and of a context contains."""
 
 
 async def test_searches_take_three_round_trips_and_an_addition_takes_two(requests):
@@ -287,6 +287,32 @@ async def test_searches_take_three_round_trips_and_an_addition_takes_two(request
             network.forget()
             await me.add(f"Cocoa {number} in Rome", session="new")
         assert len(network.latest_with(ADDS)) == 2
+
+
+async def test_what_a_context_adds_and_a_fact_are_read_side_by_side(requests):
+    network, where = requests
+    people = {"wife": "Mary Jones", "brother": "Tom Smith", "boss": "Lucy Brown"}
+    async with Memory.open(where, embedder="hashing", settings=Settings(durability="process")) as memory:
+        me = memory.scoped(Scope(owner="anna"))
+        for relation, name in people.items():
+            await me.remember(f"My {relation} is called {name}")
+            drink = await me.remember(f"{name} likes tea in Paris")
+            await me.correct(drink.id, f"{name} likes cocoa in Paris")
+            await me.remember(f"{name} is allergic to nuts")
+        said = [
+            Message(text=f"Did Tom drink tea {n} in Paris?", speaker="Mary", session=f"s{n % 3}") for n in range(20)
+        ]
+        await me.add_many(said)
+        await memory.settle(60)
+        for _ in range(3):
+            network.forget()
+            block = await me.context("What do Mary Jones, Tom Smith and Lucy Brown like to drink in Paris?")
+        assert block and all(name in block for name in people.values())
+        assert len(network.latest_with(PROFILES)) <= 4
+        for drink in ("wine", "mead", "beer"):
+            network.forget()
+            await me.remember(f"Mary Jones likes {drink} in Pisa")
+        assert len(network.latest_with(ADDS)) <= 7
 
 
 async def test_the_first_search_of_an_owner_takes_three_round_trips(requests):

@@ -132,7 +132,7 @@ class World:
 
     def _wanted(self, tx, shelf):
         values = {"model": self.model.key, "space": tx.space("me", ""), "shelf": shelf, "after": 0, "most": 10_000}
-        return {row[1] for row in tx.rows("embeddings_new", values)}
+        return {int(key) for key in (tx.rows("embeddings_new", values)[0][1] or "").split(",") if key}
 
 
 def story(path, tell):

@@ -9,6 +9,7 @@ from bisect import bisect_left, insort
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from ricordo.clock import from_ms, new_id, to_ms
@@ -124,12 +125,15 @@ class _Arriving:
     def _related(self, node: Node, about: tuple[str, ...], line: str) -> list[tuple[Verdict, Node]]:
         """Return the live facts related to a new one, the latest first."""
         look = self._snapshot.nodes.near_statements
-        near = [found for each in _subjects(node, about) for found in look(node.owner, node.chat, each, line)]
+        subjects = _subjects(node, about)
+        sharing, *lines = self._snapshot.together(
+            lambda: self._sharing_a_word(node), *(partial(look, node.owner, node.chat, each, line) for each in subjects)
+        )
+        near = [found for each in lines for found in each]
         nearby = {key for key, _ in near}
         verdicts = {key: verdict for key, content in near if (verdict := compare(content, node.content))}
         if len(verdicts) > _MAX_SEVERAL and all(verdict == "several" for verdict in verdicts.values()):
             verdicts = {}  # normal for such a slot, so they need not be read
-        sharing = self._sharing_a_word(node)
         verdicts |= _in_one_form(sharing, node)
         changed = _outdated(sharing, node)
         keys = verdicts.keys() | changed.keys()
@@ -139,7 +143,7 @@ class _Arriving:
             for key, old in ((key, self.put.get(old.id, old)) for key, old in stored.items())
             if key in nearby or not are_apart(old, node)
         }
-        beside = {fact.id: fact for subjects in _subjects(node, about) for fact in self._beside(subjects, line)}
+        beside = {fact.id: fact for each in subjects for fact in self._beside(each, line)}
         told = {each.id: each for each in self._sharing(node) if not are_apart(each, node)} | beside
         doubted = _outdated({each.id: (each.content, each.speaker) for each in told.values()}, node)
         for each in told.values():  # stated together, so nothing is closed without the user
@@ -196,8 +200,11 @@ class _Arriving:
 def rivals_of(snapshot: Snapshot, place: tuple[str, str], form: Canonical) -> list[Node]:
     """Return the few live facts that a statement may repeat or contradict, by slot or topic."""
     words = topics(form.said).stems | slot_words(form.slot, form.said)
-    found = snapshot.nodes.facts_with(*place, words, most=LATEST)
-    near = dict(snapshot.nodes.near_statements(*place, (), statement_line(form.said)))
+    found, beside = snapshot.together(
+        lambda: snapshot.nodes.facts_with(*place, words, most=LATEST),
+        lambda: snapshot.nodes.near_statements(*place, (), statement_line(form.said)),
+    )
+    near = dict(beside)
     likely = {key: likelihood(content, form.text) for key, (content, _) in found.items()}
     likely |= {key: _LIKELY for key, content in near.items() if _begin_alike(content, form.said)}
     stored = snapshot.nodes.by_key(Scope.of(*place), likely)

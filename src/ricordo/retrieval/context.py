@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -15,7 +16,7 @@ from ricordo.errors import InvalidError
 from ricordo.model import Context, ContextLine, ContextName, ContextSection, Entity, Hit, Node, Profile, Scope
 from ricordo.ports import TokenCounter
 from ricordo.retrieval.hits import as_own, as_shown, caveat, hit_of, may_be_quoted
-from ricordo.retrieval.inspection import known_people, profile
+from ricordo.retrieval.inspection import known_people, profile_of
 from ricordo.retrieval.query import (
     ALL_EPISODES,
     KNOWLEDGE,
@@ -270,18 +271,23 @@ async def brief(
     ask = partial(answer, asking, traced=as_of is not None, as_of=as_of, reasons=wanted, receipt=wanted)
     results, how = await ask(query)
     found = list(results.hits)
+    keys = dict(zip(results.ids, how.shown, strict=True))
     if len(found) == query.limit and sum(hit.type != "episodic" for hit in found) < _FACTS_LEAST:
-        facts, _ = await ask(replace(query, filter=Filter(shelves=(KNOWLEDGE,))))
+        facts, others = await ask(replace(query, filter=Filter(shelves=(KNOWLEDGE,))))
+        keys |= dict(zip(facts.ids, others.shown, strict=True))
         found += [hit for hit in facts.hits if hit.id not in results.ids]
     if as_of is None and (needs := needs_of(text)) is not None:
         needed = await asking.read(lambda snapshot: needed_memories(snapshot, asking, needs))
-        found = [*(hit for hit in needed if hit.id not in results.ids), *found]
+        keys |= {hit.id: key for key, hit in needed.items()}
+        found = [*(hit for hit in needed.values() if hit.id not in results.ids), *found]
     hits = without_echoes([hit for hit in found if may_be_quoted(hit) and (session is None or hit.session != session)])
     extras = Extras()
     if hits and as_of is None:
         is_of_people = results.intent == "who"
         extras = await asking.read(
-            lambda snapshot: _extras(snapshot, asking.scope, text, hits, now=asking.now, is_of_people=is_of_people),
+            lambda snapshot: _extras(
+                snapshot, asking.scope, text, hits, keys, now=asking.now, is_of_people=is_of_people
+            ),
             about=text,
         )
     drafts = drafted(hits, extras, session=session, now=asking.now, zone=asking.zone, owner=asking.scope.owner)
@@ -330,15 +336,15 @@ def _with_receipt(
     return replace(block, receipt=asking.keep(draft))
 
 
-def needed_memories(snapshot: Snapshot, asking: Asking, needs: Needs) -> list[Hit]:
+def needed_memories(snapshot: Snapshot, asking: Asking, needs: Needs) -> dict[int, Hit]:
     """Return what must not be missed about the topics of a prompt: facts, then what people last said of themselves."""
     facts = _stating(snapshot, asking, needs, (KNOWLEDGE,))
     said = _stating(snapshot, asking, needs, ALL_EPISODES)
     turns = [node for node in said if node.role == "user" and _says_of_oneself(node.content, needs)]
     latest = sorted(turns, key=lambda node: (node.event_time, node.key), reverse=True)
     nodes = [*facts[:_NEEDED], *latest[:_NEEDED_TURNS]]
-    hits = (hit_of(node, score=0.0, shares=(), terms=(), now=asking.now, zone=asking.zone) for node in nodes)
-    return [as_own(hit, asking.scope.owner) for hit in hits]
+    hits = {node.key: hit_of(node, score=0.0, shares=(), terms=(), now=asking.now, zone=asking.zone) for node in nodes}
+    return {key: as_own(hit, asking.scope.owner) for key, hit in hits.items()}
 
 
 def _stating(snapshot: Snapshot, asking: Asking, needs: Needs, shelves: tuple[str, ...]) -> list[Node]:
@@ -394,30 +400,46 @@ def without_echoes(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _extras(
-    snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], *, now: int, is_of_people: bool
+    snapshot: Snapshot,
+    scope: Scope,
+    prompt: str,
+    hits: Sequence[Hit],
+    keys: Mapping[str, int],
+    *,
+    now: int,
+    is_of_people: bool,
 ) -> Extras:
+    """Return what a context shows besides some hits, given with their keys by id."""
     facts = [hit for hit in hits if hit.type != "episodic"]
-    nodes = [node for hit in facts if (node := snapshot.nodes.get(scope, hit.id)) is not None]
-    before: dict[str, Node] = {}
-    sources: dict[int, None] = {}
-    for node in nodes:
-        replaced = snapshot.nodes.replaced(node.key)[:1]
-        before.update((node.id, former) for former in snapshot.nodes.by_key(scope, replaced).values())
-        sources.update(dict.fromkeys(snapshot.nodes.sources(node.key, most=_SOURCES_EACH)))
-    rested_on = as_shown(snapshot, snapshot.nodes.by_key(scope, sources))
-    return Extras(
-        before=before,
-        profiles=_profiles(snapshot, scope, prompt, facts, now=now),
-        people=known_people(snapshot, scope, most=_PEOPLE) if is_of_people else (),
-        sources=tuple(rested_on[key] for key in sources if key in rested_on),
-        replies=_replies(snapshot, scope, hits),
+    (before, sources), profiles, people, replies = snapshot.together(
+        lambda: _behind(snapshot, scope, {hit.id: keys[hit.id] for hit in facts}),
+        lambda: _profiles(snapshot, scope, prompt, facts, now=now),
+        lambda: known_people(snapshot, scope, most=_PEOPLE) if is_of_people else (),
+        lambda: _replies(snapshot, scope, hits, keys),
     )
+    return Extras(before=before, profiles=profiles, people=people, sources=sources, replies=replies)
 
 
-def _replies(snapshot: Snapshot, scope: Scope, hits: Sequence[Hit]) -> dict[str, Node]:
+def _behind(snapshot: Snapshot, scope: Scope, facts: Mapping[str, int]) -> tuple[dict[str, Node], tuple[Node, ...]]:
+    """Return the earlier values of facts by id, and what the facts were derived from."""
+    found = snapshot.together(
+        *(partial(snapshot.nodes.replaced, key) for key in facts.values()),
+        *(partial(snapshot.nodes.sources, key, most=_SOURCES_EACH) for key in facts.values()),
+    )
+    former = {id: versions[0] for id, versions in zip(facts, found, strict=False) if versions}
+    keys = list(dict.fromkeys(chain.from_iterable(found[len(facts) :])))
+    replaced, rested_on = snapshot.together(
+        lambda: snapshot.nodes.by_key(scope, former.values()),
+        lambda: as_shown(snapshot, snapshot.nodes.by_key(scope, keys)),
+    )
+    before = {id: replaced[key] for id, key in former.items() if key in replaced}
+    return before, tuple(rested_on[key] for key in keys if key in rested_on)
+
+
+def _replies(snapshot: Snapshot, scope: Scope, hits: Sequence[Hit], keys: Mapping[str, int]) -> dict[str, Node]:
     """Return the replies to turns that end in a question, by the ids of these turns, except replies that are hits."""
     asking = (hit for hit in hits if hit.type == "episodic" and hit.content.rstrip().endswith(QUESTION_MARKS))
-    asked = {node.key: node.id for hit in asking if (node := snapshot.nodes.get(scope, hit.id)) is not None}
+    asked = {keys[hit.id]: hit.id for hit in asking}
     if not asked:
         return {}
     after = {reply: asked[key] for key, reply in snapshot.nodes.next_turns(asked).items()}
@@ -429,12 +451,15 @@ def _replies(snapshot: Snapshot, scope: Scope, hits: Sequence[Hit]) -> dict[str,
 def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit], *, now: int) -> tuple[Profile, ...]:
     """Return profiles of the entities that the prompt names, then of those the facts are about."""
     keys = [key for naming in namings(snapshot, scope, prompt) for key in naming.entities]
-    named = snapshot.entities.by_key(scope, keys)
     subjects = [folded_name(name) for hit in facts for name in hit.about]
-    about = snapshot.entities.by_folded_names(scope, subjects) if subjects else []
+    named, about = snapshot.together(
+        lambda: snapshot.entities.by_key(scope, keys),
+        lambda: snapshot.entities.by_folded_names(scope, subjects) if subjects else [],
+    )
     chosen = {each.id: each for each in (*named, *about) if each.merged_into is None and each.closed_at is None}
     limit = _FACTS_EACH + len(facts)
-    return tuple(profile(snapshot, scope, each, now=now, limit=limit) for each in list(chosen)[:_PROFILES])
+    described = list(chosen.values())[:_PROFILES]
+    return tuple(snapshot.together(*(partial(profile_of, snapshot, scope, e, now=now, limit=limit) for e in described)))
 
 
 def drafted(

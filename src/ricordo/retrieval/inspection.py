@@ -100,24 +100,35 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
         NotFoundError: no entity has this name.
         InvalidError: several entities have this name.
     """
-    entity = entity_meant(snapshot, scope, name)
-    about = snapshot.entities.latest(entity.key, "subject", now=now, most=_FACTS_READ)
-    named = snapshot.entities.latest(entity.key, "mention", now=now, most=_MENTIONS_READ)
-    summary = _summary(snapshot, scope, entity)
+    return profile_of(snapshot, scope, entity_meant(snapshot, scope, name), now=now, limit=limit)
+
+
+def profile_of(snapshot: Snapshot, scope: Scope, entity: Entity, *, now: int, limit: int) -> Profile:
+    """Return everything about one entity, with at most `limit` facts and mentions."""
+    entities = snapshot.entities
+    about, named, summary, (first, last), relations = snapshot.together(
+        lambda: entities.latest(entity.key, "subject", now=now, most=_FACTS_READ),
+        lambda: entities.latest(entity.key, "mention", now=now, most=_MENTIONS_READ),
+        lambda: _summary(snapshot, scope, entity),
+        lambda: entities.span(entity),
+        lambda: entities.relations(entity.key),
+    )
     # Sorting is stable: in a tie, the latest fact comes first.
     believed = sorted(about, key=lambda each: belief(each.confidence, each.score), reverse=True)
     best = [sketch.key for sketch in believed[:limit]]
     rest = [sketch.key for sketch in sorted(named, key=lambda each: each.type != "episodic", reverse=True)[:limit]]
-    nodes = as_shown(snapshot, snapshot.nodes.by_key(scope, [*best, *rest]))
     both = [sketch.key for sketch in (*about, *named)]
-    first, last = snapshot.entities.span(entity)
+    nodes, related = snapshot.together(
+        lambda: as_shown(snapshot, snapshot.nodes.by_key(scope, [*best, *rest])),
+        lambda: entities.named_together(entity.key, both, most=_RELATED),
+    )
     return Profile(
         id=entity.id,
         type=entity.type,
         name=entity.name,
         aliases=entity.aliases,
         relation=entity.relation,
-        relations=snapshot.entities.relations(entity.key),
+        relations=relations,
         summary=summary,
         protected=entity.protected,
         attributes=entity.attributes,
@@ -126,7 +137,7 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
         mention_count=entity.mention_count,
         facts=tuple(nodes[key] for key in best if key in nodes and nodes[key].category != "summary"),
         mentions=tuple(nodes[key] for key in rest if key in nodes),
-        related=snapshot.entities.named_together(entity.key, both, most=_RELATED),
+        related=related,
     )
 
 

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import BackupFile, Change, Entity, Reason, Report, Scope
@@ -113,7 +113,7 @@ class Snapshot(Protocol):
         """Return the result of `work`; raise TimeoutError at `moment` on the clock of `time.monotonic`, in seconds."""
         ...
 
-    def together(self, reads: Iterable[Callable[[], T]]) -> list[T]:
+    def together(self, *reads: Callable[[], Any]) -> list[Any]:
         """Return the results of independent reads. A server answers them in as many round trips as the longest needs:
         it may run a read again from its start, so a read has no side effects.
         """

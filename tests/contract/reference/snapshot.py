@@ -511,7 +511,7 @@ class Snapshot:
             raise TimeoutError
         return work()
 
-    def together(self, reads: Iterable[Callable[[], T]]) -> list[T]:
+    def together(self, *reads: Callable[[], Any]) -> list[Any]:
         return [read() for read in reads]
 
     def candidates(self, query: CandidateQuery) -> CandidateSet:

@@ -32,6 +32,7 @@ from ricordo.storage.database.vector_math import (
     decode,
     encode,
     exact_centred_cosines,
+    pack_joined,
     pack_segment,
     sketch_segment,
 )
@@ -244,12 +245,21 @@ def _follow(snapshot: Statements, held: _Shelf, place: Place, position: Position
             held.index.remove(node)
     is_more = held.embedding < embedding
     while is_more:
-        fresh = snapshot.rows(*held.added(place))
-        if fresh:
-            held.index.extend(pack_segment([row[1] for row in fresh], [row[2] for row in fresh]))
-            held.embedding = fresh[-1][0]
-        is_more = len(fresh) == PACK_ROWS
+        last, nodes, segment = _added(snapshot, held.added(place))
+        if last is not None:
+            held.index.extend(segment)
+            held.embedding = last
+        is_more = len(nodes) == PACK_ROWS
     held.embedding, held.removal = max(held.embedding, embedding), max(held.removal, removal)
+
+
+def _added(snapshot: Statements, asked: Asked) -> tuple[int | None, Keys, bytes]:
+    """Return the last id of some new vectors, their nodes, and the vectors as a segment; no id if there are none."""
+    last, nodes, vectors = snapshot.rows(*asked)[0]
+    if last is None:
+        return None, np.empty(0, np.int64), b""
+    keys = np.fromstring(nodes, dtype=np.int64, sep=",")
+    return last, keys, pack_joined(keys, vectors)
 
 
 def _load_packs(snapshot: Statements, held: _Shelf, place: Place) -> int:
@@ -531,14 +541,14 @@ class Vectors(Group):
         is_any = False
         for model, space, shelf, after in self._sql.rows("shelves_to_pack", {"least": PACK_ROWS}):
             values = {"model": model, "space": space, "shelf": shelf}
-            rows = self._sql.rows("embeddings_new", {**values, "after": after, "most": PACK_ROWS})
-            if not rows:  # all these nodes were closed before
+            asked = "embeddings_new", {**values, "after": after, "most": PACK_ROWS}
+            through, nodes, segment = _added(self._sql, asked)
+            if through is None:  # all these nodes were closed before
                 continue
             removals = self._sql.rows("embeddings_position")[0][1]
-            segment = pack_segment([row[1] for row in rows], [row[2] for row in rows])
-            sketch = sketch_segment(segment, len(rows[0][2]) - 4)
+            sketch = sketch_segment(segment, len(segment) // len(nodes) - 12)
             faults.reached("vectors: before packing")
-            pack = {"through": rows[-1][0], "removals": removals, "sketch": sketch, "segment": segment}
+            pack = {"through": through, "removals": removals, "sketch": sketch, "segment": segment}
             self._sql.rows("pack_insert", {**values, **pack})
             faults.reached("vectors: after packing")
             is_any = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Literal
 
 from ricordo.clock import from_ms
@@ -125,10 +126,12 @@ class Entities(Group):
     def latest(self, key: int, link: Literal["subject", "mention"], *, now: int, most: int) -> list[Sketch]:
         statement = "subjects_latest" if link == "subject" else "mentions_latest"
         values = {"most": most, "walk": _WALK, "now": now}
-        found: dict[int, Sketch] = {}
-        for (member,) in self._sql.rows("entity_members", {"entity": key}):
-            for node, type_, confidence, score in self._sql.rows(statement, {**values, "entity": member}):
-                found[node] = Sketch(key=node, type=type_, confidence=confidence, score=score)
+        members = self._sql.rows("entity_members", {"entity": key})
+        rows = self._sql.rows_of_each(statement, [{**values, "entity": member} for (member,) in members])
+        found = {
+            node: Sketch(key=node, type=type_, confidence=confidence, score=score)
+            for node, type_, confidence, score in chain.from_iterable(rows)
+        }
         return [found[each] for each in sorted(found, reverse=True)[:most]]
 
     named_together = asks("named_together", "entity nodes most", lambda rows: tuple(map(reading(Related), rows)))
@@ -177,7 +180,8 @@ class Graph(Group):
         return column(self._sql.rows("related_to_owner", self._sql.scoped(scope, space=space, predicate=predicate)))
 
     def entity_keys(self, entities: Iterable[int]) -> list[int]:
-        return [row[0] for entity in entities for row in self._sql.rows("entity_members", {"entity": entity})]
+        rows = self._sql.rows_of_each("entity_members", [{"entity": entity} for entity in entities])
+        return column(list(chain.from_iterable(rows)))
 
     near_entity = asks("entity_near", "scope entity walk", rows_as(Near._make))
     linked_to = asks("linked_to", "nodes entities", as_set)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -200,7 +201,7 @@ class Nodes(Group):
 
     def near_statements(self, owner: str, chat: str, subjects: Sequence[str], line: str) -> list[tuple[int, str]]:
         space = self._sql.space(owner, chat)
-        keys = [self._sql.value("entity_place", {"id": each}) for each in subjects]
+        keys = self._sql.values("entity_place", [{"id": each} for each in subjects])
         if space is None or None in keys:
             return []
         first = line.partition(" ")[0]
@@ -218,12 +219,11 @@ class Nodes(Group):
         self, owner: str, chat: str, words: Iterable[Sequence[str]], *, most: int
     ) -> dict[int, tuple[str, str | None]]:
         space = self._sql.space(owner, chat)
-        found: dict[int, tuple[str, str | None]] = {}
-        if space is not None:
-            for terms in words:
-                values = {"match": matching(terms, [space], "k"), "most": most}
-                found.update((key, (content, who)) for key, content, who in self._sql.rows("facts_with", values))
-        return found
+        if space is None:
+            return {}
+        asked = [{"match": matching(terms, [space], "k"), "most": most} for terms in words]
+        found = chain.from_iterable(self._sql.rows_of_each("facts_with", asked))
+        return {key: (content, who) for key, content, who in found}
 
     subjects = asks("subjects_of", "node", column)
 
@@ -427,7 +427,7 @@ class Statistics(Group):
 
     def floor(self, scope: Scope, *, model: int, rule: int) -> Floor | None:
         """Return the stored calibration; None if there is none, or it was made by another rule or is damaged."""
-        rows = self._rows(scope, "floor_of", model=model)
+        rows = self._sql.rows_of_store("floor_of", self._sql.scoped(scope, model=model))
         if not rows:
             return None
         known, count, middle, spread, chance = rows[0]

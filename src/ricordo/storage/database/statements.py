@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from itertools import chain
@@ -92,7 +92,7 @@ class Statements:
     def ahead(self, *asked: Asked) -> None:
         """Note which named statements are asked next, with their parameters, so that a server answers them together."""
 
-    def together(self, reads: Iterable[Callable[[], T]]) -> list[T]:
+    def together(self, *reads: Callable[[], Any]) -> list[Any]:
         """Return the results of independent reads, in as few round trips as possible. They may run more than once."""
         return [read() for read in reads]
 

@@ -104,6 +104,8 @@ class Suppression(Group):
             yield sentence, {"space": space, "whole": whole, "less": json.dumps([one.hex() for one in less])}
 
     def shown(self, nodes: Mapping[int, Node]) -> dict[int, str]:
+        if not self._sql.rows_of_store("withheld_spans_any")[0][0]:
+            return {}
         rows = self._sql.rows("withheld_spans_of", {"nodes": json.dumps(list(nodes))})
         spans: dict[int, list[tuple[int, int]]] = {}
         for node, start, length in rows:

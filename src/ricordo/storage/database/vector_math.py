@@ -95,8 +95,13 @@ def pack_segment(keys: Iterable[int], rows: Iterable[bytes]) -> bytes:
     ids, encoded = np.fromiter(keys, "<i8"), list(rows)
     if len(ids) != len(encoded) or len({len(row) for row in encoded}) > 1:
         raise InvalidError("rows: one row for each key, all of the same length")
-    table = np.frombuffer(b"".join(encoded), np.uint8).reshape(len(ids), -1) if encoded else np.empty((0, 4), np.uint8)
-    return ids.tobytes() + table[:, :4].tobytes() + table[:, 4:].tobytes()
+    return pack_joined(ids, b"".join(encoded))
+
+
+def pack_joined(keys: NDArray[np.int64], encoded: bytes) -> bytes:
+    """Return what `pack_segment` does for concatenated rows."""
+    table = np.frombuffer(encoded, np.uint8).reshape(len(keys), -1) if encoded else np.empty((0, 4), np.uint8)
+    return keys.astype("<i8", copy=False).tobytes() + table[:, :4].tobytes() + table[:, 4:].tobytes()
 
 
 def unpack_segment(

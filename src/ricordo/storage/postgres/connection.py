@@ -379,9 +379,11 @@ class PostgresConnection:
         """Return the hashes that a commit's digest covers (see `integrity.hashes_of`)."""
         parts = [f'SELECT bare(seal) FROM "{name}" WHERE commit_seq = :seq' for name in self.truth.tables]
         parts.append("SELECT bare(decode(before ->> 'seal', 'hex')) FROM history WHERE made = :seq")
-        written = [row[0] for row in self.execute(" UNION ALL ".join(parts), {"seq": commit})]
-        former = self.execute("SELECT tbl, row, before FROM history WHERE seq = :seq", {"seq": commit})
-        return written + [former_hash(*row) for row in former]
+        asked = (" UNION ALL ".join(parts), "SELECT tbl, row, before FROM history WHERE seq = :seq")
+        with self._in_pipeline():
+            cursors = [self._run(*_translated(each, {"seq": commit})) for each in asked]
+        written, former = _rows_of(cursors)
+        return [hash_ for (hash_,) in written] + [former_hash(*row) for row in former]
 
     def all_hashes(self) -> Iterator[tuple[int, bytes, bool]]:
         """Yield (commit, hash, whether it replaces another hash) for all commits, in order (see `integrity`)."""

@@ -38,6 +38,7 @@ _NAMED_MOST = 8
 _FIRST = frozenset(
     (
         "off_record_of",
+        "spaces_joined",
         "space_by_owner",
         "withheld_any",
         "session_by_id",
@@ -354,9 +355,9 @@ class PostgresSnapshot(_Worded, DatabaseSnapshot):
         once = {_key(*each): each for each in asked}
         self.know(dict(zip(once, connection.rows_of_each(list(once.values())), strict=True)))
 
-    def together(self, reads: Iterable[Callable[[], T]]) -> list[T]:
+    def together(self, *reads: Callable[[], Any]) -> list[Any]:
         """Run reads side by side: each one up to the first answer that is unknown, and again once it is known."""
-        reads, found = list(reads), dict[int, T]()
+        found: dict[int, Any] = {}
         is_within, self._is_together = self._is_together, True
         try:
             while missing := self._advance(reads, found):
@@ -367,7 +368,7 @@ class PostgresSnapshot(_Worded, DatabaseSnapshot):
             self._is_together = is_within
         return [found[place] for place in range(len(reads))]
 
-    def _advance(self, reads: Sequence[Callable[[], T]], found: dict[int, T]) -> list[Asked]:
+    def _advance(self, reads: Sequence[Callable[[], Any]], found: dict[int, Any]) -> list[Asked]:
         """Run the reads without a result as far as answers are known; return what they ask next."""
         missing: list[Asked] = []
         for place, read in enumerate(reads):

@@ -10,12 +10,14 @@ SELECT e.node, w.vectors FROM embeddings e JOIN word_vectors w ON w.embedding = 
 WHERE e.model = :model AND length(w.vectors) > 0 AND e.node = ANY (ints(:nodes))
 
 -- name: embeddings_new
--- Vectors of a partition that are newer than the reader's. Closed nodes are not in the live index; they are few, and looking up
--- each node would take ten times as long.
-SELECT e.id, e.node, e.vector FROM embeddings e
-WHERE e.model = :model AND e.space = :space AND e.shelf = :shelf AND e.id > :after
-  AND e.node NOT IN (SELECT key FROM nodes WHERE space = :space AND closed_at IS NOT NULL)
-ORDER BY e.id LIMIT :most
+-- Vectors of a partition that are newer than the reader's: the last id, the nodes, the vectors. Closed nodes are not in the
+-- live index; they are few, and looking up each node would take ten times as long. One row, because stepping over a row per
+-- vector takes longer.
+SELECT max(id), string_agg(node::text, ','), string_agg(vector, ''::bytea) FROM (
+  SELECT e.id, e.node, e.vector FROM embeddings e
+  WHERE e.model = :model AND e.space = :space AND e.shelf = :shelf AND e.id > :after
+    AND e.node NOT IN (SELECT key FROM nodes WHERE space = :space AND closed_at IS NOT NULL)
+  ORDER BY e.id LIMIT :most)
 
 -- name: embeddings_of
 SELECT node, vector FROM embeddings WHERE model = :model AND node = ANY (ints(:nodes)) ORDER BY node
