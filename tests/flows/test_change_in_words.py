@@ -458,3 +458,15 @@ async def test_a_newer_fact_takes_the_place_of_one_older_fact_only() -> None:
         rent = await memory.search("How much rent do we pay?", limit=3)
     assert landlord[0].content.startswith("My landlord")
     assert [hit.content for hit in rent[:2]] == ["Rent goes up to 1,250 from January", "We pay 1,180 euros of rent"]
+
+
+async def test_versions_of_one_thing_rank_from_the_newest_to_the_oldest() -> None:
+    said = ["I live in Rome", "I'm allergic to peanuts", "My dog is called Rex", "I live in Milan now"]
+    said += ["Where do I live?", "My sister lives in Bergen", "My dog is called Max now", "I live in Turin"]
+    async with Memory.open(":memory:", embedder="hashing") as memory:
+        for day, text in enumerate(said, 1):
+            await memory.add(text, at=f"2026-03-0{day}")
+        await memory.settle()
+        found = [hit.content for hit in await memory.search("Where do I live?", limit=8)]
+    told = [text for text in found if text.startswith("I live in")]
+    assert told == ["I live in Turin", "I live in Milan now", "I live in Rome"]

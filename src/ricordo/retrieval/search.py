@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Container, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -348,23 +348,29 @@ def _outdated(
         elif not asks_for(plan.query.text, newer.content, older.content):
             aside.append((older.key, newer.key))
     told = {(newer, older) for _, newer, older, is_told in likely if is_told}
-    links = _one_each(sorted(likely, reverse=True), known.versions)
+    links = _likeliest([each[:3] for each in sorted(likely, reverse=True)], known.versions)
     return [*links, *aside], [link for link in links if link in told]
 
 
-def _one_each(
-    likely: Iterable[tuple[float, int, int, bool]], stored: Collection[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """Return the likeliest links, each newer fact with one older fact and each older one with one newer fact: a change
-    is of one thing. Stored links come first.
+def _likeliest(likely: Sequence[tuple[float, int, int]], stored: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the links (newer, older) of one newer fact for each older one. A newer fact has several older ones only if
+    these are versions of each other: a change is of one thing. Stored links come first.
+
+    Args:
+        likely: (likelihood, newer, older), the likeliest first.
     """
-    changes, changed = ({link[place] for link in stored} for place in range(2))
+    related = {frozenset(pair) for _, *pair in likely}
+    changed = {older for _, older in stored}
+    before: dict[int, list[int]] = {}
+    for newer, older in stored:
+        before.setdefault(newer, []).append(older)
     links = []
-    for _, newer, older, _ in likely:
-        if newer not in changes and older not in changed:
-            links.append((newer, older))
-            changes.add(newer)
+    for _, newer, older in likely:
+        if older not in changed:
             changed.add(older)
+            if all({older, each} in related for each in before.get(newer, ())):
+                before.setdefault(newer, []).append(older)
+                links.append((newer, older))
     return links
 
 
