@@ -81,6 +81,18 @@ async def test_what_was_replaced_is_shown_with_its_former_value_and_only_since_l
         assert _section(await memory.brief(since="2099-01-01"), "Changed since last time") == ""
 
 
+async def test_a_task_that_may_be_done_is_shown_once_with_what_was_said_of_it() -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for text in ("I need to renew my passport before May", "I have to book the dentist", "Renewed my passport"):
+            await memory.remember(text)
+        briefing = await memory.brief()
+    assert briefing is not None
+    tasks = briefing.partition("## Open ends")[2].partition("##")[0]
+    assert "“Renewed my passport”" in tasks
+    assert tasks.count("renew my passport before May") == 1
+    assert tasks.count("book the dentist") == 1
+
+
 async def test_what_was_forgotten_or_reads_like_an_order_is_not_in_it() -> None:
     async with Memory.open(":memory:", embedder=None) as memory:
         gone = await memory.remember("We decided to call the service Falcon")

@@ -163,14 +163,17 @@ class _Reading:
         under_way, spoken = self._under_way(talks)
         hits: dict[ContextName, list[Hit]] = {"decisions": self._decisions()}
         recent = self._recent()
-        hits["open"] = self._best(node for node in recent if node.category == "task" and not _is_stale(node, talks))
+        undecided = self._undecided()
+        doubted = {older for older, _ in undecided}  # such as a task that may be done: that line shows it
+        tasks = (node for node in recent if node.category == "task" and node.id not in doubted)
+        hits["open"] = self._best(node for node in tasks if not _is_stale(node, talks))
         hits["how"] = self._best(node for node in recent if node.type == "procedural")
         fresh = [node for node in recent if to_ms(node.created_at) >= start and node.category != "summary"][:_EACH]
         hits["changed"] = self._hits(fresh)
         hits["who"] = self._about_user()
         lines: dict[ContextName, list[ContextLine]] = {
             "under_way": under_way,
-            "open": self._undecided(),
+            "open": [line for _, line in undecided],
             "who": self._people(),
         }
         latest = self._tx.history.commits(self._scope, before=None, most=1)
@@ -264,7 +267,8 @@ class _Reading:
             found.update((node.id, hit.excerpt) for hit in self._hits(replaced.values(), once=False))
         return found
 
-    def _undecided(self) -> list[ContextLine]:
+    def _undecided(self) -> list[tuple[str, ContextLine]]:
+        """Return the contradictions that are not yet reviewed: the id of the older fact, and the line."""
         found = self._tx.reviews.listed(self._scope, most=_REVIEWS, kind="conflict")
         lines = []
         for each in found:
@@ -272,7 +276,7 @@ class _Reading:
                 continue
             pair = self._hits([each.newer, *([each.older] if each.older else [])], once=False)
             if len(pair) == 2 and each.newer.is_live:
-                lines.append(_undecided_line(*pair))
+                lines.append((pair[1].id, _undecided_line(*pair)))
         return lines
 
     def _people(self) -> list[ContextLine]:
