@@ -271,10 +271,10 @@ async def brief(
     ask = partial(answer, asking, traced=as_of is not None, as_of=as_of, reasons=wanted, receipt=wanted)
     results, how = await ask(query)
     found = list(results.hits)
-    keys = dict(zip(results.ids, how.shown, strict=True))
+    keys = dict(zip(results.ids, how.shown, strict=False))  # a search of the past names no keys
     if len(found) == query.limit and sum(hit.type != "episodic" for hit in found) < _FACTS_LEAST:
         facts, others = await ask(replace(query, filter=Filter(shelves=(KNOWLEDGE,))))
-        keys |= dict(zip(facts.ids, others.shown, strict=True))
+        keys |= dict(zip(facts.ids, others.shown, strict=False))
         found += [hit for hit in facts.hits if hit.id not in results.ids]
     if as_of is None and (needs := needs_of(text)) is not None:
         needed = await asking.read(lambda snapshot: needed_memories(snapshot, asking, needs))
