@@ -77,17 +77,25 @@ class Ranking:
 
     def explain(self, candidate: Ranked) -> tuple[Share, ...]:
         """Return the parts of a candidate's score: value, share and rank by signal, the penalty, the factors."""
+        return self.explain_all([candidate])[0]
+
+    def explain_all(self, candidates: Sequence[Ranked]) -> list[tuple[Share, ...]]:
+        """Return what `explain` does for each of several candidates, in a fraction of the time."""
+        places = np.array([candidate.place for candidate in candidates], np.intp)
+        by_signal: list[list[Share]] = [[] for _ in candidates]
+        for name, measured in self.values.items():
+            shares = self.shares[name][places].tolist()
+            if any(shares):
+                values = measured[places]
+                above = (measured > values[:, np.newaxis]).sum(axis=1).tolist()
+                for mine, share, raw, better in zip(by_signal, shares, values.tolist(), above, strict=True):
+                    if share:
+                        rank = 1 + better if raw > 0 else None
+                        mine.append(Share(strategy=name, rank=rank, raw=raw, share=share))
+        return [self._with_factors(*each) for each in zip(candidates, by_signal, strict=True)]
+
+    def _with_factors(self, candidate: Ranked, shares: list[Share]) -> tuple[Share, ...]:
         place = candidate.place
-        shares = [
-            Share(
-                strategy=name,
-                rank=1 + int(np.count_nonzero(measured > measured[place])) if measured[place] > 0 else None,
-                raw=float(measured[place]),
-                share=float(self.shares[name][place]),
-            )
-            for name, measured in self.values.items()
-            if self.shares[name][place]
-        ]
         score = float(self.totals[place])
         if lost := self.lost.get(place):
             shares.append(Share(strategy="said already", rank=None, raw=lost, share=-lost))

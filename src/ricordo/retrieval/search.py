@@ -437,11 +437,13 @@ def _hits(
 ) -> tuple[Hit, ...]:
     present = {each.key: known.nodes[each.key] for each in best if each.key in known.nodes}
     nodes = without_withheld(present, known.shown)
+    best = [each for each in best if each.key in nodes]
+    shares = ranking.explain_all(best) if ranking else [()] * len(best)
     return tuple(
         hit_of(
             nodes[each.key],
             score=each.score,
-            shares=ranking.explain(each) if ranking else (),
+            shares=why,
             terms=plan.terms,
             now=plan.now,
             zone=zone,
@@ -449,8 +451,7 @@ def _hits(
             passage=None if each.key in known.shown else _passage(pool, each),
             actor=writers.get(each.key, ""),
         )
-        for each in best
-        if each.key in nodes
+        for each, why in zip(best, shares, strict=True)
     )
 
 

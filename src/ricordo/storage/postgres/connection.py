@@ -281,7 +281,7 @@ class PostgresConnection:
 
     def _note(self, statement: str) -> None:
         self.has_written = self.has_written or _is_noted(statement)
-        self.writes += _WRITES.search(statement) is not None
+        self.writes += _is_write(statement)
 
     def rows_of_each(self, asked: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[Row]]:
         """Run named statements with their parameters in one round trip; return the rows of each."""
@@ -431,7 +431,12 @@ def _worded(location: Location, name: str) -> str:
 @cache
 def _is_noted(statement: str) -> bool:
     """Return whether a statement changes what readers cache: anything but leases and usage counts."""
-    return _WRITES.search(statement) is not None and _UNNOTED.search(statement) is None
+    return _is_write(statement) and _UNNOTED.search(statement) is None
+
+
+@cache
+def _is_write(statement: str) -> bool:
+    return _WRITES.search(statement) is not None
 
 
 @cache
