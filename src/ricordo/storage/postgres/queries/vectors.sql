@@ -9,6 +9,14 @@ WHERE e.model = :model AND e.node = ANY (ints(:nodes))
 SELECT e.node, w.vectors FROM embeddings e JOIN word_vectors w ON w.embedding = e.id
 WHERE e.model = :model AND length(w.vectors) > 0 AND e.node = ANY (ints(:nodes))
 
+-- name: lacking_guarded
+-- Of what the caller sees, space by space: the planner would walk through the keys of all spaces.
+SELECT lacking.key, lacking.content, lacking.speaker FROM unnest(seen()) AS s (space) CROSS JOIN LATERAL (
+  SELECT n.key, n.content, n.speaker FROM nodes n WHERE n.space = s.space AND n.key > :after AND n.closed_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.node = n.key AND e.model = :model)
+  ORDER BY n.key LIMIT :most) AS lacking
+ORDER BY lacking.key LIMIT :most
+
 -- name: embeddings_new
 -- Vectors of a partition that are newer than the reader's: the last id, the nodes, the vectors. Closed nodes are not in the
 -- live index; they are few, and looking up each node would take ten times as long. One row, because stepping over a row per
