@@ -68,6 +68,11 @@ LIFE = [
     "The wifi password is on the fridge",
     "We spend every Christmas with my parents in Kiel",
 ]
+ANOTHER_TIME = [
+    ("I train on Mondays with a friend", "I train on Thursdays with a friend"),
+    ("Ich trainiere montags mit einem Freund", "Ich trainiere donnerstags mit einem Freund"),
+    ("The meeting is on Monday, I'm afraid", "The meeting is on Tuesday, I'm afraid"),
+]
 ABOUT_THE_VALUE = [
     ("My GP is Dr. Shah", "Dr. Shah has retired"),
     ("My boss is Karen", "Karen left the company"),
@@ -81,6 +86,12 @@ ABOUT_THE_VALUE = [
 async def test_facts_about_two_things_are_not_reviewed_as_a_conflict(memory: Any, older: str, newer: str) -> None:
     await memory.remember(older)
     assert (await memory.remember(newer)).outdates == ()
+
+
+@pytest.mark.parametrize(("older", "newer"), ANOTHER_TIME)
+async def test_another_time_is_reviewed_whoever_comes_along(memory: Any, older: str, newer: str) -> None:
+    await memory.remember(older)
+    assert [each.content for each in (await memory.remember(newer)).outdates] == [older]
 
 
 @pytest.mark.parametrize(("older", "newer"), ABOUT_THE_VALUE)

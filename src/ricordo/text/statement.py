@@ -415,9 +415,14 @@ class _Aligned:
     are_ages: bool
 
     @property
+    def ends_in_several(self) -> bool:
+        """Return whether a single word after the value asks for several values: "ich bin gegen Katzen allergisch"."""
+        return len(self.tail) == 1 and self.known.several.search(self.tail[0]) is not None
+
+    @property
     def is_several(self) -> bool:
-        """Return whether several values are usual, by the frame or, in German, by the last word: "allergisch"."""
-        return self.frame.is_several or self.known.several.search(" ".join(self.tail[-1:])) is not None
+        """Return whether several values are usual."""
+        return self.frame.is_several or self.ends_in_several
 
 
 def compare(old: str, new: str) -> Verdict | None:
@@ -442,13 +447,12 @@ def holds_several(old: str, new: str) -> bool:
     if aligned is None:
         return False
     # The last word of the frame asks for the value: in "my daughter attends" it is "attends", and in "I am allergic to"
-    # it is "allergic". In German it may stand at the end: "ich bin gegen Katzen allergisch".
+    # it is "allergic".
     known = aligned.known
     silent = known.articles | known.prepositions
     words = [word for word in first.words[: aligned.frame.size] if word not in silent]
     asking = words[-2:] if words[-1:] and words[-1] in known.copulas else words[-1:]
-    asking += aligned.tail[-1:]
-    return known.several.search(" ".join(asking)) is not None
+    return aligned.ends_in_several or known.several.search(" ".join(asking)) is not None
 
 
 def _is_whole(old: str, new: str) -> bool:

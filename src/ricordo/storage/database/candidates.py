@@ -57,7 +57,7 @@ from ricordo.storage.database.nodes import LazyNodes, Nodes, Statistics
 from ricordo.storage.database.statements import Asked, Statements, Unchanged
 from ricordo.storage.database.suppression import Suppression
 from ricordo.storage.database.turns import KEYS_BELOW, Holders, TurnTable, TurnTables
-from ricordo.storage.database.vector_math import runs_of
+from ricordo.storage.database.vector_math import numbers_in, runs_of
 from ricordo.storage.values import Filter
 from ricordo.text.statement import MAX_STATEMENT_CHARS
 
@@ -148,7 +148,7 @@ class SearchReader(Statements):
         name = "archive_postings" if archived else "live_postings"
         matches = [" OR ".join([f'"{term}{ending}"' for ending in endings]) for term in terms]
         texts = self.values(name, [{"match": match, "most": most} for match in matches])
-        return [np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, np.int64) for text in texts]
+        return list(map(numbers_in, texts))
 
     def _all_lie_on(self, scope: Scope, shelves: Sequence[str]) -> bool:
         """Return whether everything a caller may see is on these shelves."""

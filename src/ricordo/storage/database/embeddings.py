@@ -32,6 +32,7 @@ from ricordo.storage.database.vector_math import (
     decode,
     encode,
     exact_centred_cosines,
+    numbers_in,
     pack_joined,
     pack_segment,
     sketch_segment,
@@ -256,10 +257,8 @@ def _follow(snapshot: Statements, held: _Shelf, place: Place, position: Position
 def _added(snapshot: Statements, asked: Asked) -> tuple[int | None, Keys, bytes]:
     """Return the last id of some new vectors, their nodes, and the vectors as a segment; no id if there are none."""
     last, nodes, vectors = snapshot.rows(*asked)[0]
-    if last is None:
-        return None, np.empty(0, np.int64), b""
-    keys = np.fromstring(nodes, dtype=np.int64, sep=",")
-    return last, keys, pack_joined(keys, vectors)
+    keys = numbers_in(nodes)
+    return last, keys, pack_joined(keys, vectors) if last is not None else b""
 
 
 def _load_packs(snapshot: Statements, held: _Shelf, place: Place) -> int:

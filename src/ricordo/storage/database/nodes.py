@@ -33,6 +33,7 @@ from ricordo.storage.database.statements import (
     reading,
     rows_as,
 )
+from ricordo.storage.database.vector_math import numbers_in
 from ricordo.storage.database.word_index import matching
 from ricordo.storage.values import Everything, Filter, Floor, Holdings, Weights, has_operators
 from ricordo.trust import trust_of
@@ -172,8 +173,7 @@ class Nodes(Group):
     def matching(self, scope: Scope, filter_: Filter) -> Keys:
         clause, values = self._conditions(scope, filter_)
         query = self._matching.format(clause)
-        text = self._sql.connection.execute(query, values | self._sql.scoped(scope)).get
-        return np.sort(np.fromstring(text, dtype=np.int64, sep=",")) if text else np.empty(0, np.int64)
+        return np.sort(numbers_in(self._sql.connection.execute(query, values | self._sql.scoped(scope)).get))
 
     def within(self, scope: Scope, filter_: Filter, *, after: int, before: int, most: int) -> Keys:
         clause, values = self._conditions(scope, replace(filter_, after=None, before=None))

@@ -154,6 +154,10 @@ class DatabaseStore:
         about: str = "",
         first: Sequence[Callable[[DatabaseSnapshot], object]] = (),
     ) -> T:
+        return await self.answered(ask)
+
+    async def answered(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
+        """Run a query in a reader thread."""
         self.check_process()
         return await outcome(self.readers.submit(ask))
 

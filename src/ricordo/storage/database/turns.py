@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ricordo.storage.candidates import Turns, codes_of, stretches
 from ricordo.storage.database.statements import Asked, Row, Statements
-from ricordo.storage.database.vector_math import ascending, runs_of
+from ricordo.storage.database.vector_math import ascending, numbers_in, runs_of
 from ricordo.text.passages import HEADER
 
 Keys = NDArray[np.int64]
@@ -66,7 +66,7 @@ _ROW = np.dtype(
 
 def live_turns(snapshot: Statements, spaces: Sequence[int]) -> Keys:
     """Return the keys of all live turns of some spaces, ascending."""
-    there, closed = (_numbers(text or "") for text in snapshot.rows("turns_live", {"spaces": json.dumps(spaces)})[0])
+    there, closed = (numbers_in(text) for text in snapshot.rows("turns_live", {"spaces": json.dumps(spaces)})[0])
     return np.sort(there[~np.isin(there, closed)] if len(closed) else there)
 
 
@@ -100,7 +100,7 @@ def fetched_of(row: Row) -> Fetched | None:
     *columns, speakers, codes = row
     if not codes:
         return None
-    ids, spaces, sessions, event_times, sizes = map(_numbers, columns)
+    ids, spaces, sessions, event_times, sizes = map(numbers_in, columns)
     return Fetched(ids, spaces, sessions, event_times, json.loads(speakers), sizes, np.frombuffer(codes, "<u4"))
 
 
@@ -476,7 +476,7 @@ class TurnTable:
         for key, before, after in chain.from_iterable(snapshot.rows_of_each("windows", values)):
             back += [f"{key},{before}"] if before else []
             on += [f"{key},{after}"] if after else []
-        return _numbers(",0,".join(back)), _numbers(",0,".join(on))
+        return numbers_in(",0,".join(back)), numbers_in(",0,".join(on))
 
     def _knows(self, at: Places, reach: int) -> None:
         """Record how far the order is now known around some turns and around their neighbours."""
@@ -525,10 +525,6 @@ def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
     return grown
 
 
-def _numbers(text: str) -> Keys:
-    return np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, np.int64)
-
-
 _KEY_BITS = np.uint64(32)
 
 
@@ -566,8 +562,10 @@ class Holders:
     """
 
     def __init__(self, words: Words) -> None:
-        """Args:
-        words: of turns with ascending keys.
+        """Keep words as they are until they are needed.
+
+        Args:
+            words: of turns with ascending keys.
         """
         self._codes = words.codes.take(stretches(words.starts, words.sizes))
         self._keys = words.keys.repeat(words.sizes)

@@ -80,6 +80,11 @@ def columns_of(encoded: bytes, dimension: int) -> tuple[NDArray[np.int8], NDArra
     return np.ascontiguousarray(rows[:, 4:]).view(np.int8), scales.astype(np.float32, copy=False)
 
 
+def numbers_in(text: str | None) -> NDArray[np.int64]:
+    """Return the numbers of a text that separates them by commas, as `group_concat` does; none for NULL."""
+    return np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, np.int64)
+
+
 def pack_segment(keys: Iterable[int], rows: Iterable[bytes]) -> bytes:
     """Pack encoded rows into one blob, by column: int64 keys, float32 scales, int8 codes; little-endian.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -73,25 +73,19 @@ class FolderStore(DatabaseStore):
         store.index, store.copy_key = index, options.key
         return store
 
-    async def read(
-        self,
-        ask: Callable[[DatabaseSnapshot], T],
-        *,
-        about: str = "",
-        first: Sequence[Callable[[DatabaseSnapshot], object]] = (),
-    ) -> T:
+    async def answered(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
         """Query the index. If another program has damaged it, rebuild it from the files and query again."""
         if self.index.journal.is_behind:
             with suppress(RicordoError):  # otherwise the next write catches up
                 await self.derive(lambda _: None)
         try:
-            return await super().read(ask)
+            return await super().answered(ask)
         except StoreError as error:
             if not isinstance(error.__cause__, _DAMAGED):
                 raise
             self.index.journal.distrust()
             await self.derive(lambda _: None)
-            return await super().read(ask)
+            return await super().answered(ask)
 
     async def derive(self, work: Callable[[DatabaseSnapshot], T]) -> T:
         """Run upkeep in a write. While the process that held the folder at opening still holds it, fail at once: a
