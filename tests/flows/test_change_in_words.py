@@ -481,3 +481,30 @@ async def test_versions_of_one_thing_rank_from_the_newest_to_the_oldest() -> Non
         found = [hit.content for hit in await memory.search("Where do I live?", limit=8)]
     told = [text for text in found if text.startswith("I live in")]
     assert told == ["I live in Turin", "I live in Milan now", "I live in Rome"]
+
+
+MAYA = [
+    "I work for Acme",
+    "I live in Rome",
+    "My sister Anna is a vet",
+    "I take 20 mg of lisinopril every morning",
+    "I play the cello in an orchestra",
+    "My car is parked at the station",
+]
+
+
+async def test_a_fact_that_says_that_another_has_changed_comes_with_it_though_it_shares_no_word_of_the_question() -> (
+    None
+):
+    async with Memory.open(":memory:", embedder=None) as memory:
+        await memory.remember(MAYA[0], attributes={"of": "work"})
+        for fact in MAYA[1:]:
+            await memory.remember(fact)
+        stored = await memory.remember("I quit Acme and started at Globex")
+        assert [each.content for each in stored.outdates] == ["I work for Acme"]
+        found = await memory.search("Who do I work for?")
+        assert [hit.content for hit in found.hits[:2]] == ["I quit Acme and started at Globex", "I work for Acme"]
+        narrowed = await memory.search("Who do I work for?", where={"of": "work"})
+        assert [hit.content for hit in narrowed.hits] == ["I work for Acme"]
+        await memory.forget(stored.id)
+        assert (await memory.search("Who do I work for?")).hits[0].content == "I work for Acme"

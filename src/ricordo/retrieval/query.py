@@ -566,6 +566,11 @@ class Query:
     why_not: str | None = None
     rerank: bool | None = None
 
+    @property
+    def is_narrowed(self) -> bool:
+        """Return whether a memory has to meet other conditions than its type."""
+        return self.entity is not None or replace(self.filter, types=(), shelves=()) != Filter(shelves=())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighing:

@@ -255,6 +255,7 @@ def _weighed(
     weighed = weigh(alive, weights, now=plan.now, of_another=others)
     if plan.query.filter.archived:
         return weighed, []
+    weighed = _with_changes(weighed, known, plan.query)
     outdated, told = _outdated(weighed[:_COMPARED], known, plan)
     links = [
         (newer, older)
@@ -266,6 +267,26 @@ def _weighed(
     present = {each.key for each in weighed}
     said = {key: (f"{about}|{line}", since) for key, (about, line, since) in known.statements.items() if key in present}
     return newest_of_equal(weighed, said=said) if said else weighed, told
+
+
+def _with_changes(hits: Sequence[Ranked], known: Shortlist, query: Query) -> list[Ranked]:
+    """Return hits with the facts that were not found although they say that a hit has changed: each right above it."""
+    if query.is_narrowed:
+        return list(hits)
+    present = {hit.key for hit in hits}
+    types = query.filter.types
+    changes: dict[int, int] = {}
+    for newer, older in known.versions:
+        node = known.nodes.get(newer) if newer not in present else None
+        if node is not None and (not types or node.type in types) and says_change(node.content):
+            changes[older] = max(newer, changes.get(older, newer))
+    found = list[Ranked]()
+    for hit in hits:
+        if (newest := changes.get(hit.key)) is not None and newest not in present:
+            present.add(newest)
+            found.append(hit._replace(key=newest))
+        found.append(hit)
+    return found
 
 
 def _arranged(hits: Sequence[Ranked], known: Shortlist, query: Query) -> list[Ranked]:

@@ -334,7 +334,8 @@ class Shortlist:
     Memories that are not visible are left out; so are expired ones, unless the archive is asked.
 
     Attributes:
-        nodes: the memories by key, and the live successors of those that were replaced.
+        nodes: the memories by key, the live successors of those that were replaced, and the live newer ones of
+            `versions`.
         weights: each candidate's properties other than its words.
         shown: texts of memories with withheld sentences, without these; "" if nothing is left.
         statements: for facts that are one canonical statement: (subjects, statement, since when in Unix milliseconds).

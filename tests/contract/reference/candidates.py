@@ -234,7 +234,9 @@ def shortlist(snapshot: Any, scope: Scope, keys: Any, *, archived: bool, now: in
     successors = {key: newest for key in closed if (newest := snapshot.nodes.successor(key))}
     ranked = [*weights, *successors.values()]
     versions = [] if archived else snapshot.nodes.succession(ranked)
-    nodes = snapshot.nodes.by_key(scope, ranked)
+    newer = snapshot.nodes.weights(scope, {newer for newer, _ in versions} - {*keys})
+    alive = [key for key, each in newer.items() if each.is_live and (each.expires_at is None or each.expires_at > now)]
+    nodes = snapshot.nodes.by_key(scope, [*ranked, *alive])
     facts = [key for key, node in nodes.items() if node.type != "episodic"]
     lines = [] if archived else snapshot.graph.lines(facts)
     return Shortlist(

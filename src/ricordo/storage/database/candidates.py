@@ -58,7 +58,7 @@ from ricordo.storage.database.statements import Asked, Statements, Unchanged
 from ricordo.storage.database.suppression import Suppression
 from ricordo.storage.database.turns import KEYS_BELOW, Holders, TurnTable, TurnTables
 from ricordo.storage.database.vector_math import numbers_in, runs_of
-from ricordo.storage.values import Filter
+from ricordo.storage.values import Filter, Weights
 from ricordo.text.statement import MAX_STATEMENT_CHARS
 
 Floats = NDArray[np.float32]
@@ -264,7 +264,7 @@ def shortlist(
     known = snapshot.nodes.lazily(scope, keys)
     weights = known.weights()
     if not archived:
-        weights = {key: each for key, each in weights.items() if each.expires_at is None or each.expires_at > now}
+        weights = {key: each for key, each in weights.items() if not _is_expired(each, now)}
     successors: dict[int, int] = {}
     versions: list[tuple[int, int]] = []
     if has_versions:
@@ -273,11 +273,12 @@ def shortlist(
         versions = snapshot.nodes.succession([*keys, *successors.values()])
         ranked = {*weights, *successors.values()}
         versions = [each for each in versions if not ranked.isdisjoint(each)]
-    known |= snapshot.nodes.lazily(scope, successors.values())
-    nodes = known.of([*(key for key in keys if key in weights), *successors.values()])
+    others = snapshot.nodes.lazily(scope, sorted({*successors.values(), *(newer for newer, _ in versions)} - {*keys}))
+    newer = [key for key, each in others.weights().items() if each.is_live and not _is_expired(each, now)]
+    nodes = (known | others).of([*(key for key in keys if key in weights), *successors.values(), *newer])
     facts = set(nodes.knowledge())
-    lines = snapshot.graph.lines([*keys, *successors.values()]) if facts and has_lines else []
-    evidence = snapshot.nodes.evidence(scope, [*keys, *successors.values()]) if facts and kinds.versions else {}
+    lines = snapshot.graph.lines([*keys, *others]) if facts and has_lines else []
+    evidence = snapshot.nodes.evidence(scope, [*keys, *others]) if facts and kinds.versions else {}
     return Shortlist(
         nodes=nodes,
         weights=weights,
@@ -291,6 +292,10 @@ def shortlist(
         evidence={key: ids for key, ids in evidence.items() if key in facts},
         vectors=_vectors_of(snapshot, scope, model, nodes),
     )
+
+
+def _is_expired(weights: Weights, now: int) -> bool:
+    return weights.expires_at is not None and weights.expires_at <= now
 
 
 def _vectors_of(snapshot: SearchReader, scope: Scope, model: int, nodes: LazyNodes) -> dict[int, Floats]:
