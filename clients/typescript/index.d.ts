@@ -333,6 +333,7 @@ export interface Conversation {
   owner?: string;
   chat?: string;
   title?: string | null;
+  opening?: string | null;
   turns?: Node[];
 }
 

@@ -104,7 +104,7 @@ from ricordo.retrieval.query import Request, checked_limit, checked_name, checke
 from ricordo.retrieval.receipts import Draft, ids_in
 from ricordo.rights import IN_A_SPACE, Holder, SpaceAction, allows, governed, narrowed, require, role_allows
 from ricordo.settings import Settings
-from ricordo.storage import Snapshot, Store, changes, session_meant
+from ricordo.storage import Snapshot, Store, changes, session_meant, with_openings
 from ricordo.storage.values import check_encodable
 from ricordo.trust import capped, trust_of
 
@@ -1730,13 +1730,18 @@ class Memory:
         return self._told("chats", await self._read(lambda tx: tx.statistics.chats(self._scope, who)))
 
     async def sessions(self, limit: int = 50) -> Sequence[Conversation]:
-        """Return conversations with their summaries, without their messages, most recently active first.
+        """Return conversations with their summaries, without their messages, most recently active first. One without
+        title and summary has an `opening`.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000.
         """
         most = checked_limit(limit)
-        return self._told("sessions", await self._read(lambda tx: tx.sessions.listed(self._scope, most=most)))
+
+        def read(tx: Snapshot) -> list[Conversation]:
+            return with_openings(tx, self._scope, tx.sessions.listed(self._scope, most=most))
+
+        return self._told("sessions", await self._read(read))
 
     async def session(self, id: str) -> Conversation:
         """Return one conversation with its messages in order, without forgotten parts.

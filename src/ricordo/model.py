@@ -482,6 +482,8 @@ class Conversation:
         begun_at, last_at: times of the first and the last of them.
         summary: the summary, if the conversation is finished or was summarised.
         title: the title it was imported with.
+        opening: the beginning of its first message, without forgotten parts, if it has neither title nor summary.
+        key: that of its first message.
     """
 
     id: str
@@ -494,7 +496,9 @@ class Conversation:
     owner: str = ""
     chat: str = ""
     title: str | None = None
+    opening: str | None = None
     turns: tuple[Node, ...] = ()
+    key: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

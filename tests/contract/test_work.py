@@ -313,6 +313,8 @@ async def test_sessions_are_listed_with_their_live_messages(store):
     await commit(store, close=(closing(gone),))
     listed = await store.read(lambda tx: tx.sessions.listed(ME, most=9))
     assert [(each.id, each.messages, each.last_at) for each in listed] == [("t", 1, later.event_time), ("s", 1, NOON)]
+    nodes = await store.read(lambda tx: tx.nodes.by_key(ME, [each.key for each in listed]))
+    assert [nodes[each.key].content for each in listed] == ["hi", "hello"]
     assert await store.read(lambda tx: tx.sessions.listed(ME, most=1)) == listed[:1]
     assert await store.read(lambda tx: tx.sessions.listed(ME, most=9, session_id="s")) == listed[1:]
     assert await store.read(lambda tx: tx.sessions.listed(ME, most=9, session_id="x")) == []

@@ -47,6 +47,22 @@ async def test_what_was_forgotten_is_not_read_and_others_read_nothing(memory: An
         await memory.session("nowhere")
 
 
+async def test_a_conversation_without_title_and_summary_is_listed_with_how_it_begins(memory: Any) -> None:
+    await memory.add("I live in Rome. Can you help me\n\nplan a trip to Norway?", session="0f0c2bd2", id="m1")
+    await memory.add("Of course.", session="0f0c2bd2", role="assistant")
+    await memory.add("Plan it. " * 200, session="long")
+    openings = {each.id: each.opening for each in await memory.sessions()}
+    assert openings["0f0c2bd2"] == "I live in Rome. Can you help me plan a trip to Norway?"
+    assert openings["long"].startswith("Plan it. Plan") and len(openings["long"]) <= 200
+    known = await memory.remember("I live in Rome")
+    await memory.forget(known.id)
+    assert {each.opening for each in await memory.sessions() if each.id != "long"} == {
+        "Can you help me plan a trip to Norway?"
+    }
+    await memory.forget("m1")
+    assert {each.opening for each in await memory.sessions() if each.id != "long"} == {"Of course."}
+
+
 async def talked(open_: Any, clock: HandClock) -> Any:
     memory = await open_(
         proposal(summary="The boiler, and who repairs it."), proposal(summary="Skis for the winter in Davos.")

@@ -1,6 +1,25 @@
 """Storage: the only package that knows how memories are kept. Everything above it uses `Store` and `Snapshot`."""
 
-from ricordo.storage.protocol import Links, PastSnapshot, Snapshot, Store, changes, entity_meant, session_meant
+from ricordo.storage.protocol import (
+    Links,
+    PastSnapshot,
+    Snapshot,
+    Store,
+    changes,
+    entity_meant,
+    session_meant,
+    with_openings,
+)
 from ricordo.storage.values import When
 
-__all__ = ["Links", "PastSnapshot", "Snapshot", "Store", "When", "changes", "entity_meant", "session_meant"]
+__all__ = [
+    "Links",
+    "PastSnapshot",
+    "Snapshot",
+    "Store",
+    "When",
+    "changes",
+    "entity_meant",
+    "session_meant",
+    "with_openings",
+]

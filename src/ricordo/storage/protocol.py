@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from ricordo.errors import InvalidError, NotFoundError
-from ricordo.model import BackupFile, Change, Entity, Reason, Report, Scope
+from ricordo.model import BackupFile, Change, Conversation, Entity, Reason, Report, Scope
 from ricordo.ports import Progress
 from ricordo.storage.groups import (
     EmbeddingModels,
@@ -379,6 +380,16 @@ def entity_meant(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
 
 _MOST_TITLES = 20_000
 _NAMED_SESSIONS = 10
+_OPENING, _OPENING_READ = 200, 1_000
+
+
+def with_openings(snapshot: Snapshot, scope: Scope, listed: Sequence[Conversation]) -> list[Conversation]:
+    """Return conversations with the beginning of the first message of each that has neither title nor summary."""
+    bare = [each.key for each in listed if not each.title and not each.summary]
+    nodes = snapshot.nodes.by_key(scope, bare)
+    cut = snapshot.suppression.shown(nodes)
+    openings = {key: " ".join(cut.get(key, node.content)[:_OPENING_READ].split()) for key, node in nodes.items()}
+    return [replace(each, opening=openings.get(each.key, "")[:_OPENING].rstrip() or None) for each in listed]
 
 
 def session_meant(snapshot: Snapshot, scope: Scope, name: str) -> str:

@@ -17,7 +17,7 @@ from tests.contract.reference.tables import Row
 LATEST_WAITING = 200
 
 
-def _conversation(session: Session, times: list[int]) -> Conversation:
+def _conversation(session: Session, times: list[int], *, first: int) -> Conversation:
     return Conversation(
         id=session.id,
         messages=len(times),
@@ -28,6 +28,7 @@ def _conversation(session: Session, times: list[int]) -> Conversation:
         summary=session.summary,
         owner=session.owner,
         chat=session.chat,
+        key=first,
     )
 
 
@@ -68,7 +69,9 @@ class Sessions(Group):
             wanted = session_id == row["session_id"] or (session_id is None and not is_document(row))
             if told and wanted:
                 known, times = self.get(scope, row["session_id"]), [node["event_time"] for node in told]
-                found.append((max(times), row["key"], _conversation(known, times)))
+                found.append(
+                    (max(times), row["key"], _conversation(known, times, first=min(node["key"] for node in told)))
+                )
         return [each for *_, each in sorted(found, key=lambda each: each[:2], reverse=True)][:most]
 
     def off_record(self, owner: str, chat: str) -> list[Pause]:

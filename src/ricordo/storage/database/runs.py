@@ -198,7 +198,9 @@ class Runs(Group):
         return {"spaces": json.dumps(spaces)}
 
 
-_conversation = reading(Conversation, "id messages begun_at last_at ended_at consolidated_at summary owner chat title")
+_conversation = reading(
+    Conversation, "id messages begun_at last_at ended_at consolidated_at summary owner chat title key"
+)
 _pause = reading(Pause)
 
 

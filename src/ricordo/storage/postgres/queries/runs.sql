@@ -22,9 +22,9 @@ WHERE r.space = ANY (ints(:spaces)) ORDER BY r.key DESC LIMIT :most
 
 -- name: sessions_listed
 -- Sessions with live messages, those with the latest messages first, without documents; or only one. The title is the one
--- that its first message was imported with.
+-- that its first message was imported with; the last column is the key of that message.
 SELECT l.session_id, l.messages, l.begun_at, l.last_at, l.ended_at, l.consolidated_at, l.summary, l.owner, l.chat,
-  (SELECT f.attributes::jsonb ->> 'title' FROM nodes f WHERE f.key = l.first)
+  (SELECT f.attributes::jsonb ->> 'title' FROM nodes f WHERE f.key = l.first), l.first
 FROM (SELECT ss.session_id, count(*) AS messages, min(n.event_time) AS begun_at, max(n.event_time) AS last_at, ss.ended_at,
   ss.consolidated_at, ss.summary, s.owner, s.chat, min(n.key) AS first, ss.key
 FROM sessions ss JOIN spaces s ON s.key = ss.space JOIN live_nodes n ON n.session = ss.key AND n.type = 'episodic'
