@@ -73,6 +73,18 @@ ANOTHER_TIME = [
     ("Ich trainiere montags mit einem Freund", "Ich trainiere donnerstags mit einem Freund"),
     ("The meeting is on Monday, I'm afraid", "The meeting is on Tuesday, I'm afraid"),
 ]
+OF_A_PERSON = [
+    ("Tom's birthday is on 14 May", "Tom and I broke up", "When is Tom's birthday?"),
+    ("My brother Pavel is allergic to walnuts", "Pavel moved out of mum's place", "What is Pavel allergic to?"),
+    ("Tante Gisela kommt aus Graz", "Tante Gisela hat ihr Auto verkauft", "Woher kommt Tante Gisela?"),
+    ("Игорь не ест рыбу", "Игорь продал мотоцикл", "Чего не ест Игорь?"),
+]
+WITH_A_PERSON = [
+    ("I live with Tom", "Tom and I broke up"),
+    ("Tom is my boyfriend", "Tom and I broke up"),
+    ("Tom ist mein Freund", "Tom und ich haben uns getrennt"),
+    ("Priya's flat is on Park Road", "Priya has sold the flat"),
+]
 ABOUT_THE_VALUE = [
     ("My GP is Dr. Shah", "Dr. Shah has retired"),
     ("My boss is Karen", "Karen left the company"),
@@ -92,6 +104,19 @@ async def test_facts_about_two_things_are_not_reviewed_as_a_conflict(memory: Any
 async def test_another_time_is_reviewed_whoever_comes_along(memory: Any, older: str, newer: str) -> None:
     await memory.remember(older)
     assert [each.content for each in (await memory.remember(newer)).outdates] == [older]
+
+
+@pytest.mark.parametrize(("older", "newer", "question"), OF_A_PERSON)
+async def test_two_matters_of_a_person_are_no_change(memory: Any, older: str, newer: str, question: str) -> None:
+    await memory.remember(older)
+    assert (await memory.remember(newer)).outdates == ()
+    assert (await memory.search(question)).hits[0].content == older
+
+
+@pytest.mark.parametrize(("older", "newer"), WITH_A_PERSON)
+async def test_what_a_person_is_to_the_speaker_can_end(memory: Any, older: str, newer: str) -> None:
+    old = await memory.remember(older)
+    assert [each.id for each in (await memory.remember(newer)).outdates] == [old.id]
 
 
 @pytest.mark.parametrize(("older", "newer"), ABOUT_THE_VALUE)

@@ -59,6 +59,8 @@ _BEGINNING = 5  # words in which the subject of a statement is searched
 _LEAST_SAID = 3  # words of a clause that says something
 _OF_A_PART = 0.75  # the likelihood from which a change of one clause counts
 _PLAIN_WORDS = 12  # maximum length of a statement whose subject can be recognised
+_OF_KIN_WITHIN = 2  # words from "my" to "brother"
+_ONE_MATTER = 0.53  # the cosine of two statements about one matter of a person, with the default embedder
 _BEFORE = 3  # words in which the owner of a thing is searched
 _DENIED_WITHIN = 4  # words before a change
 _DENIABLE: frozenset[Cue] = frozenset(("ended", "replaced"))
@@ -74,12 +76,14 @@ class TopicWord(NamedTuple):
         worth: the weight of the word.
         start: the offset in the text.
         whose: 1 for a thing of the speaker ("my salary"), -1 for someone else's ("her salary").
+        is_kin: whether the word means people by their relation to someone.
     """
 
     stems: tuple[str, ...]
     worth: float
     start: int
     whose: int
+    is_kin: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +95,8 @@ class Topics:
         stems: stems of each significant word, to search for statements on the topic; `all_stems` those of all words.
         beginnings: the first letters of longer words.
         numbers: words with a digit, as written.
-        is_own: the speaker is mentioned outside quotations: I, my, we.
+        is_own: the speaker is mentioned outside quotations: I, my, we; or somebody of the speaker's family.
+        is_of_self: it says something of the speaker, not only whose brother it is about.
         length: the number of words.
         others: stems of other people at the beginning: people by role (my cousin) and owners (Emil's).
         has_theirs: something is said to be his, hers or theirs.
@@ -102,6 +107,7 @@ class Topics:
     words: tuple[TopicWord, ...]
     numbers: frozenset[str]
     is_own: bool
+    is_of_self: bool
     length: int
     others: frozenset[str]
     has_theirs: bool
@@ -222,7 +228,9 @@ def topics(text: str) -> Topics:
     words = list[TopicWord]()
     dates = vocabulary(languages).anchors  # two appointments in December have no topic in common
     is_dated = not dates.isdisjoint(text.lower().split())
-    numbers, others, is_own = set[str](), set[str](), _leaves_out_its_subject(text, languages)
+    numbers, others = set[str](), set[str]()
+    is_own = is_without_subject = _leaves_out_its_subject(text, languages)
+    of_self = list[int]()  # the places of "I" and "my"
     apart = [each.span() for pattern in (_QUOTED, _NUMERAL) for each in pattern.finditer(text)]
     whose, has_theirs = list[int](), False
     is_of_kin = is_of_somebody = False
@@ -232,7 +240,11 @@ def topics(text: str) -> Topics:
         low = written.lower()
         word = _word(low, languages)
         has_theirs = has_theirs or word.is_theirs
-        is_own = is_own or (word.is_own and not any(start <= found.start() < end for start, end in apart))
+        if word.is_own and not any(start <= found.start() < end for start, end in apart):
+            is_own = True
+            of_self.append(place)
+        elif word.is_kin and of_self == [0] and place <= _OF_KIN_WITHIN:
+            of_self = []  # "my brother plays"
         is_owner = place < _BEGINNING and (
             (before in known.owner_before and not word.is_own)
             or (before in known.of and written[0].isupper() and known.capitals_are_names)
@@ -252,7 +264,8 @@ def topics(text: str) -> Topics:
         is_date = is_dated and (low in dates or _DAY.fullmatch(low) is not None)
         worth = _COMMON if word.is_common or is_date else _NUMBER if word.has_digit else _NAME if is_name else 1.0
         near = whose[max(0, place - _BEFORE) : place]
-        words.append(TopicWord(word.stems, worth, found.start(), max(near, key=abs, default=0) if 1 not in near else 1))
+        of_whom = 1 if 1 in near else max(near, key=abs, default=0)
+        words.append(TopicWord(word.stems, worth, found.start(), of_whom, word.is_kin))
     subject = _subject(text, languages) if len(whose) <= _PLAIN_WORDS else None
     return Topics(
         words=tuple(words),
@@ -262,6 +275,7 @@ def topics(text: str) -> Topics:
             word.stems[0][:_SAME_BEGINNING] for word in words if len(word.stems[0]) >= _SAME_BEGINNING
         ),
         numbers=frozenset(numbers),
+        is_of_self=is_without_subject or bool(of_self),
         is_own=is_own or (is_of_kin and not is_of_somebody),  # "the cat" is the speaker's, "Vera's cat" is not
         length=len(whose),
         others=frozenset(others),
@@ -676,6 +690,8 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
     is_added = bool(found["added"]) and not found["changes"]  # "I am also allergic to nuts" replaces nothing
     if likely < least[kind] or (kind == "words" and (is_idle or is_added or (is_of_world and not found["changes"]))):
         return None
+    if shared and context.get("meaning", 0.0) < _ONE_MATTER and _only_names_a_person(old, new, before, after, shared):
+        return None
     is_plain = not found["changes"] and not says_change(new[0])
     are_two = (is_plain and _are_of_two_things(before, after)) or (
         not found["says so"] and _say_the_same_of_two(before, after)
@@ -715,6 +731,23 @@ def _are_of_two_things(before: Topics, after: Topics) -> bool:
     people = [stems for stems in one.subject or () if not one.others.isdisjoint(stems)]
     shared = [word for word in after.words if before.likeness(word.stems)]
     return len(shared) <= 1 and bool(people) and not any(_said(other, people))  # with more in common, it may be a name
+
+
+def _only_names_a_person(old: Said, new: Said, before: Topics, after: Topics, shared: Sequence[TopicWord]) -> bool:
+    """Return whether two statements share only a person that the older one is about: "Tom is allergic to cats", "Tom and
+    I broke up".
+    """
+    if before.is_of_self or (before.numbers and after.numbers):
+        return False
+    first = before.subject or {word.stems for word in before.words[:_HEAD]}
+    begins = {stem for stems in first for stem in stems}
+    if any(begins.isdisjoint(word.stems) for word in shared):
+        return False
+    from ricordo.text.entity_recognition import entities_named  # most searches do without it
+
+    named = entities_named([old[0][:MAX_CHARS], new[0][:MAX_CHARS]])
+    people = {stem for each in named if each.type == "person" for stem in index_terms(each.name)}
+    return all(word.is_kin or not people.isdisjoint(word.stems) for word in shared)
 
 
 def _share_subjects_only(before: Topics, after: Topics) -> bool:
