@@ -734,7 +734,7 @@ def _are_of_two_things(before: Topics, after: Topics) -> bool:
 
 
 def _only_names_a_person(old: Said, new: Said, before: Topics, after: Topics, shared: Sequence[TopicWord]) -> bool:
-    """Return whether two statements share only a person that the older one is about: "Tom is 34", "Tom broke his leg"."""
+    """Return whether two statements share only a person that the older one is about: "Tom is 34", "Tom left"."""
     if before.is_of_self or (before.numbers and after.numbers):
         return False
     first = before.subject or {word.stems for word in before.words[:_HEAD]}
