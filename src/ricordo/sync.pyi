@@ -503,7 +503,9 @@ class Memory:
         """
 
     def sessions(self, limit: int = 50) -> Sequence[Conversation]:
-        """Return conversations with their summaries, without their messages, most recently active first."""
+        """Return conversations with their summaries, without their messages, most recently active first. One without
+        title and summary has an `opening`.
+        """
 
     def session(self, id: str) -> Conversation:
         """Return one conversation with its messages in order, without forgotten parts."""
