@@ -24,6 +24,7 @@ from tests.interfaces.serving import served
 
 from ricordo.interfaces import sandbox_client
 from ricordo.interfaces.outbox import Outbox, RefusedError
+from ricordo.interfaces.sandbox_client import address_of
 
 THIN = "import sys; from ricordo.interfaces.sandbox_client import main; sys.exit(main())"
 
@@ -137,7 +138,27 @@ def test_what_waits_for_another_server_is_listed_with_its_address(tmp_path: Path
     environment = {**os.environ, "RICORDO_URL": "http://127.0.0.1:1", "RICORDO_OUTBOX": str(tmp_path / "box")}
     command = [sys.executable, "-m", "ricordo.interfaces.sandbox_client", "outbox", "list"]
     listed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
-    assert "for http://127.0.0.1:9, which is another server" in listed.stdout
+    assert "for http://127.0.0.1:9: another server, caller or token" in listed.stdout
+    assert "Box 1" not in listed.stdout
+
+
+def test_what_one_token_kept_is_neither_shown_to_another_nor_sent_with_it(tmp_path: Path) -> None:
+    def client(token: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "RICORDO_URL": "http://127.0.0.1:1", "RICORDO_TOKEN": token}
+        environment["RICORDO_OUTBOX"] = str(tmp_path / "box")
+        command = [sys.executable, "-m", "ricordo.interfaces.sandbox_client", *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+    client("ric_dia", "memory", "add", "Dia hides the key")
+    assert "Dia" in client("ric_dia", "outbox", "list").stdout
+    for arguments in (("list",), ("list", "--json"), ("send",)):
+        assert "Dia" not in client("ric_ann", "outbox", *arguments).stdout
+    sent = Outbox(
+        tmp_path / "box", address=address_of({"RICORDO_URL": "http://127.0.0.1:1", "RICORDO_TOKEN": "ric_ann"})
+    )
+    assert sent.send(lambda method, params: pytest.fail("it was sent")).answers == {}
+    client("ric_new", "outbox", "send", "--any-token")
+    assert "Dia" in client("ric_new", "outbox", "list").stdout
 
 
 def test_without_an_outbox_nothing_is_kept(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import http.client
 import json
 import os
@@ -10,7 +11,7 @@ import socket
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from ricordo.interfaces.outbox import Outbox, RefusedError, Waiting
 _STATUS = {"invalid": 2, "not_found": 3, "conflict": 4, "denied": 5, "unauthorized": 5, "unavailable": 6, "store": 7}
 _TIMEOUT_S = 60.0
 _DEFAULT_URL = "http://127.0.0.1:7411"
+_DIGEST = 16
 
 _ABOUT = """Environment: RICORDO_SOCKET is the server's Unix socket; without it, RICORDO_URL is its address
 (default http://127.0.0.1:7411) with RICORDO_TOKEN or RICORDO_TOKEN_FILE. RICORDO_USER_ID and RICORDO_CHAT_ID, if set,
@@ -83,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     outbox = groups.add_parser("outbox", help="list, send, drop").add_subparsers(dest="verb", required=True)
     waiting = outbox.add_parser("list", help="show what was not delivered yet")
     send = outbox.add_parser("send", help="deliver it")
+    send.add_argument("--any-token", action="store_true", help="also what was kept with another token for this server")
     drop = outbox.add_parser("drop", help="delete one of them")
     drop.add_argument("number", type=int)
     for each in (search, add, listing, delete, waiting, send, drop):
@@ -93,9 +96,27 @@ def _parser() -> argparse.ArgumentParser:
 def _outbox() -> Outbox:
     if not (path := os.environ.get("RICORDO_OUTBOX")):
         raise RefusedError("RICORDO_OUTBOX is not set", code="invalid", hint="set it to the path of a folder")
-    who = [os.environ.get(name) for name in ("RICORDO_USER_ID", "RICORDO_CHAT_ID")]
-    address = os.environ.get("RICORDO_SOCKET") or os.environ.get("RICORDO_URL") or _DEFAULT_URL
-    return Outbox(path, address=" ".join([address, *(each for each in who if each)]))
+    return Outbox(path, address=address_of(os.environ))
+
+
+def address_of(environment: Mapping[str, str]) -> str:
+    """Return the address for the outbox of a client: its server, its caller and its token, as a digest."""
+    token = _token(environment)
+    digest = f"token:{hashlib.sha256(token.encode()).hexdigest()[:_DIGEST]}" if token else ""
+    return " ".join(each for each in (*_place_of(environment), digest) if each)
+
+
+def _place_of(environment: Mapping[str, str]) -> tuple[str, ...]:
+    server = environment.get("RICORDO_SOCKET") or environment.get("RICORDO_URL") or _DEFAULT_URL
+    return server, *(environment.get(name, "") for name in ("RICORDO_USER_ID", "RICORDO_CHAT_ID"))
+
+
+def _take_over(outbox: Outbox) -> None:
+    """Let what was kept for this server and caller be sent with the present token."""
+    place = [each for each in _place_of(os.environ) if each]
+    for each in outbox.waiting():
+        if [part for part in each.address.split() if not part.startswith("token:")] == place:
+            replace(each, address=outbox.address).write()
 
 
 def _add_later(outbox: Outbox, params: Mapping[str, Any], *, as_json: bool) -> int:
@@ -121,18 +142,21 @@ def _add_later(outbox: Outbox, params: Mapping[str, Any], *, as_json: bool) -> i
 def _on_outbox(verb: str, outbox: Outbox, params: Mapping[str, Any], *, as_json: bool) -> int:
     if verb == "drop":
         _drop(outbox, params["number"])
+    if params.get("any_token"):
+        _take_over(outbox)
     sent = outbox.send(call) if verb == "send" else None
     waiting = outbox.waiting()
+    mine = [each for each in waiting if each.address in (outbox.address, "")]  # "" is a damaged file
     if as_json:
-        found = [{**asdict(each), "path": str(each.path), "kept_at": _day(each)} for each in waiting]
+        found = [{**asdict(each), "path": str(each.path), "kept_at": _day(each)} for each in mine]
         done = {} if sent is None else {"delivered": len(sent.answers)}
         sys.stdout.write(f"{json.dumps({**done, 'waiting': found}, ensure_ascii=False, indent=2)}\n")
     else:
-        lines = [] if sent is None else [f"{len(sent.answers)} delivered, {len(waiting)} waiting."]
+        lines = [] if sent is None else [f"{len(sent.answers)} delivered, {len(mine)} waiting."]
         for each in waiting if verb == "list" or sent else []:
             why = f" (refused: {each.refused})" if each.refused else ""
-            why += f" (for {each.address}, which is another server)" if each.address != outbox.address else ""
-            lines.append(f"{each.number}  {_day(each)}  {_clean(_said(each) + why)}")
+            said = _said(each) + why if each in mine else f"(for {each.address}: another server, caller or token)"
+            lines.append(f"{each.number}  {_day(each)}  {_clean(said)}")
         sys.stdout.write("".join(f"{line}\n" for line in lines))
     if sent is not None and sent.away:
         raise RefusedError(sent.away)
