@@ -32,6 +32,9 @@ CHANGES = [
     ("Я хожу в бассейн «Волна»", "Бассейн «Волна» закрыли, хожу теперь в «Дельфин»", "В какой бассейн я хожу?"),
 ]
 STAYS = [
+    ("I live in Oslo", "I've stopped taking the tram in Oslo"),
+    ("Ich wohne in Kiel", "Ich habe aufgehört, in Kiel Straßenbahn zu fahren"),
+    ("Я живу в Казани", "Я перестал ездить на трамвае в Казани"),
     ("I work at Acme", "If Acme closes I might look for work in Oslo"),
     ("We live in Leeds", "We still live in Leeds, the move fell through"),
     ("I drive a Volvo", "I dreamt that I sold the Volvo"),

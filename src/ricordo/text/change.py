@@ -61,6 +61,7 @@ _OF_A_PART = 0.75  # the likelihood from which a change of one clause counts
 _PLAIN_WORDS = 12  # maximum length of a statement whose subject can be recognised
 _OF_KIN_WITHIN = 2  # words from "my" to "brother"
 _ONE_MATTER = 0.53  # the cosine of two statements about one matter of a person, with the default embedder
+_LAST_CHARS = 20  # characters in which the word before a word begins
 _BEFORE = 3  # words in which the owner of a thing is searched
 _DENIED_WITHIN = 4  # words before a change
 _DENIABLE: frozenset[Cue] = frozenset(("ended", "replaced"))
@@ -143,6 +144,7 @@ class _Words:
     owner_before: frozenset[str]
     owner_endings: tuple[str, ...]
     theirs: frozenset[str]
+    prepositions: frozenset[str]
     denials: frozenset[str]
     denied_endings: tuple[str, ...]
     capitals_are_names: bool
@@ -175,6 +177,7 @@ def _words(languages: LanguageSet) -> _Words:
         owner_before=languages.words(lambda each: each.change.owner_before),
         owner_endings=tuple(filter(None, (language.change.owner_ending for language in languages))),
         theirs=languages.words(lambda each: each.change.theirs),
+        prepositions=languages.words(lambda each: each.statements.prepositions),
         denials=languages.words(lambda each: (*each.statements.negations, *each.change.denials)),
         denied_endings=languages.in_order(lambda each: each.statements.negated_endings),
         capitals_are_names=not any(language.code == "de" for language in languages),
@@ -698,7 +701,8 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
     )
     if kind == "words" and are_two:
         return None
-    is_certain = likely >= least["certain"] and bool(found["says so"]) and not (is_doubted or found["denies"])
+    is_clear = bool(found["says so"]) and not (is_doubted or found["denies"] or _is_in_passing(new[0], shared))
+    is_certain = likely >= least["certain"] and is_clear
     is_beside = is_doubted or are_two or (is_plain and is_of_world)
     return Succession(
         likelihood=likely, is_certain=is_certain, says_so=bool(found["says so"]), is_plain=is_plain, is_beside=is_beside
@@ -746,6 +750,13 @@ def _only_names_a_person(old: Said, new: Said, before: Topics, after: Topics, sh
     named = entities_named([old[0][:MAX_CHARS], new[0][:MAX_CHARS]])
     people = {stem for each in named if each.type == "person" for stem in index_terms(each.name)}
     return all(word.is_kin or not people.isdisjoint(word.stems) for word in shared)
+
+
+def _is_in_passing(text: str, shared: Sequence[TopicWord]) -> bool:
+    """Return whether what a statement shares with another one is only a place or the like: "No more trams in Oslo"."""
+    known = _words(languages_of(text[:MAX_CHARS]))
+    before = (_WORD.findall(text[max(0, word.start - _LAST_CHARS) : word.start].lower()) for word in shared)
+    return all(bool(words) and words[-1] in known.prepositions for words in before)
 
 
 def _share_subjects_only(before: Topics, after: Topics) -> bool:
