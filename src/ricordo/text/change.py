@@ -699,7 +699,7 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
     are_two = (is_plain and _are_of_two_things(before, after)) or (
         not found["says so"] and _say_the_same_of_two(before, after)
     )
-    if kind == "words" and are_two:
+    if kind == "words" and (are_two or (is_plain and _share_a_value_only(before, shared))):
         return None
     is_clear = bool(found["says so"]) and not (is_doubted or found["denies"] or _is_in_passing(new[0], shared))
     is_certain = likely >= least["certain"] and is_clear
@@ -750,6 +750,13 @@ def _only_names_a_person(old: Said, new: Said, before: Topics, after: Topics, sh
     named = entities_named([old[0][:MAX_CHARS], new[0][:MAX_CHARS]])
     people = {stem for each in named if each.type == "person" for stem in index_terms(each.name)}
     return all(word.is_kin or not people.isdisjoint(word.stems) for word in shared)
+
+
+def _share_a_value_only(before: Topics, shared: Sequence[TopicWord]) -> bool:
+    """Return whether two statements share one word that is not what the older one is about: "I live in Rome", "I am off
+    to Rome".
+    """
+    return len(shared) == 1 and before.subject is not None and before.subject.isdisjoint([shared[0].stems])
 
 
 def _is_in_passing(text: str, shared: Sequence[TopicWord]) -> bool:
