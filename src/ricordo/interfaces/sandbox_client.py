@@ -103,7 +103,7 @@ def address_of(environment: Mapping[str, str]) -> str:
     """Return the address for the outbox of a client: its server, its caller and its token, as a digest."""
     token = _token(environment)
     digest = f"token:{hashlib.sha256(token.encode()).hexdigest()[:_DIGEST]}" if token else ""
-    return " ".join(each for each in (*_place_of(environment), digest) if each)
+    return " ".join(filter(None, (*_place_of(environment), digest)))
 
 
 def _place_of(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -113,9 +113,9 @@ def _place_of(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 def _take_over(outbox: Outbox) -> None:
     """Let what was kept for this server and caller be sent with the present token."""
-    place = [each for each in _place_of(os.environ) if each]
+    place = " ".join(filter(None, _place_of(os.environ)))
     for each in outbox.waiting():
-        if [part for part in each.address.split() if not part.startswith("token:")] == place:
+        if each.address.partition(" token:")[0] == place:
             replace(each, address=outbox.address).write()
 
 
