@@ -90,6 +90,7 @@ export interface Node {
   score?: number;
   reinforced_at?: string | null;
   outdates?: Outdated[];
+  notice?: string;
 }
 
 export interface Related {

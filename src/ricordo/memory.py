@@ -2633,7 +2633,7 @@ class Memory:
             asked = proposals.proposal_in(change.reviews[0])
             assert asked is not None
             self._carry_out(tx, asked, held)
-            return change, held
+            return change, reviews.with_notice(held)
 
         return await self._write("propose", decide)
 

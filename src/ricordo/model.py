@@ -269,6 +269,8 @@ class Node:
         score: the reinforcement score, from -10 to 10.
         reinforced_at: when the score was last raised.
         outdates: the older facts that it replaced or may make outdated; set only in the result of storing it.
+        notice: that it waits for approval, and where that is decided; set only in the result of a call that changed
+            nothing yet.
         key: internal to the store.
     """
 
@@ -297,6 +299,7 @@ class Node:
     score: float = 0.0
     reinforced_at: datetime | None = None
     outdates: tuple[Outdated, ...] = ()
+    notice: str = ""
     key: int = 0
 
     @property

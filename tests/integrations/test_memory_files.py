@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ricordo import Memory, Scope
-from ricordo.errors import ConflictError, InvalidError, NotFoundError
+from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
 from ricordo.integrations.items import MemoryFiles
 
 
@@ -148,3 +148,16 @@ async def test_the_tool_of_anthropics_library(memory):
     await tool.call({"command": "delete", "path": "/memories/b.md"})
     with pytest.raises(ToolError):
         await tool.call({"command": "view", "path": "/memories/../b.md"})
+
+
+async def test_a_caller_that_only_proposes_is_not_told_that_a_file_was_changed(memory, files):
+    await files.create("/memories/todo.txt", "call Tom")
+    proposing = MemoryFiles(memory.scoped(Scope(propose=True)))
+    for change in (
+        proposing.delete("/memories/todo.txt"),
+        proposing.replace("/memories/todo.txt", "Tom", "Ann"),
+        proposing.create("/memories/new.txt", "x"),
+    ):
+        with pytest.raises(DeniedError, match="cannot be proposed"):
+            await change
+    assert await memory.review() == []

@@ -33,6 +33,13 @@ _OF_ONE: tuple[Decision, ...] = ("approve", "refuse")
 UNCONFIRMED = "unconfirmed source"
 """The reason to quarantine everything from tools and pages."""
 
+WAITS = """\
+This waits for approval and changes nothing until then. It is decided with `ricordo quarantine` at the command line, \
+in the inbox of the page, or with `resolve` over HTTP and in Python."""
+"""The notice in the result of a call that stored something in quarantine."""
+
+_REFUSED = "This was refused before, so it stays out of every answer. `undo` takes the decision back."
+
 SESSION = "session:"
 """The prefix of the id of a review about a conversation. The session's name follows."""
 
@@ -192,6 +199,13 @@ def quarantined(node: Node, *, at: datetime) -> Node:
     return replace(node, closed_at=at, closed_reason="quarantined")
 
 
+def with_notice(node: Node, decision: Decision | None = None) -> Node:
+    """Return a memory in quarantine with a notice for the caller that stated it: it waits, or was refused before."""
+    if node.closed_reason != "quarantined":
+        return node
+    return replace(node, notice=_REFUSED if decision == "refuse" else WAITS)
+
+
 def with_quarantine_reviews(
     snapshot: Snapshot,
     arrived: Arrived,
@@ -211,7 +225,7 @@ def with_quarantine_reviews(
     change, kept = arrived.change, dict(arrived.kept)
     about = {node.id: node.about for node in given}
     reviews: list[Review] = []
-    fresh: dict[tuple[str, str, str, str], Node] = {}
+    fresh: dict[tuple[str, str, str, str], Review] = {}
     for node in change.add:
         if node.id not in held_for:
             continue
@@ -219,22 +233,21 @@ def with_quarantine_reviews(
         known = fresh.get(words) or snapshot.reviews.of_quarantined(node)
         if known is not None and node.id not in claimed:
             change = replace(change, add=tuple(each for each in change.add if each.id != node.id))
-            kept[node.id] = known
+            kept[node.id] = with_notice(known.newer, known.decision)
             continue
-        fresh[words] = node
-        reviews.append(
-            Review(
-                id=new_id(now),
-                kind="quarantine",
-                newer=node,
-                older=None,
-                created_at=from_ms(now),
-                owner=node.owner,
-                chat=node.chat,
-                reasons=held_for[node.id],
-                about=about[node.id],
-            )
+        fresh[words] = Review(
+            id=new_id(now),
+            kind="quarantine",
+            newer=node,
+            older=None,
+            created_at=from_ms(now),
+            owner=node.owner,
+            chat=node.chat,
+            reasons=held_for[node.id],
+            about=about[node.id],
         )
+        kept[node.id] = with_notice(node)
+        reviews.append(fresh[words])
     return Arrived(change=replace(change, reviews=(*change.reviews, *reviews)), kept=kept)
 
 

@@ -165,9 +165,7 @@ class _Records:
             and (older_than is None or record.created_at < _utc(older_than))
             and (metadata_filter or {}).items() <= record.metadata.items()
         ]
-        for record in chosen:
-            self._memory.forget(record.id)
-        return len(chosen)
+        return sum(not self._memory.forget(record.id).notice for record in chosen)  # those proposed only do not count
 
     def reset(self, scope_prefix: str | None = None) -> None:
         self.delete(scope_prefix)

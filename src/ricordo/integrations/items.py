@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from ricordo.clock import from_ms
-from ricordo.errors import ConflictError, InvalidError, NotFoundError
+from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
 from ricordo.model import UPDATED_AT, Json, Message, Node
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class Items:
 
     async def put(self, items: Sequence[Item]) -> None:
         """Store items, new ones in one commit. An item with an existing name gets the new text and fields."""
+        self._check_may_change()
         ids = [self.id_of(item.name) for item in items]
         known = await self._memory.store_view.newest(ids)
         fresh = [
@@ -92,9 +93,11 @@ class Items:
 
     async def touch(self, node: Node, fields: Json) -> None:
         """Change some fields of an item."""
+        self._check_may_change()
         await self._memory.update(node.id, attributes={**node.attributes, **fields})
 
     async def delete(self, nodes: Sequence[Node]) -> None:
+        self._check_may_change()
         for node in nodes:
             await self._memory.forget(node.id)
 
@@ -108,6 +111,11 @@ class Items:
         results = await self._memory.search(text, type="episodic", where=wanted, limit=min(1_000, max(1, limit)))
         nodes = await self._memory.store_view.nodes(results.ids)
         return [(nodes[hit.id], hit.score) for hit in results.hits if hit.id in nodes]
+
+    def _check_may_change(self) -> None:
+        """Raise DeniedError if the caller only proposes: its program would take a proposal for the change itself."""
+        if self._memory.scope.propose:
+            raise DeniedError("items cannot be proposed", hint="use a scope without `propose`, or the tools for facts")
 
     def _fields(self, item: Item) -> Json:
         now = from_ms(self._memory.store_view.now())

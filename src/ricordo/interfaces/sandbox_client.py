@@ -152,7 +152,9 @@ def _on_outbox(verb: str, outbox: Outbox, params: Mapping[str, Any], *, as_json:
         done = {} if sent is None else {"delivered": len(sent.answers)}
         sys.stdout.write(f"{json.dumps({**done, 'waiting': found}, ensure_ascii=False, indent=2)}\n")
     else:
-        lines = [] if sent is None else [f"{len(sent.answers)} delivered, {len(mine)} waiting."]
+        held = [each for each in sent.answers.values() if isinstance(each, dict) and each.get("notice")] if sent else []
+        approval = f" ({len(held)} not stored yet: approval is needed)" if held else ""
+        lines = [] if sent is None else [f"{len(sent.answers)} delivered{approval}, {len(mine)} waiting."]
         for each in waiting if verb == "list" or sent else []:
             why = f" (refused: {each.refused})" if each.refused else ""
             said = _said(each) + why if each in mine else f"(for {each.address}: another server, caller or token)"
@@ -219,7 +221,17 @@ def _lines(verb: str, result: Any) -> list[str]:
         return [_line(each) for each in result["hits"]]
     if verb == "list":
         return [_line(each) for each in result["nodes"]]
-    return [_line(result)] if verb == "add" else [f"deleted {result['memory_id']}"]
+    if verb == "delete":
+        gone = f"deleted {result['memory_id']}"
+        return _waiting(f"not {gone}: proposal {result['proposal']}", result) if result.get("notice") else [gone]
+    if not result["id"]:
+        return [f"not stored: {_clean(result['content'])} (off the record, or erased before)"]
+    return _waiting(f"not stored yet: {_line(result)}", result) if result.get("notice") else [_line(result)]
+
+
+def _waiting(what: str, result: Mapping[str, Any]) -> list[str]:
+    """Return the lines about a change that was not made: what it is, and where it is decided."""
+    return [what, result["notice"]]
 
 
 def _line(memory: Mapping[str, Any]) -> str:

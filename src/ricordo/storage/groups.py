@@ -350,8 +350,8 @@ class Reviews(Protocol):
     def decided_with(self, node: int) -> set[int]:
         """Return the keys of the facts that were decided on in a review together with this one."""
 
-    def of_quarantined(self, node: Node) -> Node | None:
-        """Return the live or quarantined node of the latest quarantine review of the same content and type."""
+    def of_quarantined(self, node: Node) -> Review | None:
+        """Return the latest quarantine review of the same content and type whose node is live or quarantined."""
 
 
 class Runs(Protocol):

@@ -140,7 +140,7 @@ class Reviews(Group):
         )
         return {row[side] for row in rows for side in ("newer", "older")} - {node, None}
 
-    def of_quarantined(self, node: Node) -> Node | None:
+    def of_quarantined(self, node: Node) -> Review | None:
         scope = Scope.of(node.owner, node.chat)
         space = self._state.space(node.owner, node.chat)
         rows = self._state.all("reviews", lambda row: (row["kind"], row["space"]) == ("quarantine", space))
@@ -148,7 +148,7 @@ class Reviews(Group):
             held = self._state.tables["nodes"][(row["newer"],)]
             is_same = (held["content"], held["type"]) == (node.content, node.type)
             if is_same and held["closed_reason"] in (None, "quarantined"):
-                return Nodes(self._state).get(scope, held["id"])
+                return self._review(scope, row)
         return None
 
     def _review(self, scope: Scope, row: Row) -> Review:

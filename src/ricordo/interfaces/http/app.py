@@ -457,8 +457,9 @@ class Rpc:
         return {"nodes": latest[: params.limit]}
 
     async def _delete(self, params: _Delete, caller: Caller) -> Any:
-        await self._call("memory.forget", {"id": params.memory_id}, caller)
-        return {"memory_id": params.memory_id, "deleted": True}
+        node = await self._call("memory.forget", {"id": params.memory_id}, caller)
+        waits = {"proposal": node.id, "notice": node.notice} if node.notice else {}
+        return {"memory_id": params.memory_id, "deleted": not waits, **waits}
 
 
 class _NoMethodError(RicordoError):

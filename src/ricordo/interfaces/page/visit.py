@@ -18,7 +18,7 @@ from ricordo.interfaces.http.tokens import Tokens
 from ricordo.interfaces.page.rendering import Texts, environment, time_of
 from ricordo.interfaces.page.session import Session
 from ricordo.memory import Memory
-from ricordo.model import Chat
+from ricordo.model import Chat, Node
 from ricordo.rights import Holder, allows
 
 _CALLS: Mapping[str, Capability] = {each.method: each for each in routes()}
@@ -131,7 +131,8 @@ class Visit:
         answer = await self.call(method, **given)
         made = [commit.seq for commit in await self.memory.store_view.commits(limit=5) if commit.seq > before]
         # Several changes mean that another program wrote at the same time. The user then undoes from the log.
-        self.session.notice = self.texts(f"done.{done}"), made[0] if len(made) == 1 else None
+        key = "proposed" if isinstance(answer, Node) and answer.notice else done
+        self.session.notice = self.texts(f"done.{key}"), made[0] if len(made) == 1 else None
         return answer
 
     def add_to_notice(self, key: str, quoted: Sequence[str]) -> None:

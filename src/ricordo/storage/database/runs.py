@@ -235,10 +235,10 @@ class Reviews(Group):
 
     decided_with = asks("reviews_decided_with", "node", as_set)
 
-    def of_quarantined(self, node: Node) -> Node | None:
+    def of_quarantined(self, node: Node) -> Review | None:
         values = {"space": self._sql.space(node.owner, node.chat), "content": node.content, "type": node.type}
         rows = self._sql.rows("review_of_held", values)
-        return Nodes(self._sql).get(Scope.of(node.owner, node.chat), rows[0][1]) if rows else None
+        return self.get(Scope.of(node.owner, node.chat), rows[0][0]) if rows else None
 
 
 class Leases(Group):

@@ -81,8 +81,8 @@ WHERE r.space IN (SELECT value FROM json_each(:spaces)) AND r.decided_at IS NULL
 ORDER BY r.kind = 'replaced', r.kind = 'several', r.kind = 'quarantine', r.key DESC LIMIT :most
 
 -- name: review_of_held
--- The latest decision on the same quarantined words, with the node that holds them.
-SELECT r.id, n.id FROM reviews r JOIN nodes n ON n.key = r.newer
+-- The latest quarantine review of the same words.
+SELECT r.id FROM reviews r JOIN nodes n ON n.key = r.newer
 WHERE r.kind = 'quarantine' AND r.space = :space AND n.content = :content AND n.type = :type
   AND (n.closed_at IS NULL OR n.closed_reason = 'quarantined')
 ORDER BY r.key DESC LIMIT 1
