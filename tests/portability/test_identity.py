@@ -220,7 +220,8 @@ async def test_every_verb_takes_the_title_by_which_a_chat_is_read(tmp_path: Path
         await memory.add("Secret", session="telegram/1")
         await memory.on_record(session="Anna")
         assert (await memory.consolidate("Anna", dry_run=True)).id
-        assert (await memory.erase(session="Anna", dry_run=True)).count == 2
+        erased = (await memory.erase(session="Anna", dry_run=True)).erased  # Anna is known only from this chat
+        assert {(each.kind, each.count) for each in erased} == {("episodic", 1), ("session", 1), ("entity", 1)}
         assert (await memory.forget_where(session="Anna", dry_run=True)).count == 1
 
         await memory.import_(telegram(tmp_path / "t2", 2, "Goodbye"))  # another Anna

@@ -573,3 +573,52 @@ async def test_one_number_undoes_the_import_of_a_file_and_the_log_names_it(tmp_p
         assert undone.words.startswith("removes 1,200 memories, such as “Day ")
         assert {each.title for each in await memory.sessions()} == {"Anna"}
         assert (await memory.import_(tmp_path / "c")).added == 1_200
+
+
+def chat_of(folder: Path, *said: str, name: str = "_chat.txt") -> Path:
+    """Write a WhatsApp chat from lines such as "2019-07-01 Ann: Hello", at noon."""
+    lines = [f"{line[8:10]}/{line[5:7]}/{line[:4]}, 12:{number:02} - {line[11:]}" for number, line in enumerate(said)]
+    return write(folder / name, "\n".join(lines) + "\n")
+
+
+async def relatives(memory: Memory) -> set[tuple[str, str]]:
+    return {(person.name, person.relation) for person in await memory.people() if person.relation}
+
+
+async def test_the_speakers_of_imported_messages_are_people(tmp_path: Path) -> None:
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(whatsapp(tmp_path / "w"))
+        await memory.import_(slack(tmp_path))
+        assert {person.name for person in await memory.people()} >= {"Anna", "Bob", "Anna Rossi"}
+        assert (await memory.entity("Bob")).type == "person"
+        await memory.import_(of_deleted_account(tmp_path / "x"))
+        assert not {person.name for person in await memory.people()} & {UNKNOWN, "Deleted account (777)"}
+
+
+async def test_imported_messages_tell_relations_like_live_ones(tmp_path: Path) -> None:
+    path = chat_of(
+        tmp_path / "a",
+        "2015-03-01 Ann: My sister Sarah is coming. My boss is Tom.",
+        "2016-03-01 Bob: My wife is Greta",
+        "2018-03-01 Ann: My boss is Kate",
+        "2019-03-01 Ann: My husband is Paul.",
+        "2021-03-01 Ann: Paul and I got divorced.",
+    )
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(path, me=["Ann"])
+        assert await relatives(memory) == {("Sarah", "sister"), ("Kate", "boss")}
+        (wife,) = (await memory.entity("Greta")).relations
+        assert (wife.source_name, wife.predicate) == ("Bob", "wife")
+        assert (await memory.entity("my sister")).name == "Sarah"
+        tom = [each for each in (await memory.entity("Tom")).relations if each.valid_until is not None]
+        assert [each.valid_until.year for each in tom] == [2018]
+
+
+async def test_an_import_ends_no_relation_that_is_newer_or_the_owners_own_word(tmp_path: Path) -> None:
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(chat_of(tmp_path / "a", "2018-03-01 Ann: My boss is Kate"), me=["Ann"])
+        await memory.import_(chat_of(tmp_path / "b", "2015-03-01 Ann: My boss is Tom"), me=["Ann"])
+        assert await relatives(memory) == {("Kate", "boss")}
+        await memory.add("My boss is Rosa")
+        await memory.import_(chat_of(tmp_path / "c", "2020-03-01 Ann: My boss is Igor. My doctor is Nina."), me=["Ann"])
+        assert await relatives(memory) == {("Rosa", "boss"), ("Nina", "doctor")}

@@ -70,6 +70,7 @@ _NAMING: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent"))
 """Origins of facts that may introduce people and things: the user's own words, and an agent's notes for the user."""
 
 _MAX_SPEAKER_CHARS = 80
+_MOST_EVIDENCE = 20
 _MOST_NAMES = 200
 _ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _PARTICLES = frozenset(("van", "von", "de", "da", "del", "di", "bin", "der", "la", "zu"))
@@ -165,6 +166,7 @@ class EntityResolver:
         self._relations: list[Relation] = []
         self._altered: dict[str, Relation] = {}
         self._owner_names: tuple[str, ...] | None = None
+        self._said: dict[str, Node] = {}
 
     def named(self, name: str) -> Entity:
         """Return the entity with a name; add a person if there is none. Raises InvalidError if several people match."""
@@ -307,9 +309,11 @@ class EntityResolver:
         """Relate the owner, or `source`, to `target`; or add dates and evidence to a known one.
 
         A nameless entity, such as "my wife", is merged into the target. If one has only one such relation at a time,
-        such as a wife, the new one ends the previous one; with `may_end=False` it is not added while one is open.
+        such as a wife, the new one ends the previous one; with `may_end=False` it is not added while one is open. An
+        imported message ends only what earlier imported messages state.
         """
         whose = None if source is None else source.id
+        at = self._imported_at(evidence)
         if source is None:
             stored: Sequence[Relation] = self._snapshot.entities.open_relations(self._scope, predicate)
         else:
@@ -317,9 +321,13 @@ class EntityResolver:
         known_so_far = (self._altered.get(each.id, each) for each in (*stored, *self._relations))
         kind = (predicate, whose, None)
         present = [each for each in known_so_far if (each.predicate, each.source, each.valid_until) == kind]
-        if known := self._same(predicate, target, whose, end=end):
+        if known := self._same(predicate, target, whose, end=end, at=at):
             self._extend(known, start=start, end=end, evidence=evidence)
             return
+        if predicate in SINGLE and end is None and at is not None:
+            may_end = may_end and all(self._is_outdated(each, at) for each in present)
+            if present and not may_end:
+                return
         for each in present:
             nameless = self._snapshot.entities.by_id(self._scope, each.target)
             if nameless is not None and relation_named(nameless.name) == predicate:
@@ -328,9 +336,10 @@ class EntityResolver:
         if predicate in SINGLE and end is None:
             if present and not may_end:
                 return
-            start = start or (from_ms(self._now) if present else None)
+            at = at or from_ms(self._now)
+            start = start or (at if present else None)
             for each in present:
-                self._altered[each.id] = replace(each, valid_until=from_ms(self._now))
+                self._altered[each.id] = replace(each, valid_until=at)
         self._relations.append(
             Relation(
                 id=new_id(self._now),
@@ -346,12 +355,28 @@ class EntityResolver:
             )
         )
 
-    def _same(self, predicate: str, target: Entity, whose: str | None, *, end: datetime | None) -> Relation | None:
-        """Return a known relation to the same entity: an open one or, if an end is given, any."""
+    def _imported_at(self, evidence: Sequence[str]) -> datetime | None:
+        """Return when the latest of some memories was said, if all are imported; None if not, or if there are none."""
+        said = [self._said.get(each) or self._snapshot.nodes.get(self._scope, each) for each in evidence]
+        times = [node.event_time for node in said if node is not None and node.origin == "import"]
+        return max(times) if times and len(times) == len(said) else None
+
+    def _is_outdated(self, known: Relation, at: datetime) -> bool:
+        """Return whether a relation rests only on imported memories from before a time."""
+        said = self._imported_at(known.evidence)
+        return said is not None and said < at
+
+    def _same(
+        self, predicate: str, target: Entity, whose: str | None, *, end: datetime | None, at: datetime | None
+    ) -> Relation | None:
+        """Return a known relation to the same entity: an open one, one that ended after `at` or, given an end, any."""
         stored = self._snapshot.entities.relations(target.key) if target.key else ()
         known = [self._altered.get(each.id, each) for each in (*self._relations, *stored)]
         same = [each for each in known if (each.predicate, each.target, each.source) == (predicate, target.id, whose)]
-        return next((each for each in same if each.valid_until is None or end is not None), None)
+        return next(
+            (each for each in same if (ended := each.valid_until) is None or end or (at is not None and at < ended)),
+            None,
+        )
 
     def _extend(
         self, known: Relation, *, start: datetime | None, end: datetime | None, evidence: Sequence[str]
@@ -361,7 +386,7 @@ class EntityResolver:
             known,
             valid_from=start or known.valid_from,
             valid_until=end or known.valid_until,
-            evidence=tuple(dict.fromkeys((*known.evidence, *evidence))),
+            evidence=_enough(tuple(dict.fromkeys((*known.evidence, *evidence)))),
         )
         check_period(altered.valid_from, altered.valid_until)
         if altered != known:
@@ -402,6 +427,8 @@ class EntityResolver:
         source = self.known(node.speaker) if said and node.speaker and not is_owners else None
         if not is_owners and source is None:
             return []
+        if node.origin == "import":
+            self._said[node.id] = node
         heard = self._relate_all(said, node, source=source, may_end=not is_noted)
         if is_owners:
             self._end_relations(node)
@@ -434,11 +461,18 @@ class EntityResolver:
             if ended.name is not None and meant is None:
                 continue
             for predicate in ended.predicates:
-                for known in self._snapshot.entities.open_relations(self._scope, predicate):
-                    if meant is None or known.target == meant.id:
+                for known in self._own_open(predicate):
+                    is_told = node.origin != "import" or self._is_outdated(known, node.event_time)
+                    if is_told and (meant is None or known.target == meant.id):
                         end = max(node.event_time, known.valid_from or node.event_time)
                         said_by = tuple(dict.fromkeys((*known.evidence, node.id)))
                         self._altered[known.id] = replace(known, valid_until=end, evidence=said_by)
+
+    def _own_open(self, predicate: str) -> list[Relation]:
+        """Return the owner's open relations of a kind, stored or added by this change."""
+        stored = self._snapshot.entities.open_relations(self._scope, predicate)
+        known = [self._altered.get(each.id, each) for each in (*stored, *self._relations)]
+        return [each for each in known if (each.predicate, each.source, each.valid_until) == (predicate, None, None)]
 
     @property
     def owner_names(self) -> tuple[str, ...]:
@@ -488,6 +522,11 @@ class EntityResolver:
             relations=(*change.relations, *(self._altered.get(each.id, each) for each in self._relations)),
             put_relations=(*change.put_relations, *(each for each in self._altered.values() if each.key)),
         )
+
+
+def _enough(evidence: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the first and the latest of the memories that state a relation, because there may be thousands."""
+    return (*evidence[:1], *evidence[1:][1 - _MOST_EVIDENCE :])
 
 
 def _is_noted(node: Node) -> bool:

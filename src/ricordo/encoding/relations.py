@@ -388,8 +388,8 @@ def plain_subjects(text: str) -> tuple[str, ...]:
 
 
 def is_persons_word(role: Role | None, origin: Origin) -> bool:
-    """Return whether a person said this, rather than an assistant, a tool or a web page."""
-    return role == "user" and trust_of(origin, role) == "user"
+    """Return whether a person said this, rather than an assistant, a tool or a web page. An import may quote them."""
+    return role == "user" and trust_of(origin, role) in ("user", "import")
 
 
 def is_owners_word(role: Role | None, origin: Origin, speaker: str | None, *, owner: str) -> bool:

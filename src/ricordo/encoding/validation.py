@@ -370,7 +370,8 @@ def screened(snapshot: Snapshot, node: Node) -> Screened:
         return Screened(node=node, heard=node.content)
     if snapshot.suppression.is_erased(space, node):
         return Screened(node=None, heard="")
-    said_at = to_ms(node.event_time) if is_persons_word(node.role, node.origin) else None
+    is_said_now = is_persons_word(node.role, node.origin) and node.origin != "import"
+    said_at = to_ms(node.event_time) if is_said_now else None
     node = _without_erased(snapshot, space, node)
     text = node.content
     found = snapshot.suppression.matches(space, text, session=node.session, said_at=said_at)
