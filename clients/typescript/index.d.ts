@@ -142,6 +142,7 @@ export interface Commit {
   run_id?: string | null;
   words?: string;
   is_repeat?: boolean;
+  proposed_by?: string[];
 }
 
 export interface Version {
@@ -173,6 +174,12 @@ export interface Weak {
   why: string;
 }
 
+export interface FieldChange {
+  field: string;
+  old: string;
+  new: string;
+}
+
 export interface Review {
   id: string;
   kind: "replaced" | "conflict" | "several" | "same" | "quarantine" | "session" | "merge";
@@ -187,6 +194,8 @@ export interface Review {
   about?: string[];
   entities?: Entity[];
   evidence?: Node[];
+  by?: string;
+  changes?: FieldChange[];
   commit?: number | null;
 }
 
@@ -920,6 +929,26 @@ export interface ResolveManyParameters {
 
 export type ResolveManyResult = Review[];
 
+export interface StagedParameters {
+  limit?: number;
+}
+
+export type StagedResult = Review[];
+
+export interface ApproveParameters {
+  /** The id of a review, or a list of ids. */
+  ids: string | string[];
+}
+
+export type ApproveResult = Review[];
+
+export interface RefuseParameters {
+  /** The id of a review, or a list of ids. */
+  ids: string | string[];
+}
+
+export type RefuseResult = Review[];
+
 export interface MergeParameters {
   /** a name or an id; the merged entity has its name. */
   keep: string;
@@ -1563,6 +1592,15 @@ export class Ricordo {
   resolve(parameters: ResolveParameters, options?: CallOptions): Promise<ResolveResult>;
   /** Approve or refuse much of what waits, as one change. Permission: write. Trust: at least user. */
   resolveMany(parameters: ResolveManyParameters, options?: CallOptions): Promise<ResolveManyResult>;
+  /**
+   * List the proposals that wait for approval: the memory, what would change, and who proposed it. Permission:
+   * read. Trust: at least web.
+   */
+  staged(parameters?: StagedParameters, options?: CallOptions): Promise<StagedResult>;
+  /** Approve one proposal or several, as one change. Permission: write. Trust: at least user. */
+  approve(parameters: ApproveParameters, options?: CallOptions): Promise<ApproveResult>;
+  /** Refuse one proposal or several, as one change. Permission: write. Trust: at least user. */
+  refuse(parameters: RefuseParameters, options?: CallOptions): Promise<RefuseResult>;
   /** Merge two entries that are the same person or thing. Permission: write. Trust: at least agent. */
   merge(parameters: MergeParameters, options?: CallOptions): Promise<MergeResult>;
   /**

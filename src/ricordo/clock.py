@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -76,6 +77,14 @@ def checked_id(given: str, *, name: str = "id") -> str:
 def handle_of(node_id: str) -> str:
     """Return the short form of an id for `[id:...]`, its random end."""
     return node_id[-8:]
+
+
+_UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+
+
+def with_handles(text: str) -> str:
+    """Return a message with ids in their short form."""
+    return _UUID.sub(lambda found: handle_of(found[0]), text)
 
 
 MIN_PART_CHARS = 4

@@ -40,6 +40,7 @@ from ricordo.model import (
     BY_AGENT,
     DOCUMENT,
     MERGE,
+    PROPOSED,
     Answer,
     Archive,
     ArchiveReport,
@@ -116,8 +117,6 @@ if TYPE_CHECKING:
     from ricordo.standing import StandingQuestions
 
 T = TypeVar("T")
-
-_MOST_HELD = 100_000
 
 _NEW_WORDS = frozenset(("correct", "update", "propose", "add entity", "relate", "update entity"))
 """The changes, besides those that add memories, that store what somebody says now."""
@@ -921,7 +920,7 @@ class Memory:
 
         def decide(tx: Snapshot) -> tuple[Change, Sequence[Review]]:
             if ids is None:
-                held = reversed(tx.reviews.listed(self._scope, most=_MOST_HELD, kind="quarantine"))
+                held = reversed(tx.reviews.listed(self._scope, most=reviews.MOST_HELD, kind="quarantine"))
                 found = proposals.possible(tx, held, self._carry_out) if chosen == "approve" else list(held)
             else:
                 found = [reviews.find_review(tx, self._scope, each) for each in dict.fromkeys(ids)]
@@ -938,7 +937,8 @@ class Memory:
 
     async def staged(self, limit: int = 1_000) -> Sequence[Review]:
         """Return the proposals that wait for a decision, latest first: what callers with `Scope(propose=True)` wrote.
-        `older` is the memory that a proposal would change, and `newer` the memory after it.
+        `older` is the memory that a proposal would change, `newer` the memory after it, `changes` the differences, and
+        `by` who proposed it.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000.
@@ -946,8 +946,8 @@ class Memory:
         most = checked_limit(limit)
 
         def ask_store(tx: Snapshot) -> Sequence[Review]:
-            held = tx.reviews.listed(self._scope, most=_MOST_HELD, kind="quarantine")
-            found = [each for each in held if each.reasons[:1] == (proposals.PROPOSED,)][:most]
+            held = tx.reviews.listed(self._scope, most=reviews.MOST_HELD, kind="quarantine")
+            found = [each for each in held if each.reasons[:1] == (PROPOSED,)][:most]
             return [proposals.as_shown(tx, self._scope, each, self._carry_out) for each in found]
 
         return self._told("staged", await self._read(ask_store))
@@ -956,7 +956,8 @@ class Memory:
         """Approve one proposal or several as one commit, all or none, each with the trust of the caller that made it.
 
         Args:
-            ids: ids of `staged`, or of other quarantined items of `review`; or these items themselves.
+            ids: ids of `staged`, of other quarantined items of `review`, or of the memories they hold; or the items
+                themselves.
 
         Raises the errors of `resolve_many`.
         """
@@ -2619,7 +2620,7 @@ class Memory:
         """Return why a new fact must wait for the user's decision; () if it need not."""
         holds_untrusted = self._opened.settings.untrusted_knowledge == "hold"
         why = reviews.reasons_to_hold(node, holds_untrusted=holds_untrusted)
-        return (proposals.PROPOSED, *why) if self._scope.propose else why
+        return (PROPOSED, *why) if self._scope.propose else why
 
     async def _propose(
         self, method: proposals.Method, id: str, *, text: str, origin: Origin, **arguments: object
@@ -2641,7 +2642,8 @@ class Memory:
         """Return the change that a proposal makes; see `proposals.CarryOut`."""
         target, given = self._living(tx, proposal.id), proposal.arguments
         if proposal.method == "forget":
-            return self._forgotten(tx, target), target
+            change = self._forgotten(tx, target)
+            return change, forget.closed(target, change)
         if proposal.method == "correct":
             said: dict[str, Any] = {"origin": held.origin, "evidence": given["evidence"], "at": held.event_time}
             return self._corrected(tx, target, given["content"], **said)

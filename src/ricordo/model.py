@@ -108,6 +108,12 @@ AGENT = "coding_agent"
 
 BY_AGENT = " (agent)"
 """The end of an author's name in the log if the owner's agent, or another caller with less trust, made the change."""
+
+PROPOSED = "proposed"
+"""The first reason of reviews of proposals. The second one is the proposed method, if it is not a new fact."""
+PROPOSES = "proposes"
+"""The attribute of a proposal that holds the method, the id of the memory and the arguments."""
+
 MERGE = "merge:"
 """The prefix of the id of a review that proposes to merge two entities."""
 DOCUMENT = "document:"
@@ -570,6 +576,15 @@ class Closing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FieldChange:
+    """A field of a memory before and after a change, as text. `old` and `new` are "" for nothing."""
+
+    field: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
     """A question for the user: two facts that may conflict, or an item in quarantine.
 
@@ -583,6 +598,8 @@ class Review:
         about: for quarantined facts, the names of their subjects.
         entities: the two to merge, the one to keep first.
         evidence: memories that show that they are one.
+        by: who proposed or wrote what is in quarantine, as the log names authors.
+        changes: what a proposal would change in `older`.
         commit: in the result of `resolve`, the number of the commit that carried out the decision, for `undo`. `newer`
             and `older` are then as the decision left them.
     """
@@ -600,6 +617,8 @@ class Review:
     about: tuple[str, ...] = ()
     entities: tuple[Entity, ...] = ()
     evidence: tuple[Node, ...] = ()
+    by: str = ""
+    changes: tuple[FieldChange, ...] = ()
     commit: int | None = None
     key: int = 0
 
@@ -793,7 +812,8 @@ class Reason:
 class Commit:
     """A change that was made. `seq` orders everything in a store; clocks do not. `run_id` is the run it belongs to.
     `words`, set in a log and in the result of `undo`, names the memories it touched, with the texts that they had then.
-    `is_repeat`, set in a log, says that what it stated was known before.
+    `is_repeat`, set in a log, says that what it stated was known before. `proposed_by`, set in a log and in histories,
+    names the callers whose proposals it approved; they are the authors, and `actor` is who approved.
     """
 
     seq: int
@@ -805,6 +825,13 @@ class Commit:
     run_id: str | None = None
     words: str = ""
     is_repeat: bool = False
+    proposed_by: tuple[str, ...] = ()
+
+    @property
+    def author(self) -> str:
+        """Who made the change, and who approved it if somebody else proposed it."""
+        by = ", ".join(self.proposed_by)
+        return f"{by}, approved by {self.actor}" if by else self.actor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from ricordo.encoding.validation import TextRules, short_name
 from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
 from ricordo.model import BY_AGENT, Change, Closing, Fact, Member, MemberRole, Node, Scope, Space
 from ricordo.storage import Snapshot
+from ricordo.storage.authors import authors
 from ricordo.storage.membership import check_change
 from ricordo.text.analyzer import raw_words
 from ricordo.text.names import same_name_key
@@ -93,7 +94,7 @@ def writer_of(snapshot: Snapshot, node: Node) -> str | None:
     """Return who wrote a memory of a chat: its speaker or else the owner who recorded it; None in an owner's memory."""
     if not node.chat:
         return None
-    return node.speaker or snapshot.history.writers([node.key]).get(node.key, "").removesuffix(BY_AGENT) or None
+    return node.speaker or authors(snapshot, [node.key]).get(node.key, "").removesuffix(BY_AGENT) or None
 
 
 def shared_copy(node: Node, *, text: str) -> Fact:

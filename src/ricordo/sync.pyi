@@ -244,7 +244,8 @@ class Memory:
 
     def staged(self, limit: int = 1000) -> Sequence[Review]:
         """Return the proposals that wait for a decision, latest first: what callers with `Scope(propose=True)`
-        wrote. `older` is the memory that a proposal would change, and `newer` the memory after it.
+        wrote. `older` is the memory that a proposal would change, `newer` the memory after it, `changes` the
+        differences, and `by` who proposed it.
         """
 
     def approve(self, ids: str | Review | Sequence[str | Review]) -> Sequence[Review]:

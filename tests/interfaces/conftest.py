@@ -35,6 +35,9 @@ ROUTED_BY_OTHER_VERBS = {
     "get": "show",
     "accept": "run",
     "resolve_many": "quarantine",
+    "staged": "quarantine",
+    "approve": "quarantine",
+    "refuse": "quarantine",
     "receipt": "receipts",
     "replay_receipt": "receipts",
 }

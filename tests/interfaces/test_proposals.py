@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-import httpx
 import pytest
-from tests.interfaces.conftest import RUN, clean_environment
+from tests.interfaces.conftest import RUN, Cli, clean_environment
 from tests.interfaces.serving import Served, house, served
-from tests.interfaces.test_mcp import connected
 
-from ricordo import Memory
-from ricordo.interfaces.call import PROPOSING
+from ricordo import Memory, Scope, sync
 
 THIN = "import sys; from ricordo.interfaces.sandbox_client import main; sys.exit(main())"
 PROPOSES = ("read", "propose")
@@ -121,3 +118,189 @@ async def test_the_page_does_not_say_that_a_proposal_is_done(tmp_path: Path) -> 
         done = await visitor.post("/page/memory/forget", data=given, headers={"Origin": "http://127.0.0.1:7411"})
         page = (await visitor.get(done.headers["location"])).text
         assert "Nothing changes until it is approved" in page and "no answer contains it" not in page
+
+
+async def team(memory: Memory) -> tuple[Memory, Memory]:
+    """Return a space as its keeper sees it, and as an agent sees it that only proposes there."""
+    await memory.scoped(Scope(owner="ann")).create_space("team", members=["bot"])
+    keeper = memory.scoped(Scope(owner="ann", chat="team"))
+    return keeper, memory.scoped(Scope(owner="bot", chat="team", trust="agent", propose=True))
+
+
+@pytest.fixture(params=["me.db", "notes/"])
+async def opened(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Memory]:
+    async with Memory.open(tmp_path / request.param, embedder=None, scope=Scope(owner="ann")) as memory:
+        yield memory
+
+
+async def test_an_approved_change_names_its_author_and_its_approver(opened: Memory) -> None:
+    keeper, bot = await team(opened)
+    kept = await keeper.remember("Anna is a nurse", shared=True)
+    tea = await keeper.remember("Ben drinks tea", shared=True)
+    await bot.correct(kept.id, "Anna is a doctor")
+    await bot.update(tea.id, tags=["drinks"])
+    fresh = await bot.remember("Dan plays the cello", shared=True)
+    await keeper.approve([each.id for each in await keeper.staged()])
+    (commit,) = await keeper.log(1)
+    assert (commit.actor, commit.proposed_by) == ("ann", ("bot (agent)",))
+    assert commit.author == "bot (agent), approved by ann"
+    for id in (kept.id, tea.id, fresh.id):
+        last = (await keeper.history(id))[-1].commit
+        assert last is not None and last.author == "bot (agent), approved by ann"
+        first = (await keeper.history(id))[0].commit
+        assert first is not None and first.proposed_by == ()
+    hits = {hit.content: hit.writer for hit in (await keeper.search("Anna Ben Dan nurse doctor tea cello")).hits}
+    assert hits == {"Anna is a doctor": "bot", "Ben drinks tea": "ann", "Dan plays the cello": "bot"}
+    made = (await keeper.explain((await keeper.history(kept.id))[-1].node.id)).made
+    assert made is not None and made.author == "bot (agent), approved by ann"
+    await keeper.undo(commit.seq)
+    assert (await keeper.log(1))[0].proposed_by == ()
+    assert len(await keeper.staged()) == 3
+
+
+async def test_of_several_proposers_each_memory_names_its_own(opened: Memory) -> None:
+    keeper, bot = await team(opened)
+    await keeper.set_member("team", "eva", "writer")
+    eva = opened.scoped(Scope(owner="eva", chat="team", propose=True))
+    one, two = [await keeper.remember(each, shared=True) for each in ("Anna is a nurse", "Ben drinks tea")]
+    await bot.correct(one.id, "Anna is a doctor")
+    await eva.correct(two.id, "Ben drinks coffee")
+    await keeper.approve([each.id for each in await keeper.staged()])
+    assert set((await keeper.log(1))[0].proposed_by) == {"bot (agent)", "eva"}
+    for id, who in ((one.id, "bot (agent)"), (two.id, "eva")):
+        last = (await keeper.history(id))[-1].commit
+        assert last is not None and last.proposed_by == (who,)
+    hits = {hit.content: hit.writer for hit in (await keeper.search("Anna doctor Ben coffee")).hits}
+    assert hits == {"Anna is a doctor": "bot", "Ben drinks coffee": "eva"}
+
+
+async def test_what_waits_shows_its_target_its_changes_and_its_author(opened: Memory) -> None:
+    keeper, bot = await team(opened)
+    kept = await keeper.remember("Anna is a nurse", shared=True)
+    await bot.correct(kept.id, "Anna is a doctor")
+    await bot.update(kept.id, tags=["work"], expires="2099-01-01")
+    await bot.forget(kept.id, "she left")
+    await bot.remember("Dan plays the cello", shared=True)
+    fact, forgotten, updated, corrected = await keeper.staged()
+    assert {each.by for each in await keeper.staged()} == {"bot (agent)"}
+    assert (fact.older, fact.changes) == (None, ())
+    for each in (forgotten, updated, corrected):
+        assert each.older is not None and each.older.id == kept.id
+    told = [[(each.field, each.old, each.new) for each in review.changes] for review in (forgotten, updated, corrected)]
+    assert told[0] == [("closed_reason", "", "forgotten")]
+    assert told[1][0] == ("tags", "", "work") and told[1][1][2].startswith("2099-01-01")
+    assert told[2] == [("content", "Anna is a nurse", "Anna is a doctor")]
+
+
+async def test_the_log_says_what_was_proposed_to_those_who_may_read_it(opened: Memory) -> None:
+    keeper, bot = await team(opened)
+    kept = await keeper.remember("Anna is a nurse", shared=True)
+    await bot.correct(kept.id, "Anna is a doctor")
+    await bot.forget(kept.id, "she left")
+    await bot.remember("Dan plays the cello", shared=True)
+    fact, forgotten, _ = await keeper.staged()
+    await keeper.refuse([fact.id, forgotten.id])
+    words = [commit.words for commit in await keeper.log()]
+    assert words[0].endswith("and 1 more, proposed by bot (agent)") and words[0].startswith("refuse: ")
+    assert words[1:4] == [
+        "proposed: Dan plays the cello",
+        "forget “Anna is a nurse” (she left)",
+        "correct “Anna is a nurse” to “Anna is a doctor”",
+    ]
+    said = str([commit.words for commit in await bot.log()])
+    assert "correct “Anna is a nurse”" in said and "proposed: a new fact" in said
+    assert "doctor" not in said and "cello" not in said and "she left" not in said
+
+
+async def test_the_log_of_another_owner_has_nothing_of_a_proposal(opened: Memory) -> None:
+    keeper, bot = await team(opened)
+    await bot.remember("I like the violin")
+    (mine,) = [each for each in await bot.log() if each.origin == "remember"]
+    assert mine.words == "proposed: a new fact"
+    assert "violin" not in str(await keeper.log()) and await keeper.staged() == []
+
+
+async def test_proposals_are_listed_and_decided_over_http(tmp_path: Path) -> None:
+    async with house(tmp_path / "me.db") as at:
+        bot = at.client(at.secret("bot", owner="me", trust="agent", access=PROPOSES))
+        user = at.client(at.secret("me"))
+        kept = (await user.post("/v1/remember", json={"content": "Ben drinks tea"})).json()
+        await bot.post("/v1/correct", json={"id": kept["id"], "content": "Ben drinks coffee"})
+        gone = (await bot.post("/v1/remember", json={"content": "Dan plays the cello"})).json()
+        await bot.post("/v1/forget", json={"id": kept["id"]})
+        seen = (await user.post("/v1/staged", json={})).json()
+        assert [each["by"] for each in seen] == ["me (agent)"] * 3
+        assert seen[2]["changes"] == [{"field": "content", "old": "Ben drinks tea", "new": "Ben drinks coffee"}]
+        own = await bot.post("/v1/staged", json={})
+        assert "coffee" not in own.text and "cello" not in own.text and len(own.json()) == 3
+        for name in ("approve", "refuse"):
+            refused = await bot.post(f"/v1/{name}", json={"ids": seen[0]["id"]})
+            assert (refused.status_code, refused.json()["error"]["code"]) == (403, "denied")
+        (done,) = (await user.post("/v1/approve", json={"ids": [seen[2]["id"][-8:]]})).json()
+        assert (done["decision"], done["newer"]["content"]) == ("approve", "Ben drinks coffee")
+        (done,) = (await user.post("/v1/refuse", json={"ids": gone["id"]})).json()  # the id that the agent was given
+        assert done["decision"] == "refuse"
+        assert (await user.post("/v1/log", json={"limit": 2})).json()[1]["proposed_by"] == ["me (agent)"]
+        assert (await user.post("/v1/approve", json={"ids": "nothing"})).status_code == 404
+
+
+def test_the_client_command_lists_and_decides(server: Served, agent: str) -> None:
+    with server.client() as client:
+        for each in client.post("/v1/staged", json={}).json():
+            client.post("/v1/refuse", json={"ids": each["id"]})
+        kept = client.post("/v1/remember", json={"content": "Cem rows at dawn"}).json()
+        given = {"id": kept["id"], "content": "Cem rows at noon"}
+        told = {"Authorization": f"Bearer {agent}"}
+        held = client.post("/v1/correct", json=given, headers=told).json()
+    shown = run(THIN, server, "memory", "staged", RICORDO_TOKEN=server.token).stdout.splitlines()
+    assert f"correct {kept['id']} Cem rows at dawn" in shown[0] and shown[0].endswith("[me (agent)]")
+    assert shown[1] == "    content: Cem rows at dawn → Cem rows at noon"
+    refused = run(THIN, server, "memory", "approve", held["id"], RICORDO_TOKEN=agent)
+    assert refused.returncode == 5 and "only proposes" in refused.stderr
+    done = run(THIN, server, "memory", "approve", held["id"], RICORDO_TOKEN=server.token).stdout
+    assert done.startswith("approved: ") and "Cem rows at noon" in done
+    assert run(THIN, server, "memory", "staged", RICORDO_TOKEN=server.token).stdout == ""
+
+
+def test_the_command_line_shows_what_waits_and_what_was_decided(cli: Cli) -> None:
+    kept = cli("remember", "Anna is a nurse", "--json").json
+    tea = cli("remember", "Ben drinks tea", "--json").json
+    with sync.Memory.open(cli.store, embedder="hashing") as memory:
+        bot = memory.scoped(Scope(owner="me", trust="agent", propose=True))
+        held = bot.correct(kept["id"], "Anna is a doctor")
+        gone = bot.forget(tea["id"], "he stopped")
+        again = bot.forget(kept["id"])
+    for shown in (cli("quarantine").out, cli("review").out):
+        assert "Anna is a nurse" in shown and "→ Anna is a doctor" in shown and "→ forgotten (he stopped)" in shown
+        assert "me (agent)" in shown
+    assert kept["id"][-8:] in cli("quarantine").out
+    shown = cli("quarantine", "show", held.id).out
+    assert "→ Anna is a doctor" in shown and kept["id"] in shown and "me (agent)" in shown
+    assert "no answer contains it any more: Ben drinks tea" in cli("quarantine", "approve", gone.id).out
+    assert "it stays as it is: Anna is a nurse" in cli("quarantine", "refuse", again.id).out
+    assert "me (agent), approved by me" in cli("log").out
+    cli("forget", kept["id"])
+    blocked = cli("quarantine").out
+    assert f"{kept['id'][-8:]} was forgotten" in blocked and kept["id"] not in blocked and "was forgotten (`" in blocked
+
+
+async def test_the_page_shows_who_proposed_what(tmp_path: Path) -> None:
+    async with house(tmp_path / "me.db") as at:
+        bot = at.client(at.secret("bot", owner="me", trust="agent", access=PROPOSES))
+        mine = at.secret("me")
+        user = at.client(mine)
+        kept = (await user.post("/v1/remember", json={"content": "Ben drinks tea"})).json()
+        await bot.post("/v1/update", json={"id": kept["id"], "expires": "2099-01-01"})
+        visitor = at.client(None)
+        await visitor.post("/page/enter", headers={"Authorization": f"Bearer {mine}"})
+        shown = (await visitor.get("/page/inbox")).text
+        assert "me (agent)" in shown and "2099-01-01" in shown
+        await user.post("/v1/resolve_many", json={"decision": "approve"})
+        for path in ("/page/changes", f"/page/memory?id={kept['id']}"):
+            assert "me (agent), approved by me" in (await visitor.get(path)).text
+
+
+def test_a_long_text_is_cut_between_words(cli: Cli) -> None:
+    cli("remember", "Anna " + "remembers everything " * 30)
+    listed = cli("log", "--json").json["commits"][0]["words"]
+    assert listed.endswith((" remembers…", " everything…")) and len(listed) <= 160

@@ -51,7 +51,8 @@ Call = Callable[[Capability, dict[str, Any]], Awaitable[str]]
 
 _KINDS: Mapping[str, tuple[str, ...]] = {
     "id": ("ids",),
-    "item": ("reviews",),
+    "item": ("reviews", "ids"),
+    "ids": ("reviews", "ids"),
     "run": ("runs",),
     "commit_or_run": ("commits", "runs"),
     "why_not": ("ids",),

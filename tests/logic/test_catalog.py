@@ -83,7 +83,8 @@ def test_the_profiles_are_as_specified() -> None:
         "memory_demote",
         "memory_update",
     }
-    users_alone = {"resolve_many", "forget_where", "update_where"}  # an agent does not decide on much at once
+    users_alone = {"staged", "approve", "refuse"}
+    users_alone |= {"resolve_many", "forget_where", "update_where"}  # an agent does not decide on much at once
     users_alone |= {"add_document", "documents", "document", "remove_document"}  # the list of tools is short
     users_alone |= {"keep_question", "questions", "question", "renew_questions", "drop_question"}
     users_alone |= {"spaces", "chats", "create_space", "set_member", "remove_member"}  # nor who is in a shared space

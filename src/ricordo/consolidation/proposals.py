@@ -16,15 +16,12 @@ from typing import Any, Literal, get_args
 
 from ricordo.clock import from_ms, new_id
 from ricordo.errors import InvalidError, RicordoError
-from ricordo.model import Change, Node, Origin, Review, Scope
+from ricordo.model import PROPOSED, PROPOSES, Change, FieldChange, Node, Origin, Review, Scope
 from ricordo.storage import Snapshot
+from ricordo.storage.authors import authors
 
 Method = Literal["correct", "update", "forget"]
 
-PROPOSED = "proposed"
-"""The first reason of items whose caller may only propose."""
-
-ATTRIBUTE = "proposes"
 _CHANGED = "the memory has changed since"
 _DIGEST_CHARS = 16
 
@@ -72,7 +69,7 @@ def proposed(
         owner=target.owner,
         chat=target.chat,
         origin=origin,
-        attributes={ATTRIBUTE: value},
+        attributes={PROPOSES: value},
         closed_at=at,
         closed_reason="quarantined",
     )
@@ -98,17 +95,21 @@ def proposal_in(review: Review) -> Proposal | None:
     method = next((each for each in methods if review.reasons[:2] == (PROPOSED, each)), None)
     if review.kind != "quarantine" or method is None:
         return None
-    given = review.newer.attributes[ATTRIBUTE]
+    given = review.newer.attributes[PROPOSES]
     return Proposal(method=method, id=given["id"], arguments=given["arguments"], state=given["state"])
 
 
 def as_shown(snapshot: Snapshot, scope: Scope, review: Review, carry_out: CarryOut) -> Review:
-    """Return a review with the memory before and after the proposed change, and current obstacles to the change.
+    """Return a review with its author and, for a proposed change, with the memory before and after it, the differences,
+    and current obstacles to the change.
 
     A proposal to forget has no memory after it: `newer` then states the reason.
     """
+    if review.kind != "quarantine" or review.decision is not None:
+        return review
+    review = replace(review, by=authors(snapshot, [review.newer.key]).get(review.newer.key, ""))
     proposal = proposal_in(review)
-    if proposal is None or review.decision is not None:
+    if proposal is None:
         return review
     before = snapshot.nodes.get(scope, proposal.id)
     against: tuple[str, ...] = ()
@@ -121,12 +122,31 @@ def as_shown(snapshot: Snapshot, scope: Scope, review: Review, carry_out: CarryO
         if before is not None and _state(before) != proposal.state:
             against = (_CHANGED,)
     held = review.newer
+    changes = _changes(before, after) if before is not None and after is not held else ()
     if proposal.method == "forget":  # its content is the reason
-        after = held
+        after, changes = held, (FieldChange(field="closed_reason", old="", new="forgotten"),)
     shown = replace(
         after, id=held.id, key=held.key, origin=held.origin, closed_at=held.closed_at, closed_reason=held.closed_reason
     )
-    return replace(review, newer=shown, older=before, reasons=(*review.reasons, *against))
+    return replace(review, newer=shown, older=before, changes=changes, reasons=(*review.reasons, *against))
+
+
+_CHANGEABLE = "content", "tags", "attributes", "event_time", "expires_at"
+"""The fields that a proposal can change."""
+
+
+def _changes(before: Node, after: Node) -> tuple[FieldChange, ...]:
+    values = ((name, _plain(getattr(before, name)), _plain(getattr(after, name))) for name in _CHANGEABLE)
+    return tuple(FieldChange(field=name, old=old, new=new) for name, old, new in values if old != new)
+
+
+def _plain(value: object) -> str:
+    """Return the value of a field as text for people."""
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ", timespec="minutes")
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) if value else ""
 
 
 def possible(snapshot: Snapshot, held: Iterable[Review], carry_out: CarryOut) -> list[Review]:
@@ -158,8 +178,8 @@ def edited(review: Review, content: str) -> Review:
         return replace(review, newer=replace(held, content=content))
     if proposal.method == "forget":
         raise InvalidError("content: a proposal to forget a memory has no content to edit", hint="leave it out")
-    value = {**held.attributes[ATTRIBUTE], "arguments": {**proposal.arguments, "content": content}}
-    return replace(review, newer=replace(held, attributes={**held.attributes, ATTRIBUTE: value}))
+    value = {**held.attributes[PROPOSES], "arguments": {**proposal.arguments, "content": content}}
+    return replace(review, newer=replace(held, attributes={**held.attributes, PROPOSES: value}))
 
 
 def instant_in(proposal: Proposal, name: str) -> datetime | None:

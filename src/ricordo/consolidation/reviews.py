@@ -35,13 +35,16 @@ UNCONFIRMED = "unconfirmed source"
 
 WAITS = """\
 This waits for approval and changes nothing until then. It is decided with `ricordo quarantine` at the command line, \
-in the inbox of the page, or with `resolve` over HTTP and in Python."""
+in the inbox of the page, or with `approve` and `refuse` over HTTP and in Python."""
 """The notice in the result of a call that stored something in quarantine."""
 
 _REFUSED = "This was refused before, so it stays out of every answer. `undo` takes the decision back."
 
 SESSION = "session:"
 """The prefix of the id of a review about a conversation. The session's name follows."""
+
+MOST_HELD = 100_000
+"""How many items in quarantine are read at most."""
 
 MAX_TRIES = 3
 """After this many failures, a conversation waits until the user names it or approves another try."""
@@ -85,12 +88,16 @@ def urgency(review: Review) -> int:
 
 
 def find_review(snapshot: Snapshot, scope: Scope, review_id: str) -> Review:
-    """Return a review by its id.
+    """Return a review by its id, or by the id of what it holds in quarantine.
 
     Raises:
         NotFoundError: the caller can see no review with this id.
     """
     review = snapshot.reviews.get(scope, review_id)
+    held = snapshot.nodes.get(scope, review_id) if review is None else None
+    if held is not None and held.closed_reason == "quarantined":
+        listed = snapshot.reviews.listed(scope, most=MOST_HELD, kind="quarantine")
+        review = next((each for each in listed if each.newer.id == held.id), None)
     if review is None:
         raise NotFoundError(f"there is no review {review_id}", hint="`review` lists them")
     return review

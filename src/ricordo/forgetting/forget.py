@@ -19,7 +19,7 @@ from ricordo.storage import Snapshot
 from ricordo.storage.groups import Ledger
 from ricordo.storage.values import Image, content
 from ricordo.text.lifetimes import expiring
-from ricordo.text.sentences import plural
+from ricordo.text.sentences import plural, shortened
 
 InWords = Callable[[Snapshot, Scope, Sequence[Commit]], Sequence[Commit]]
 """Returns commits with excerpts of what they touched, as far as the caller may see it."""
@@ -206,7 +206,7 @@ def _effect(now: Image | None, after: Mapping[str, Any] | None) -> str:
 
 
 def _beginning(text: str) -> str:
-    return " ".join(text.split())[:_BEGINNING]
+    return shortened(" ".join(text.split()), _BEGINNING)
 
 
 def undone_runs(snapshot: Snapshot, scope: Scope, change: Change) -> list[Run]:

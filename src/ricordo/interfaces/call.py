@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_SHOW_HELD = frozenset({"get", "history", "explain", "review", "resolve", "forget"})
+_SHOW_HELD = frozenset({"get", "history", "explain", "review", "staged", "resolve", "forget"})
 """The methods whose answers can contain quarantined memories; search, lists and statistics never do."""
 _LONG = frozenset(
     (
@@ -144,6 +144,7 @@ _MEMORY_IDS = frozenset(
     ("get", "history", "explain", "correct", "update", "confirm", "reinforce", "demote", "forget", "restore", "erase")
 )
 """Methods whose `id` is the id of a memory."""
+_REVIEW_IDS = {"resolve_many": "items", "approve": "ids", "refuse": "ids"}
 _RUN_IDS = {"run": "id", "accept": "run", "undo": "commit_or_run"}
 
 
@@ -265,9 +266,10 @@ class Dispatcher:
             arguments["evidence"] = [await self._full_id(memory, each, as_of) for each in arguments["evidence"]]
         if method == "resolve" and _is_short(arguments.get("item")):
             arguments["item"] = await resolve_review_id(memory, arguments["item"])
-        if method == "resolve_many" and isinstance(arguments.get("items"), list):
-            arguments["items"] = [
-                await resolve_review_id(memory, each) if _is_short(each) else each for each in arguments["items"]
+        if (several := _REVIEW_IDS.get(method)) and (given := arguments.get(several)) is not None:
+            arguments[several] = [
+                await resolve_review_id(memory, each) if _is_short(each) else each
+                for each in (given if isinstance(given, list) else [given])
             ]
         name = _RUN_IDS.get(method, "")
         if _is_short(arguments.get(name)) and not arguments[name].isdecimal():

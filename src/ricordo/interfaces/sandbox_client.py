@@ -67,7 +67,9 @@ def _show(verb: str, result: Any, *, as_json: bool) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ricordo-sb", description=__doc__, epilog=_ABOUT)
     groups = parser.add_subparsers(dest="group", required=True, metavar="memory")
-    verbs = groups.add_parser("memory", help="search, add, list, delete").add_subparsers(dest="verb", required=True)
+    verbs = groups.add_parser("memory", help="search, add, list, delete, decide").add_subparsers(
+        dest="verb", required=True
+    )
     search = verbs.add_parser("search", help="search the memory")
     search.add_argument("query")
     search.add_argument("--limit", type=int)
@@ -82,13 +84,19 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--include-expired", action="store_true", dest="include_expired", default=None)
     delete = verbs.add_parser("delete", help="remove a memory from every answer")
     delete.add_argument("memory_id")
+    staged = verbs.add_parser("staged", help="list the proposals that wait for approval")
+    staged.add_argument("--limit", type=int)
+    approve = verbs.add_parser("approve", help="approve proposals; needs a token of trust user")
+    refuse = verbs.add_parser("refuse", help="refuse proposals; needs a token of trust user")
+    for each in (approve, refuse):
+        each.add_argument("ids", nargs="+", metavar="id")
     outbox = groups.add_parser("outbox", help="list, send, drop").add_subparsers(dest="verb", required=True)
     waiting = outbox.add_parser("list", help="show what was not delivered yet")
     send = outbox.add_parser("send", help="deliver it")
     send.add_argument("--any-token", action="store_true", help="also what was kept with another token for this server")
     drop = outbox.add_parser("drop", help="delete one of them")
     drop.add_argument("number", type=int)
-    for each in (search, add, listing, delete, waiting, send, drop):
+    for each in (search, add, listing, delete, staged, approve, refuse, waiting, send, drop):
         each.add_argument("--json", action="store_true", help="print the server's answer as JSON")
     return parser
 
@@ -221,12 +229,26 @@ def _lines(verb: str, result: Any) -> list[str]:
         return [_line(each) for each in result["hits"]]
     if verb == "list":
         return [_line(each) for each in result["nodes"]]
+    if verb in ("staged", "approve", "refuse"):
+        return [line for each in result for line in _of_review(each)]
     if verb == "delete":
         gone = f"deleted {result['memory_id']}"
         return _waiting(f"not {gone}: proposal {result['proposal']}", result) if result.get("notice") else [gone]
     if not result["id"]:
         return [f"not stored: {_clean(result['content'])} (off the record, or erased before)"]
     return _waiting(f"not stored yet: {_line(result)}", result) if result.get("notice") else [_line(result)]
+
+
+def _of_review(review: Mapping[str, Any]) -> list[str]:
+    """Return a proposal as lines: what is proposed, who proposed it, and each change."""
+    done = {"approve": "approved: ", "refuse": "refused: "}.get(review.get("decision") or "", "")
+    method = " ".join(review["reasons"][1:2])
+    what = f"{method} {_line(review.get('older') or review['newer'])}".strip()
+    by = f"  [{review['by']}]" if review.get("by") else ""
+    details = [f"{each['field']}: {each['old']} → {each['new']}" for each in review.get("changes", ())]
+    if review.get("older"):
+        details += review["reasons"][2:]
+    return [f"{done}{review['id']}  {_clean(what + by)}", *(f"    {_clean(each)}" for each in details)]
 
 
 def _waiting(what: str, result: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from functools import cache
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from ricordo.clock import MIN_PART_CHARS, handle_of, shortens
+from ricordo.clock import MIN_PART_CHARS, handle_of, shortens, with_handles
 from ricordo.errors import InvalidError, NotFoundError, RicordoError
 from ricordo.model import (
     Commit,
@@ -120,7 +120,7 @@ def _withhold(value: Any) -> Any:
     parts = ((each.name, getattr(value, each.name)) for each in fields(value) if each.init)
     changed = {name: new for name, part in parts if (new := _withhold(part)) is not part}
     if getattr(value, "kind", None) == "quarantine":
-        changed["about"] = ()
+        changed |= {"about": (), "changes": ()}
     return replace(value, **changed) if changed else value
 
 
@@ -304,9 +304,10 @@ def _commit(commit: Commit) -> str:
 
 def _deed(commit: Commit) -> str:
     """Return what a commit did, with its reason: "forget (moved away)", "undo of 3"."""
-    if commit.reason.startswith(commit.origin):
-        return commit.reason
-    return f"{commit.origin} ({commit.reason})" if commit.reason else commit.origin
+    reason = with_handles(commit.reason)
+    if reason.startswith(commit.origin):
+        return reason
+    return f"{commit.origin} ({reason})" if reason else commit.origin
 
 
 def deed_in_words(commit: Commit) -> str:
@@ -435,8 +436,12 @@ async def resolve_id(memory: Memory, given: str, *, as_of: str | int | None = No
 
 
 async def resolve_review_id(memory: Memory, given: str, *, kind: ReviewKind | None = None) -> str:
-    """Return the full id of an open review. An unknown id is returned unchanged; the memory reports the error."""
-    return match_id(given, (each.id for each in await memory.review(_LATEST, kind=kind)), kind="review") or given
+    """Return the full id of an open review, given a part of it or of the id of what it holds in quarantine. An unknown
+    id is returned unchanged; the memory reports the error.
+    """
+    found = await memory.review(_LATEST, kind=kind)
+    held = (each.newer.id for each in found if each.kind == "quarantine")
+    return match_id(given, (each.id for each in found), kind="review") or match_id(given, held) or given
 
 
 async def resolve_run_id(memory: Memory, given: str) -> str:

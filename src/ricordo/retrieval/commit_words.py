@@ -8,11 +8,13 @@ from itertools import chain
 
 from ricordo.model import Commit, Node, RowId, Scope
 from ricordo.retrieval.hits import as_shown
+from ricordo.rights import Holder, allows
 from ricordo.storage import Snapshot
+from ricordo.storage.authors import is_proposed, method_in, proposal_of, with_proposers
 from ricordo.storage.groups import Ledger
 from ricordo.storage.values import Image
 from ricordo.text.names import relation_told
-from ricordo.text.sentences import sentences
+from ricordo.text.sentences import sentences, shortened
 
 _WORDS_CHARS = 160
 _TOUCHED_MOST = 100
@@ -30,7 +32,10 @@ def in_words(snapshot: Snapshot, scope: Scope, commits: Sequence[Commit]) -> lis
     """
     log = _Log(snapshot, scope)
     log.read(commits)
-    return [replace(each, words=log.words(each.seq), is_repeat=log.is_repeat(each)) for each in commits]
+    return [
+        replace(with_proposers(snapshot, each), words=log.words(each.seq), is_repeat=log.is_repeat(each))
+        for each in commits
+    ]
 
 
 def image_at(ledger: Ledger, row: RowId, seq: int) -> Image | None:
@@ -49,6 +54,7 @@ class _Log:
         self._snapshot = snapshot
         self._scope = scope
         self._spaces = frozenset(snapshot.visible(scope))
+        self._shows_held = allows("review.quarantined_text", Holder(scope.trust))
         self._ledger = snapshot.history.ledger()
         self._rows: dict[int, list[RowId]] = {}
         self._nodes: dict[int, Node] = {}
@@ -66,8 +72,8 @@ class _Log:
         return sorted(keys, reverse=True)
 
     def words(self, seq: int) -> str:
-        if decision := self._decision(seq):
-            return decision
+        if told := self._decision(seq) or self._proposed(seq):
+            return told
         if keys := self._keys(seq):
             shown = [key for key in keys if self._may_show(key, seq)]
             touched = sum(row.table == "nodes" for row in self._rows[seq]) if len(shown) == len(keys) else len(shown)
@@ -124,9 +130,44 @@ class _Log:
         if not decided:
             return ""
         more = f" and {len(decided) - 1:,} more" if len(decided) > 1 else ""
-        newer, older = (self._text_of(decided[0][name], seq) for name in ("newer", "older"))
+        first = decided[0]
+        if is_proposed(first):
+            by = "" if first["decision"] == "approve" else self._proposer(first)
+            return f"{first['decision']}: {self._asked(first, seq)}{more}{by}"
+        newer, older = (self._text_of(first[name], seq) for name in ("newer", "older"))
         before = f" (before: {older})" if older else ""
-        return f"{decided[0]['decision']}: {newer}{before}{more}"
+        return f"{first['decision']}: {newer}{before}{more}"
+
+    def _proposed(self, seq: int) -> str:
+        """Return what a commit proposed, and the number of other proposals; "" if it proposed nothing."""
+        rows = [row for row in self._rows[seq] if row.table == "reviews" and self._ledger.state(row, seq - 1) is None]
+        images = filter(None, (self._ledger.state(row, seq) for row in rows))
+        made = [each for each in images if is_proposed(each) and each["space"] in self._spaces]
+        more = f" and {len(made) - 1:,} more" if len(made) > 1 else ""
+        return f"{'' if method_in(made[0]) else 'proposed: '}{self._asked(made[0], seq)}{more}" if made else ""
+
+    def _proposer(self, review: Image) -> str:
+        found = self._snapshot.history.recorded([review["newer"]]).get(review["newer"])
+        return f", proposed by {found.actor}" if found is not None and found.actor else ""
+
+    def _asked(self, review: Image, seq: int) -> str:
+        """Return what a proposal would add or change. Its own words are for callers that may read quarantined text."""
+        held, method = int(review["newer"]), method_in(review)
+        if held not in self._nodes:
+            self._read_nodes([held])
+        said = self._text(held, seq) if self._shows_held else ""
+        if not method:
+            return said or "a new fact"
+        asked = proposal_of(self._snapshot, held)
+        target = self._snapshot.nodes.get(self._scope, str(asked.get("id", "")))
+        if target is not None and target.key not in self._nodes:
+            self._read_nodes([target.key])
+        about = f" “{self._text(target.key, seq)}”" if target is not None else " a memory that is gone"
+        words = said.removeprefix(method).removeprefix(": ")
+        fields = [] if words else [name for name, value in asked.get("arguments", {}).items() if value is not None]
+        fields = [] if method != "update" else fields
+        change = f" to “{words}”" if words and method != "forget" else f" ({words or ', '.join(fields)})"
+        return f"{method}{about}{change if words or fields else ''}"
 
     def _text_of(self, key: int | None, seq: int) -> str:
         """Return the text of one node of a review; "" if there is none."""
@@ -160,4 +201,4 @@ class _Log:
 
 def _beginning(text: str) -> str:
     lines = (" ".join(line.split()) for line in text.splitlines())
-    return "\n".join(filter(None, lines))[:_WORDS_CHARS]
+    return shortened("\n".join(filter(None, lines)), _WORDS_CHARS)

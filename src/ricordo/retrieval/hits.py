@@ -83,7 +83,7 @@ def hit_of(
     """Return a node as a hit, with its score, its time in four formats, the reasons it was found, and its evidence.
 
     Args:
-        actor: the author of its first commit, for a memory of a chat.
+        actor: its author, for a memory of a chat.
         passage: the number of the passage that matched best, for a memory with several.
     """
     start, end = excerpt_of(node.content, terms, passage=passage)

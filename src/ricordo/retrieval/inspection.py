@@ -31,6 +31,7 @@ from ricordo.retrieval.hits import as_shown
 from ricordo.retrieval.query import Request, filter_of, query_of
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot, entity_meant
+from ricordo.storage.authors import with_proposers
 from ricordo.storage.groups import Ledger
 from ricordo.text.lifetimes import ends_by, ends_why
 
@@ -81,8 +82,15 @@ def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ..
     chain = [node, *snapshot.nodes.by_key(scope, others).values()]
     found = [pair for each in chain for pair in snapshot.history.versions(each)]
     found.sort(key=lambda pair: (pair[1].seq if pair[1] else 0, pair[0].key))
+    ids = {each.id for each in chain}
     return tuple(
-        Version(content=was.content, commit=commit, closed_at=was.closed_at, closed_reason=was.closed_reason, node=was)
+        Version(
+            content=was.content,
+            commit=commit and with_proposers(snapshot, commit, ids),
+            closed_at=was.closed_at,
+            closed_reason=was.closed_reason,
+            node=was,
+        )
         for was, commit in found
     )
 

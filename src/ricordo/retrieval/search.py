@@ -51,6 +51,7 @@ from ricordo.retrieval.signals import (
     weigh_by_origin,
 )
 from ricordo.storage import PastSnapshot, Snapshot
+from ricordo.storage.authors import authors
 from ricordo.storage.candidates import (
     FINDERS,
     FOLLOWERS,
@@ -149,7 +150,7 @@ def find(
     left_out = judged if query.only_relevant else None
     best = (weighed if left_out is None else list(left_out.kept))[: query.limit]
     shared = [each.key for each in best if _is_of_a_chat(known.nodes.get(each.key))]
-    writers = snapshot.history.writers(shared) if shared else {}
+    writers = authors(snapshot, shared) if shared else {}
     hits = _hits(best, known, ranking if traced or reasons else None, pool, plan, zone=zone, writers=writers)
     if judged is not None and pool is not None and plan.floor is not None:
         relevant = {known.nodes[each.key].id for each in judged.kept}

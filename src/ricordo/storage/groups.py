@@ -447,8 +447,8 @@ class History(Protocol):
     def versions(self, node: Node) -> list[tuple[Node, Commit | None]]:
         """Return the versions of a node, oldest first, each with the commit that made it."""
 
-    def writers(self, nodes: Sequence[int]) -> dict[int, str]:
-        """Return the author of the first commit of each node, by key."""
+    def recorded(self, nodes: Sequence[int]) -> dict[int, Commit]:
+        """Return the first commit of each node, by key."""
 
     def get(self, seq: int) -> Commit | None:
         """Return a commit by its number."""

@@ -199,6 +199,19 @@ def is_bare_credential(text: str) -> bool:
     return rest != text and len(content_words(rest)) <= _MOST_AROUND
 
 
+def shortened(text: str, most: int) -> str:
+    """Return the beginning of a text, at most `most` characters. It ends between two words, with a mark.
+
+    >>> shortened("Anna is a nurse in Oslo", 18)
+    'Anna is a nurse…'
+    """
+    if len(text) <= most:
+        return text
+    begun = text[: most - 1]
+    end = begun.rfind(" ") if not text[most - 1].isspace() else len(begun)
+    return begun[: end if end > most // 2 else None].rstrip(" ,;:–-") + "…"
+
+
 def plural(count: int, noun: str, nouns: str = "") -> str:
     """Return a count with its noun: "1 row", "2 rows"."""
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"

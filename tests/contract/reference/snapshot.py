@@ -61,10 +61,10 @@ class History(Group):
         was = [(version_of(row, **whose), row["commit_seq"]) for row in former]
         return [*((each, self.get(seq)) for each, seq in was), (node, self.commit_of(node.key))]
 
-    def writers(self, nodes: Sequence[int]) -> dict[int, str]:
+    def recorded(self, nodes: Sequence[int]) -> dict[int, Commit]:
         first = {key: next(self._state.versions("nodes", (key,)), None) for key in nodes}
         made = {key: found[1]["commit_seq"] for key, found in first.items() if found and found[1]}
-        return {key: self._state.commits[seq]["actor"] for key, seq in made.items()}
+        return {key: commit_of(self._state.commits[seq]) for key, seq in made.items()}
 
     def get(self, seq: int) -> Commit | None:
         return commit_of(self._state.commits[seq]) if seq in self._state.commits else None

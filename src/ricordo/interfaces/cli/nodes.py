@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ricordo.clock import handle_of
+from ricordo.clock import handle_of, with_handles
 from ricordo.interfaces.cli.options import CommandContext, view
 from ricordo.interfaces.cli.terminal import dim, minute, one_line, safe, short_id, table
 from ricordo.model import Explanation, Node, Page, Review, Version, Weak
@@ -132,7 +132,9 @@ def reviews(ctx: CommandContext, found: Sequence[Review]) -> None:
         return
     lines = table("id", "what", "memory")
     for review in found:
-        lines.add_row(short_id(review.id), ctx.spec["kinds"][review.kind], with_speaker(review.newer))
+        of_proposal = review.older if review.kind == "quarantine" else None
+        memory = with_speaker(of_proposal or review.newer)
+        lines.add_row(short_id(review.id), ctx.spec["kinds"][review.kind], memory)
         for why, text in _why(review):
             lines.add_row("", why, dim(one_line(text)))
     ctx.out.print(lines)
@@ -141,9 +143,34 @@ def reviews(ctx: CommandContext, found: Sequence[Review]) -> None:
     )
 
 
+def reasons_of(review: Review) -> list[str]:
+    """Return why something is in quarantine, and then what is in the way of a proposal."""
+    if review.older is None:
+        return [", ".join(review.reasons)]
+    proposed, method, *obstacles = review.reasons
+    return [f"{proposed}: {method}", *map(with_handles, obstacles)]
+
+
+def changes_of(review: Review) -> list[str]:
+    """Return what a proposal would change, one line for each field."""
+    told = []
+    for each in review.changes:
+        change = f"{each.old or 'none'} → {each.new or 'none'}"
+        told.append(f"→ {each.new}" if each.field == "content" else f"{each.field.replace('_', ' ')}: {change}")
+    if review.reasons[1:2] == ("forget",):
+        reason = review.newer.content.removeprefix("forget").removeprefix(": ")
+        told = [f"→ forgotten ({reason})" if reason else "→ forgotten"]
+    return told
+
+
 def _why(review: Review) -> Iterator[tuple[str, str]]:
     """Yield the lines below a review: the older fact or, for a merge, its evidence and what it would join."""
-    if review.older is not None:
+    if review.kind == "quarantine":
+        because = "; ".join(reasons_of(review))
+        yield "because of", f"{because}; by {review.by}" if review.by else because
+        for told in changes_of(review):
+            yield "change:", told
+    elif review.older is not None:
         yield "before:", with_speaker(review.older).plain
     else:
         yield "because of", ", ".join(review.reasons)
@@ -162,7 +189,9 @@ def history(ctx: CommandContext, versions: Sequence[Version]) -> None:
     for version in versions:
         commit = version.commit
         number, when = (str(commit.seq), minute(commit.at, ctx.zone)) if commit else ("", "")
-        who, what = (one_line(commit.actor, most=20), one_line(commit.reason, most=40)) if commit else ("", "")
+        who, what = (
+            (one_line(commit.author, most=50), one_line(with_handles(commit.reason), most=40)) if commit else ("", "")
+        )
         lines.add_row(number, when, Text(who), Text(what), Text(one_line(_difference(before, version.node, ctx.zone))))
         before = version.node
     ctx.out.print(lines)
@@ -240,7 +269,7 @@ def explanation(ctx: CommandContext, why: Explanation) -> None:
     node, made = why.node, why.made
     ctx.out.print(Text(safe(node.content)))
     ctx.out.print()
-    recorded = f"change {made.seq} of {minute(made.at, ctx.zone)}, {made.origin} by {made.actor}" if made else ""
+    recorded = f"change {made.seq} of {minute(made.at, ctx.zone)}, {made.origin} by {made.author}" if made else ""
     links = [
         f"{edge.predicate or edge.type} {handle_of(edge.target if edge.source == node.id else edge.source)}"
         for edge in why.edges

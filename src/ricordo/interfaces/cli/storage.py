@@ -104,7 +104,7 @@ def _show_log(ctx: CommandContext, commits: Sequence[Commit]) -> None:
         return
     lines = table("change", "when", "by", "what")
     for commit in commits:
-        who, what = one_line(commit.actor, most=30) or "(erased)", one_line(deed_in_words(commit))
+        who, what = one_line(commit.author, most=50) or "(erased)", one_line(deed_in_words(commit))
         lines.add_row(str(commit.seq), minute(commit.at, ctx.zone), Text(who), Text(what))
     ctx.out.print(lines)
 

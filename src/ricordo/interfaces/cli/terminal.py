@@ -22,6 +22,7 @@ from rich.text import Text
 
 from ricordo.clock import handle_of
 from ricordo.ports import Progress
+from ricordo.text.sentences import shortened
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -104,7 +105,7 @@ def one_line(text: str, *, most: int = 300) -> str:
     """Return the beginning of a text, at most `most` characters, on one line, with a mark for each line break."""
     lines = (" ".join(line.split()) for line in safe(text[: most * 4]).splitlines())
     joined = f" {_LINE_BREAK} ".join(filter(None, lines))
-    return joined if len(joined) <= most else joined[: most - 1].rstrip() + "…"
+    return shortened(joined, most)
 
 
 def dim(text: str) -> Text:

@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ricordo.clock import handle_of, shortens
+from ricordo.clock import handle_of, shortens, with_handles
 from ricordo.errors import InvalidError, NotFoundError, RicordoError
 from ricordo.interfaces.cli import nodes
 from ricordo.interfaces.cli.options import CommandContext, command, view
@@ -396,7 +396,12 @@ async def quarantine(
         return Output(data=held, show=lambda out: _show_held(ctx, held))
     decided = await memory.resolve(held.id, decision=cast("Decision", action), content=content)
     await ctx.settle(memory)
-    done = Text.assemble((f"{_DECIDED[action]}: ", "green"), one_line(decided.newer.content))
+    what, about = _DECIDED[action], decided.newer
+    if action == "refuse" and held.older is not None:
+        what, about = "Refused; it stays as it is", held.older
+    elif about.closed_reason == "forgotten":
+        what = "Approved; no answer contains it any more"
+    done = Text.assemble((f"{what}: ", "green"), one_line(about.content))
     return Output(data=decided, show=lambda out: _show_done(ctx, done, [decided]))
 
 
@@ -404,10 +409,14 @@ def _list_quarantine(ctx: CommandContext, found: Sequence[Review]) -> None:
     if not found:
         ctx.out.print("The quarantine is empty.")
         return
-    lines = table("id", "from", "because of", "memory")
+    lines = table("id", "from", "by", "because of", "memory")
     for held in found:
-        because = one_line(", ".join(held.reasons), most=44)
-        lines.add_row(short_id(held.newer.id), held.newer.origin, because, Text(one_line(held.newer.content)))
+        target = "" if held.older is None else f"  [{short_id(held.older.id).plain}]"
+        because, *obstacles = nodes.reasons_of(held)
+        row = short_id(held.newer.id), held.newer.origin, one_line(held.by, most=30), one_line(because, most=44)
+        lines.add_row(*row, Text(one_line((held.older or held.newer).content)).append(target, "dim"))
+        for told in (*nodes.changes_of(held), *obstacles):
+            lines.add_row("", "", "", "", dim(one_line(told)))
     ctx.out.print(lines)
     ctx.tip("Look at one: ricordo quarantine show ID. Decide: approve ID, or refuse ID.")
 
@@ -422,8 +431,9 @@ async def _held(memory: Memory, given: str) -> Review:
 
 
 def _show_held(ctx: CommandContext, held: Review) -> None:
-    if held.older is not None:
-        ctx.out.print(dim(safe(held.older.content)))
-    ctx.out.print(Text(safe(held.newer.content)))
+    ctx.out.print(Text(safe((held.older or held.newer).content)))
+    for told in nodes.changes_of(held):
+        ctx.out.print(Text(safe(told)))
     ctx.out.print()
-    ctx.out.print(ctx.labelled(held, {"source": nodes.origin_of(held.newer)}))
+    because = with_handles("\n".join(nodes.reasons_of(held)))
+    ctx.out.print(ctx.labelled(held, {"source": nodes.origin_of(held.newer), "because": because}))

@@ -49,7 +49,8 @@ async def show(visit: Visit) -> Response:
 def _writer(node: Node, own: list[Version]) -> str:
     """Return who wrote a memory of a chat or space; "" for one's own memory."""
     first = own[0].commit if own else None
-    return (node.speaker or (first.actor.removesuffix(BY_AGENT) if first else "")) if node.chat else ""
+    authors = () if first is None else first.proposed_by or (first.actor,)
+    return (node.speaker or "".join(authors[:1]).removesuffix(BY_AGENT)) if node.chat else ""
 
 
 def _steps(versions: tuple[Version, ...]) -> list[tuple[Version, str | None]]:

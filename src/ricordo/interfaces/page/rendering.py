@@ -18,9 +18,10 @@ from zoneinfo import ZoneInfo
 from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
 from markupsafe import Markup, escape
 
-from ricordo.clock import handle_of
+from ricordo.clock import handle_of, with_handles
 from ricordo.text.analyzer import index_terms
 from ricordo.text.disguise import INVISIBLE, hidden_text
+from ricordo.text.sentences import shortened
 
 LANGUAGES: Mapping[str, str] = {"en": "English", "ru": "Русский", "de": "Deutsch"}
 """The languages the page is translated into, by code, each with its native name."""
@@ -61,6 +62,7 @@ def environment() -> Environment:
         "shown": shown,
         "short": short,
         "handle": handle_of,
+        "handles": with_handles,
         "number": number,
         "percent": percent,
         "undone": undone,
@@ -202,7 +204,7 @@ def _thinned(text: str) -> Markup:
 def short(text: str | None, most: int = 240) -> Markup:
     """Return the beginning of a text, at most `most` characters, on one line."""
     joined = " ".join((text or "")[: most * 4].split())
-    return shown(joined if len(joined) <= most else joined[: most - 1].rstrip() + "…")
+    return shown(shortened(joined, most))
 
 
 def marked(text: str, terms: Collection[str], passage: tuple[int, int] | None = None) -> Markup:

@@ -373,8 +373,9 @@ class History(Group):
         former = [(former_node(node, image), self.get(image["commit_seq"])) for image in images]
         return [*former, (node, self.commit_of(node.key))]
 
-    def writers(self, nodes: Sequence[int]) -> dict[int, str]:
-        return dict(self._sql.rows("writers_of", {"nodes": json.dumps(list(nodes))})) if nodes else {}
+    def recorded(self, nodes: Sequence[int]) -> dict[int, Commit]:
+        rows = self._sql.rows("recorded_by", {"nodes": json.dumps(list(nodes))}) if nodes else ()
+        return {row[0]: commit_of(row[1:]) for row in rows}
 
     get = asks("commit_by_seq", "seq", row_as(commit_of))
 

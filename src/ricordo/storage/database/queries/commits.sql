@@ -145,8 +145,8 @@ DELETE FROM off_record WHERE owner = :owner AND chat = :chat AND session_id = :s
 -- How many commits took over what was changed in the files of a folder, and the number of the last.
 SELECT count(*), max(seq) FROM commits WHERE origin = 'hand'
 
--- name: writers_of
--- Who recorded memories first: (memory, author).
-SELECT n.key, c.actor FROM nodes n JOIN commits c ON c.seq = coalesce(
+-- name: recorded_by
+-- The first commits of memories: (memory, commit).
+SELECT n.key, c.seq, c.at, c.actor, c.origin, c.reason, c.run_id, c.hash FROM nodes n JOIN commits c ON c.seq = coalesce(
   (SELECT min(h.made) FROM history h WHERE h.tbl = 'nodes' AND h.row = CAST(n.key AS TEXT)), n.commit_seq)
 WHERE n.key IN (SELECT value FROM json_each(:nodes))

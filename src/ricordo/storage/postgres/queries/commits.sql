@@ -45,8 +45,8 @@ RETURNING holder
 -- The head of the chain.
 SELECT seq, hash FROM chain_head
 
--- name: writers_of
--- Who recorded memories first: (memory, author).
-SELECT n.key, c.actor FROM nodes n JOIN commits c ON c.seq = coalesce(
+-- name: recorded_by
+-- The first commits of memories: (memory, commit).
+SELECT n.key, c.seq, c.at, c.actor, c.origin, c.reason, c.run_id, c.hash FROM nodes n JOIN commits c ON c.seq = coalesce(
   (SELECT min(h.made) FROM history h WHERE h.tbl = 'nodes' AND h.row = n.key::text), n.commit_seq)
 WHERE n.key = ANY (ints(:nodes))
