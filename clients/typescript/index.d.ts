@@ -1588,7 +1588,10 @@ export class Ricordo {
    * agent.
    */
   demote(parameters: DemoteParameters, options?: CallOptions): Promise<DemoteResult>;
-  /** Decide on an item that list_reviews shows. Permission: write. Trust: at least agent. */
+  /**
+   * Decide, as the user says, on a review: two facts that may contradict each other. Permission: write. Trust: at
+   * least agent.
+   */
   resolve(parameters: ResolveParameters, options?: CallOptions): Promise<ResolveResult>;
   /** Approve or refuse much of what waits, as one change. Permission: write. Trust: at least user. */
   resolveMany(parameters: ResolveManyParameters, options?: CallOptions): Promise<ResolveManyResult>;

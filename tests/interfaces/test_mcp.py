@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -197,11 +198,40 @@ async def test_what_is_stored_names_the_facts_it_may_make_out_of_date(tmp_path: 
         kept = await client.call_tool("remember_fact", {"content": "Tom works as a singer"})
         (older,) = kept.structured_content["result"][0]["outdates"]
         assert (older["id"], older["content"], older["is_closed"]) == (waiter, "Tom works as a waiter", False)
-        assert "may make out of date; both stay until the user decides: [id:" in _text(kept)
+        assert "may make out of date: [id:" in _text(kept)
         assert '"Tom works as a waiter"' in _text(kept) and older["review"] in _text(kept)
         await _id_of(client, "Ida lives in Rome")
         moved = await client.call_tool("remember_fact", {"content": "Ida lives in Oslo"})
         assert "replaces: [id:" in _text(moved) and '"Ida lives in Rome"' in _text(moved)
+
+
+@pytest.mark.parametrize(("profile", "tool"), [("core", "remember_fact"), ("keywords", "memory_store")])
+async def test_what_a_new_fact_may_make_out_of_date_is_settled_as_its_answer_says(
+    tmp_path: Path, profile: str, tool: str
+) -> None:
+    async def live() -> set[str]:
+        async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+            return {each.content for each in (await memory.list()).nodes}
+
+    async with connected(tmp_path / "me.db", profile=profile) as client:
+        await client.call_tool(tool, {"content": "Tom works as a waiter"})
+        for job, decision, left in (
+            ("singer", "replace", {"singer"}),
+            ("baker", "keep old", {"singer"}),
+            ("cook", "keep both", {"singer", "cook"}),
+        ):
+            told = _text(await client.call_tool(tool, {"content": f"Tom works as a {job}"}))
+            (item,) = set(re.findall(r"resolve_review\(item=\"([0-9a-f-]+)\"", told))
+            assert f'"{decision}"' in told
+            _text(await client.call_tool("resolve_review", {"item": item, "decision": decision}))
+            assert await live() == {f"Tom works as a {each}" for each in left}
+    async with connected(tmp_path / "ida.db", profile=profile) as client:
+        await client.call_tool(tool, {"content": "Ida lives in Rome"})
+        told = _text(await client.call_tool(tool, {"content": "Ida lives in Oslo"}))
+        (item,) = re.findall(r"resolve_review\(item=\"([0-9a-f-]+)\", decision=\"keep both\"\)", told)
+        _text(await client.call_tool("resolve_review", {"item": item, "decision": "keep both"}))
+    async with Memory.open(tmp_path / "ida.db", embedder=None) as memory:
+        assert len((await memory.list()).nodes) == 2
 
 
 async def test_facts_about_the_user_leave_the_project_and_the_answer_names_the_place(tmp_path: Path) -> None:
@@ -267,7 +297,7 @@ async def test_the_core_profile_is_short(tmp_path: Path) -> None:
     async with connected(tmp_path / "me.db") as client:
         listed = (await client.list_tools()).tools
         prompt = [{"name": each.name, "d": each.description, "s": each.input_schema} for each in listed]
-        assert len(listed) == 7
+        assert len(listed) == 8
         assert len(json.dumps(prompt)) < 7_000
 
 

@@ -74,6 +74,7 @@ def test_the_profiles_are_as_specified() -> None:
         "remember_fact",
         "correct_fact",
         "confirm_fact",
+        "resolve_review",
         "forget_memory",
     ]
     assert {each.tool for each in tools("keywords")} == {
@@ -82,6 +83,7 @@ def test_the_profiles_are_as_specified() -> None:
         "memory_reinforce",
         "memory_demote",
         "memory_update",
+        "resolve_review",
     }
     users_alone = {"staged", "approve", "refuse"}
     users_alone |= {"resolve_many", "forget_where", "update_where"}  # an agent does not decide on much at once

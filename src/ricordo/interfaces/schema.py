@@ -283,9 +283,9 @@ def input_schema(capability: Capability, *, as_tool: bool, can_share: bool = Tru
 
 def brief_output_schema(capability: Capability) -> Schema:
     """Return a short schema of an answer for a model, to save tokens: an object and, for tools in the core profile that
-    remove nothing, the names of its members and of the members of list items. Every member is optional.
+    read or add, the names of its members and of the members of list items. Every member is optional.
     """
-    if "core" not in capability.profiles or capability.effect == "removes":
+    if "core" not in capability.profiles or capability.effect not in ("reads", "adds"):
         return {"type": "object"}
     whole = output_schema(capability)
     defined = whole.get("$defs", {})

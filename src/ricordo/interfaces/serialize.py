@@ -201,9 +201,12 @@ def _node(node: Node, *, place: str = "") -> str:
 
 
 def _outdated(older: Outdated) -> str:
-    """Describe what a new fact did to an older one, with the id of the review about both."""
-    did = "replaces" if older.is_closed else "may make out of date; both stay until the user decides"
-    return f"  {did}: [id:{handle_of(older.id)}] {_quoted(older.content)} (review {older.review})"
+    """Describe what a new fact did to an older one, and the call that decides about both."""
+    fact, item = f"[id:{handle_of(older.id)}] {_quoted(older.content)}", f'resolve_review(item="{older.review}"'
+    if older.is_closed:
+        return f'  replaces: {fact}; if both hold: {item}, decision="keep both")'
+    choices = 'decision="replace", "keep both" or "keep old")'
+    return f"  may make out of date: {fact}; both stay until the user decides: {item}, {choices}"
 
 
 def _hit(hit: Hit) -> str:
