@@ -23,6 +23,7 @@ from ricordo.storage.values import COMPARISONS, Filter, Floor, check_encodable
 from ricordo.text.analyzer import QUESTION_MARKS, index_terms, question_terms, speaks_of_themselves
 from ricordo.text.change import denies
 from ricordo.text.dates import Interval, parse_instant
+from ricordo.text.dates.grammar import holds_year
 from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, languages_of
 from ricordo.text.languages.schema import Need
 from ricordo.text.names import entities_meant_by, relations_in, runs_in, stems_of
@@ -587,6 +588,7 @@ class Weighing:
 class Plan:
     """A query ready to run: its terms, period, intent, and its vectors by model, the active model first.
 
+    `dated` are the terms of a period with a year, which a memory from another time may hold: "our trip in 2019".
     `floor` is the chance level, None unless only relevant hits are requested. `ratings` are the reranker's, by the keys
     of memories.
     """
@@ -596,6 +598,7 @@ class Plan:
     terms: tuple[str, ...]
     ignored: tuple[str, ...]
     interval: Interval | None
+    dated: tuple[str, ...] = ()
     vectors: Mapping[int, Embedded] = field(default_factory=dict)
     intent: Intent = "general"
     complexity: Complexity = "simple"
@@ -638,6 +641,7 @@ def make_plan(
         terms=tuple(terms),
         ignored=tuple(ignored),
         interval=interval,
+        dated=tuple(question_terms(interval.text)) if interval and holds_year(interval.text) else (),
         vectors=vectors,
         intent=intent or intent_of(query.text),
         complexity=complexity_of(query.text),

@@ -195,7 +195,7 @@ def _strengths(
     A word matches a turn by the best cosine among the turn's words. If one of them has no word vectors (another script
     or embedder), the cosine of the complete turn is used. A turn that contains the word itself matches fully.
     """
-    names, cosines = terms_of(persons), rows.cosines
+    names, cosines = terms_of(persons) | (set(plan.dated) - set(plan.terms)), rows.cosines
     words = {
         term: inverse_frequency(count, found.total) for term, count in found.frequencies.items() if term not in names
     }
@@ -378,13 +378,15 @@ def _kinds_of_answer(languages: LanguageSet) -> tuple[tuple[re.Pattern[str], int
 
 
 def date(pool: Pool, plan: Plan) -> Floats | None:
-    """1 for turns in the period that the question names, or 0.5 if the period is a full year."""
+    """1 for turns in the period that the question names, and for turns that name it with its year."""
     span = plan.interval
     if span is None:
         return None
     times = pool.turns.event_times[: pool.size]
-    worth = np.float32(0.5 if span.precision == "year" else 1)
-    return worth * np.asarray((times >= span.start) & (times < span.end), np.float32)
+    is_within = (times >= span.start) & (times < span.end)
+    if plan.dated:
+        is_within |= (pool.turns.counts(plan.dated)[:, : pool.size] > 0).all(axis=0)
+    return np.asarray(is_within, np.float32)
 
 
 def replies(pool: Pool, plan: Plan) -> Floats:

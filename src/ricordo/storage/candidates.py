@@ -36,6 +36,8 @@ and cost much: with a million memories, a query took 46 ms at a share of 5 %, 11
 
 BY_WORDS, BY_MEANING, BY_TIME, BY_ENTITY, BY_LINKS = 50, 80, 40, 40, 24
 """Upper bounds for the candidates of each strategy (`BY_LINKS`: of each follower)."""
+OF_A_TIME = 10_000
+"""So many of the latest memories of a time are compared with the words of a question: a chat has as many in a year."""
 
 REACH = 2
 """How many turns on either side belong to the context of a turn."""
@@ -301,8 +303,9 @@ class CandidateSet:
                 all are common); greater keys first among equals.
             meaning: dot product of the vectors, quantised to int8; smaller keys first among equals. With several
                 models the better score counts. Empty in the archive.
-            time: 1.0 for each, the latest first. The latest BY_TIME that happened in `interval` and match the filter
-                without its entity and times are read; those that match all of it are returned.
+            time: 1.0 for each. The latest OF_A_TIME that happened in `interval` and match the filter without its
+                entity and times are read. Of those that match all of it, the BY_TIME whose words, as in `words`, are
+                worth most are returned, the latest first among equals.
             entity: confidence x exp(0.2 x score) of the latest memories near each entity (ENTITY_WALK); greater keys
                 first among equals. Empty in the archive.
             causal: strength x edge weight x CAUSAL_FADE, along causal edges in either direction, for `depth` steps; the

@@ -27,6 +27,7 @@ from ricordo.storage.candidates import (
     COMMON_SHARE,
     ENTITY_WALK,
     EXPANDED,
+    OF_A_TIME,
     REACH,
     STARTS,
     CandidateQuery,
@@ -100,6 +101,9 @@ class Search:
         return {term: [key for key, held in terms if term in held] for term in self._query.terms}
 
     def _by_words(self) -> Found:
+        return self._best(self._worth_by_words(), BY_WORDS)
+
+    def _worth_by_words(self) -> Found:
         total, _ = self._snapshot.statistics.size(self._query.scope, self._query.filter.shelves)
         held = {term: keys for term, keys in self._holders().items() if keys}
         rare = {term: keys for term, keys in held.items() if len(keys) <= self._most(total)}
@@ -107,7 +111,7 @@ class Search:
         for keys in (rare or held).values():
             for key in keys:
                 sums[key] = sums.get(key, 0.0) + inverse_frequency(len(keys), total)
-        return self._best(sums, BY_WORDS)
+        return sums
 
     def _best(self, scores: Found, most: int) -> Found:
         kept = [key for key in scores if key in self._matching]
@@ -118,8 +122,9 @@ class Search:
         if span is None:
             return {}
         anybody = replace(query.filter, entity=None)
-        within = self._snapshot.nodes.within(query.scope, anybody, after=span[0], before=span[1], most=BY_TIME)
-        return {key: 1.0 for key in within.tolist() if key in self._matching}
+        within = self._snapshot.nodes.within(query.scope, anybody, after=span[0], before=span[1], most=OF_A_TIME)
+        sums, kept = self._worth_by_words(), [key for key in within.tolist() if key in self._matching]
+        return dict.fromkeys(sorted(kept, key=lambda key: -sums.get(key, 0.0))[:BY_TIME], 1.0)
 
     def _by_entity(self) -> Found:
         worth: Found = {}

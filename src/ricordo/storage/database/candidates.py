@@ -31,6 +31,7 @@ from ricordo.storage.candidates import (
     COMMON_SHARE,
     ENTITY_WALK,
     EXPANDED,
+    OF_A_TIME,
     REACH,
     STARTS,
     CandidateQuery,
@@ -325,23 +326,28 @@ def _terms(search: _Search) -> dict[str, _Term]:
 
 
 def _by_words(search: _Search) -> Found:
-    held = [term for term in search.terms.values() if len(term.keys)]
-    used = [term for term in held if not term.is_common] or held
-    if not used:
-        return {}
-    keys = np.concatenate([term.keys for term in used])
-    order = keys.argsort(kind="stable")  # fast: it merges sorted runs
-    ordered = keys.take(order)
-    begins = runs_of(ordered)
-    distinct = ordered.take(begins)
-    each = np.array([term.worth for term in used]).repeat([len(term.keys) for term in used])
-    sums = np.add.reduceat(each.take(order), begins)
+    distinct, sums = _worth_by_words(search)
     if search.allowed is not None:
         kept = np.isin(distinct, search.allowed)
         distinct, sums = distinct[kept], sums[kept]
     best = (-sums[::-1]).argsort(kind="stable")[:BY_WORDS]  # of equal sums, the newest first
     places = len(sums) - 1 - best
     return dict(zip(distinct[places].tolist(), sums[places].tolist(), strict=True))
+
+
+def _worth_by_words(search: _Search) -> tuple[Keys, NDArray[np.float64]]:
+    """Return the memories that hold words of the question, ascending, and the sums of what these words are worth."""
+    held = [term for term in search.terms.values() if len(term.keys)]
+    used = [term for term in held if not term.is_common] or held
+    if not used:
+        return np.empty(0, np.int64), np.empty(0)
+    keys = np.concatenate([term.keys for term in used])
+    order = keys.argsort(kind="stable")  # fast: it merges sorted runs
+    ordered = keys.take(order)
+    begins = runs_of(ordered)
+    distinct = ordered.take(begins)
+    each = np.array([term.worth for term in used]).repeat([len(term.keys) for term in used])
+    return distinct, np.add.reduceat(each.take(order), begins)
 
 
 def _by_meaning(search: _Search) -> Found:
@@ -361,8 +367,12 @@ def _by_time(search: _Search) -> Found:
     if span is None:
         return {}
     anybody = replace(query.filter, entity=None)
-    within = search.snapshot.nodes.within(query.scope, anybody, after=span[0], before=span[1], most=BY_TIME)
-    return dict.fromkeys(search.permitted(within).tolist(), 1.0)
+    within = search.snapshot.nodes.within(query.scope, anybody, after=span[0], before=span[1], most=OF_A_TIME)
+    within = search.permitted(within)
+    holders, sums = _worth_by_words(search)
+    places = np.minimum(holders.searchsorted(within), max(0, len(holders) - 1))
+    worth = np.where(holders.take(places) == within, sums.take(places), 0.0) if len(holders) else np.zeros(len(within))
+    return dict.fromkeys(within[(-worth).argsort(kind="stable")[:BY_TIME]].tolist(), 1.0)
 
 
 def _by_entity(search: _Search) -> Found:

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
 from ricordo.text.dates.calendar import UNITS, Days, Precision, around, one_day, shift, whole_month, whole_year
-from ricordo.text.dates.grammar import find_days, mentions_time, tokenize, vocabulary
+from ricordo.text.dates.grammar import Found, find_days, holds_year, mentions_time, tokenize, vocabulary
 from ricordo.text.languages import NEVER, LanguageSet, all_languages, any_of, cached, default_languages, languages_of
 
 DATES = "dates"
@@ -26,6 +26,7 @@ DATES = "dates"
 # A question names its time early, and a pasted page must not cost more than a question.
 _SCANNED_CHARS = 2_000
 _FILTER_CHARS = 200
+_SHORT = 4
 _SHOWN_CHARS = 80
 _EARLIEST_MS = -62_135_596_800_000  # 0001-01-01
 _LATEST_MS = 253_402_300_799_999  # 9999-12-31
@@ -96,7 +97,7 @@ def find_interval(text: str, *, now: int, zone: str | ZoneInfo) -> Interval | No
     if not mentions_time(scanned):
         return None
     try:
-        found = find_days(scanned, today=local_time(now, tz).date())
+        found = _asked_days(scanned, local_time(now, tz).date())
         if found is None:
             return None
         start, end = _bounds(found.days, now=now, zone=tz)
@@ -105,6 +106,17 @@ def find_interval(text: str, *, now: int, zone: str | ZoneInfo) -> Interval | No
     if start >= end:
         return None
     return Interval(start=start, end=end, text=scanned[found.start : found.end], precision=found.days.precision)
+
+
+def _asked_days(text: str, today: date) -> Found | None:
+    """Return the time that a question names. Of a question too short to show its language, only a year with more words
+    is read, in any language: "Juli 2019", "Weihnachten 2020".
+    """
+    found = find_days(text, today=today)
+    if found is None and holds_year(text) and len(text.split()) <= _SHORT:
+        others = (find_days(text, today=today, languages=each) for each in _one_by_one())
+        found = next((each for each in others if each and holds_year(text[each.start : each.end])), None)
+    return found
 
 
 def format_times(at_ms: int, *, now: int, zone: str | ZoneInfo) -> Times:

@@ -78,6 +78,12 @@ class Vocabulary(Lexicon):
     indefinite = words_of(lambda each: each.statements.indefinite)
     planned = words_of(lambda each: each.dates.planned)
     loose = words_of(lambda each: each.dates.loose)
+    year_neighbours = words_of(lambda each: each.dates.year_neighbours)
+
+    @cached_property
+    def has_bare_years(self) -> bool:
+        """Whether a year in a question about the past needs no preposition."""
+        return any(each.dates.bare_years for each in self.languages)
 
     @cached_property
     def _single(self) -> dict[str, tuple[str, int]]:
@@ -172,12 +178,12 @@ def _token(match: re.Match[str], words: Vocabulary) -> Token:
         case "iso" | "dotted" | "month":
             kind, value = _written_date(text, match.lastgroup)
         case "number" | "ordinal":
-            kind, value = _number(match["number"], is_ordinal=match["ordinal"] is not None)
+            kind, value = _number(match["number"], is_ordinal=bool(match["ordinal"]))
         case "mark":
             kind, value = _MARKS[text], 0
         case _:
             kind, value = "x", 0
-    return Token(kind, value, start, end, text, is_ordinal=match["ordinal"] is not None)
+    return Token(kind, value, start, end, text, is_ordinal=bool(match["ordinal"]))
 
 
 def _number(digits: str, *, is_ordinal: bool) -> tuple[str, int]:
@@ -246,6 +252,8 @@ _RULES: _Rules = tuple(
         ("point", _POINT),
     )
 )
+# In a question, a year without a preposition may be a time: "our 2018 trip to Italy", "Wo waren wir 2021 im Urlaub?".
+_ASKED_RULES: _Rules = (*_RULES, ("year", re.compile("(?P<point>Y)")))
 # Every rule needs one of these: a bare number is not a time, and a bare "may" is a verb.
 _ANCHOR = re.compile("[MWSUZGRYIJ]|lk|[iltnsbuecfEDohAqz&-]V|V[.,]?o?h?[DYltn&-]")
 # "From Monday to Friday" is a habit more often than a date.
@@ -310,7 +318,7 @@ def find_days(
     languages = languages_of(text) if languages is None else languages
     tokens, words = _tokens_of_time(text, languages), vocabulary(languages)
     now = Today(date=today, is_ahead=ahead or looks_ahead(tokens, words))
-    for match, found in _matches(_RULES, tokens, words):
+    for match, found in _matches(_RULES if whole else _ASKED_RULES, tokens, words):
         if whole and match.matched != match.kinds.rstrip("."):
             continue
         if days := _days(match.rule, found, tokens, now):
@@ -429,8 +437,25 @@ def _days(rule: str, match: re.Match[str], tokens: list[Token], today: Today) ->
 
 
 def _is_safe(match: _Match) -> bool:
+    if match.rule == "year":
+        return _is_a_year(match)
     doubts = (_is_owned_or_habitual, _is_a_title, _is_loose, _is_a_verb_or_name, _is_a_count)
     return not any(doubt(match) for doubt in doubts)
+
+
+def _is_a_year(match: _Match) -> bool:
+    """Accept a number next to an occasion, or in a question about the past if the language has years without a
+    preposition, unless a noun or a unit follows: "2000 Euro".
+    """
+    beside = [each for each in (match.before, match.after) if each is not None]
+    if any(each.kind in '-"' or each.text == ":" for each in beside):
+        return False
+    if any(each.text.lower() in match.words.year_neighbours for each in beside):
+        return True
+    after, said = match.after, {each.text.lower() for each in match.tokens}
+    if after is not None and (after.kind in "UZMNK" or (after.kind == "x" and after.text[0].isupper())):
+        return False
+    return match.words.has_bare_years and not match.words.past.isdisjoint(said)
 
 
 def _is_owned_or_habitual(match: _Match) -> bool:

@@ -99,7 +99,12 @@ class Relations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dates:
-    """Words and patterns for dates and times."""
+    """Words and patterns for dates and times.
+
+    Attributes:
+        bare_years: whether a year in a question about the past needs no preposition: "Wo waren wir 2021?".
+        year_neighbours: words beside which a number is a year: "our 2018 trip", "Christmas 2019", "around 2015".
+    """
 
     table: str = ""
     phrases: Mapping[str, str] = field(default_factory=dict)
@@ -112,6 +117,8 @@ class Dates:
     loose: Words = ()
     now: Words = ()
     clock_ago: Patterns = ()
+    bare_years: bool = False
+    year_neighbours: Words = ()
     sides: Mapping[str, str] = field(default_factory=dict)
     idioms: Mapping[str, str] = field(default_factory=dict)
     clock: Patterns = ()

@@ -1,0 +1,70 @@
+"""Questions over years of messages: about one of the years, and about the present."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ricordo import Message
+
+PLACES = ("Crete", "Bornholm", "Madeira", "Corsica", "Gotland", "Elba", "Skye", "Usedom", "Malta", "Rügen")
+
+
+async def years_of_chat(memory: Any) -> None:
+    """Add ten years of messages: each summer a holiday, and then chatter about holidays until the end of the year."""
+    said = []
+    for number, place in enumerate(PLACES):
+        year = 2012 + number
+        told = f"Our holiday here on {place} is so quiet"
+        said.append(Message(text=told, at=f"{year}-07-10", speaker="Ann", session=f"s{year}"))
+        for day in range(1, 61):
+            text = f"I need another holiday, day {day} of rain" if day % 2 else f"Ok, see you at {day}"
+            at = f"{year}-{9 + day // 28:02}-{1 + day % 28:02}"
+            said.append(Message(text=text, at=at, speaker="Bob", session=f"c{year}{day // 10}"))
+    told = "Do you remember how we got lost on our holiday on Gozo in 2009"
+    said.append(Message(text=told, at="2021-02-03", speaker="Ann", session="later"))
+    await memory.add_many(said)
+
+
+@pytest.mark.parametrize(
+    ("question", "place"),
+    [
+        ("Where were we on holiday in summer 2014?", "Madeira"),
+        ("Where did we go on holiday in 2013?", "Bornholm"),
+        ("Where were we on our holiday in 2009?", "Gozo"),
+    ],
+)
+async def test_a_question_about_a_year_is_answered_from_that_year(memory: Any, question: str, place: str) -> None:
+    await years_of_chat(memory)
+    best = (await memory.search(question, limit=5)).hits
+    assert any(place in hit.content for hit in best)
+
+
+@pytest.mark.parametrize("question", ["our 2016 holiday", "holiday 2016", "Was war 2016 mit holiday?"])
+async def test_what_was_said_in_the_year_comes_first(memory: Any, question: str) -> None:
+    await years_of_chat(memory)
+    assert {hit.event_time.year for hit in (await memory.search(question, limit=5)).hits} == {2016}
+
+
+@pytest.mark.parametrize(
+    ("question", "meant"),
+    [
+        ("Wo waren wir 2021 im Urlaub?", "2021"),
+        ("Wer hat 2016 geheiratet?", "2016"),
+        ("Weihnachten 2020", "2020"),
+        ("im Juli 2019", "im Juli 2019"),
+        ("Dove eravamo nel 2019?", "2019"),
+        ("Onde estávamos em 2020?", "2020"),
+        ("Отпуск 2021", "2021"),
+        ("Where were we at Christmas 2019?", "2019"),
+        ("What is my PIN 2019?", ""),
+        ("Wo ist das Zimmer 2024?", ""),
+        ("Wie habe ich die 2000 Euro verdient?", ""),
+        ("who wrote 1984", ""),
+    ],
+)
+async def test_a_year_without_a_preposition_is_understood(memory: Any, question: str, meant: str) -> None:
+    await memory.add("Hello")
+    trace = (await memory.search(question, trace=True)).trace
+    assert trace.interval == meant
