@@ -322,6 +322,7 @@ def parsers() -> list[tuple[str, Callable[[str], object]]]:
         ("sentences", lambda each: list(sentences.sentences(each))),
         ("plain_sentences", lambda each: list(sentences.plain_sentences(each))),
         ("infer_category", sentences.infer_category),
+        ("tasks.asks_what_to_do", text("ricordo.text.tasks").asks_what_to_do),
         ("in_first_person", sentences.in_first_person),
         ("statement", text("ricordo.text.statement").statement),
         ("statement_line", text("ricordo.text.statement").statement_line),

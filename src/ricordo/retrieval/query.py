@@ -28,6 +28,7 @@ from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, l
 from ricordo.text.languages.schema import Need
 from ricordo.text.names import entities_meant_by, relations_in, runs_in, stems_of
 from ricordo.text.prompt_text import without_recalled
+from ricordo.text.tasks import asks_what_to_do
 
 if TYPE_CHECKING:
     from ricordo.ports import Vector
@@ -464,8 +465,12 @@ def asks_for_tasks(question: str) -> bool:
 
     >>> asks_for_tasks("What are my open tasks?"), asks_for_tasks("Which task is about the roof of the garden house?")
     (True, False)
+    >>> asks_for_tasks("What do I still have to do?")
+    True
     """
     text = question[:_LOOKED_AT]
+    if asks_what_to_do(text):
+        return True
     words, terms = _words_in(text), set(question_terms(text))
     others = [word for word in words - _tasks() if not terms.isdisjoint(index_terms(word))]
     return not words.isdisjoint(_tasks()) and len(others) <= 1

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.retrieval.answerability import EVERYTHING, answer_odds, asked_for, asked_of, features
-from ricordo.retrieval.query import Plan, Query
+from ricordo.retrieval.query import Plan, Query, asks_for_tasks
 from ricordo.retrieval.ranking import Ranked
 from ricordo.retrieval.signals import FITTED, Pool, around, met_in_context
 from ricordo.storage.values import Floor
@@ -30,6 +30,7 @@ from ricordo.text.analyzer import (
 )
 from ricordo.text.languages import languages_of
 from ricordo.text.sentences import in_first_person
+from ricordo.text.tasks import is_open_task
 
 if TYPE_CHECKING:
     from ricordo.model import Node
@@ -310,7 +311,7 @@ def judge(
             continue
         if low[place]:
             reasons[each.key] = "it says no more to the question than chance would"
-        elif not behind[place] or evidence.in_period[each.place] or (tells_more and not weighed.is_fact[place]):
+        elif not behind[place] or weighed.is_told[place] or (tells_more and not weighed.is_fact[place]):
             kept.append(each)
             met = np.maximum(met, mine)
         else:
@@ -338,6 +339,7 @@ class Weighed:
         even: float64[n], the same without the bonuses of anchors and of a near meaning.
         is_of_others: bool[n], about someone other than the question names.
         is_fact: bool[n], judged by its statement.
+        is_told: bool[n], in the period or an open task, if the question asks for that: relevant whatever it says.
         asks_several: the question has several parts.
         found: the features of facts by name, float64[n] each; empty without facts.
     """
@@ -347,6 +349,7 @@ class Weighed:
     even: NDArray[np.float64]
     is_of_others: NDArray[np.bool_]
     is_fact: NDArray[np.bool_]
+    is_told: NDArray[np.bool_]
     asks_several: bool
     found: Mapping[str, NDArray[np.float64]]
 
@@ -380,13 +383,17 @@ def weigh_up(
         odds = answer_odds(found, is_named=evidence.is_named, asks_all=evidence.asks_all)
         odds = odds - TUNING.fact_above - TUNING.fact_of_stranger * evidence.names_stranger
         relevance = np.where(is_fact, odds, as_turns)
-    told = np.where(evidence.in_period[places], EVERYTHING, -np.inf)
+    of_tasks = asks_for_tasks(question)
+    is_asked = np.array([of_tasks and is_open_task(nodes[each.key]) for each in best], np.bool_)
+    is_told = evidence.in_period[places] | is_asked
+    told = np.where(is_told, EVERYTHING, -np.inf)
     return Weighed(
         relevance=np.maximum(relevance, told),
         as_turns=np.maximum(as_turns, told),
         even=even,
-        is_of_others=np.array(of_somebody, np.bool_) & others,
+        is_of_others=np.array(of_somebody, np.bool_) & others & ~is_asked,
         is_fact=is_fact,
+        is_told=is_told,
         asks_several=bool(found) and len(evidence.said) > 1,
         found=found,
     )

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.clock import to_ms
-from ricordo.model import DOCUMENT, OPEN_TASK, UPDATED_AT, Absence, Hit, Node, Results, Scope, Share, Trace
+from ricordo.model import DOCUMENT, UPDATED_AT, Absence, Hit, Node, Results, Scope, Share, Trace
 from ricordo.retrieval.hits import hit_of, warnings_of, without_withheld
 from ricordo.retrieval.query import Plan, Query, asks_for_tasks, filter_of, namings
 from ricordo.retrieval.ranking import (
@@ -64,6 +64,7 @@ from ricordo.storage.candidates import (
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import index_terms
 from ricordo.text.change import are_of_two_people, asks_for, by_meaning, of_another, says_change, succession
+from ricordo.text.tasks import is_open_task
 from ricordo.trust import UNAPPROVED
 
 # This multiple of the limit, and at least this many, are read in detail, because expired and merged ones are dropped.
@@ -138,6 +139,7 @@ def find(
     started = time.perf_counter()
     pool = pool_of(found, plan, named)
     short, ranking = _ranked(found, pool, plan)
+    short = _with_tasks(short, found, pool, ranking)
     keys, model = [each.key for each in short], next(iter(plan.vectors), 0)
     known = snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model)
     weighed, links = _weighed(short, known, plan, names_entities=bool(named))
@@ -207,6 +209,7 @@ def _candidate_query(
         depth=_DEPTHS[plan.complexity],
         strategies=strategies,
         directions=asks_for_a_list(plan.query.text),
+        tasks=asks_for_tasks(plan.query.text),
         probe=probe,
         until=until,
     )
@@ -235,6 +238,18 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
         )
         totals += shares["reranker"]
     return rank(pool, values, shares, totals, places, most=most, alike=alike)
+
+
+def _with_tasks(short: Sequence[Ranked], found: CandidateSet, pool: Pool | None, ranking: Ranking) -> list[Ranked]:
+    """Return the best candidates, and the open tasks that the question asks for, however low they rank."""
+    present = {each.key for each in short}
+    missing = [key for key in found.found.get("tasks", ()) if key not in present and pool is not None]
+    places = [] if pool is None else pool.turns.keys[: pool.size].searchsorted(missing).tolist()
+    added = (
+        Ranked(key=key, place=place, score=float(ranking.totals[place]))
+        for key, place in zip(missing, places, strict=True)
+    )
+    return [*short, *added]
 
 
 def _weighed(
@@ -301,7 +316,7 @@ def _arranged(hits: Sequence[Ranked], known: Shortlist, query: Query) -> list[Ra
     if not asks_for_tasks(query.text):
         return list(hits)
     scores = sorted((hit.score for hit in hits), reverse=True)
-    hits = sorted(hits, key=lambda hit: not _is_open_task(known.nodes.get(hit.key)))
+    hits = sorted(hits, key=lambda hit: not _is_open(known.nodes.get(hit.key)))
     return [hit._replace(score=score) for hit, score in zip(hits, scores, strict=True)]
 
 
@@ -313,10 +328,8 @@ def _is_title(node: Node | None) -> TypeGuard[Node]:
     return node is not None and _is_of_a_document(node) and "place" not in node.attributes
 
 
-def _is_open_task(node: Node | None) -> bool:
-    if node is None:
-        return False
-    return OPEN_TASK in node.tags or (node.category == "task" and not node.attributes.get("done"))
+def _is_open(node: Node | None) -> bool:
+    return node is not None and is_open_task(node)
 
 
 def _told(hits: Sequence[Ranked], known: Shortlist) -> list[tuple[int, int]]:

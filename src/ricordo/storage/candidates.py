@@ -1,6 +1,6 @@
 """The candidates of a search: what a store is asked for, and what ranking receives. Plain values, for any backend.
 
-A store finds candidates by six strategies, reads the turns around them, and returns numbers. Its caller computes
+A store finds candidates by seven strategies, reads the turns around them, and returns numbers. Its caller computes
 weights, scores and order. Every backend must return the same values for the same rows; each field says how.
 
 A "visible" memory belongs to a space that the scope sees. A "live" memory is not closed. A query for the archive asks
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
     Keys = NDArray[np.int64]
 
-FINDERS = ("words", "meaning", "time", "entity")
+FINDERS = ("words", "meaning", "time", "entity", "tasks")
 """Strategies that find candidates from the question alone."""
 FOLLOWERS = ("causal", "associates")
 """Strategies that start from candidates of the others."""
@@ -34,7 +34,7 @@ COMMON_SHARE, COMMON_LEAST = 0.01, 1_000
 """A word is common if more than this share of all memories contain it, and at least this many. Common words tell little
 and cost much: with a million memories, a query took 46 ms at a share of 5 %, 11 ms at 1 %."""
 
-BY_WORDS, BY_MEANING, BY_TIME, BY_ENTITY, BY_LINKS = 50, 80, 40, 40, 24
+BY_WORDS, BY_MEANING, BY_TIME, BY_ENTITY, BY_TASKS, BY_LINKS = 50, 80, 40, 40, 40, 24
 """Upper bounds for the candidates of each strategy (`BY_LINKS`: of each follower)."""
 OF_A_TIME = 10_000
 """So many of the latest memories of a time are compared with the words of a question: a chat has as many in a year."""
@@ -53,6 +53,15 @@ CAUSAL_EDGES, CAUSAL_NODES, CAUSAL_FADE = 200, 150, 0.5
 """Causal edges read per step and direction; nodes after which no further step is taken; strength kept per step."""
 ASSOCIATES_EACH = 5
 """How many associates of each start are considered."""
+
+
+ALWAYS = (-(1 << 62), 1 << 62)
+"""A span that contains every time, in Unix milliseconds."""
+
+
+def open_tasks(filter_: Filter) -> Filter:
+    """Return the conditions by which the open tasks are found, with those of a filter that are cheap to check."""
+    return replace(filter_, entity=None, categories=("task",), where={"not": {"done": True}})
 
 
 def inverse_frequency(count: int, total: int) -> float:
@@ -83,6 +92,7 @@ class CandidateQuery:
         depth: causal steps to follow.
         strategies: which of FINDERS and FOLLOWERS to use.
         directions: whether `CandidateRows.directions` is wanted.
+        tasks: whether the latest open tasks are wanted.
         probe: key of a memory whose absence is to be explained.
         until: deadline on the clock of `time.monotonic`, in seconds.
     """
@@ -98,6 +108,7 @@ class CandidateQuery:
     depth: int = 2
     strategies: tuple[str, ...] = FINDERS + FOLLOWERS
     directions: bool = False
+    tasks: bool = False
     probe: int | None = None
     until: float
 
@@ -308,6 +319,8 @@ class CandidateSet:
                 worth most are returned, the latest first among equals.
             entity: confidence x exp(0.2 x score) of the latest memories near each entity (ENTITY_WALK); greater keys
                 first among equals. Empty in the archive.
+            tasks: 1.0 for each, the latest first. The latest BY_TASKS of the category "task" without the attribute
+                `done` are read; those that match the filter are returned.
             causal: strength x edge weight x CAUSAL_FADE, along causal edges in either direction, for `depth` steps; the
                 best path counts; greater keys first among equals.
             associates: strength x weight of the strongest associates of each start; the best start counts; greater keys

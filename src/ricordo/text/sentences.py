@@ -18,6 +18,7 @@ from ricordo.text.languages import (
     languages_of,
 )
 from ricordo.text.languages.schema import Language
+from ricordo.text.tasks import states_task
 
 MAX_CHARS = 200_000
 """A longer text is a book, so only its beginning is read."""
@@ -156,6 +157,8 @@ def infer_category(content: str) -> Category:
     the least specific; `knowledge` if none matches.
     """
     start = content[:1_000]
+    if states_task(start):
+        return "task"
     return next((category for category, rule in _categories(languages_of(start)) if rule.search(start)), "knowledge")
 
 
@@ -166,7 +169,7 @@ def _categories(languages: LanguageSet) -> tuple[tuple[Category, re.Pattern[str]
 
 
 # From the most to the least specific.
-_BY_RULE: tuple[Category, ...] = ("task", "preference", "relationship", "event", "context", "identity")
+_BY_RULE: tuple[Category, ...] = ("preference", "relationship", "event", "context", "identity")
 
 
 def _category(languages: LanguageSet, name: Category) -> re.Pattern[str]:

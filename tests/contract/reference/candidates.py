@@ -15,9 +15,11 @@ import numpy as np
 
 from ricordo.model import Scope
 from ricordo.storage.candidates import (
+    ALWAYS,
     ASSOCIATES_EACH,
     BY_ENTITY,
     BY_LINKS,
+    BY_TASKS,
     BY_TIME,
     BY_WORDS,
     CAUSAL_EDGES,
@@ -37,6 +39,7 @@ from ricordo.storage.candidates import (
     Turns,
     in_passages,
     inverse_frequency,
+    open_tasks,
 )
 from ricordo.text.analyzer import index_terms
 from ricordo.text.passages import HEADER, traits_of
@@ -62,7 +65,12 @@ class Search:
         query = self._query
         total, characters = self._snapshot.statistics.size(query.scope, query.filter.shelves)
         found: dict[str, Found] = {}
-        for name, find in (("words", self._by_words), ("time", self._by_time), ("entity", self._by_entity)):
+        for name, find in (
+            ("words", self._by_words),
+            ("time", self._by_time),
+            ("entity", self._by_entity),
+            ("tasks", self._by_tasks),
+        ):
             if name == "time" and "meaning" in query.strategies:
                 found["meaning"] = {}
             if name in query.strategies:
@@ -133,6 +141,13 @@ class Search:
                 if near.shelf in self._query.filter.shelves:
                     worth[near.key] = near.confidence * exp(0.2 * near.score)
         return self._best(worth, BY_ENTITY)
+
+    def _by_tasks(self) -> Found:
+        if not self._query.tasks:
+            return {}
+        asked = open_tasks(self._query.filter)
+        within = self._snapshot.nodes.within(self._query.scope, asked, after=ALWAYS[0], before=ALWAYS[1], most=BY_TASKS)
+        return {key: 1.0 for key in within.tolist() if key in self._matching}
 
     def _starts(self, found: Mapping[str, Found]) -> Found:
         starts: Found = {}

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from ricordo.model import Scope
 from ricordo.storage.candidates import (
+    ALWAYS,
     ASSOCIATES_EACH,
     BY_ENTITY,
     BY_LINKS,
     BY_MEANING,
+    BY_TASKS,
     BY_TIME,
     BY_WORDS,
     CAUSAL_EDGES,
@@ -41,6 +43,7 @@ from ricordo.storage.candidates import (
     Turns,
     in_passages,
     inverse_frequency,
+    open_tasks,
 )
 from ricordo.storage.database import turns
 from ricordo.storage.database.embeddings import (
@@ -384,6 +387,15 @@ def _by_entity(search: _Search) -> Found:
     return _strongest(search, worth, BY_ENTITY)
 
 
+def _by_tasks(search: _Search) -> Found:
+    query = search.query
+    if not query.tasks:
+        return {}
+    asked = open_tasks(query.filter)
+    within = search.snapshot.nodes.within(query.scope, asked, after=ALWAYS[0], before=ALWAYS[1], most=BY_TASKS)
+    return dict.fromkeys(search.permitted(within).tolist(), 1.0)
+
+
 def _causal(search: _Search, found: Mapping[str, Found]) -> Found:
     """Return causes and effects of the best candidates."""
     if not search.snapshot.graph.kinds().causal:
@@ -437,6 +449,7 @@ _FINDERS: Mapping[str, Callable[[_Search], Found]] = {
     "meaning": _by_meaning,
     "time": _by_time,
     "entity": _by_entity,
+    "tasks": _by_tasks,
 }
 _FOLLOWERS: Mapping[str, Callable[[_Search, Mapping[str, Found]], Found]] = {
     "causal": _causal,

@@ -488,6 +488,22 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tasks:
+    """How people say what they still have to do.
+
+    `duties` find a duty or a reminder in a sentence, `notes` a whole sentence that somebody notes for themselves, such
+    as "Buy milk". A sentence with a match of `lasting` states a habit, a rule or no duty at all. `asked` finds
+    questions for what is still to be done.
+    """
+
+    parts: Mapping[str, str] = field(default_factory=dict)
+    duties: Patterns = ()
+    notes: Patterns = ()
+    lasting: Patterns = ()
+    asked: Patterns = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Headings:
     """The headings of notes that people keep for an assistant, in lower case. `people` and `things`: the headings below
     them, or the notes in a folder of that name, are each about one. `person_tags`: the tags of a note about a person.
@@ -548,6 +564,7 @@ class Language:
     questions: Questions = field(default_factory=Questions)
     small_talk: SmallTalk = field(default_factory=SmallTalk)
     work: Work = field(default_factory=Work)
+    tasks: Tasks = field(default_factory=Tasks)
     needs: Mapping[str, Need] = field(default_factory=dict)
     personal: Personal = field(default_factory=Personal)
     headings: Headings = field(default_factory=Headings)

@@ -1,0 +1,61 @@
+"""Recognise what somebody still has to do, in statements, in notes to oneself and in questions. Pure.
+
+The patterns are in the language files (`tasks`). All languages are read at once: a note of two words, such as "Milch
+kaufen", seldom shows its language.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ricordo.model import OPEN_TASK, Node
+from ricordo.text.languages import Lexicon, all_languages, cached, pattern_of
+
+_LOOKED_AT = 1_000
+_SENTENCE = re.compile(r"(?:[^.!?…\n]|(?<=\b[A-Z][a-z])\.|[.!?…](?!\s|$))+[.!?…]*")  # not after "Dr."
+_MARK = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\[ ?\]\s*)?")
+
+
+class _Cues(Lexicon):
+    """Patterns for tasks; see `Tasks` in the language schema."""
+
+    duties = pattern_of(lambda each: (*each.tasks.duties, *each.categories.get("task", ())), flags=re.IGNORECASE)
+    notes = pattern_of(lambda each: each.tasks.notes, flags=re.IGNORECASE)
+    lasting = pattern_of(lambda each: each.tasks.lasting, flags=re.IGNORECASE)
+    asked = pattern_of(lambda each: each.tasks.asked, flags=re.IGNORECASE)
+
+
+_cues = cached()(_Cues)
+
+
+def states_task(text: str) -> bool:
+    """Return whether a text says what somebody has to do once: a duty, a reminder, or a note to oneself.
+
+    >>> [states_task(each) for each in ("Call the tax adviser next Monday", "I still have to renew my passport")]
+    [True, True]
+    >>> [states_task(each) for each in ("Call me Bob", "Take 5 mg daily", "Never call me before 9")]
+    [False, False, False]
+    """
+    return any(_is_task(found.group()) for found in _SENTENCE.finditer(text[:_LOOKED_AT]))
+
+
+def _is_task(sentence: str) -> bool:
+    cues = _cues(all_languages())
+    said = _MARK.sub("", sentence).strip()
+    if said.endswith("?") or cues.lasting.search(said):
+        return False
+    return bool(cues.duties.search(said) or cues.notes.search(said))
+
+
+def asks_what_to_do(question: str) -> bool:
+    """Return whether a question asks for what is still to be done, without a word for tasks.
+
+    >>> asks_what_to_do("What do I still have to do?"), asks_what_to_do("What do I have to do to get a visa?")
+    (True, False)
+    """
+    return _cues(all_languages()).asked.search(question[:_LOOKED_AT]) is not None
+
+
+def is_open_task(node: Node) -> bool:
+    """Return whether a memory is a task that is not done, or a passage of a note with open tasks."""
+    return OPEN_TASK in node.tags or (node.category == "task" and not node.attributes.get("done"))

@@ -1,0 +1,102 @@
+"""Tasks: what is filed as one, and questions for what is still to be done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ricordo import Memory
+
+_SETS = Path(__file__).parents[1] / "fixtures" / "tasks"
+
+
+async def _filed_as_tasks(lines: list[str]) -> int:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        return sum([(await memory.remember(line)).category == "task" for line in lines])
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "false"),
+    [("first", 60, 0), ("second", 58, 0), ("third", 50, 1)],
+    ids=["used to make the rule", "used to extend it", "unseen by the rule"],
+)
+async def test_notes_to_oneself_are_tasks(name: str, found: int, false: int) -> None:
+    lines = (_SETS / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    tasks = [line[2:] for line in lines if line.startswith("+ ")]
+    others = [line[2:] for line in lines if line.startswith("- ")]
+    assert (len(tasks), len(others)) == (60, 60)
+    assert await _filed_as_tasks(tasks) >= found
+    assert await _filed_as_tasks(others) <= false
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Call me Bob",
+        "Take 5 mg daily",
+        "Never call me before 9",
+        "I got a cold",
+        "Transfer of 120 EUR completed",
+        "Don't remind me of anything on a Saturday",
+        "If I ask about lunch, remind me that I am on a diet",
+        "Se fue la luz en todo el barrio",
+        "У Кости есть хомяк по кличке Пончик",
+        "Я должен Серёге двадцать тысяч",
+    ],
+)
+async def test_wishes_habits_and_reports_are_no_tasks(said: str) -> None:
+    assert await _filed_as_tasks([said]) == 0
+
+
+_ASKED = [
+    "What do I still have to do?",
+    "open tasks?",
+    "What's left to do this week?",
+    "What should I not forget?",
+    "Was muss ich noch erledigen?",
+    "Offene Aufgaben?",
+    "Что мне ещё нужно сделать?",
+    "Какие у меня дела?",
+    "¿Qué tengo que hacer todavía?",
+    "¿Qué me queda por hacer?",
+    "Qu'est-ce que je dois encore faire ?",
+    "Que me reste-t-il à faire ?",
+]
+
+
+@pytest.mark.parametrize("question", _ASKED)
+@pytest.mark.parametrize("embedder", [None, "default"])
+async def test_open_tasks_are_found_in_any_language(question: str, embedder: str | None) -> None:
+    options = {} if embedder == "default" else {"embedder": None}
+    open_tasks = {
+        "Müll rausbringen am Dienstag",
+        "I still have to renew my passport",
+        "Позвонить врачу завтра",
+        "Buy a present for Sarah",
+    }
+    async with Memory.open(":memory:", **options) as memory:
+        for said in open_tasks:
+            await memory.remember(said, about=["Sarah"] if "Sarah" in said else [])
+        done = await memory.remember("Pay the plumber by Friday")
+        await memory.update(done.id, attributes={"done": True})
+        for said in ("I like to do yoga", "Anna still has a dog", "My tasks at work are boring") * 15:
+            await memory.remember(f"{said}, note {len(said)}")
+        await memory.settle()
+        first = (await memory.search(question)).hits[:4]
+        assert {hit.content for hit in first} == open_tasks
+        relevant = [hit.content for hit in (await memory.search(question, only_relevant=True)).hits]
+        assert set(relevant[:4]) == open_tasks
+        assert {each.content for each in (await memory.ask(question)).hits} >= open_tasks
+        block = str(await memory.context(question))
+        assert all(said in block for said in open_tasks)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What do I have to do to get a visa?", "What should I do about my back?", "Was muss ich tun, um abzunehmen?"],
+)
+async def test_a_question_how_to_do_something_is_not_one_for_tasks(question: str) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        await memory.remember("Buy milk on the way home")
+        assert not (await memory.search(question, only_relevant=True)).hits
