@@ -23,7 +23,7 @@ from ricordo.interfaces.cli.app import program
 from ricordo.interfaces.cli.options import is_common
 from ricordo.interfaces.schema import Parameter, parameters
 from ricordo.memory import Memory
-from ricordo.rights import MOST_TRUST, RIGHTS
+from ricordo.rights import MOST_TRUST, RIGHTS, permission_for
 from ricordo.settings import PREFIX, Settings
 
 TARGET = Path(__file__).parents[1] / "docs/reference"
@@ -51,7 +51,8 @@ the command line takes its answer from this table (`ricordo/rights.py`); what it
 before anything is read or changed. A method without a row can be called by the owner of the process alone.
 
 - *Permission*: what the token of a network caller must allow. With "any", each token does; with "none", no token does,
-  and no tool or route offers it. A caller in the process (Python, the command line) has every permission.
+  and no tool or route offers it. A caller in the process (Python, the command line) has every permission. With
+  "propose" in place of "write", what the caller changes [waits for approval](../how-to/review-quarantine.md).
 - *Trust*: the least trust of the caller, from `web`, `tool`, `import` and `agent` to `user`
   ([access and trust](../explanation/access-and-trust.md)). It is that of the scope or the token, but at most what the
   interface admits (last table).
@@ -220,7 +221,7 @@ def _tool(capability: Capability) -> list[str]:
     facts = [effect[capability.effect], "Idempotent." if capability.is_idempotent else ""]
     facts += [
         f"Method: `{capability.method}`.",
-        f"Permission: {capability.right.access}.",
+        f"Permission: {permission_for(capability.method)}.",
         f"Trust: at least {capability.right.trust}.",
     ]
     rows = [_parameter(each) for each in parameters(capability, as_tool=True)]
@@ -236,7 +237,7 @@ def _parameter(each: Parameter) -> tuple[str, str, str]:
 def rights_page() -> str:
     """Return the page of rights: the table, and what each interface admits."""
     rows = [
-        (f"`{name}`", right.access or "none", right.trust, "whole" if right.is_whole_store else "")
+        (f"`{name}`", permission_for(name), right.trust, "whole" if right.is_whole_store else "")
         for name, right in RIGHTS.items()
     ]
     doors = [(f"`{door}`", trust) for door, trust in MOST_TRUST.items()]

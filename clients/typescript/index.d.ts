@@ -1525,11 +1525,11 @@ export class Ricordo {
    * resolve_review decides. Permission: read. Trust: at least web.
    */
   review(parameters?: ReviewParameters, options?: CallOptions): Promise<ReviewResult>;
-  /** Store one piece of knowledge, with any of its fields. Permission: write. Trust: at least web. */
+  /** Store one piece of knowledge, with any of its fields. Permission: write or propose. Trust: at least web. */
   remember(parameters: RememberParameters, options?: CallOptions): Promise<RememberResult>;
   /**
-   * Store several pieces of knowledge at once, all or none, each with its own fields. Permission: write. Trust: at
-   * least web.
+   * Store several pieces of knowledge at once, all or none, each with its own fields. Permission: write or
+   * propose. Trust: at least web.
    */
   rememberMany(parameters: RememberManyParameters, options?: CallOptions): Promise<RememberManyResult>;
   /**
@@ -1565,12 +1565,12 @@ export class Ricordo {
   relate(parameters: RelateParameters, options?: CallOptions): Promise<RelateResult>;
   /**
    * Replace a memory that is wrong or out of date with what is right. The old version stays in its history.
-   * Permission: write. Trust: at least agent.
+   * Permission: write or propose. Trust: at least agent.
    */
   correct(parameters: CorrectParameters, options?: CallOptions): Promise<CorrectResult>;
   /**
    * Fix a memory in place (spelling, tags, date); it keeps its score. If the world has changed, store the new
-   * state instead. Permission: write. Trust: at least agent.
+   * state instead. Permission: write or propose. Trust: at least agent.
    */
   update(parameters: UpdateParameters, options?: CallOptions): Promise<UpdateResult>;
   /**
@@ -1613,7 +1613,7 @@ export class Ricordo {
   split(parameters: SplitParameters, options?: CallOptions): Promise<SplitResult>;
   /**
    * Remove a memory from every answer, because the user asked for it. The user can bring it back. Permission:
-   * write. Trust: at least agent.
+   * write or propose. Trust: at least agent.
    */
   forget(parameters: ForgetParameters, options?: CallOptions): Promise<ForgetResult>;
   /** Forget every memory that meets some conditions, as one change. Permission: write. Trust: at least user. */

@@ -2095,8 +2095,8 @@ class Memory:
 
         Args:
             member: the name of an owner.
-            role: "reader" may search it; "writer" may also add, change and forget; "keeper" may also approve, erase,
-                and change the members.
+            role: "reader" may search it, and propose changes with `Scope(propose=True)`; "writer" may also add, change
+                and forget; "keeper" may also approve, erase, and change the members.
 
         Raises:
             InvalidError: there is no such role.

@@ -6,7 +6,7 @@ Instants are aware `datetime`s here, Unix milliseconds in the store and ISO 8601
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Literal, overload
 
@@ -792,6 +792,13 @@ class Change:
     @property
     def is_empty(self) -> bool:
         return not any(getattr(self, each.name) for each in fields(self))
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it only stores memories in quarantine, with their reviews."""
+        rest = replace(self, add=(), reviews=())
+        is_held = all(each.closed_reason == "quarantined" for each in self.add)
+        return rest.is_empty and is_held and all(each.decision is None for each in self.reviews)
 
     def joined(self, other: Change) -> Change:
         """Return both changes as one, the rows of this one first."""

@@ -217,10 +217,11 @@ RIGHTS: Mapping[str, Right] = {
     "watch": OWNER_ALONE,
 }
 
-SpaceAction = Literal["read", "write", "approve", "erase", "invite", "leave"]
+SpaceAction = Literal["read", "propose", "write", "approve", "erase", "invite", "leave"]
 
 ROLE_NEEDED: Mapping[SpaceAction, MemberRole] = {
     "read": "reader",
+    "propose": "reader",
     "leave": "reader",
     "write": "writer",
     "approve": "keeper",
@@ -278,6 +279,12 @@ def right_to(capability: str) -> Right:
     return RIGHTS.get(capability, OWNER_ALONE)
 
 
+def permission_for(capability: str) -> str:
+    """Return the permission that a token needs for a capability, in words: "write", "write or propose", "none"."""
+    needed = right_to(capability).access or "none"
+    return f"{needed} or propose" if capability in PROPOSED else needed
+
+
 def at_door(door: Door, trust: Trust) -> Trust:
     """Return the trust of a caller at an interface: its own, limited to the interface's maximum."""
     return lower(trust, MOST_TRUST[door])
@@ -295,7 +302,10 @@ def refusal(capability: str, holder: Holder) -> DeniedError | None:
     may_propose = capability in PROPOSED and has is not None and "propose" in has
     if has is not None and right.access != "any" and right.access not in has and not may_propose:
         listed = ", ".join(sorted(has)) or "none"
-        return DeniedError(f"this needs the permission {right.access!r}", hint=f"this caller has {listed}")
+        needed = (
+            f"{right.access!r}, or 'propose' to have it approved" if capability in PROPOSED else f"{right.access!r}"
+        )
+        return DeniedError(f"this needs the permission {needed}", hint=f"this caller has {listed}")
     if lower(holder.trust, right.trust) != right.trust:
         hint = f"it needs the trust {right.trust}; a caller of any trust may read, `add` and `remember`"
         return DeniedError(f"a caller with trust {holder.trust} may not use {capability}", hint=hint)

@@ -11,7 +11,7 @@ import pytest
 from tests.interfaces.conftest import RUN, Cli, clean_environment
 from tests.interfaces.serving import Served, house, served
 
-from ricordo import Memory, Scope, sync
+from ricordo import DeniedError, Memory, Scope, sync
 
 THIN = "import sys; from ricordo.interfaces.sandbox_client import main; sys.exit(main())"
 PROPOSES = ("read", "propose")
@@ -304,3 +304,40 @@ def test_a_long_text_is_cut_between_words(cli: Cli) -> None:
     cli("remember", "Anna " + "remembers everything " * 30)
     listed = cli("log", "--json").json["commits"][0]["words"]
     assert listed.endswith((" remembers…", " everything…")) and len(listed) <= 160
+
+
+async def test_a_reader_of_a_space_may_propose_and_no_more(opened: Memory) -> None:
+    keeper, bot = await team(opened)
+    kept = await keeper.remember("Anna is a nurse", shared=True)
+    await keeper.set_member("team", "bot", "reader")
+    await bot.correct(kept.id, "Anna is a doctor")
+    await bot.update(kept.id, tags=["work"])
+    await bot.forget(kept.id)
+    held = await bot.remember("Dan plays the cello", shared=True, session="monday")
+    assert {node.content for node in (await keeper.list()).nodes} == {"Anna is a nurse"}
+    for change in (bot, opened.scoped(Scope(owner="bot", chat="team"))):
+        with pytest.raises(DeniedError):
+            await change.resolve(held.id, decision="approve")
+    direct = opened.scoped(Scope(owner="bot", chat="team"))
+    with pytest.raises(DeniedError, match="a reader of the space 'team' may not change anything in it"):
+        await direct.correct(kept.id, "Anna is a vet")
+    await keeper.approve(held.id)
+    assert "Dan plays the cello" in {node.content for node in (await bot.list()).nodes}
+    await keeper.remove_member("team", "bot")
+    with pytest.raises(DeniedError, match="not a member"):
+        await bot.remember("Eve sings", shared=True)
+
+
+async def test_a_token_that_may_only_read_learns_that_it_may_propose(tmp_path: Path) -> None:
+    async with house(tmp_path / "me.db") as at:
+        reader = at.client(at.secret("reader", access=("read",)))
+        refused = (await reader.post("/v1/remember", json={"content": "Ben drinks tea"})).json()["error"]
+        assert refused["message"] == "this needs the permission 'write', or 'propose' to have it approved"
+        assert (await reader.post("/v1/add", json={"text": "Hi"})).json()["error"]["message"].endswith("'write'")
+
+
+def test_a_new_token_that_proposes_needs_the_role_of_a_reader_only(cli: Cli) -> None:
+    cli("--owner", "ann", "space-create", "team")
+    options = ("--owner", "bot", "--chat", "team")
+    assert "space-member team bot reader" in cli("token", "add", "a", *options, "--access", "read,propose").err
+    assert "space-member team bot writer" in cli("token", "add", "b", *options).err

@@ -25,7 +25,7 @@ def test_every_action_has_a_row_and_the_rows_agree_with_the_table_of_roles() -> 
         "leave": "leave",
         "get": "read",
     }
-    assert set(kinds.values()) == set(ROLE_NEEDED)
+    assert set(kinds.values()) == set(ROLE_NEEDED) - {"propose"}  # by callers that only propose: test_proposals.py
     for action, kind in kinds.items():
         for role in ("reader", "writer", "keeper"):
             assert (table[action, f"{role}-named"] == "yes") == role_allows(role, kind)  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from ricordo.interfaces.serialize import withhold
 from ricordo.memory import Memory
 from ricordo.model import Category, Fact, Node, NodeType, Origin, Review, Run
 from ricordo.portability.importers import FORMATS
+from ricordo.rights import permission_for
 
 Schema = dict[str, Any]
 
@@ -507,7 +508,7 @@ def _operation(capability: Capability, schemas: dict[str, Schema]) -> Schema:
     return {
         "operationId": capability.method.rstrip("_"),
         "summary": capability.summary,
-        "description": f"Permission: {capability.right.access}. Trust: at least {capability.right.trust}.",
+        "description": f"Permission: {permission_for(capability.method)}. Trust: at least {capability.right.trust}.",
         "tags": [capability.effect],
         "requestBody": {"required": bool(given.get("required")), "content": {"application/json": {"schema": given}}},
         "responses": {"200": _answer("Done.", answer)} | _errors(),

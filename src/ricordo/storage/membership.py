@@ -54,6 +54,7 @@ def _check(member: Member | None, space: str, action: SpaceAction, scope: Scope)
 
 _IN_WORDS: dict[SpaceAction, str] = {
     "read": "read it",
+    "propose": "propose anything in it",
     "write": "change anything in it",
     "approve": "decide what waits in it for approval",
     "erase": "erase anything in it",
@@ -81,7 +82,8 @@ def _touched(snapshot: Snapshot, change: Change, scope: Scope) -> Iterator[Touch
     chats += [each.chat for each in (*change.relations, *change.put_relations)]
     chats += [*(each.chat for each in change.sessions), *(each.chat for each in change.runs)]
     chats += [each.chat for each in change.reviews]
-    yield from ((chat, "write") for chat in dict.fromkeys(chats) if chat)
+    is_proposal = scope.propose and change.is_waiting
+    yield from ((chat, "propose" if is_proposal else "write") for chat in dict.fromkeys(chats) if chat)
     for review in change.reviews:
         if review.chat and review.kind == "quarantine" and review.decision is not None:
             yield review.chat, "approve"

@@ -205,7 +205,8 @@ async def token(
         ctx.notice(f"A token for the memory of {place} in {ctx.location}. It is shown only once.")
         ctx.notice("Send it as `Authorization: Bearer TOKEN`.")
         if is_outside:
-            command = shlex.join(["ricordo", "space-member", str(ctx.chat), ctx.owner, "writer"])
+            role = "writer" if "write" in fresh.access else "reader"
+            command = shlex.join(["ricordo", "space-member", str(ctx.chat), ctx.owner, role])
             ctx.notice(f"{ctx.chat} is a space, and {ctx.owner} is not a member of it: `{command}` changes that.")
 
     is_outside = await _is_outside(ctx)
