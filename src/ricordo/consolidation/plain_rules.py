@@ -2,9 +2,9 @@
 
 The patterns are in the language files; languages without them are ignored. They are conservative, because junk is worse
 than a gap: everything else stays an episode and can be found as such. A sentence is kept as it was said, without a
-final question or address to the listener. Questions, quotations, guesses, wishes and small talk ("I love it", "I think
-so") are ignored. So is anything that a stranger would not understand: opinions on things that only the conversation
-names ("I think the first one is better"), brief moments and figures of speech ("decided to try a pizza").
+final question or address to the listener. Questions, quotations, jokes, guesses, wishes and small talk ("I love it", "I
+think so") are ignored. So is anything that a stranger would not understand: opinions on things that only the
+conversation names ("I think the first one is better"), brief moments and figures of speech ("decided to try a pizza").
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ricordo.text.change import topics
 from ricordo.text.dates.grammar import mentions_time
 from ricordo.text.entity_recognition import entities_named
 from ricordo.text.languages import Lexicon, cached, languages_of, pattern_of
-from ricordo.text.sentences import infer_category, plain_sentences
+from ricordo.text.sentences import infer_category, plain_sentences, without_jokes
 from ricordo.text.work import WorkStatement, statements_of_work, to_remember
 from ricordo.trust import trust_of
 
@@ -101,7 +101,7 @@ def _of_work(told: WorkStatement, handle: str) -> ProposedFact:
 def _named(page: Page) -> list[ProposedEntity]:
     """Return the entities that the people of a page clearly name. Quoted pages and tools add no entities."""
     texts = [
-        (handle, own_words(node))
+        (handle, without_jokes(own_words(node)))
         for handle, node in page.episodes.items()
         if node.role == "user" and trust_of(node.origin, node.role) == "user"
     ]
@@ -179,6 +179,6 @@ _QUOTED = re.compile(r"^\s*[\"«“„>]|[\"“”„]")
 
 
 def _sentences(text: str, cues: _Cues) -> Iterator[str]:
-    for sentence in plain_sentences(text):
+    for sentence in plain_sentences(without_jokes(text)):
         if not (sentence.endswith("?") or _QUOTED.search(sentence) or cues.doubtful.search(sentence)):
             yield sentence.rstrip(".!… ")

@@ -1,7 +1,7 @@
 """Find plain statements about people ("my wife is Sarah", "Anna lives in Paris"), and who made them. Pure.
 
 The rules are conservative: a relation is learnt only from a speaker's plain statement in the present tense. Questions,
-negations, the past, conditions and quotations are ignored, and so are capitalised words that are not names.
+negations, jokes, the past, conditions and quotations are ignored, and so are capitalised words that are not names.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ricordo.text.languages import (
 )
 from ricordo.text.languages.schema import Endings
 from ricordo.text.names import NOT_PEOPLE, known_relation, may_name_relation, relation_pattern
-from ricordo.text.sentences import content_words
+from ricordo.text.sentences import content_words, without_jokes
 from ricordo.trust import trust_of
 
 MAX_CHARS = 5_000
@@ -168,6 +168,7 @@ def stated_relations(text: str, *, own_names: Sequence[str] = ()) -> list[Stated
         text = _with_own_possessive(text, name)
     if not may_name_relation(text):
         return []
+    text = without_jokes(text)
     languages = languages_of(text)
     found: dict[tuple[str, str], Stated] = {}
     for sentence in _sentences(text, _forms(languages)):
@@ -226,7 +227,7 @@ def ended_relations(text: str) -> list[Ended]:
     forms = _forms(all_languages())
     return [
         ended
-        for part in _SENTENCE.finditer(text)
+        for part in _SENTENCE.finditer(without_jokes(text))
         if _may_tell_of_an_end(sentence := part.group())
         for pattern in forms.endings
         for found in pattern.finditer(sentence)
@@ -272,7 +273,7 @@ def stated_aliases(text: str) -> list[tuple[str, str]]:
     forms = _forms(all_languages())
     return [
         (found["A"], found["B"])
-        for sentence in _sentences(text, forms)
+        for sentence in _sentences(without_jokes(text), forms)
         for pattern in forms.aliases
         for found in pattern.finditer(sentence)
     ]

@@ -90,6 +90,49 @@ def _plain_sentence() -> re.Pattern[str]:
     return re.compile(rf"(?:[^.!?\n…]|\.(?=\w)|(?<=\b[A-Z\u0410-\u042f])\.{behind})+[.!?…]*")
 
 
+# ---- jokes
+
+_LEFT_OF_A_MARK = 2
+"""A sentence with at most so many words around its mark is about the one before it: "I'm just kidding"."""
+
+
+def without_jokes(text: str) -> str:
+    """Return a text without the sentences at its beginning that are marked as jokes.
+
+    >>> without_jokes("I'm the queen of England lol. I live in Leeds."), without_jokes("Haha, I live in Leeds")
+    (' I live in Leeds.', 'Haha, I live in Leeds')
+    """
+    start = text[:MAX_PLAIN_CHARS]
+    languages = languages_of(start).union(default_languages())
+    jokes, laughs = _jokes(languages), _laughs(languages)
+    if not (jokes.search(start) or laughs.search(start)):
+        return text
+    kept: list[str] = []
+    for found in _plain_sentence().finditer(start):
+        said = found.group()
+        marked = jokes.search(said) or laughs.search(said)
+        if marked is None:
+            kept.append(said)
+        elif kept and len(_JOKE_WORD.findall(said[: marked.start()] + said[marked.end() :])) <= _LEFT_OF_A_MARK:
+            kept.pop()
+    return "".join(kept) + text[MAX_PLAIN_CHARS:]
+
+
+_JOKE_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+
+
+@cached()
+def _jokes(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.sentences.jokes, flags=re.IGNORECASE)
+
+
+@cached()
+def _laughs(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(
+        lambda each: each.sentences.laughs, r"(?<!\w)(?:{})(?=[^\w]*(?:[.!?…\n]|$))", flags=re.IGNORECASE
+    )
+
+
 # ---- a statement in the first person
 
 

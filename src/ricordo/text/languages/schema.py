@@ -252,9 +252,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentences:
-    """Words at the beginning of sentences, and words for the speaker."""
+    """Words at the beginning of sentences, marks of jokes, and words for the speaker.
+
+    Attributes:
+        jokes: what says that a sentence, or the one before, is not meant: "just kidding", "/s". Ignores case.
+        laughs: what says so at the end of a sentence or after it: "lol", "haha".
+    """
 
     leads: Patterns = ()
+    jokes: Patterns = ()
+    laughs: Patterns = ()
     self_words: Words = ()
     speakers: Words = ()
     user_words: Words = ()
