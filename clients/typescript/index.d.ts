@@ -855,6 +855,11 @@ export interface CorrectParameters {
   id: string;
   /** What is right, as one clear sentence. */
   content: string;
+  /**
+   * Since when it is so, if the old version was right until then. Leave it out only if that was a mistake.
+   * 2026-07-01, an ISO 8601 time, yesterday, 3 days ago.
+   */
+  at?: string | null;
   /** ids of memories that support the correction. */
   evidence?: string[];
 }

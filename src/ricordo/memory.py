@@ -694,33 +694,54 @@ class Memory:
         engine.backlog.note(len(nodes))
         return kept
 
-    async def correct(self, id: str, content: str, *, origin: Origin = "user", evidence: Sequence[str] = ()) -> Node:
+    async def correct(
+        self,
+        id: str,
+        content: str,
+        *,
+        at: datetime | str | None = None,
+        origin: Origin = "user",
+        evidence: Sequence[str] = (),
+    ) -> Node:
         """Replace a memory by a correction. The new version keeps the category, tags and subjects of the old one. The
         old version is archived, and a `supersedes` edge leads to it.
 
         Args:
+            at: since when the new version is true, if the old one was true until then. None: the old version was never
+                right, and the new one keeps its date.
             evidence: ids of memories that support the correction.
 
         Raises:
-            InvalidError: the content is invalid, or unchanged.
+            InvalidError: the content is invalid, or unchanged; `at` is in the future or not after the beginning of the
+                old version, or is given for a message.
             NotFoundError: there is no memory with this id.
             ConflictError: the memory is closed; if a newer version replaced it, the hint names that version.
             DeniedError: the correction comes from a tool or a page, or looks like an instruction and is not the user's.
         """
         text = self._text(content)
+        since = None if at is None else from_ms(self._opened.instant(at, "at"))
         check_choice(origin, facts.ORIGINS, name="origin")
         said = capped(origin, "user", caller=self._scope.trust)
         reviews.check_words(text, tier=trust_of(said, "user"))
         if self._scope.propose:
-            return await self._propose("correct", id, text=text, origin=said, content=text, evidence=list(evidence))
+            given = {"content": text, "evidence": list(evidence)} | ({} if since is None else {"at": since.isoformat()})
+            return await self._propose("correct", id, text=text, origin=said, **given)
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
-            return self._corrected(tx, self._living(tx, id), text, origin=said, evidence=evidence)
+            return self._corrected(tx, self._living(tx, id), text, origin=said, evidence=evidence, since=since)
 
         return await self._noted("correct", decide)
 
     def _corrected(
-        self, tx: Snapshot, old: Node, text: str, *, origin: Origin, evidence: Sequence[str], at: datetime | None = None
+        self,
+        tx: Snapshot,
+        old: Node,
+        text: str,
+        *,
+        origin: Origin,
+        evidence: Sequence[str],
+        at: datetime | None = None,
+        since: datetime | None = None,
     ) -> tuple[Change, Node]:
         shown = [evolution.evidence_for(old, tx.nodes.known(self._scope, each)).id for each in evidence]
         now = self._opened.now()
@@ -733,6 +754,7 @@ class Memory:
             origin=origin,
             evidence=shown,
             zone=self._opened.zone,
+            since=since,
         )
 
     async def update(
@@ -2645,8 +2667,15 @@ class Memory:
             change = self._forgotten(tx, target)
             return change, forget.closed(target, change)
         if proposal.method == "correct":
-            said: dict[str, Any] = {"origin": held.origin, "evidence": given["evidence"], "at": held.event_time}
-            return self._corrected(tx, target, given["content"], **said)
+            return self._corrected(
+                tx,
+                target,
+                given["content"],
+                origin=held.origin,
+                evidence=given["evidence"],
+                at=held.event_time,
+                since=proposals.instant_in(proposal, "at"),
+            )
         until = evolution.UNCHANGED
         if "expires" in given:
             until = evolution.Expiry(proposals.instant_in(proposal, "expires"))

@@ -199,7 +199,15 @@ class Memory:
     def remember_many(self, facts_: Sequence[Fact]) -> list[Node]:
         """Store several facts as one commit, all or none. Raises the errors of `remember`."""
 
-    def correct(self, id: str, content: str, *, origin: Origin = "user", evidence: Sequence[str] = ()) -> Node:
+    def correct(
+        self,
+        id: str,
+        content: str,
+        *,
+        at: datetime | str | None = None,
+        origin: Origin = "user",
+        evidence: Sequence[str] = (),
+    ) -> Node:
         """Replace a memory by a correction. The new version keeps the category, tags and subjects of the old one.
         The old version is archived, and a `supersedes` edge leads to it.
         """

@@ -44,36 +44,54 @@ def correct(
     origin: Origin,
     evidence: Sequence[str],
     zone: ZoneInfo,
+    since: datetime | None = None,
 ) -> tuple[Change, Node]:
     """Replace a live node by a new version with other words and the same properties.
 
     Args:
         subjects: ids of the entities it is about.
         evidence: ids of memories that prove the correction; if empty, the new version is its own evidence.
+        since: when the new version became true, and the old one ceased to be; None: the old one was never right.
 
     Raises:
-        InvalidError: the words are the same.
+        InvalidError: the words are the same, or the new version cannot be true since then.
     """
     if content == old.content:
         raise InvalidError("content is the same as before", hint="use `confirm` if the memory is right as it is")
+    if since is not None:
+        _check_since(since, old, at=at)
     new = replace(
         old,
         id=new_id,
         key=0,
         content=content,
+        event_time=since or old.event_time,
         created_at=at,
-        valid_from=at,
+        valid_from=since or at,
         confidence=1.0,
         origin=capped(old.origin, old.role, caller=trust_of(origin, None)) if old.type == "episodic" else origin,
     )
     new = retimed(new, old, at=at, zone=zone)
     change = Change(
         add=(new,),
-        put=(superseded(old, by=None, at=at),),
+        put=(superseded(old, by=new if since else None, at=at),),
         link=(supersedes(new, old, evidence),),
         subjects=tuple((new_id, each) for each in subjects),
     )
     return change, new
+
+
+def _check_since(since: datetime, old: Node, *, at: datetime) -> None:
+    """Raise InvalidError if a memory cannot have changed at a time."""
+    if old.type == "episodic":
+        raise InvalidError("at: the time of a message cannot be changed", hint="leave it out")
+    if since > at:
+        raise InvalidError("at: it is in the future", hint="`remember` what will change, and correct this afterwards")
+    if since <= old.valid_from:
+        raise InvalidError(
+            f"at: the old version is true only since {old.valid_from:%Y-%m-%d %H:%M}",
+            hint="give a later time, or leave it out if the old version was never right",
+        )
 
 
 def evidence_for(node: Node, shown: Node) -> Node:
