@@ -27,6 +27,7 @@ from ricordo.encoding.validation import (
     checked_attributes,
     checked_tags,
     redactions,
+    removal_notice,
     short_name,
     storable,
     stored_id,
@@ -691,6 +692,7 @@ class Memory:
             return change, [resolve.with_outdated(node, arrived.change.reviews) for node in kept]
 
         kept = await self._write("remember", decide)
+        kept = [_with_removals(node, fact.content) for node, fact in zip(kept, facts_, strict=True)]
         engine.backlog.note(len(nodes))
         return kept
 
@@ -730,7 +732,7 @@ class Memory:
         def decide(tx: Snapshot) -> tuple[Change, Node]:
             return self._corrected(tx, self._living(tx, id), text, origin=said, evidence=evidence, since=since)
 
-        return await self._noted("correct", decide)
+        return _with_removals(await self._noted("correct", decide), content)
 
     def _corrected(
         self,
@@ -817,7 +819,7 @@ class Memory:
         def decide(tx: Snapshot) -> tuple[Change, Node]:
             return change(self._living(tx, id), caller=self._scope.trust, at=self._at, zone=engine.zone)
 
-        return await self._noted("update", decide)
+        return _with_removals(await self._noted("update", decide), content or "")
 
     async def confirm(self, id: str) -> Node:
         """Confirm a memory: it becomes certain and does not fade. Raises the errors of `reinforce`."""
@@ -2766,6 +2768,12 @@ def _checked(scope: Scope) -> Scope:
     if scope.spaces is not None and not all(isinstance(each, str) for each in scope.spaces):
         raise InvalidError("scope.spaces must be names of spaces", hint='pass ("family",), or () for none')
     return scope if scope.owner else replace(scope, spaces=())  # only an owner is a member of a space
+
+
+def _with_removals(node: Node, given: str) -> Node:
+    """Return a memory as the result of a call, with a notice if its text lacks something of the given one."""
+    notice = node.notice or (removal_notice(given, node.content) if node.id and given else "")
+    return replace(node, notice=notice) if notice else node
 
 
 def _several(items: str | Review | Sequence[str | Review]) -> Sequence[str | Review]:

@@ -275,8 +275,8 @@ class Node:
         score: the reinforcement score, from -10 to 10.
         reinforced_at: when the score was last raised.
         outdates: the older facts that it replaced or may make outdated; set only in the result of storing it.
-        notice: that it waits for approval, and where that is decided; set only in the result of a call that changed
-            nothing yet.
+        notice: what the caller of a change should know: that it waits for approval and where that is decided, or what
+            was removed from the text. Set only in the result of the call.
         key: internal to the store.
     """
 

@@ -176,7 +176,7 @@ async def test_what_is_nothing_but_a_credential_becomes_no_fact(cli: Cli, home: 
         await memory.extract()
         assert (await memory.list(type="semantic")).nodes == ()
         for each in bare:
-            with pytest.raises(InvalidError, match="nothing but a credential"):
+            with pytest.raises(InvalidError, match="hardly anything is left"):
                 await memory.scoped(Scope(trust="agent")).remember(each)
         kept = await memory.scoped(Scope(trust="agent")).remember(f"The key {key} opens the demo shop of the bakery")
         assert kept.content.startswith("The key [redacted: ")

@@ -447,7 +447,7 @@ def objection(text: str, rules: Rules) -> str:
     if rules.has_credential(text):
         return "holds a credential"
     if is_bare_credential(text):
-        return "is nothing but a credential that was removed"
+        return "says hardly anything without the credential that was removed"
     return "is an instruction" if rules.is_instruction(text) else ""
 
 

@@ -38,7 +38,8 @@ This waits for approval and changes nothing until then. It is decided with `rico
 in the inbox of the page, or with `approve` and `refuse` over HTTP and in Python."""
 """The notice in the result of a call that stored something in quarantine."""
 
-_REFUSED = "This was refused before, so it stays out of every answer. `undo` takes the decision back."
+REFUSED = "This was refused before, so it stays out of every answer. `undo` takes the decision back."
+"""The notice in the result of a call that stated what was refused before."""
 
 SESSION = "session:"
 """The prefix of the id of a review about a conversation. The session's name follows."""
@@ -210,7 +211,7 @@ def with_notice(node: Node, decision: Decision | None = None) -> Node:
     """Return a memory in quarantine with a notice for the caller that stated it: it waits, or was refused before."""
     if node.closed_reason != "quarantined":
         return node
-    return replace(node, notice=_REFUSED if decision == "refuse" else WAITS)
+    return replace(node, notice=REFUSED if decision == "refuse" else WAITS)
 
 
 def with_quarantine_reviews(

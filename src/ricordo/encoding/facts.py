@@ -12,11 +12,13 @@ from ricordo.clock import from_ms, new_id
 from ricordo.encoding.entities import EntityResolver, checked_names, scope_of, with_subjects
 from ricordo.encoding.episodes import Instant, check_same, is_off_record, pauses_of, speaker_in_chat
 from ricordo.encoding.validation import (
+    KEEPING,
     TextRules,
     check_choice,
     checked_attributes,
     checked_tags,
     may_learn,
+    removed,
     said_again,
     short_name,
     storable,
@@ -61,7 +63,10 @@ def new_fact(
     rules = rules.open if fact.keep_secrets else rules
     content = storable(fact.content, name="content", rules=rules)
     if scope.trust != "user" and is_bare_credential(content):
-        raise InvalidError("content is nothing but a credential, which is not stored", hint="leave it out")
+        raise InvalidError(
+            f"content: without its credential ({removed(fact.content, content)}), hardly anything is left: {content}",
+            hint=f"state the rest as a sentence that says more; {KEEPING}",
+        )
     at = from_ms(now)
     happened = at if fact.at is None else from_ms(instant(fact.at, "at"))
     until = None if timing or fact.expires is None else from_ms(instant(fact.expires, "expires"))

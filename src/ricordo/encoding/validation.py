@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
@@ -114,6 +115,20 @@ def _redacted(text: str) -> Redacted:
 def redactions(given: str, stored: str) -> int:
     """Return how many credentials or personal data were replaced in a text."""
     return len(_KIND.findall(stored)) - len(_KIND.findall(given))
+
+
+def removed(given: str, stored: str) -> str:
+    """Return the kinds of credentials and personal data that were replaced in a text, such as "password"."""
+    return ", ".join(sorted(Counter(_KIND.findall(stored)) - Counter(_KIND.findall(given))))
+
+
+KEEPING = "the owner keeps a credential on purpose with `ricordo remember --keep-secrets`, or `keep_secrets` in a call"
+
+
+def removal_notice(given: str, stored: str) -> str:
+    """Return a sentence about what was replaced in a text; "" if nothing was."""
+    kinds = removed(given, stored)
+    return f"Removed before it was stored: {kinds}. {KEEPING[:1].upper()}{KEEPING[1:]}." if kinds else ""
 
 
 def check_choice(value: object, allowed: Collection[str], *, name: str) -> None:

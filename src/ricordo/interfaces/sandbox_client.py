@@ -160,7 +160,11 @@ def _on_outbox(verb: str, outbox: Outbox, params: Mapping[str, Any], *, as_json:
         done = {} if sent is None else {"delivered": len(sent.answers)}
         sys.stdout.write(f"{json.dumps({**done, 'waiting': found}, ensure_ascii=False, indent=2)}\n")
     else:
-        held = [each for each in sent.answers.values() if isinstance(each, dict) and each.get("notice")] if sent else []
+        held = (
+            [each for each in sent.answers.values() if isinstance(each, dict) and each.get("closed_reason")]
+            if sent
+            else []
+        )
         approval = f" ({len(held)} not stored yet: approval is needed)" if held else ""
         lines = [] if sent is None else [f"{len(sent.answers)} delivered{approval}, {len(mine)} waiting."]
         for each in waiting if verb == "list" or sent else []:
@@ -233,10 +237,11 @@ def _lines(verb: str, result: Any) -> list[str]:
         return [line for each in result for line in _of_review(each)]
     if verb == "delete":
         gone = f"deleted {result['memory_id']}"
-        return _waiting(f"not {gone}: proposal {result['proposal']}", result) if result.get("notice") else [gone]
+        return [gone] if result["deleted"] else [f"not {gone}: proposal {result['proposal']}", result["notice"]]
     if not result["id"]:
         return [f"not stored: {_clean(result['content'])} (off the record, or erased before)"]
-    return _waiting(f"not stored yet: {_line(result)}", result) if result.get("notice") else [_line(result)]
+    waits = "not stored yet: " if result.get("closed_reason") == "quarantined" else ""
+    return [f"{waits}{_line(result)}", *filter(None, [result.get("notice")])]
 
 
 def _of_review(review: Mapping[str, Any]) -> list[str]:
@@ -249,11 +254,6 @@ def _of_review(review: Mapping[str, Any]) -> list[str]:
     if review.get("older"):
         details += review["reasons"][2:]
     return [f"{done}{review['id']}  {_clean(what + by)}", *(f"    {_clean(each)}" for each in details)]
-
-
-def _waiting(what: str, result: Mapping[str, Any]) -> list[str]:
-    """Return the lines about a change that was not made: what it is, and where it is decided."""
-    return [what, result["notice"]]
 
 
 def _line(memory: Mapping[str, Any]) -> str:

@@ -197,7 +197,7 @@ def _node(node: Node, *, place: str = "") -> str:
     expires = f"expires {_day(node.expires_at)}" if node.expires_at and not node.closed_at else ""
     notes = _notes(_kind(node), _about(node), _day(node.event_time), place, expires, closed)
     line = f"[id:{handle_of(node.id)}] {_quoted(with_dates(node.content, node.attributes))} ({notes})"
-    return "\n".join((line, *map(_outdated, node.outdates)))
+    return "\n".join((line, *map(_outdated, node.outdates), *filter(None, [node.notice])))
 
 
 def _outdated(older: Outdated) -> str:

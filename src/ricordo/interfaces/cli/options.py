@@ -578,6 +578,8 @@ def _type(kind: str, words: Mapping[str, Any]) -> click.ParamType[Any]:
 
 def _print(answer: Any, context: CommandContext, typed: Mapping[str, Any]) -> int:
     """Print the answer of a verb; return the exit status."""
+    if notice := getattr(answer, "notice", ""):
+        context.notice(notice)
     output = answer if isinstance(answer, Output) else Output(data=_as_data(context.spec.get("data"), answer))
     try:
         if context.options.as_json:

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.text import Text
 
 from ricordo.clock import handle_of, shortens, with_handles
+from ricordo.consolidation.reviews import REFUSED
+from ricordo.encoding.validation import removal_notice
 from ricordo.errors import InvalidError, NotFoundError, RicordoError
 from ricordo.interfaces.cli import nodes
 from ricordo.interfaces.cli.options import CommandContext, command, view
@@ -33,7 +35,7 @@ _SHOWN_IDS = 4
 @command
 async def remember(ctx: CommandContext, memory: Memory, content: str, **given: Any) -> Output:
     node = await memory.remember(content, origin="cli", **given)
-    return await _stored(ctx, memory, node.id, given=content, outdates=node.outdates)
+    return await _stored(ctx, memory, node.id, given=content, outdates=node.outdates, notice=node.notice)
 
 
 @command
@@ -42,7 +44,13 @@ async def add(ctx: CommandContext, memory: Memory, text: str, **given: Any) -> O
 
 
 async def _stored(
-    ctx: CommandContext, memory: Memory, node_id: str, *, given: str, outdates: tuple[Outdated, ...] = ()
+    ctx: CommandContext,
+    memory: Memory,
+    node_id: str,
+    *,
+    given: str,
+    outdates: tuple[Outdated, ...] = (),
+    notice: str = "",
 ) -> Output:
     """Report what was stored: nothing if off the record, and less than was given if credentials were removed."""
     try:
@@ -55,13 +63,14 @@ async def _stored(
             ),
         )
     if node.closed_reason == "quarantined":
-        return Output(data=node, show=lambda out: _show_quarantined(out, node))
+        return Output(data=replace(node, notice=notice), show=lambda out: _show_quarantined(out, node, notice))
     await ctx.settle(memory)
-    node = replace(node, outdates=outdates)
+    notice = notice or removal_notice(given, node.content)
+    node = replace(node, outdates=outdates, notice=notice)
     expires = nodes.expires(await memory.explain(node.id), ctx.zone) if node.type != "episodic" else ""
     is_repeated = node.reinforced_at is not None
-    if not is_repeated and node.content.strip() != given.strip():
-        ctx.notice("A credential was removed from the text. `remember --keep-secrets` keeps one on purpose.")
+    if notice:
+        ctx.notice(notice)
 
     def show(out: Console) -> None:
         done = f"Remembered as {with_article(node.category)}: " if node.category else "Recorded: "
@@ -78,7 +87,11 @@ async def _stored(
     return Output(data=node, show=show)
 
 
-def _show_quarantined(out: Console, node: Node) -> None:
+def _show_quarantined(out: Console, node: Node, notice: str = "") -> None:
+    if notice == REFUSED:
+        out.print(Text.assemble(("Not stored: ", "yellow"), one_line(node.content, most=100)))
+        out.print(dim(notice))
+        return
     out.print(Text.assemble(("Held in quarantine: ", "yellow"), one_line(node.content, most=100)))
     out.print(dim(f"`ricordo quarantine show {short_id(node.id)}` shows why; `approve` in place of `show` stores it."))
 

@@ -131,7 +131,7 @@ class Visit:
         answer = await self.call(method, **given)
         made = [commit.seq for commit in await self.memory.store_view.commits(limit=5) if commit.seq > before]
         # Several changes mean that another program wrote at the same time. The user then undoes from the log.
-        key = "proposed" if isinstance(answer, Node) and answer.notice else done
+        key = "proposed" if isinstance(answer, Node) and answer.closed_reason == "quarantined" else done
         self.session.notice = self.texts(f"done.{key}"), made[0] if len(made) == 1 else None
         return answer
 
