@@ -7,11 +7,12 @@ import os
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.interfaces.serving import served
+from tests.interfaces.serving import house, served
 from tools.generate_typescript import TARGET, routes, types
 
 from ricordo.interfaces.schema import document
@@ -80,3 +81,10 @@ def test_the_client_works_with_a_server(tmp_path: Path) -> None:
     assert (told["invalid"], told["denied"], told["strange"]) == ("invalid", 401, ["error", 502])
     assert told["cancelled"] == "AbortError" and told["methods"] == []
     assert told["speakers"] == [None, None]  # both names are the owner's
+
+
+async def test_the_client_comes_with_the_package_and_the_server_names_it(tmp_path: Path) -> None:
+    built = tomllib.loads((TARGET.parents[1] / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]
+    assert built["targets"]["wheel"]["force-include"] == {"clients/typescript": "ricordo/clients/typescript"}
+    async with house(tmp_path / "me.db") as at:
+        assert "clients/typescript" in (await at.client(None).get("/docs")).text

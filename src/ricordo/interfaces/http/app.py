@@ -574,6 +574,8 @@ async def _welcome(_: Request) -> Response:
         "<h1>Ricordo</h1><p>This server keeps a long-term memory for AI agents.</p><ul>"
         '<li><a href="/docs">/docs</a>: the reference of all routes</li>'
         "<li><code>/openapi.json</code>: the same for programs (with a token)</li>"
+        "<li>The client for TypeScript and JavaScript is the folder <code>clients/typescript</code> "
+        "of the Python package <code>ricordo</code></li>"
         "<li><code>/mcp</code>: the endpoint for MCP clients; <code>/rpc</code>: JSON-RPC</li></ul>"
         "<p>Each request needs the header <code>Authorization: Bearer TOKEN</code>. The terminal in which the server "
         "was started names the file of the token; <code>ricordo token add NAME</code> creates another.</p>",
@@ -586,6 +588,8 @@ async def _reference(_: Request) -> Response:
     info = described["info"]
     parts = [f"<h1>{escape(info['title'])} {escape(info['version'])}</h1><p>{escape(info['description'])}</p>"]
     parts.append(
+        "<p>Clients: <code>ricordo-sb</code>, and for TypeScript and JavaScript the folder "
+        "<code>clients/typescript</code> of the Python package <code>ricordo</code>.</p>"
         "<p>A parameter is also known under its names at other interfaces, such as <code>query</code>.</p><ul>"
     )
     paths = [(path, operation["post"]) for path, operation in described["paths"].items()]
