@@ -636,7 +636,7 @@ class Memory:
             confidence: from 0 to 1.
             shared: store it for everyone in this chat instead of for the owner alone.
             keep_secrets: store credentials in it unchanged, whatever the setting `secrets` says, for example a door
-                code that the owner wants to keep.
+                code that the owner wants to keep. It replaces the same fact that was stored without them.
             at: when it happened or was said; relative dates in the text count from this time. None: now.
             valid_from: since when it is true; None: the same as `at`.
 
@@ -679,12 +679,17 @@ class Memory:
         ]
         claimed = frozenset(fact.id for fact in facts_ if fact.id is not None)
         secret = tuple(node.id for node, fact in zip(nodes, facts_, strict=True) if fact.keep_secrets)
+        twins = {
+            node.id: text
+            for node, fact in zip(nodes, facts_, strict=True)
+            if (text := facts.twin_of(fact, node, rules=engine.rules)) is not None
+        }
         held = {node.id: why for node in nodes if (why := self._held_for(node))}
         nodes = [reviews.quarantined(node, at=from_ms(now)) if node.id in held else node for node in nodes]
 
         def decide(tx: Snapshot) -> tuple[Change, list[Node]]:
             learnt = facts.learn(tx, nodes, scope=self._scope, now=now, claimed=bool(claimed))
-            arrived = resolve.arrive(tx, learnt.change, scope=self._scope, now=now, claimed=claimed)
+            arrived = resolve.arrive(tx, learnt.change, scope=self._scope, now=now, claimed=claimed, twins=twins)
             if held:
                 arrived = reviews.with_quarantine_reviews(tx, arrived, nodes, held, claimed=claimed, now=now)
             kept = [arrived.kept.get(node.id, node) for node in learnt.nodes]

@@ -18,6 +18,7 @@ from ricordo.model import Change, Edge, Node, Outdated, Review, ReviewKind, Scop
 from ricordo.storage import Snapshot
 from ricordo.text.canonical import Canonical, canonical, is_much_the_same, slot_words
 from ricordo.text.change import Said, likelihood, outdated, topics
+from ricordo.text.sentences import is_redacted
 from ricordo.text.statement import Verdict, compare, statement_line
 from ricordo.trust import lower, may_override, trust_of
 
@@ -52,7 +53,14 @@ class Arrived:
 
 
 def arrive(
-    snapshot: Snapshot, change: Change, *, scope: Scope, now: int, claimed: Collection[str], may_close: bool = True
+    snapshot: Snapshot,
+    change: Change,
+    *,
+    scope: Scope,
+    now: int,
+    claimed: Collection[str],
+    may_close: bool = True,
+    twins: Mapping[str, str] | None = None,
 ) -> Arrived:
     """Compare each fact in a change with earlier facts, including those of the same change.
 
@@ -60,8 +68,10 @@ def arrive(
         now: Unix milliseconds, UTC; the closing time of replaced facts.
         claimed: ids given by the caller. Such a fact keeps its id even if it repeats another.
         may_close: whether a rule may close a fact; otherwise the user is asked.
+        twins: by the id of a new fact, its text with the credentials replaced that it keeps, or its text with those
+            that were replaced in it. Of a fact and its twin, only the one with credentials stays.
     """
-    arriving = _Arriving(snapshot, scope, now, may_close=may_close)
+    arriving = _Arriving(snapshot, scope, now, may_close=may_close, twins=twins or {})
     subjects: dict[str, tuple[str, ...]] = {}
     for node_id, entity_id in change.subjects:
         subjects[node_id] = (*subjects.get(node_id, ()), entity_id)
@@ -88,7 +98,10 @@ def arrive(
 class _Arriving:
     """The facts of one change, processed one after the other."""
 
-    def __init__(self, snapshot: Snapshot, scope: Scope, now: int, *, may_close: bool) -> None:
+    def __init__(
+        self, snapshot: Snapshot, scope: Scope, now: int, *, may_close: bool, twins: Mapping[str, str]
+    ) -> None:
+        self._twins = twins
         self._may_close = may_close
         self._snapshot = snapshot
         self._scope = scope
@@ -111,6 +124,15 @@ class _Arriving:
     def take(self, node: Node, about: tuple[str, ...], *, may_merge: bool) -> None:
         line = statement_line(node.content)
         found = self._related(node, about, line) if line else []
+        if (twin := self._twin(node, about)) is not None:
+            if may_merge and is_redacted(node.content):
+                self._alter(repeated(twin, node, at=self._at))
+                self.instead[node.id] = twin.id
+                return
+            if is_redacted(twin.content):
+                self._alter(superseded(twin, by=None, at=self._at))
+                self.links.append(supersedes(node, twin))
+                found = [pair for pair in found if pair[1].id != twin.id]
         if may_merge and (same := next((old for verdict, old in found if verdict == "same"), None)):
             self._alter(repeated(same, node, at=self._at) if _may_override(node, same) else same)
             self.instead[node.id] = same.id
@@ -121,6 +143,18 @@ class _Arriving:
         for stem in topics(node.content).stems:
             self._by_stem.setdefault(stem, []).append(node.id)
         self._settle(node, found)
+
+    def _twin(self, node: Node, about: tuple[str, ...]) -> Node | None:
+        """Return the live fact that differs from a new one only in credentials that were replaced in one of both."""
+        text = self._twins.get(node.id)
+        if text is None:
+            return None
+        near = self._snapshot.nodes.near_statements(node.owner, node.chat, about, statement_line(text))
+        keys = [key for key, content in near if content == text]
+        stored = self._snapshot.nodes.by_key(self._scope, keys).values()
+        known = [*(self.put.get(old.id, old) for old in stored), *self.added.values()]
+        same = (old for old in known if old.content == text and is_rival(old, node, now=self._at))
+        return next((old for old in same if (old.owner, old.chat) == (node.owner, node.chat)), None)
 
     def _related(self, node: Node, about: tuple[str, ...], line: str) -> list[tuple[Verdict, Node]]:
         """Return the live facts related to a new one, the latest first."""

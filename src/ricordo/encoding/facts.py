@@ -29,7 +29,7 @@ from ricordo.model import Category, Change, Fact, Node, NodeType, Origin, Scope
 from ricordo.storage import Snapshot
 from ricordo.text.canonical import is_of_one_speaker
 from ricordo.text.names import folded_name
-from ricordo.text.sentences import infer_category, is_bare_credential
+from ricordo.text.sentences import infer_category, is_bare_credential, is_redacted
 from ricordo.trust import capped
 
 _CATEGORIES: frozenset[str] = frozenset(get_args(Category))
@@ -95,6 +95,16 @@ def new_fact(
         confidence=float(fact.confidence),
     )
     return timing(node, fact.expires) if timing else node
+
+
+def twin_of(fact: Fact, node: Node, *, rules: TextRules) -> str | None:
+    """Return the text of a fact with the credentials replaced that it keeps, or with those that were replaced in it;
+    None if it has none.
+    """
+    if not fact.keep_secrets:
+        return fact.content if is_redacted(node.content) and node.content != fact.content else None
+    screened = storable(node.content, name="content", rules=replace(rules, secrets="redact"))
+    return screened if screened != node.content else None
 
 
 def _check(fact: Fact) -> None:

@@ -286,12 +286,15 @@ def gate_of(rules: TextRules) -> Gate:
             return change, reason
 
         clean = partial(without_secrets, name="a field", rules=rules)
+        # Of memories, those that are kept are known only below, so none is refused here.
+        mild = partial(clean, rules=replace(rules, secrets="redact")) if rules.secrets == "refuse" else clean
         screened = change
         for each in fields(change):
             given = getattr(change, each.name)
             # A bare string in a change is the id of an object, not text.
             is_stored = bool(given) and each.name not in NO_TEXT and is_dataclass(given[0])
-            if is_stored and (done := _cleaned(given, clean)) is not given:
+            screen = mild if each.name in ("add", "put") else clean
+            if is_stored and (done := _cleaned(given, screen)) is not given:
                 screened = replace(screened, **{each.name: done})
         if screened is not change:
             screened = _with_kept(snapshot, change, screened, clean)

@@ -258,6 +258,11 @@ def shortened(text: str, most: int) -> str:
     return begun[: end if end > most // 2 else None].rstrip(" ,;:–-") + "…"
 
 
+def is_redacted(text: str) -> bool:
+    """Return whether credentials or personal data were replaced in a text."""
+    return _REDACTED.search(text) is not None
+
+
 def plural(count: int, noun: str, nouns: str = "") -> str:
     """Return a count with its noun: "1 row", "2 rows"."""
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
