@@ -589,7 +589,7 @@ export interface ListResult {
 }
 
 export interface EntityParameters {
-  /** Any of its names, or a phrase such as "my wife". */
+  /** Any of its names, "my wife", or "me" for the user. */
   name: string;
   /** Maximum number of facts. */
   limit?: number;

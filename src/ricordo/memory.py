@@ -1726,7 +1726,7 @@ class Memory:
         return self._told("list", await inspection.page(self._asking, request, cursor=cursor), type=type, entity=entity)
 
     async def entity(self, name: str, *, limit: int = 10, as_of: datetime | str | int | None = None) -> Profile:
-        """Return the knowledge about a person, project, place or other thing.
+        """Return the knowledge about a person, project, place or other thing; for "me" or "who am I", about the owner.
 
         Args:
             name: any of its names, in any script; "my wife"; or its id.
@@ -1737,9 +1737,12 @@ class Memory:
             InvalidError: several entities have this name.
         """
         now, most, wanted = self._opened.now(), checked_limit(limit), checked_name(name)
-        found = await service.read(
-            self._asking, lambda tx: inspection.profile(tx, self._scope, wanted, now=tx.current(now), limit=most), as_of
-        )
+
+        def read(tx: Snapshot) -> Profile:
+            names = entities.owner_names(tx, self._scope.owner)
+            return inspection.profile(tx, self._scope, wanted, own_names=names, now=tx.current(now), limit=most)
+
+        found = await service.read(self._asking, read, as_of)
         return self._told("entity", found, as_of=as_of)
 
     async def people(self, *, limit: int = 100) -> Sequence[Entity]:

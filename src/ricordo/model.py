@@ -411,6 +411,8 @@ class Profile:
     """The knowledge about an entity.
 
     Attributes:
+        id: "" for the owner as long as no entity has their name.
+        relation: its relation to the owner, for example "wife"; "self" for the owner.
         facts: knowledge about it, best first.
         mentions: memories that only name it, best first.
         first_seen, last_seen: the period of all memories that name it.
@@ -667,6 +669,9 @@ class RunItem:
 
 GUESSED_TYPE = "guessed_type"
 """The attribute of an entity whose type was guessed. Later evidence, or an explicit type, corrects it."""
+
+SELF = "self"
+"""The relation in the profile of the owner."""
 
 UPDATED_AT = "updated_at"
 """The attribute of an item of `ricordo.integrations` that says when it was last stored, ISO 8601."""

@@ -501,7 +501,9 @@ class Memory:
         """Return memories in pages, last recorded first. The conditions are those of `search`."""
 
     def entity(self, name: str, *, limit: int = 10, as_of: datetime | str | int | None = None) -> Profile:
-        """Return the knowledge about a person, project, place or other thing."""
+        """Return the knowledge about a person, project, place or other thing; for "me" or "who am I", about the
+        owner.
+        """
 
     def people(self, *, limit: int = 100) -> Sequence[Entity]:
         """Return the known people, most frequently mentioned first."""

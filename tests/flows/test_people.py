@@ -389,3 +389,52 @@ async def test_an_unknown_person_is_reported_as_unknown(memory: Any) -> None:
     ):
         with pytest.raises(NotFoundError, match="no person or thing is known"):
             await call
+
+
+@pytest.mark.parametrize(
+    ("told", "asked"),
+    [
+        (("My name is Marta", "I live in Porto", "My daughter is called Mia"), ("me", "about me", "Who am I?")),
+        (("Ich heiße Jonas", "Ich wohne in Bonn", "Meine Tochter heißt Mia"), ("ich", "über mich", "Wer bin ich?")),
+        (("Меня зовут Лена", "Я живу в Казани", "Мою дочь зовут Мия"), ("я", "обо мне", "Кто я?")),
+        (("Me llamo Inés", "Yo vivo en Vigo", "Mi hija se llama Lucía"), ("yo", "sobre mí", "¿Quién soy?")),
+        (
+            ("Je m'appelle Zoé", "J'habite à Lyon", "Ma fille s'appelle Louise"),
+            ("moi", "à propos de moi", "Qui suis-je ?"),
+        ),
+    ],
+)
+async def test_the_owner_is_a_person(memory: Any, told: tuple[str, ...], asked: tuple[str, ...]) -> None:
+    for name in asked:
+        with pytest.raises(NotFoundError):
+            await memory.entity(name)
+    for text in told:
+        await memory.remember(text)
+    name = told[0].split()[-1]
+    for each in (*asked, name):
+        found = await memory.entity(each)
+        assert (found.name, found.relation) == (name, "self")
+        assert [fact.content for fact in found.facts] == list(told)
+        assert [relation.predicate for relation in found.relations] == ["daughter"]
+
+
+async def test_the_owner_is_told_from_others(memory: Any, clock: HandClock) -> None:
+    name = await memory.remember("My name is Marta")
+    await memory.remember("Marta plays the cello", origin="agent")
+    await memory.remember("Collects stamps", about=["user"], origin="agent")
+    await memory.remember("Tom is allergic to cats", about=["Tom"])
+    facts = {fact.content for fact in (await memory.entity("me")).facts}
+    assert facts == {"My name is Marta", "Marta plays the cello", "Collects stamps"}
+    assert (await memory.entity("Tom")).relation is None
+    other = memory.scoped(Scope(owner="ben"))
+    with pytest.raises(NotFoundError):
+        await other.entity("me")
+    await other.remember("My friend Marta lives in Rome")
+    await other.remember("I live in Oslo")
+    assert (await other.entity("Marta")).relation == "friend"
+    assert (await other.entity("me")).facts[0].content == "I live in Oslo"
+    clock.ms += DAY
+    await memory.correct(name.id, "My name is Marta Silva")
+    assert (await memory.entity("who am I")).name == "Marta Silva"
+    with pytest.raises(NotFoundError):
+        await memory.scoped(Scope(owner="", chat="team")).entity("me")

@@ -293,6 +293,17 @@ async def test_a_relation_told_with_the_name_of_the_user_is_the_users(
         assert "Nothing" in _text(await client.call_tool("get_entity_info", {"name": asked}))
 
 
+async def test_an_agent_asks_who_the_user_is(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db") as client:
+        assert _text(await client.call_tool("get_entity_info", {"name": "me"})).startswith("Nothing")
+        for content in ("The user's name is Marta", "The user works at Globex", "my daughter is called Mia"):
+            await client.call_tool("remember_fact", {"content": content})
+        for name in ("me", "who am I", "about me", "Marta"):
+            told = _text(await client.call_tool("get_entity_info", {"name": name}))
+            assert told.startswith("Marta (person, the user") and "Mia is the daughter of the user" in told
+            assert "Globex" in told
+
+
 async def test_the_core_profile_is_short(tmp_path: Path) -> None:
     async with connected(tmp_path / "me.db") as client:
         listed = (await client.list_tools()).tools

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ricordo.clock import MIN_PART_CHARS, handle_of, shortens, with_handles
 from ricordo.errors import InvalidError, NotFoundError, RicordoError
 from ricordo.model import (
+    SELF,
     Commit,
     Entity,
     Explanation,
@@ -257,7 +258,8 @@ def _titled(*groups: tuple[str, tuple[Node, ...]]) -> list[str]:
 
 def _profile(profile: Profile) -> str:
     also = f", also {', '.join(map(as_label, profile.aliases))}" if profile.aliases else ""
-    relation = f", the user's {as_label(profile.relation)}" if profile.relation else ""
+    whose = "the user" if profile.relation == SELF else f"the user's {as_label(profile.relation or '')}"
+    relation = f", {whose}" if profile.relation else ""
     lines = [f"{as_label(profile.name)} ({profile.type}{relation}{also}; mentioned {_times(profile.mention_count)})"]
     lines += [
         relation_told(as_label(each.target_name), as_label(each.predicate), as_label(each.source_name or "the user"))

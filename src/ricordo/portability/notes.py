@@ -25,6 +25,7 @@ from ricordo.loop_thread import Home
 from ricordo.model import Category, Commit, Explanation, Fact, Finding, Node, Page
 from ricordo.portability.note_text import Item, Note, as_tag, mark_of, parse, says, state_of, written
 from ricordo.text.analyzer import name_key
+from ricordo.text.canonical import means_owner
 from ricordo.text.entity_recognition import entities_named
 from ricordo.text.people import people_named
 from ricordo.text.sentences import infer_category, plural
@@ -526,7 +527,7 @@ class Notes:
         if name not in self._names:
             try:
                 await self._memory.entity(name)
-                self._names[name] = True
+                self._names[name] = not means_owner(name)  # a heading "About me" is nobody's name
             except RicordoError:
                 self._names[name] = False
         return self._names[name]

@@ -28,12 +28,15 @@ from ricordo.model import (
 from ricordo.retrieval import service
 from ricordo.retrieval.commit_words import image_at, in_words
 from ricordo.retrieval.hits import as_shown
+from ricordo.retrieval.owner import own_entities, profile_of_owner
 from ricordo.retrieval.query import Request, filter_of, query_of
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot, entity_meant
 from ricordo.storage.authors import with_proposers
 from ricordo.storage.groups import Ledger
+from ricordo.text.canonical import means_owner
 from ricordo.text.lifetimes import ends_by, ends_why
+from ricordo.text.names import likeness
 
 
 async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
@@ -101,14 +104,28 @@ _MENTIONS_READ = 60
 _RELATED = 8
 
 
-def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int) -> Profile:
-    """Return everything about one entity, with at most `limit` facts and mentions.
+def profile(snapshot: Snapshot, scope: Scope, name: str, *, own_names: Sequence[str], now: int, limit: int) -> Profile:
+    """Return everything about one entity or the owner, with at most `limit` facts and mentions.
+
+    Args:
+        own_names: the names of the owner, the full one first.
 
     Raises:
         NotFoundError: no entity has this name.
         InvalidError: several entities have this name.
     """
-    return profile_of(snapshot, scope, entity_meant(snapshot, scope, name), now=now, limit=limit)
+    of_owner = own_entities(snapshot, scope, own_names)
+    entity = None
+    if not (scope.owner and means_owner(name)):
+        try:
+            entity = entity_meant(snapshot, scope, name)
+        except NotFoundError:
+            if not any(likeness(name, own) for own in own_names):
+                raise
+    if entity is not None and entity.id not in {each.id for each in of_owner}:
+        return profile_of(snapshot, scope, entity, now=now, limit=limit)
+    described = [profile_of(snapshot, scope, each, now=now, limit=limit) for each in of_owner]
+    return profile_of_owner(snapshot, scope, own_names, described, now=now, limit=limit)
 
 
 def profile_of(snapshot: Snapshot, scope: Scope, entity: Entity, *, now: int, limit: int) -> Profile:

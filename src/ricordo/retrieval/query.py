@@ -459,6 +459,15 @@ def needs_of(prompt: str) -> Needs | None:
     return Needs(*(frozenset().union(*each) for each in zip(*found, strict=True))) if found else None
 
 
+def states_need(fact: str) -> bool:
+    """Return whether a fact states what must not be missed about some topic, such as an allergy.
+
+    >>> states_need("Mia is allergic to nuts"), states_need("Mia is good at chess")
+    (True, False)
+    """
+    return not frozenset().union(*(needs.stated for _, _, needs in _needs())).isdisjoint(index_terms(fact))
+
+
 @cached(maxsize=1_024)
 def asks_for_tasks(question: str) -> bool:
     """Return whether a question asks for tasks, and for little else.

@@ -106,6 +106,22 @@ def is_owner(speaker: str, owner: str) -> bool:
     return speaker.casefold() in speakers or same_name_key(speaker) == same_name_key(owner) != ""
 
 
+def means_owner(name: str) -> bool:
+    """Return whether a name or a question means the owner of a memory, in any language.
+
+    >>> means_owner("me"), means_owner("Who am I?"), means_owner("my wife")
+    (True, True, False)
+    """
+    return folded_name(name) in owner_phrases()
+
+
+@cached()
+def owner_phrases() -> frozenset[str]:
+    """Return the folded phrases that mean the owner of a memory, in all languages."""
+    phrases = all_languages().words(lambda each: (*each.sentences.user_words, *each.persons.oneself))
+    return frozenset(map(folded_name, phrases))
+
+
 def is_of_one_speaker(text: str) -> bool:
     """Return whether a statement is about the person who makes it, and not about a group they speak for.
 

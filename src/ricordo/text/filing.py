@@ -60,15 +60,19 @@ def is_about_user(text: str, *, category: str | None = None, names: Iterable[str
     if _here(place_label(project), languages_of(text)).search(text):
         return False
     kind = category or infer_category(text)
-    is_own = _is_of_user(text, tuple(names))
+    is_own = names_user(text, names)
     is_of_people = kind in _OF_PEOPLE or kind == "preference"
     if is_own and is_of_people:
         return True
     return (is_own or is_of_people) and not _is_of_work(text)
 
 
-def _is_of_user(text: str, names: tuple[str, ...]) -> bool:
-    """Return whether a statement begins with the user or something of theirs, or names the user or their relatives."""
+def names_user(text: str, names: Iterable[str] = ()) -> bool:
+    """Return whether a statement begins with the user or something of theirs, or names the user or their relatives.
+
+    >>> names_user("Ich heiße Jonas"), names_user("Jonas lebt in Bonn")
+    (True, False)
+    """
     cues = _cues(all_languages())
     if cues.user.match(text) or cues.own_relative.search(text):
         return True

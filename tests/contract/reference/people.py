@@ -20,12 +20,13 @@ from ricordo.storage.values import (
     SubjectUse,
     Usage,
 )
-from ricordo.text.analyzer import index_terms
+from ricordo.text.analyzer import index_terms, name_key
 from ricordo.text.names import (
     Bearer,
     Likeness,
     NameIndex,
     candidates,
+    folded_name,
     known_relation,
     likeness,
     look_up_keys,
@@ -87,7 +88,8 @@ class Entities(Group):
         }
 
     def by_folded_names(self, scope: Scope, names: Sequence[str]) -> list[Entity]:
-        return list(self.by_key(scope, {key for _, key in self._alike(scope, names, ())}))
+        alike = self._alike(scope, {name_key(name) for name in names}, ())
+        return list(self.by_key(scope, {key for alias, key in alike if folded_name(alias) in names}))
 
     def all_names(self, scope: Scope) -> list[KnownName]:
         sees, entities = self._sees(scope), self._state.tables["entities"]

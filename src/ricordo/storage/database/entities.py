@@ -38,11 +38,13 @@ from ricordo.storage.values import (
     SubjectUse,
     Usage,
 )
+from ricordo.text.analyzer import name_key
 from ricordo.text.names import (
     Bearer,
     Likeness,
     NameIndex,
     candidates,
+    folded_name,
     known_relation,
     likeness,
     look_up_keys,
@@ -137,8 +139,10 @@ class Entities(Group):
     named_together = asks("named_together", "entity nodes most", lambda rows: tuple(map(reading(Related), rows)))
 
     def by_folded_names(self, scope: Scope, names: Sequence[str]) -> list[Entity]:
-        rows = self._sql.rows("names_like", self._sql.scoped(scope, keys=json.dumps(names), sounds="[]"))
-        return list(self.by_key(scope, {key for _, key in rows}))
+        keys = json.dumps(list(dict.fromkeys(map(name_key, names))))
+        rows = self._sql.rows("names_like", self._sql.scoped(scope, keys=keys, sounds="[]"))
+        wanted = frozenset(names)
+        return list(self.by_key(scope, {key for alias, key in rows if folded_name(alias) in wanted}))
 
     all_names = asks("names_all", "scope", rows_as(KnownName._make))
     related_by = asks("related_by", "scope predicates", list)

@@ -277,7 +277,8 @@ class Sentences:
 class Persons:
     """How a statement about a person is rephrased in the first person: "The user works", "I work".
 
-    `named` are statements of the user's own name, <NAME>; each has one of the words `naming`.
+    `named` are statements of the user's own name, <NAME>; each has one of the words `naming`. People ask
+    what is known about themselves by the phrases of `oneself` and by `sentences.user_words`.
     """
 
     i: str = ""
@@ -290,6 +291,7 @@ class Persons:
     contractions: Endings = ()
     named: Patterns = ()
     naming: Words = ()
+    oneself: Words = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,159 @@
+"""The owner of a memory as a person: who they are, by the facts that they and their agents state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ricordo.decay import belief
+from ricordo.errors import NotFoundError
+from ricordo.model import GUESSED_TYPE, SELF, Category, Entity, Node, Profile, Relation, Scope
+from ricordo.retrieval.hits import as_shown
+from ricordo.retrieval.query import KNOWLEDGE, states_need
+from ricordo.storage import Snapshot
+from ricordo.storage.values import Filter
+from ricordo.text.canonical import canonical, is_of_one_speaker, owner_phrases
+from ricordo.text.filing import names_user
+from ricordo.text.names import folded_name
+
+_NAME, _NEED = "name", "need"
+_TELLING: tuple[str, ...] = (
+    *(
+        _NAME,
+        _NEED,
+        "home",
+        "employer",
+        "occupation",
+        "school",
+        "spouse",
+        "partner",
+        "birthday",
+        "age",
+        "diet",
+        "doctor",
+    ),
+    *("identity", "relationship", "preference"),
+)
+"""What says who somebody is, the most telling first: slots and needs, then categories."""
+_OF_A_PERSON: frozenset[Category] = frozenset(("identity", "relationship", "preference"))
+_FACTS_READ = 200
+_PEOPLE_READ = 200
+
+
+def rank(node: Node, names: Sequence[str]) -> int | None:
+    """Return how early a fact belongs into a description of the owner; None if it does not say who they are.
+
+    A need of anybody counts, such as the allergy of a child: it must not be missed.
+    """
+    if not node.about and names_user(node.content) and any(name in node.content for name in names):
+        return _TELLING.index(_NAME)
+    if states_need(node.content):
+        return _TELLING.index(_NEED)
+    if not is_own(node.content):
+        return _TELLING.index("preference") if node.category == "preference" and not node.about else None
+    if node.about:  # "My friend Anna lives in Rome" is not about the home of the owner
+        return _TELLING.index("relationship")
+    slot = canonical(node.content).slot
+    if slot in _TELLING:
+        return _TELLING.index(slot)
+    return _TELLING.index(node.category) if node.category in _OF_A_PERSON else None
+
+
+def is_own(text: str) -> bool:
+    """Return whether the owner says something of themselves, rather than of somebody else or for a group."""
+    return is_of_one_speaker(text) or names_user(text)
+
+
+def most_telling(nodes: Iterable[Node], names: Sequence[str]) -> list[Node]:
+    """Return the facts that say who the owner is, the most telling first, then the most believed and the latest.
+
+    Args:
+        names: the owner's names.
+    """
+    ranked = [(found, node) for node in nodes if (found := rank(node, names)) is not None]
+    ordered = sorted(
+        ranked, key=lambda each: (each[0], -_belief(each[1]), -each[1].event_time.timestamp(), each[1].key)
+    )
+    return [node for _, node in ordered]
+
+
+def _belief(node: Node) -> float:
+    return belief(node.confidence, node.score)
+
+
+def own_facts(snapshot: Snapshot, scope: Scope, *, now: int) -> list[Node]:
+    """Return the latest private facts of the owner, whoever they are about."""
+    if not scope.owner:
+        return []
+    private = Scope.of(scope.owner, "")
+    found = snapshot.nodes.page(private, Filter(shelves=(KNOWLEDGE,)), now=now, before_key=None, limit=_FACTS_READ)
+    return [node for node in found if node.owner == scope.owner and node.category != "summary"]
+
+
+def own_entities(snapshot: Snapshot, scope: Scope, names: Sequence[str]) -> list[Entity]:
+    """Return the people that are the owner: those with one of their names, or called "me" or "the user".
+
+    Args:
+        names: the owner's names, the full one first.
+    """
+    if not scope.owner:
+        return []
+    wanted = [*map(folded_name, names), *sorted(owner_phrases())]
+    found = snapshot.entities.by_folded_names(Scope.of(scope.owner, ""), wanted)
+    mine = [each for each in found if each.owner == scope.owner and each.relation is None and _may_be_person(each)]
+    return sorted(mine, key=lambda each: folded_name(each.name) not in wanted[: len(names)])
+
+
+def _may_be_person(entity: Entity) -> bool:
+    return entity.type == "person" or bool(entity.attributes.get(GUESSED_TYPE))
+
+
+def profile_of_owner(
+    snapshot: Snapshot, scope: Scope, names: Sequence[str], described: Sequence[Profile], *, now: int, limit: int
+) -> Profile:
+    """Return what is known about the owner: their facts, relations and names.
+
+    Args:
+        described: the profiles of `own_entities`.
+
+    Raises:
+        NotFoundError: nothing is known.
+    """
+    private = own_facts(snapshot, scope, now=now)
+    telling = [node for node in most_telling(private, names) if is_own(node.content)]
+    others = [node for node in private if node not in telling and is_own(node.content)]
+    facts = {node.key: node for node in (*telling, *(node for each in described for node in each.facts), *others)}
+    shown = as_shown(snapshot, facts)
+    if not (names or shown or described):
+        raise NotFoundError("nothing is known about the user yet")
+    mentions = {node.key: node for each in described for node in each.mentions if node.key not in facts}
+    called = dict.fromkeys(
+        (*names, *(each.name for each in described if folded_name(each.name) not in owner_phrases()))
+    )
+    name, *aliases = called or (scope.owner,)
+    seen = [node.event_time for node in shown.values()]
+    return Profile(
+        id=described[0].id if described else "",
+        type="person",
+        name=name,
+        aliases=tuple(dict.fromkeys((*aliases, *(each for found in described for each in found.aliases)))),
+        relation=SELF,
+        relations=_relations(snapshot, scope),
+        summary=next((each.summary for each in described if each.summary), None),
+        protected=any(each.protected for each in described),
+        attributes={key: value for each in described for key, value in each.attributes.items()},
+        first_seen=min((*seen, *(each.first_seen for each in described))),
+        last_seen=max((*seen, *(each.last_seen for each in described))),
+        mention_count=sum(each.mention_count for each in described),
+        facts=tuple(shown.values())[:limit],
+        mentions=tuple(mentions.values())[:limit],
+        related=tuple(related for each in described[:1] for related in each.related),
+    )
+
+
+def _relations(snapshot: Snapshot, scope: Scope) -> tuple[Relation, ...]:
+    """Return the open relations of people to the owner, in the order of the people most often named."""
+    related = (each.relation for each in snapshot.entities.people(scope, most=_PEOPLE_READ) if each.relation)
+    predicates = dict.fromkeys(predicate for several in related for predicate in several.split(", "))
+    private = replace(scope, chat=None)
+    return tuple(each for predicate in predicates for each in snapshot.entities.open_relations(private, predicate))
