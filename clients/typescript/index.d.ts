@@ -1097,7 +1097,7 @@ export interface EraseResult {
 export interface UndoParameters {
   /**
    * the number of a commit, as `log` shows it, or the id of a run for all its commits. The number of an import
-   * undoes its whole file.
+   * undoes its whole file, and what was learnt from it since.
    */
   commit_or_run: number | string;
   /** also undo the later commits that depend on it. */

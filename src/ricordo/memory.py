@@ -2056,7 +2056,7 @@ class Memory:
 
         Args:
             commit_or_run: the number of a commit, as `log` shows it, or the id of a run for all its commits. The number
-                of an import undoes its whole file.
+                of an import undoes its whole file, and what was learnt from it since.
             with_later: also undo the later commits that depend on it.
             dry_run: change nothing, and return what would change as the `words` of a commit with the number 0.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import InvalidError, Memory, Scope
+from ricordo import ConflictError, InvalidError, Memory, Scope
 from tests.portability.conftest import opened
 
 
@@ -622,3 +622,39 @@ async def test_an_import_ends_no_relation_that_is_newer_or_the_owners_own_word(t
         await memory.add("My boss is Rosa")
         await memory.import_(chat_of(tmp_path / "c", "2020-03-01 Ann: My boss is Igor. My doctor is Nina."), me=["Ann"])
         assert await relatives(memory) == {("Rosa", "boss"), ("Nina", "doctor")}
+
+
+async def test_undoing_an_import_takes_back_what_was_learnt_from_it_alone(tmp_path: Path) -> None:
+    first = chat_of(tmp_path / "a", "2015-03-01 Ann: I moved to Berlin. My sister Sarah says hi", "2015-03-02 Bob: Hi")
+    second = chat_of(
+        tmp_path / "b", "2016-03-01 Ann: I'm allergic to nuts. My sister Sarah knows", "2016-03-02 Eve: Hi"
+    )
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.remember("I have a dog")
+        await memory.add("I moved to Berlin", session="live")
+        await memory.end_session("live")
+        await memory.import_(first, me=["Ann"])
+        number = (await memory.log())[0].seq
+        await memory.import_(second, me=["Ann"])
+        await memory.consolidate()
+        await memory.maintain()
+        assert "removes" in (await memory.undo(number, dry_run=True)).words
+        await memory.undo(number)
+        assert {person.name for person in await memory.people()} == {"Eve"}
+        await memory.consolidate()  # learns again what other conversations say, too
+        facts = [each.content for each in (await memory.list(type="semantic")).nodes]
+        assert sorted(facts) == ["I have a dog", "I moved to Berlin", "I'm allergic to nuts"]
+        messages = {each.session for each in (await memory.list(type="episodic")).nodes}
+        assert messages == {"live", "whatsapp/Ann, Eve"}
+        assert (await memory.import_(first, me=["Ann"])).added == 2
+        assert await relatives(memory) == {("Sarah", "sister")}
+
+
+async def test_undoing_an_import_asks_before_it_takes_back_what_somebody_said(tmp_path: Path) -> None:
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(chat_of(tmp_path, "2015-03-01 Ann: I moved to Berlin", "2015-03-02 Bob: Hi"), me=["Ann"])
+        await memory.consolidate()
+        (fact,) = (await memory.list(type="semantic")).nodes
+        await memory.correct(fact.id, "I moved to Bonn")
+        with pytest.raises(ConflictError, match="with-later"):
+            await memory.undo((await memory.log())[-1].seq)

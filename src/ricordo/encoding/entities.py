@@ -322,7 +322,8 @@ class EntityResolver:
         kind = (predicate, whose, None)
         present = [each for each in known_so_far if (each.predicate, each.source, each.valid_until) == kind]
         if known := self._same(predicate, target, whose, end=end, at=at):
-            self._extend(known, start=start, end=end, evidence=evidence)
+            if at is None or not known.key:  # an import repeats what is stored without depending on it
+                self._extend(known, start=start, end=end, evidence=evidence)
             return
         if predicate in SINGLE and end is None and at is not None:
             may_end = may_end and all(self._is_outdated(each, at) for each in present)

@@ -28,6 +28,11 @@ _CLOSED_BY_UPKEEP = frozenset(("expired", "decayed", "pruned", "evicted"))
 # Rows that many commits share. They stay while any row refers to them.
 _SHARED = frozenset(("sessions",))
 
+# What background work writes on its own, and can write again.
+_LEARNING = frozenset(
+    ("consolidate", "extract", "summarise", "reflect", "enrich", "infer causes", "upkeep", "gc", "prune")
+)
+
 _ERASURES = "erasures"
 _LISTED = 20
 _EXAMPLES = 3
@@ -121,7 +126,7 @@ def restore(node: Node, *, at: datetime) -> tuple[Change, Node]:
 
 
 def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_later: bool, in_words: InWords) -> Change:
-    """Return the change that undoes a commit, or all commits of a run.
+    """Return the change that undoes a commit, or all commits of a run. With an import goes what was learnt from it.
 
     Raises:
         InvalidError: the argument is neither a commit number nor a run id.
@@ -148,7 +153,7 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
             raise ConflictError(
                 f"{commit_or_run} cannot be undone: later changes by other callers depend on it", commits=tuple(mine)
             )
-        if not with_later:
+        if not (with_later or _are_learnt_from_import(snapshot, asked, later)):
             raise _refused(commit_or_run, in_words(snapshot, scope, _commits(snapshot, later[:_LISTED])), later)
     states = undoing.states()
     if not states:
@@ -235,6 +240,12 @@ def _asked(snapshot: Snapshot, scope: Scope, commit_or_run: int | str) -> list[i
     if not found:
         raise NotFoundError(f"there is no change {commit_or_run}", hint="`log` lists them")
     return found
+
+
+def _are_learnt_from_import(snapshot: Snapshot, asked: Iterable[int], later: Iterable[int]) -> bool:
+    """Return whether commits are an import, and later ones only learnt from messages, as the next consolidation can."""
+    is_import = all(each.origin == "import" for each in _commits(snapshot, asked))
+    return is_import and all(each.origin in _LEARNING for each in _commits(snapshot, later))
 
 
 def _commits(snapshot: Snapshot, numbers: Iterable[int]) -> list[Commit]:
