@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.interfaces.conftest import RUN, Cli, clean_environment
 from tests.interfaces.serving import Served, house, served
+from tests.interfaces.test_mcp import connected
 
 from ricordo import DeniedError, Memory, Scope, sync
 
@@ -341,3 +342,15 @@ def test_a_new_token_that_proposes_needs_the_role_of_a_reader_only(cli: Cli) -> 
     options = ("--owner", "bot", "--chat", "team")
     assert "space-member team bot reader" in cli("token", "add", "a", *options, "--access", "read,propose").err
     assert "space-member team bot writer" in cli("token", "add", "b", *options).err
+
+
+async def test_a_models_list_of_reviews_names_target_and_proposer_without_the_words(tmp_path: Path) -> None:
+    async with Memory.open(tmp_path / "me.db", embedder="hashing") as memory:
+        kept = await memory.remember("Ben drinks tea")
+        bot = memory.scoped(Scope(trust="agent", propose=True))
+        await bot.correct(kept.id, "Ben drinks coffee")
+        await bot.remember("Dan plays the cello")
+    async with connected(tmp_path / "me.db", profile="full") as client:
+        told = (await client.call_tool("list_reviews", {})).content[0].text
+    assert "proposed: correct [id:" in told and "Ben drinks tea" in told and told.count("by me agent") == 2
+    assert "coffee" not in told and "cello" not in told

@@ -322,7 +322,8 @@ def deed_in_words(commit: Commit) -> str:
 
 
 def _review(review: Review) -> str:
-    head = f"{review.kind} [review:{review.id}]" + _decision(review)
+    by = f" by {as_label(review.by)}" if review.by else ""
+    head = f"{review.kind} [review:{review.id}]{by}{_decision(review)}"
     if review.entities:
         keep, other = map(_entity, review.entities)
         shown = "".join(f"\n  shown by: {_node(node)}" for node in review.evidence)
@@ -331,6 +332,8 @@ def _review(review: Review) -> str:
     if review.older is None:  # held in quarantine: its text must not reach a model
         waits = "; the user decides" if review.decision is None else ""
         return f"{head}\n  held because of: {', '.join(review.reasons)}{waits}"
+    if review.kind == "quarantine":
+        return f"{head}\n  {': '.join(review.reasons[:2])} {_node(review.older)}; the user decides"
     both = f"{head}\n  newer: {_node(review.newer)}\n  older: {_node(review.older)}"
     closed = [node for node in (review.newer, review.older) if not node.is_live]
     is_told = review.decision is not None and any(has_parts(node.content) for node in closed)
