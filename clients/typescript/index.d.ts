@@ -197,6 +197,8 @@ export interface Review {
   by?: string;
   changes?: FieldChange[];
   commit?: number | null;
+  settled?: Review[];
+  opened?: Review[];
 }
 
 export interface Fact {

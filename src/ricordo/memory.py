@@ -881,8 +881,8 @@ class Memory:
         return self._told("review", await self._read(ask_store), kind=kind)
 
     async def resolve(self, item: Review | str, *, decision: Decision, content: str | None = None) -> Review:
-        """Decide on an item of `review`. Return it with both facts as the decision left them, and with the number
-        of the commit, for `undo`.
+        """Decide on an item of `review`. Return it with both facts as the decision left them, with the number of the
+        commit, for `undo`, and with the other reviews that are settled or opened by it.
 
         Args:
             item: the review, or its id.
@@ -913,7 +913,7 @@ class Memory:
             if review.kind != "quarantine":
                 if words is not None:
                     raise InvalidError("content: can be edited only for a memory in quarantine", hint="leave it out")
-                return reviews.resolve(review, chosen, at=from_ms(now))
+                return reviews.resolve(tx, review, chosen, now=now)
             change, (decided,) = self._decided(tx, [review], chosen, content=words)
             return change, decided
 

@@ -604,6 +604,10 @@ class Review:
         changes: what a proposal would change in `older`.
         commit: in the result of `resolve`, the number of the commit that carried out the decision, for `undo`. `newer`
             and `older` are then as the decision left them.
+        settled: in the result of `resolve`, other open reviews that nothing is left to decide in, because one of their
+            facts is closed now.
+        opened: in the result of `resolve`, new reviews, of the fact that stays and what the closed one was compared
+            with.
     """
 
     id: str
@@ -622,6 +626,8 @@ class Review:
     by: str = ""
     changes: tuple[FieldChange, ...] = ()
     commit: int | None = None
+    settled: tuple[Review, ...] = ()
+    opened: tuple[Review, ...] = ()
     key: int = 0
 
 

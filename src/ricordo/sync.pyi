@@ -241,8 +241,8 @@ class Memory:
         """
 
     def resolve(self, item: Review | str, *, decision: Decision, content: str | None = None) -> Review:
-        """Decide on an item of `review`. Return it with both facts as the decision left them, and with the number of
-        the commit, for `undo`.
+        """Decide on an item of `review`. Return it with both facts as the decision left them, with the number of the
+        commit, for `undo`, and with the other reviews that are settled or opened by it.
         """
 
     def resolve_many(

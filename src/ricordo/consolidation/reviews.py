@@ -18,7 +18,7 @@ from typing import get_args
 from ricordo.clock import from_ms, new_id
 from ricordo.consolidation import proposals
 from ricordo.consolidation.evolution import superseded, supersedes
-from ricordo.consolidation.resolve import Arrived, arrive
+from ricordo.consolidation.resolve import Arrived, arrive, review_of_two
 from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
 from ricordo.model import Change, Decision, Node, Review, ReviewKind, Run, Scope, Trust
 from ricordo.rights import Holder, allows
@@ -119,11 +119,12 @@ def find_run(snapshot: Snapshot, scope: Scope, run_id: str) -> Run:
 # ---- pairs of facts
 
 
-def resolve(review: Review, decision: Decision, *, at: datetime) -> tuple[Change, Review]:
+def resolve(snapshot: Snapshot, review: Review, decision: Decision, *, now: int) -> tuple[Change, Review]:
     """Carry out a decision about two facts.
 
     "replace" closes the older fact, "keep old" the newer one, "keep both" neither. A fact that a rule had closed is
-    reopened. The returned review has both facts as the decision leaves them.
+    reopened. The returned review has both facts as the decision leaves them. What else the closed fact was in review
+    with, the one that stays is in review with from now on.
 
     Raises:
         ConflictError: the review is already decided, or one of the facts was closed since.
@@ -131,7 +132,7 @@ def resolve(review: Review, decision: Decision, *, at: datetime) -> tuple[Change
     """
     if review.decision is not None:
         raise ConflictError(f"{review.id} is already decided: {review.decision}", hint="`review` lists what is open")
-    newer, older = review.newer, review.older
+    at, newer, older = from_ms(now), review.newer, review.older
     if older is None or decision in _OF_ONE:
         raise InvalidError(
             f"decision: {decision!r} applies only to one memory in quarantine",
@@ -147,8 +148,8 @@ def resolve(review: Review, decision: Decision, *, at: datetime) -> tuple[Change
         if older.is_live:
             closed = superseded(older, by=newer, at=at)
             change = replace(change, put=(closed,), link=(supersedes(newer, older),))
-            decided = replace(decided, older=closed)
-        return change, decided
+            decided = _with_others(snapshot, replace(decided, older=closed), older, newer, now=now)
+        return replace(change, reviews=(*change.reviews, *decided.opened)), decided
     was_older, was_newer = older, newer
     if not older.is_live:
         older = replace(older, closed_at=None, closed_reason=None, valid_until=None)
@@ -156,7 +157,35 @@ def resolve(review: Review, decision: Decision, *, at: datetime) -> tuple[Change
         newer = replace(newer, closed_at=at, closed_reason="retracted")
     put = tuple(now for now, was in ((older, was_older), (newer, was_newer)) if now is not was)
     unlink = (supersedes(newer, older),) if was_replaced else ()
-    return replace(change, put=put, unlink=unlink), replace(decided, newer=newer, older=older)
+    decided = replace(decided, newer=newer, older=older)
+    if decision == "keep old":
+        decided = _with_others(snapshot, decided, newer, older, now=now)
+    change = replace(change, put=put, unlink=unlink, reviews=(*change.reviews, *decided.opened))
+    return change, decided
+
+
+_CARRIED: tuple[ReviewKind, ...] = ("conflict", "several", "same")
+_MOST_OTHERS = 100
+
+
+def _with_others(snapshot: Snapshot, decided: Review, closed: Node, stays: Node, *, now: int) -> Review:
+    """Return a decision with the other reviews that it settles, and those that it opens instead of them."""
+    scope = Scope.of(decided.owner, decided.chat)
+    found = snapshot.reviews.listed(scope, most=_MOST_OTHERS, node=closed.key)
+    settled = tuple(each for each in found if each.id != decided.id and each.kind != "quarantine")
+    asked = {
+        side.id
+        for each in snapshot.reviews.listed(scope, most=_MOST_OTHERS, node=stays.key)
+        for side in (each.newer, each.older)
+        if side is not None
+    }
+    known = snapshot.reviews.decided_with(stays.key)
+    opened = dict[str, Review]()
+    for each in settled:
+        other = each.older if each.newer.id == closed.id else each.newer
+        if each.kind in _CARRIED and other is not None and other.id not in asked and other.key not in known:
+            opened.setdefault(other.id, review_of_two(each.kind, stays, other, now=now))
+    return replace(decided, settled=settled, opened=tuple(opened.values()))
 
 
 def with_commit(snapshot: Snapshot, change: Change, decided: Sequence[Review]) -> tuple[Change, list[Review]]:

@@ -337,7 +337,21 @@ def _review(review: Review) -> str:
     both = f"{head}\n  newer: {_node(review.newer)}\n  older: {_node(review.older)}"
     closed = [node for node in (review.newer, review.older) if not node.is_live]
     is_told = review.decision is not None and any(has_parts(node.content) for node in closed)
-    return f"{both}\n  {CLOSED_WHOLE}" if is_told else both
+    told = [CLOSED_WHOLE] if is_told else []
+    return "\n  ".join([both, *told, *consequences(review)])
+
+
+def consequences(review: Review) -> list[str]:
+    """Return a line for each other review that a decision has settled or opened."""
+    lines = [("No longer in review", each) for each in review.settled] + [
+        ("Now in review", each) for each in review.opened
+    ]
+    return [f"{what}: {pair_label(each)}" for what, each in lines]
+
+
+def pair_label(review: Review) -> str:
+    """Return the beginnings of the two facts of a review, the newer one first."""
+    return " / ".join(f"“{as_label(node.content)}”" for node in (review.newer, review.older) if node is not None)
 
 
 def _decision(review: Review) -> str:

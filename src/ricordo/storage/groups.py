@@ -341,8 +341,12 @@ class Sessions(Protocol):
 class Reviews(Protocol):
     """Questions that wait for a person's decision."""
 
-    def listed(self, scope: Scope, *, most: int, kind: ReviewKind | None = None) -> list[Review]:
-        """Return open reviews, of one kind if given: those about live conflicts first, then latest first."""
+    def listed(
+        self, scope: Scope, *, most: int, kind: ReviewKind | None = None, node: int | None = None
+    ) -> list[Review]:
+        """Return open reviews, of one kind or about one memory if given: those about live conflicts first, then latest
+        first.
+        """
 
     def get(self, scope: Scope, review_id: str) -> Review | None:
         """Return a review by its id, decided or not; None if this caller sees none."""

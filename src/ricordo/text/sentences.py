@@ -220,14 +220,23 @@ def _category(languages: LanguageSet, name: Category) -> re.Pattern[str]:
 
 
 def has_parts(text: str) -> bool:
-    """Return whether a text makes several statements, or seems to: it has a conjunction, a comma or two sentences."""
-    return _joint(languages_of(text)).search(text.strip()) is not None
+    """Return whether a text makes several statements, or seems to: it has a conjunction, a comma, brackets, two
+    sentences or many words.
+    """
+    text = text.strip()
+    return _joint(languages_of(text)).search(text) is not None or len(content_words(text)) > _MOST_OF_ONE
+
+
+_MOST_OF_ONE = 4
+"""A statement with more meaningful words than this probably says several things."""
 
 
 @cached()
 def _joint(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(
-        lambda each: map(re.escape, each.entities.conjunctions), r"\s(?:{})\s|[.,;:!?…]\s", flags=re.IGNORECASE
+        lambda each: map(re.escape, each.entities.conjunctions),
+        r"\s(?:{})\s|[.,;:!?…]\s|\s[(&+/–—-]|\n",
+        flags=re.IGNORECASE,
     )
 
 

@@ -108,12 +108,16 @@ def is_document(session: Row) -> bool:
 class Reviews(Group):
     """Questions that wait for a decision."""
 
-    def listed(self, scope: Scope, *, most: int, kind: str | None = None) -> list[Review]:
+    def listed(self, scope: Scope, *, most: int, kind: str | None = None, node: int | None = None) -> list[Review]:
         sees, order = self._sees(scope), ("quarantine", "several", "replaced")
         rows = self._state.all(
             "reviews",
             lambda row: (
-                sees(row) and row["decided_at"] is None and kind in (None, row["kind"]) and self._can_be_decided(row)
+                sees(row)
+                and row["decided_at"] is None
+                and kind in (None, row["kind"])
+                and node in (None, row["newer"], row["older"])
+                and self._can_be_decided(row)
             ),
         )
         rows.sort(key=lambda row: (order.index(row["kind"]) if row["kind"] in order else -1, -row["key"]))

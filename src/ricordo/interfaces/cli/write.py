@@ -20,7 +20,7 @@ from ricordo.errors import InvalidError, NotFoundError, RicordoError
 from ricordo.interfaces.cli import nodes
 from ricordo.interfaces.cli.options import CommandContext, command, view
 from ricordo.interfaces.cli.terminal import Output, dim, one_line, progress_bar, safe, short_id, table, with_article
-from ricordo.interfaces.serialize import CLOSED_WHOLE, HELD_NOTICE, resolve_review_id
+from ricordo.interfaces.serialize import CLOSED_WHOLE, HELD_NOTICE, consequences, resolve_review_id
 from ricordo.model import BulkReport, Decision, ErasureReport, MemberRole, Node, Outdated, Review, Space, Trust
 from ricordo.text.sentences import has_parts, plural
 
@@ -366,6 +366,8 @@ def _show_decision(ctx: CommandContext, decided: Review) -> None:
         ctx.out.print(Text.assemble((done, "green"), one_line(node.content)))
         if done == "Closed: " and has_parts(node.content):
             ctx.out.print(dim(CLOSED_WHOLE))
+    for line in consequences(decided):
+        ctx.out.print(dim(line))
     _show_done(ctx, None, [decided])
 
 

@@ -222,8 +222,10 @@ class Sessions(Group):
 class Reviews(Group):
     """Questions that wait for a person's decision."""
 
-    def listed(self, scope: Scope, *, most: int, kind: ReviewKind | None = None) -> list[Review]:
-        rows = self._sql.rows("reviews_open", self._sql.scoped(scope, most=most, kind=kind))
+    def listed(
+        self, scope: Scope, *, most: int, kind: ReviewKind | None = None, node: int | None = None
+    ) -> list[Review]:
+        rows = self._sql.rows("reviews_open", self._sql.scoped(scope, most=most, kind=kind, node=node))
         nodes = Nodes(self._sql).by_key(scope, {key for row in rows for key in row[3:5] if key is not None})
         return [review_of(row, nodes) for row in rows]
 

@@ -75,6 +75,7 @@ UNION SELECT newer FROM reviews WHERE older = :node AND decided_at IS NOT NULL
 SELECT r.key, r.id, r.kind, r.newer, r.older, r.created_at, r.decided_at, r.decision, r.reasons, r.about, s.owner, s.chat
 FROM reviews r JOIN spaces s ON s.key = r.space JOIN nodes n ON n.key = r.newer LEFT JOIN nodes o ON o.key = r.older
 WHERE r.space IN (SELECT value FROM json_each(:spaces)) AND r.decided_at IS NULL AND coalesce(r.kind = :kind, 1)
+  AND coalesce(:node IN (r.newer, coalesce(r.older, 0)), 1)
   AND CASE r.kind WHEN 'quarantine' THEN n.closed_reason IS 'quarantined'
     WHEN 'replaced' THEN n.closed_at IS NULL AND o.closed_reason IS 'superseded'
     ELSE n.closed_at IS NULL AND o.closed_at IS NULL END

@@ -46,6 +46,7 @@ WHERE r.id = :id AND r.space = ANY (ints(:spaces))
 SELECT r.key, r.id, r.kind, r.newer, r.older, r.created_at, r.decided_at, r.decision, r.reasons, r.about, s.owner, s.chat
 FROM reviews r JOIN spaces s ON s.key = r.space JOIN nodes n ON n.key = r.newer LEFT JOIN nodes o ON o.key = r.older
 WHERE r.space = ANY (ints(:spaces)) AND r.decided_at IS NULL AND coalesce(r.kind = :kind, TRUE)
+  AND coalesce(:node IN (r.newer, coalesce(r.older, 0)), TRUE)
   AND CASE r.kind WHEN 'quarantine' THEN n.closed_reason IS NOT DISTINCT FROM 'quarantined'
     WHEN 'replaced' THEN n.closed_at IS NULL AND o.closed_reason IS NOT DISTINCT FROM 'superseded'
     ELSE n.closed_at IS NULL AND o.closed_at IS NULL END

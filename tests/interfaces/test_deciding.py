@@ -1,0 +1,86 @@
+"""What a decision about two facts closes, settles and opens, and that it says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.interfaces.conftest import Cli
+from tests.interfaces.serving import house
+from tests.interfaces.test_mcp import connected
+
+from ricordo import Memory
+
+JOBS = ["Tom works as a waiter", "Tom works as a singer", "Tom works as a baker"]
+
+
+async def _pairs(memory: Memory) -> list[tuple[str, str]]:
+    return [(each.newer.content, each.older.content) for each in await memory.review() if each.older]
+
+
+async def test_what_the_closed_fact_was_in_review_with_stays_in_review() -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for said in JOBS:
+            await memory.remember(said)
+        before = await _pairs(memory)
+        assert before == [(JOBS[2], JOBS[1]), (JOBS[1], JOBS[0])]
+        decided = await memory.resolve((await memory.review())[0], decision="replace")
+        assert [(each.newer.content, each.older and each.older.content) for each in decided.settled] == [before[1]]
+        assert [each.id for each in decided.opened] == [each.id for each in await memory.review()]
+        assert await _pairs(memory) == [(JOBS[2], JOBS[0])]
+        assert decided.commit is not None
+        await memory.undo(decided.commit)
+        assert await _pairs(memory) == before
+
+
+async def test_keeping_the_old_fact_asks_the_newer_ones_about_it() -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for said in JOBS:
+            await memory.remember(said)
+        decided = await memory.resolve((await memory.review())[1], decision="keep old")
+        assert len(decided.settled) == len(decided.opened) == 1
+        assert await _pairs(memory) == [(JOBS[2], JOBS[0])]
+        last = await memory.resolve(decided.opened[0], decision="replace")
+        assert (last.settled, last.opened, await memory.review()) == ((), (), [])
+
+
+async def test_a_pair_that_was_decided_is_not_asked_again() -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for said in JOBS:
+            await memory.remember(said)
+        first, second = await memory.review()
+        carried = (await memory.resolve(first, decision="replace")).opened[0]
+        await memory.resolve(carried, decision="keep both")
+        assert await memory.review() == []
+        assert second.decision is None
+
+
+def test_the_command_says_what_was_closed_settled_and_opened(cli: Cli) -> None:
+    for said in JOBS:
+        cli("remember", said)
+    first = cli("review", "--json").json["reviews"][0]["id"]
+    shown = cli("resolve", first, "replace").out
+    assert "Closed: Tom works as a singer" in shown
+    assert "No longer in review: “Tom works as a singer” / “Tom works as a waiter”" in shown
+    assert "Now in review: “Tom works as a baker” / “Tom works as a waiter”" in shown
+
+
+def test_a_long_fact_is_said_to_be_closed_as_a_whole(cli: Cli) -> None:
+    cli("remember", "Annelies works as a vet in Groningen with two horses")
+    cli("remember", "Annelies works as a dentist")
+    first = cli("review", "--json").json["reviews"][0]["id"]
+    assert "It is closed as a whole" in cli("resolve", first, "replace").out.replace("\n", " ")
+
+
+async def test_http_and_mcp_say_it_too(tmp_path: Path) -> None:
+    store = tmp_path / "me.db"
+    async with Memory.open(store, embedder="hashing") as memory:
+        for said in [*JOBS, "Tom works as a pilot"]:
+            await memory.remember(said)
+    async with house(store) as at:
+        user = at.client(at.secret("a", owner="me", trust="user"))
+        first = (await user.post("/v1/review", json={})).json()[0]["id"]
+        decided = (await user.post("/v1/resolve", json={"item": first, "decision": "replace"})).json()
+        assert len(decided["settled"]) == len(decided["opened"]) == 1
+    async with connected(store, profile="full") as client:
+        answer = await client.call_tool("resolve_review", {"item": decided["opened"][0]["id"], "decision": "replace"})
+        assert "Now in review" in answer.content[0].text
