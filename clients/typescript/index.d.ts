@@ -588,6 +588,7 @@ export interface ListParameters {
 export interface ListResult {
   nodes: Node[];
   cursor?: string | null;
+  total?: number | null;
 }
 
 export interface EntityParameters {
@@ -1425,7 +1426,10 @@ export interface ImportResult {
   skipped?: string[];
   sessions?: number;
   parts?: ImportPart[];
+  speakers?: ImportSpeaker[];
   me?: ImportSpeaker[];
+  named_before?: ImportSpeaker[];
+  earlier?: number[];
   not_found?: string[];
   redacted?: number;
   time_zone?: string;

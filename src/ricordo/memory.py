@@ -119,6 +119,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_SHOWN_SPEAKERS = 100
 _NEW_WORDS = frozenset(("correct", "update", "propose", "add entity", "relate", "update entity"))
 """The changes, besides those that add memories, that store what somebody says now."""
 
@@ -2479,12 +2480,18 @@ class Memory:
         )
         if not dry_run:
             engine.backlog.note(report.added)
-        spoke = {name_key(name) for name in context.said_by_me}
+        speakers = [ImportSpeaker(name=name, messages=many) for name, many in context.said.most_common()]
+        before = context.named_before
+        mine = [each for each in speakers if name_key(each.name) in context.me]
+        spoke = {name_key(each.name) for each in mine}
         return replace(
             report,
             chat=self._scope.chat or "",
             dry_run=dry_run,
-            me=tuple(ImportSpeaker(name=name, messages=many) for name, many in context.said_by_me.most_common()),
+            speakers=tuple(speakers[:_SHOWN_SPEAKERS]),
+            me=tuple(replace(each, messages=each.messages - before[each.name]) for each in mine),
+            named_before=tuple(ImportSpeaker(name=name, messages=many) for name, many in before.most_common()),
+            earlier=tuple(context.earlier.values()),
             not_found=tuple(name for name in dict.fromkeys(me) if name_key(name) not in spoke),
         )
 

@@ -1076,10 +1076,13 @@ class Results:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Part of a listing, newest first. `cursor` is the argument for the next part; None at the end."""
+    """Part of a listing, last recorded first. `cursor` is the argument for the next part; None at the end. `total` is
+    the number of all; None in a later part.
+    """
 
     nodes: tuple[Node, ...]
     cursor: str | None = None
+    total: int | None = None
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -1382,7 +1385,7 @@ class ImportPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportSpeaker:
-    """A name in imported chats that is the owner's, and the number of messages under it."""
+    """A name in imported chats, and the number of messages under it."""
 
     name: str
     messages: int
@@ -1398,7 +1401,11 @@ class ImportReport:
         sessions: conversations in the file.
         skipped: for each file, its lines that hold nothing to import, such as summaries in the log of a coding agent.
         parts: what was read from each file of a folder of separate exports.
-        me: the speakers who were taken as the owner, as spelled in the file.
+        speakers: the names in the file, those with most messages first, at most 100.
+        me: those of them that were taken as the owner's.
+        named_before: those of `me` under which an earlier import stored messages, with their number. These stay as they
+            are: to take them as the owner's, undo that import and repeat it.
+        earlier: the numbers of changes by which `undo` takes these imports back.
         not_found: the names given as the owner's that no speaker has.
         redacted: credentials that were replaced in what was added. The setting `secrets` can keep them.
         time_zone: the time zone in which times without one were read; "" if there were none.
@@ -1421,7 +1428,10 @@ class ImportReport:
     skipped: tuple[str, ...] = ()
     sessions: int = 0
     parts: tuple[ImportPart, ...] = ()
+    speakers: tuple[ImportSpeaker, ...] = ()
     me: tuple[ImportSpeaker, ...] = ()
+    named_before: tuple[ImportSpeaker, ...] = ()
+    earlier: tuple[int, ...] = ()
     not_found: tuple[str, ...] = ()
     redacted: int = 0
     time_zone: str = ""

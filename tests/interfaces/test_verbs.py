@@ -445,6 +445,37 @@ def test_an_import_says_who_was_taken_as_the_owner(cli, tmp_path):
         assert "Nobody in it is called Anna" in done.out
 
 
+def test_a_dry_run_lists_the_speakers_and_a_name_given_too_late_is_not_called_taken(cli, tmp_path):
+    chat = tmp_path / "WhatsApp Chat with Bob.txt"
+    chat.write_text(
+        "31/12/2023, 22:15 - Ann: My sister is Eva\n31/12/2023, 22:16 - Bob: Hi\n31/12/2023, 22:17 - Bob: Yes\n"
+    )
+    tried = cli("import", str(chat), "--dry-run").out
+    assert "Speakers: Bob (2 messages), Ann (1 message)." in tried
+    assert "import with --me NAME" in tried
+    cli("import", str(chat))
+    again = cli("import", str(chat), "--me", "Ann").out
+    assert "Taken as you" not in again
+    assert "not changed: Ann (1 message)" in again
+    assert "`ricordo undo 1` and this import again" in again
+    cli("consolidate")
+    cli("undo", "1")
+    assert "Taken as you: Ann (1 message)." in cli("import", str(chat), "--me", "Ann").out
+    assert {(each["name"], each["relation"]) for each in cli("people", "--json").json["people"]} == {
+        ("Bob", None),
+        ("Eva", "sister"),
+    }
+
+
+def test_a_list_shows_what_it_sorts_by_and_how_many_there_are(cli):
+    for number in range(3):
+        cli("add", f"Message {number}", "--at", f"201{9 - number}-05-01")
+    listed = cli("list", "--limit", "2")
+    assert "recorded" in listed.out and "happened" in listed.out
+    assert "2 of 3; more with --cursor" in listed.out + listed.err
+    assert "more with" not in cli("list").out + cli("list").err
+
+
 def test_a_list_that_may_be_cut_says_so(cli):
     for number in range(3):
         cli("add", f"Message {number}", "--session", f"s{number}")

@@ -61,7 +61,9 @@ class ImportContext:
     `zone`: the name of the time zone in which `instant` reads times without one.
     `planned`: in a dry run, the ids that the parts of a folder would add so far.
     `redactions`: the number of credentials replaced in each memory, by its id.
-    `said_by_me`: the number of the owner's messages under each of their names, in all files.
+    `said`: the number of messages under each speaker's name, in all files.
+    `named_before`: the number of messages under each of the owner's names that an earlier import stored under it.
+    `earlier`: the numbers of commits of these imports, by run.
     """
 
     scope: Scope
@@ -74,7 +76,9 @@ class ImportContext:
     zone: str = ""
     planned: set[str] | None = None
     redactions: Counter[str] = field(default_factory=Counter)
-    said_by_me: Counter[str] = field(default_factory=Counter)
+    said: Counter[str] = field(default_factory=Counter)
+    named_before: Counter[str] = field(default_factory=Counter)
+    earlier: dict[str, int] = field(default_factory=dict)
 
     def reasons_to_hold(self, node: Node) -> tuple[str, ...]:
         """Return why a fact is quarantined; () if it is not."""
@@ -298,9 +302,10 @@ def _made(records: Iterable[M], node_of: Callable[[M], Node], counts: _Counts) -
 def _episode(said: ImportedMessage, context: ImportContext, *, is_complete: bool) -> Node:
     is_own_log = context.is_own and AGENT in (said.message.attributes or ())
     message = replace(said.message, origin="conversation") if is_own_log else said.message
-    if message.speaker is not None and name_key(message.speaker) in context.me:
-        context.said_by_me[message.speaker] += 1
-        message = replace(message, speaker=None, role="user")
+    if message.speaker is not None:
+        context.said[message.speaker] += 1
+        if name_key(message.speaker) in context.me:
+            message = replace(message, speaker=None, role="user")
     node = episodes.new_episode(
         message, scope=context.scope, now=context.now, instant=context.instant, rules=context.rules
     )
@@ -387,8 +392,21 @@ def _relate(
 
 def _messages(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tuple[Change, Outcome]:
     fresh = _fresh(tx, batch, context)
+    if context.me:
+        new = {node.id for node in fresh}
+        _note_named_before(tx, [node for node in batch if node.id not in new and node.speaker is None], context)
     change = episodes.ingest(tx, fresh, claimed=frozenset(node.id for node in fresh), scope=context.scope)
     return change, _outcome(tx, batch, fresh, change, context)
+
+
+def _note_named_before(tx: Snapshot, nodes: Sequence[Node], context: ImportContext) -> None:
+    """Note the owner's messages that are stored under a name, and the import that stored them."""
+    stored = [found for node in nodes if (found := tx.nodes.get(context.scope, node.id)) is not None and found.speaker]
+    named = [node for node in stored if name_key(node.speaker or "") in context.me]
+    context.named_before.update(node.speaker or "" for node in named)
+    commit = tx.history.versions(named[0])[0][1] if named else None
+    if commit is not None and commit.run_id is not None:
+        context.earlier.setdefault(commit.run_id, commit.seq)
 
 
 def _facts(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tuple[Change, Outcome]:

@@ -54,7 +54,11 @@ async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
             asking.scope, wanted, now=snapshot.current(asking.now), before_key=before, limit=query.limit + 1
         )
         more = len(nodes) > query.limit
-        return Page(nodes=tuple(nodes[: query.limit]), cursor=str(nodes[query.limit - 1].key) if more else None)
+        total = None if before is not None else len(nodes)
+        if more and total is not None:
+            total = len(snapshot.nodes.matching(asking.scope, wanted))
+        cursor = str(nodes[query.limit - 1].key) if more else None
+        return Page(nodes=tuple(nodes[: query.limit]), cursor=cursor, total=total)
 
     return await service.read(asking, read, request.as_of)
 

@@ -70,16 +70,19 @@ def listing(ctx: CommandContext, page: Page) -> None:
     if not page.nodes:
         ctx.out.print("Nothing to list.")
         return
-    lines = table("id", "when", "kind", "memory")
+    is_of_past = any(minute(node.event_time, ctx.zone) != minute(node.created_at, ctx.zone) for node in page.nodes)
+    lines = table("id", "recorded", *(["happened"] if is_of_past else []), "kind", "memory")
     for node in page.nodes:
+        times = [minute(node.created_at, ctx.zone)] + ([minute(node.event_time, ctx.zone)] if is_of_past else [])
         kind = (node.closed_reason or "closed") if not node.is_live else _kind(node)
         memory = with_speaker(node)
         if node.expires_at is not None and node.is_live:
             memory.append(f"  (expires {minute(node.expires_at, ctx.zone)[:10]})", "dim")
-        lines.add_row(short_id(node.id), minute(node.event_time, ctx.zone), kind, memory)
+        lines.add_row(short_id(node.id), *times, kind, memory)
     ctx.out.print(lines)
     if page.cursor is not None:
-        ctx.hint(f"There are more: add --cursor {page.cursor}")
+        shown = f"{len(page.nodes):,} of {page.total:,}" if page.total is not None else f"{len(page.nodes):,} shown"
+        ctx.out.print(dim(f"{shown}; more with --cursor {page.cursor} or a higher --limit."))
 
 
 def _kind(node: Node) -> str:

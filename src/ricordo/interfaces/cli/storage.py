@@ -40,6 +40,7 @@ from ricordo.model import (
     ExportReport,
     Finding,
     ImportReport,
+    ImportSpeaker,
     MaintenanceReport,
     Report,
     Scope,
@@ -462,6 +463,13 @@ def _show_sync(ctx: CommandContext, report: SyncReport) -> None:
 _SHOWN_SKIPPED = 5
 
 
+_SHOWN_NAMES = 20
+
+
+def _speakers(named: Sequence[ImportSpeaker]) -> str:
+    return ", ".join(f"{one_line(each.name)} ({plural(each.messages, 'message')})" for each in named)
+
+
 def _show_import(out: Console, report: ImportReport, *, own: bool) -> None:
     is_chat = report.format in ("chat", "locomo")
     what = plural(report.added, "message") if is_chat else plural(report.added, "memory", "memories")
@@ -474,9 +482,19 @@ def _show_import(out: Console, report: ImportReport, *, own: bool) -> None:
     if details.row_count:
         out.print(dim("Of these:" if report.parts else f"Read as {report.format}:"))
         out.print(details)
-    if report.me:
-        names = ", ".join(f"{one_line(each.name)} ({plural(each.messages, 'message')})" for each in report.me)
-        out.print(Text(f"Taken as you: {names}."), soft_wrap=True)
+    if report.speakers and (report.dry_run or not report.me):
+        others = len(report.speakers) - _SHOWN_NAMES
+        rest = f" and {others:,} more" if others > 0 else ""
+        out.print(Text(f"Speakers: {_speakers(report.speakers[:_SHOWN_NAMES])}{rest}."), soft_wrap=True)
+        if not report.me:
+            out.print(dim("If one of them is you, import with --me NAME."))
+    if mine := [each for each in report.me if each.messages]:
+        out.print(Text(f"Taken as you: {_speakers(mine)}."), soft_wrap=True)
+    if report.named_before:
+        names = _speakers(report.named_before)
+        undo = " and ".join(f"`ricordo undo {number}`" for number in report.earlier) or "`ricordo undo NUMBER`"
+        text = f"Imported before without --me, and not changed: {names}. {undo} and this import again take them as you."
+        out.print(Text(text, style="yellow"), soft_wrap=True)
     if report.not_found:
         names = ", ".join(map(one_line, report.not_found))
         out.print(Text(f"Nobody in it is called {names}; --me changed nothing there.", style="yellow"), soft_wrap=True)
