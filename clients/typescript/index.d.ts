@@ -1487,8 +1487,8 @@ export class Ricordo {
    */
   context(parameters: ContextParameters, options?: CallOptions): Promise<ContextResult>;
   /**
-   * Get a briefing for the start of a session: valid decisions, current work, open questions, people. Permission:
-   * read. Trust: at least web.
+   * Get a briefing for the start of a session: who the user is, decisions, current work, open questions.
+   * Permission: read. Trust: at least web.
    */
   brief(parameters?: BriefParameters, options?: CallOptions): Promise<BriefResult>;
   /** Get one memory with all its fields by its id, also if it is closed. Permission: read. Trust: at least web. */

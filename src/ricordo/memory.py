@@ -1631,8 +1631,8 @@ class Memory:
     async def brief(
         self, *, budget: int | None = None, since: datetime | str | int | None = None, session: str | None = None
     ) -> str | None:
-        """Return a Markdown block for the start of a session: valid decisions and rules, current work, open questions,
-        recent changes, and people; None if there are no memories.
+        """Return a Markdown block for the start of a session: who the user is, valid decisions and rules, current work,
+        open questions, and what is new; None if there are no memories.
 
         Args:
             budget, since, session: as in `brief_parts`.
@@ -1654,7 +1654,7 @@ class Memory:
         Args:
             budget: maximum number of tokens; None: 800.
             since: the time from which changes count: a time, an expression as in `search`, or the `seq` of an earlier
-                briefing; None: the beginning of the latest conversation.
+                briefing; None: the beginning of the latest conversation, if there is one.
             session: the current conversation, which is excluded.
 
         Raises:
@@ -1666,7 +1666,13 @@ class Memory:
         at = self._opened.instant(since, "since") if isinstance(since, datetime | str) else None
         commit = None if isinstance(since, datetime | str) else checked_position(since, name="since")
         asking = self._asking
-        found = await briefing.gather(asking, since=at, as_commit=commit, session=session)
+        found = await briefing.gather(
+            asking,
+            since=at,
+            as_commit=commit,
+            session=session,
+            names=lambda tx: entities.owner_names(tx, self._scope.owner),
+        )
         plain = self._told("brief", briefing.compose(found, budget=room), session=session)
         asking.told([hit for hit in found.by_id().values() if hit.id in plain.ids])
         if self._opened.language is None or plain.text is None or not allows("brief.model", self._holder):

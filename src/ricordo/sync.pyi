@@ -470,8 +470,8 @@ class Memory:
     def brief(
         self, *, budget: int | None = None, since: datetime | str | int | None = None, session: str | None = None
     ) -> str | None:
-        """Return a Markdown block for the start of a session: valid decisions and rules, current work, open
-        questions, recent changes, and people; None if there are no memories.
+        """Return a Markdown block for the start of a session: who the user is, valid decisions and rules, current
+        work, open questions, and what is new; None if there are no memories.
         """
 
     def brief_parts(

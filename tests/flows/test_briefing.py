@@ -74,11 +74,42 @@ async def test_what_was_replaced_is_shown_with_its_former_value_and_only_since_l
     async with Memory.open(":memory:", embedder=None) as memory:
         old = await memory.remember("The staging server listens on port 8080")
         seq = (await memory.brief_parts()).seq
-        assert _section(await memory.brief(since=seq), "Changed since last time") == ""
+        assert _section(await memory.brief(since=seq), "New or changed since last time") == ""
         await memory.correct(old.id, "The staging server listens on port 9090")
-        changed = _section(await memory.brief(since=seq), "Changed since last time")
+        changed = _section(await memory.brief(since=seq), "New or changed since last time")
         assert "9090" in changed and "before: “The staging server listens on port 8080”" in changed
-        assert _section(await memory.brief(since="2099-01-01"), "Changed since last time") == ""
+        assert _section(await memory.brief(since="2099-01-01"), "New or changed since last time") == ""
+
+
+async def test_who_the_user_is_comes_first_and_a_move_is_neither_a_decision_nor_a_change() -> None:
+    who = [
+        ("My name is Marta", "I'm allergic to penicillin", "I moved to Lisbon", "I work at Globex"),
+        ("Ich heiße Jonas", "Ich bin allergisch gegen Nüsse", "Ich wohne in Bremen", "Ich arbeite bei Globex"),
+        ("Меня зовут Лена", "У меня аллергия на орехи", "Я переехала в Казань", "Я работаю в Globex"),
+    ]
+    for told in who:
+        async with Memory.open(":memory:", embedder=None) as memory:
+            for number in range(20):
+                await memory.remember(f"I like recipe {number * 7}")
+                await memory.remember(f"Service {number * 3} must never be restarted by hand")
+            for text in reversed(told):
+                await memory.remember(text)
+            await memory.remember("Anna is my sister")
+            await memory.remember("We moved to Berlin last year")
+            for budget in (400, 800):
+                text = str(await memory.brief(budget=budget))
+                lines = text.partition("## ")[2].splitlines()
+                assert lines[0] == "Who"
+                assert [line[2 : 2 + len(said)] for line, said in zip(lines[1:5], told, strict=True)] == list(told)
+                assert "Anna (sister)" in _section(text, "Who")
+                decisions = _section(text, "Decisions and rules that hold")
+                assert "must never be restarted" in decisions
+                assert "Berlin" not in decisions and "Lisbon" not in decisions
+                assert "New or changed" not in text
+            await memory.add("Hello", session="s1")
+            await memory.remember("The lamp in the hall is new")
+            changed = _section(await memory.brief(), "New or changed since last time")
+            assert "lamp" in changed and told[0] not in changed
 
 
 async def test_a_task_that_may_be_done_is_shown_once_with_what_was_said_of_it() -> None:

@@ -1,11 +1,11 @@
-"""The briefing for the beginning of a session: people, current work, valid decisions, recent changes, open questions.
+"""The briefing for the beginning of a session: who the user is, valid decisions, current work, open questions, changes.
 
 There is no question to rank by, so each section takes the most confirmed and latest memories of its kind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,24 +16,30 @@ from ricordo.ports import TokenCounter
 from ricordo.retrieval.context import EstimatedTokens, fact_line, fenced, fitted, people_line, when
 from ricordo.retrieval.hits import as_own, as_shown, caveat, hit_of, may_be_quoted
 from ricordo.retrieval.inspection import known_people
+from ricordo.retrieval.owner import most_telling, own_facts
 from ricordo.retrieval.query import ALL_EPISODES, KNOWLEDGE
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import index_terms
+from ricordo.text.canonical import canonical
+from ricordo.text.entity_recognition import entities_named
+from ricordo.text.filing import is_about_user
 from ricordo.text.languages import all_languages, cached
 from ricordo.text.prompt_text import reasons, safe_line
+from ricordo.text.work import statements_of_work
 
 SECTIONS: Mapping[ContextName, tuple[str, float]] = {
-    "decisions": ("Decisions and rules that hold", 0.30),
-    "under_way": ("Under way", 0.20),
-    "open": ("Open ends", 0.15),
+    "who": ("Who", 0.20),
+    "decisions": ("Decisions and rules that hold", 0.28),
+    "under_way": ("Under way", 0.18),
+    "open": ("Open ends", 0.14),
     "how": ("How things are done", 0.10),
-    "changed": ("Changed since last time", 0.10),
-    "who": ("Who", 0.15),
+    "changed": ("New or changed since last time", 0.10),
 }
 """Each section's title and its share of the budget. A memory that fits several sections is shown in the first."""
 
+NamesOf = Callable[[Snapshot], Sequence[str]]
 USUAL_TOKENS = 800
 _SAFE = 0.95  # for languages whose tokens are underestimated, such as German
 _LATEST_TURNS = 120
@@ -49,6 +55,9 @@ _STALE_MS = 14 * _DAY_MS
 _SAID = {"document": {"exists": False}}
 """Matches conversations, not documents."""
 _WHO: tuple[Category, ...] = ("identity", "relationship", "preference")
+_ABOUT = 12
+_BEFORE_PEOPLE = 4
+"""How many facts about the user stand before the line of the people around them."""
 _PEOPLE = 8
 _REVIEWS = 5
 
@@ -77,22 +86,27 @@ class Gathered:
         return [*found, *(("under_way", hit.id) for hit in self.talks)]
 
 
-async def gather(asking: Asking, *, since: int | None, as_commit: int | None, session: str | None) -> Gathered:
+async def gather(
+    asking: Asking, *, since: int | None, as_commit: int | None, session: str | None, names: NamesOf
+) -> Gathered:
     """Read the candidates for a briefing in one snapshot.
 
     Args:
         since: what counts as changed, in Unix milliseconds; by default, since the start of the latest conversation.
         as_commit: a commit number instead of `since`.
         session: the current conversation, which is excluded.
+        names: returns the owner's names.
     """
-    return await asking.store.read(lambda tx: _Reading(tx, asking).gathered(since, as_commit, session))
+    return await asking.store.read(lambda tx: _Reading(tx, asking, names(tx)).gathered(since, as_commit, session))
 
 
 def compose(found: Gathered, *, budget: int) -> Briefing:
     """Return the lines that fit into a budget of tokens. Pure."""
     drafts: dict[ContextName, list[ContextLine]] = {name: list(found.lines.get(name, ())) for name in SECTIONS}
     for name in SECTIONS:
-        drafts[name] += [fact_line(hit, before=found.before.get(hit.id)) for hit in found.hits.get(name, ())]
+        facts = [fact_line(hit, before=found.before.get(hit.id)) for hit in found.hits.get(name, ())]
+        first = _BEFORE_PEOPLE if name == "who" else 0
+        drafts[name] = [*facts[:first], *drafts[name], *facts[first:]]
     return briefing_of(
         fitted(drafts, SECTIONS, budget=int(budget * _SAFE), tokens=EstimatedTokens()), budget, found.seq
     )
@@ -150,8 +164,9 @@ def _cue_terms() -> tuple[str, ...]:
 class _Reading:
     """Reads one snapshot for one briefing. Each memory is returned once."""
 
-    def __init__(self, tx: Snapshot, asking: Asking) -> None:
+    def __init__(self, tx: Snapshot, asking: Asking, names: Sequence[str]) -> None:
         self._tx = tx
+        self._names = names
         self._asking = asking
         self._scope = asking.scope
         self._now = asking.now
@@ -161,16 +176,20 @@ class _Reading:
         talks = self._latest_talks(session)
         start = self._start(since, as_commit, talks)
         under_way, spoken = self._under_way(talks)
-        hits: dict[ContextName, list[Hit]] = {"decisions": self._decisions()}
+        hits: dict[ContextName, list[Hit]] = {"who": self._about_user()}
+        hits["decisions"] = self._decisions()
         recent = self._recent()
         undecided = self._undecided()
         doubted = {older for older, _ in undecided}  # such as a task that may be done: that line shows it
         tasks = (node for node in recent if node.category == "task" and node.id not in doubted)
         hits["open"] = self._best(node for node in tasks if not _is_stale(node, talks))
         hits["how"] = self._best(node for node in recent if node.type == "procedural")
-        fresh = [node for node in recent if to_ms(node.created_at) >= start and node.category != "summary"][:_EACH]
+        known = [node for node in recent if node.category != "summary"]
+        if start is None:  # there is no last time to compare with
+            fresh = [node for node in known[:_EACH] if self._tx.nodes.replaced(node.key)]
+        else:
+            fresh = [node for node in known if to_ms(node.created_at) >= start][:_EACH]
         hits["changed"] = self._hits(fresh)
-        hits["who"] = self._about_user()
         lines: dict[ContextName, list[ContextLine]] = {
             "under_way": under_way,
             "open": [line for _, line in undecided],
@@ -180,14 +199,14 @@ class _Reading:
         seq = latest[0].seq if latest else 0
         return Gathered(hits=hits, lines=lines, before=self._before(fresh[:_SHOWN_BEFORE]), talks=spoken, seq=seq)
 
-    def _start(self, since: int | None, as_commit: int | None, talks: Mapping[str, Sequence[Node]]) -> int:
-        """Return the time after which something counts as changed, in Unix milliseconds."""
+    def _start(self, since: int | None, as_commit: int | None, talks: Mapping[str, Sequence[Node]]) -> int | None:
+        """Return the time after which something is new, in Unix milliseconds; None if there was no conversation yet."""
         if as_commit is not None:
             before = self._tx.history.commits(self._scope, before=as_commit + 1, most=1)
             return to_ms(before[0].at) + 1 if before else 0
         if since is not None:
             return since
-        return min((to_ms(turn.created_at) for turn in next(iter(talks.values()), ())), default=0)
+        return min((to_ms(turn.created_at) for turn in next(iter(talks.values()), ())), default=None)
 
     # ---- conversations
 
@@ -233,9 +252,13 @@ class _Reading:
         return [kept[key] for key in chosen if key in kept]
 
     def _about_user(self) -> list[Hit]:
+        """Return who the user is: their own facts, the most telling first, then other facts of such categories."""
+        own = own_facts(self._tx, self._scope, now=self._now)
+        hits = self._hits(most_telling(own, self._names)[:_ABOUT])
         wanted = Filter(shelves=(KNOWLEDGE,), categories=_WHO)
         found = self._tx.nodes.page(self._scope, wanted, now=self._now, before_key=None, limit=_CANDIDATES)
-        return self._best(found)
+        others = [node for node in found if node.key not in self._given]
+        return [*hits, *self._best(others, most=_ABOUT - len(hits))]
 
     def _decisions(self) -> list[Hit]:
         """Return live facts worded like a decision or a rule, from any source."""
@@ -249,10 +272,10 @@ class _Reading:
         ends = [at for at in (node.expires_at, node.valid_until) if at is not None]
         return node.is_live and all(to_ms(at) > self._now for at in ends)
 
-    def _best(self, nodes: Iterable[Node]) -> list[Hit]:
+    def _best(self, nodes: Iterable[Node], *, most: int = _EACH) -> list[Hit]:
         """Return the most confirmed memories first, then the latest."""
         ordered = sorted(nodes, key=lambda node: (-max(node.score, 0.0), -to_ms(node.event_time), -node.key))
-        return self._hits(ordered[:_EACH])
+        return self._hits(ordered[:most])
 
     def _recent(self) -> list[Node]:
         """Return the latest knowledge, last recorded first."""
@@ -285,8 +308,17 @@ class _Reading:
 
 
 def _belongs_elsewhere(node: Node) -> bool:
-    """Return whether a fact has its own section, however it is worded."""
-    return node.category == "task" or node.type == "procedural"
+    """Return whether a fact has its own section, or is about somebody's life ("I moved to Rome")."""
+    return node.category == "task" or node.type == "procedural" or _is_of_life(node)
+
+
+def _is_of_life(node: Node) -> bool:
+    if any(each.kind == "rule" for each in statements_of_work(node.content)):
+        return False
+    is_move = canonical(node.content).slot == "home" and any(
+        each.type == "place" for each in entities_named([node.content])
+    )
+    return is_move or is_about_user(node.content, category=node.category)
 
 
 def _is_stale(node: Node, talks: Mapping[str, Sequence[Node]]) -> bool:

@@ -82,7 +82,7 @@ def _belief(node: Node) -> float:
 
 
 def own_facts(snapshot: Snapshot, scope: Scope, *, now: int) -> list[Node]:
-    """Return the latest private facts of the owner, whoever they are about."""
+    """Return the latest private facts of the owner, about any subject."""
     if not scope.owner:
         return []
     private = Scope.of(scope.owner, "")
