@@ -14,6 +14,7 @@ from typing import get_args
 
 from ricordo.clock import from_ms, new_id, to_ms
 from ricordo.encoding.relations import (
+    LASTING,
     Stated,
     ended_relations,
     is_owners_word,
@@ -461,19 +462,30 @@ class EntityResolver:
             meant = None if ended.name is None else self.find_any((ended.name,))
             if ended.name is not None and meant is None:
                 continue
-            for predicate in ended.predicates:
-                for known in self._own_open(predicate):
-                    is_told = node.origin != "import" or self._is_outdated(known, node.event_time)
-                    if is_told and (meant is None or known.target == meant.id):
-                        end = max(node.event_time, known.valid_from or node.event_time)
-                        said_by = tuple(dict.fromkeys((*known.evidence, node.id)))
-                        self._altered[known.id] = replace(known, valid_until=end, evidence=said_by)
+            open_ = [each for predicate in ended.predicates for each in self._own_open(predicate)]
+            if ended.by_death and meant is not None:
+                open_ = self._own_open_with(meant)
+            elif meant is None and len(open_) > 1:  # "my friend died", of several
+                continue
+            for known in open_:
+                is_told = node.origin != "import" or self._is_outdated(known, node.event_time)
+                if is_told and (meant is None or known.target == meant.id):
+                    end = max(node.event_time, known.valid_from or node.event_time)
+                    said_by = tuple(dict.fromkeys((*known.evidence, node.id)))
+                    self._altered[known.id] = replace(known, valid_until=end, evidence=said_by)
 
     def _own_open(self, predicate: str) -> list[Relation]:
         """Return the owner's open relations of a kind, stored or added by this change."""
         stored = self._snapshot.entities.open_relations(self._scope, predicate)
         known = [self._altered.get(each.id, each) for each in (*stored, *self._relations)]
         return [each for each in known if (each.predicate, each.source, each.valid_until) == (predicate, None, None)]
+
+    def _own_open_with(self, other: Entity) -> list[Relation]:
+        """Return the owner's open relations to an entity that its death ends."""
+        stored = self._snapshot.entities.relations(other.key) if other.key else ()
+        known = [self._altered.get(each.id, each) for each in (*stored, *self._relations)]
+        open_ = [each for each in known if (each.target, each.source, each.valid_until) == (other.id, None, None)]
+        return [each for each in open_ if each.predicate not in LASTING]
 
     @property
     def owner_names(self) -> tuple[str, ...]:

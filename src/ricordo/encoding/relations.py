@@ -7,7 +7,7 @@ negations, jokes, the past, conditions and quotations are ignored, and so are ca
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -28,7 +28,7 @@ from ricordo.text.languages import (
     pattern_of,
     words_of,
 )
-from ricordo.text.languages.schema import Endings
+from ricordo.text.languages.schema import Endings, Relations
 from ricordo.text.names import NOT_PEOPLE, known_relation, may_name_relation, relation_pattern
 from ricordo.text.sentences import content_words, without_jokes
 from ricordo.trust import trust_of
@@ -66,7 +66,11 @@ class _Forms(Lexicon):
 
     @cached_property
     def endings(self) -> tuple[re.Pattern[str], ...]:
-        return tuple(_ending_patterns(self.languages))
+        return tuple(_ending_patterns(self.languages, lambda each: each.endings))
+
+    @cached_property
+    def deaths(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(_ending_patterns(self.languages, lambda each: each.deaths))
 
     @cached_property
     def doubtful(self) -> re.Pattern[str]:
@@ -120,12 +124,14 @@ def _patterns(languages: LanguageSet, titles: str) -> Iterator[re.Pattern[str]]:
             yield re.compile(f"(?i:{filled[0]}){name}(?i:{filled[1]})")
 
 
-def _ending_patterns(languages: LanguageSet) -> Iterator[re.Pattern[str]]:
-    """Yield the patterns of statements that a relation has ended."""
+def _ending_patterns(
+    languages: LanguageSet, forms_of: Callable[[Relations], Iterable[str]]
+) -> Iterator[re.Pattern[str]]:
+    """Yield the patterns of statements that a relation has ended, or that somebody died."""
     what = f"(?P<what>{relation_pattern(languages)})"
     for language in languages:
         mine = rf"(?:{'|'.join(language.relations.mine) or NEVER})\s+{what}"
-        whole = [form.replace("<WHO>", who) for form in language.relations.endings for who in _whos(form)]
+        whole = [form.replace("<WHO>", who) for form in forms_of(language.relations) for who in _whos(form)]
         for form in whole:
             parts = re.split("(<NAME>)", form.replace("<MINE>", mine))
             yield re.compile(
@@ -206,13 +212,25 @@ def own_name_stems() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """The end of a relation to the speaker: the relations it may be, and the name of the other one, if given."""
+    """The end of a relation to the speaker: the relations it may be, and the name of the other one, if given. After a
+    death, a name without a relation ends whichever the speaker has with the dead.
+    """
 
     predicates: tuple[str, ...]
     name: str | None
+    by_death: bool = False
 
 
-_COUPLE = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiancée", "fiancé")
+LASTING = frozenset(
+    {"mother", "father", "parent", "son", "daughter", "child", "sister", "brother", "sibling"}
+    | {"grandmother", "grandfather", "grandparent", "grandson", "granddaughter", "grandchild"}
+    | {"uncle", "aunt", "cousin", "nephew", "niece"}
+)
+"""Relations that a death does not end: one's mother stays one's mother."""
+
+
+_MARRIED = ("wife", "husband", "spouse")
+_COUPLE = (*_MARRIED, "partner", "girlfriend", "boyfriend", "fiancée", "fiancé")
 
 
 def ended_relations(text: str) -> list[Ended]:
@@ -225,7 +243,7 @@ def ended_relations(text: str) -> list[Ended]:
     if not may_end_relation(text):
         return []
     forms = _forms(all_languages())
-    return [
+    ends = [
         ended
         for part in _SENTENCE.finditer(without_jokes(text))
         if _may_tell_of_an_end(sentence := part.group())
@@ -233,22 +251,44 @@ def ended_relations(text: str) -> list[Ended]:
         for found in pattern.finditer(sentence)
         if (ended := _ended(found.groupdict(), forms)) is not None
     ]
+    deaths = (
+        _dead(found.groupdict(), forms)
+        for part in _SENTENCE.finditer(text)
+        if may_end_relation(sentence := part.group()) and not _is_doubtful(sentence)
+        for pattern in forms.deaths
+        for found in pattern.finditer(sentence)
+    )
+    return list(dict.fromkeys((*ends, *filter(None, deaths))))
 
 
 def _may_tell_of_an_end(sentence: str) -> bool:
     is_own = may_end_relation(sentence) and speaks_of_themselves(sentence)
-    if not is_own or sentence.rstrip().endswith("?") or _QUOTED.search(sentence):
-        return False
-    return _DOUBTS.isdisjoint(cues(sentence, languages_of(sentence)))
+    return is_own and not _is_doubtful(sentence)
+
+
+def _is_doubtful(sentence: str) -> bool:
+    if sentence.rstrip().endswith("?") or _QUOTED.search(sentence):
+        return True
+    return not _DOUBTS.isdisjoint(cues(sentence, languages_of(sentence)))
 
 
 _DOUBTS: frozenset[Cue] = frozenset(("unsure", "reported", "future", "asks"))
 
 
 def _ended(found: dict[str, str | None], forms: _Forms) -> Ended | None:
+    if not found:  # "I got divorced"
+        return Ended(predicates=_MARRIED, name=None)
     predicates = _COUPLE if not (what := found.get("what")) else (known_relation(what) or "",)
     name = _name(written, forms, cases=None) if (written := found.get("name")) else None
     return Ended(predicates=predicates, name=name) if name or (what and not written) else None
+
+
+def _dead(found: dict[str, str | None], forms: _Forms) -> Ended | None:
+    relation = known_relation(found.get("what") or "")
+    name = _name(written, forms, cases=None) if (written := found.get("name")) else None
+    if not (name or relation) or relation in LASTING:
+        return None
+    return Ended(predicates=(relation,) if relation else (), name=name, by_death=True)
 
 
 def may_end_relation(text: str) -> bool:

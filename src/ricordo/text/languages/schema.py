@@ -78,7 +78,8 @@ class Kinship:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relations:
     """Statements of a person's relation to the speaker: "my wife is Sarah"; and of its end (`endings`, which are read
-    only in texts with one of `ending_cues`; those that name no relation end that of a couple).
+    only in texts with one of `ending_cues`; those that name no relation end that of a couple, those without any name
+    a marriage). `deaths` say that somebody died, and are read in the same texts.
     """
 
     leads: Patterns = ()
@@ -95,6 +96,7 @@ class Relations:
     aliases: Patterns = ()
     ending_cues: Words = ()
     endings: Patterns = ()
+    deaths: Patterns = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

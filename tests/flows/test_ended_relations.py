@@ -1,0 +1,76 @@
+"""Relations end with a death or a divorce, and only then."""
+
+from __future__ import annotations
+
+import pytest
+
+from ricordo import Memory
+
+
+async def _ends(relations: dict[str, str], said: str) -> set[str]:
+    """Return the names whose relation to the owner a statement ends."""
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for name, predicate in relations.items():
+            await memory.add_entity(name)
+            await memory.relate(name, predicate)
+        await memory.remember(said)
+        found = {name: (await memory.entity(name)).relations for name in relations}
+        return {name for name, (relation,) in found.items() if relation.valid_until is not None}
+
+
+@pytest.mark.parametrize(
+    ("predicate", "name", "said"),
+    [
+        ("dog", "Bruno", "Bruno died last week"),
+        ("dog", "Bruno", "Sadly, our dog Bruno passed away"),
+        ("dog", "Bruno", "My dog died"),
+        ("dog", "Bruno", "Bruno ist gestern gestorben"),
+        ("dog", "Бруно", "Бруно умер"),
+        ("dog", "Bruno", "Bruno murió ayer"),
+        ("dog", "Bruno", "Bruno est mort"),
+        ("husband", "Max", "Max passed away in March"),
+        ("husband", "Max", "My husband died"),
+        ("husband", "Max", "I got divorced"),
+        ("husband", "Max", "We are divorced now"),
+        ("husband", "Max", "My divorce is final"),
+        ("husband", "Max", "I'm no longer married to Max"),
+        ("husband", "Max", "Max is my ex-husband now"),
+        ("husband", "Max", "Wir haben uns scheiden lassen"),
+        ("husband", "Макс", "Мы развелись"),
+        ("husband", "Max", "Me he divorciado"),
+        ("husband", "Max", "Nous avons divorcé"),
+        ("boss", "Eva", "Eva died"),
+    ],
+)
+async def test_a_relation_ends(predicate: str, name: str, said: str) -> None:
+    assert await _ends({name: predicate, "Tom": "brother"}, said) == {name}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Bruno almost died",
+        "Bruno didn't die",
+        "Did Bruno die?",
+        "If Bruno died, I would cry",
+        "Bruno's brother died",
+        "The vet of Bruno died",
+        "My phone died",
+        "Max died laughing",
+        "Bruno ist nicht gestorben",
+        "Бруно чуть не умер",
+        "My parents got divorced",
+        "My neighbour got divorced",
+        "We are not divorced",
+        "Anna passed away",
+        "My mother died",
+    ],
+)
+async def test_a_relation_does_not_end(said: str) -> None:
+    relations = {"Bruno": "dog", "Бруно": "cat", "Max": "husband", "Anna": "mother"}
+    assert await _ends(relations, said) == set()
+
+
+async def test_of_several_nobody_is_taken_for_the_dead() -> None:
+    assert await _ends({"Bruno": "dog", "Rex": "dog"}, "My dog died") == set()
+    assert await _ends({"Bruno": "dog", "Rex": "dog"}, "My dog Rex died") == {"Rex"}
