@@ -68,3 +68,23 @@ async def test_a_year_without_a_preposition_is_understood(memory: Any, question:
     await memory.add("Hello")
     trace = (await memory.search(question, trace=True)).trace
     assert trace.interval == meant
+
+
+NOW = """
+Where does Tom work now? | Tom works at Acme | Tom works at Globex | Tom works at Initech
+Anna's current address? | Anna's address is Elm Road 1 | Anna's address is Oak Lane 2 | Anna's address is Pine Way 3
+Wo arbeitet Tom jetzt? | Tom arbeitet bei Acme | Tom arbeitet bei Globex | Tom arbeitet bei Initech
+Где сейчас работает Том? | Том работает в Акме | Том работает в Глобексе | Том работает в Инитеке
+¿Dónde trabaja Tom ahora? | Tom trabaja en Acme | Tom trabaja en Globex | Tom trabaja en Initech
+Où travaille Tom maintenant ? | Tom travaille chez Acme | Tom travaille chez Globex | Tom travaille chez Initech
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", NOW)
+async def test_a_question_about_now_is_answered_by_the_latest_message(memory: Any, line: str) -> None:
+    question, *said = line.split(" | ")
+    for number in (2, 0, 1):
+        at = f"{2015 + 3 * number}-05-01"
+        await memory.add(said[number], at=at, speaker="Bob", session=f"s{number}")
+        await memory.add("Nice weather today", at=at, speaker="Eve", session=f"s{number}")
+    assert [hit.content for hit in (await memory.search(question, limit=3)).hits] == said[::-1]

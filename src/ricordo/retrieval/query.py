@@ -469,6 +469,22 @@ def states_need(fact: str) -> bool:
 
 
 @cached(maxsize=1_024)
+def asks_for_the_present(question: str) -> bool:
+    """Return whether a question asks for the present state.
+
+    >>> asks_for_the_present("Where does Tom work now?"), asks_for_the_present("Where did Tom work?")
+    (True, False)
+    """
+    text = question[:_LOOKED_AT]
+    return _present(languages_of(text)).search(text.lower()) is not None
+
+
+@cached()
+def _present(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.questions.present, r"\b(?:{})\b")
+
+
+@cached(maxsize=1_024)
 def asks_for_tasks(question: str) -> bool:
     """Return whether a question asks for tasks, and for little else.
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ricordo.clock import to_ms
 from ricordo.model import DOCUMENT, UPDATED_AT, Absence, Hit, Node, Results, Scope, Share, Trace
 from ricordo.retrieval.hits import hit_of, warnings_of, without_withheld
-from ricordo.retrieval.query import Plan, Query, asks_for_tasks, filter_of, namings
+from ricordo.retrieval.query import Plan, Query, asks_for_tasks, asks_for_the_present, filter_of, namings
 from ricordo.retrieval.ranking import (
     Ranked,
     Ranking,
@@ -73,6 +73,8 @@ _WEIGHED_LEAST = 30
 # For a calibration prompt, which no caller waits for.
 _PATIENCE_S = 30.0
 _COMPARED = 6  # number of top results whose facts are compared with each other
+# Number of top results, and the least share of the best message's score, for questions about the present.
+_COMPARED_FOR_PRESENT, _ABOUT_AS_GOOD = 10, 0.7
 # Number of omitted memories that a receipt names.
 _LEFT_OUT = 10
 # Maximum number of causal steps to follow, by the complexity of the question.
@@ -143,7 +145,7 @@ def find(
     keys, model = [each.key for each in short], next(iter(plan.vectors), 0)
     known = snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model)
     weighed, links = _weighed(short, known, plan, names_entities=bool(named))
-    weighed = _arranged(weighed, known, query)
+    weighed = _latest_first(_arranged(weighed, known, query), known, plan)
     judged = None
     if query.only_relevant or query.judge:
         judged = _judged(pool, weighed, known, plan, links=links + _told(weighed, known))
@@ -318,6 +320,35 @@ def _arranged(hits: Sequence[Ranked], known: Shortlist, query: Query) -> list[Ra
     scores = sorted((hit.score for hit in hits), reverse=True)
     hits = sorted(hits, key=lambda hit: not _is_open(known.nodes.get(hit.key)))
     return [hit._replace(score=score) for hit, score in zip(hits, scores, strict=True)]
+
+
+def _latest_first(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Ranked]:
+    """Return hits with the latest first among the messages that say as much about a question for the present as the
+    best message: they change places, and the others stay where they are.
+    """
+    is_of_now = plan.interval is None and plan.intent != "when" and asks_for_the_present(plan.query.text)
+    if not is_of_now:
+        return list(hits)
+    terms, best = set(plan.terms), hits[:_COMPARED_FOR_PRESENT]
+    said = [(place, node) for place, hit in enumerate(best) if (node := known.nodes.get(hit.key)) and _is_said(node)]
+    if not said:
+        return list(hits)
+    least, first = terms.intersection(index_terms(said[0][1].content)), hits[said[0][0]].score
+    alike = [
+        place
+        for place, node in said
+        if least <= set(index_terms(node.content)) and best[place].score >= _ABOUT_AS_GOOD * first
+    ]
+    newest = sorted(alike, key=lambda place: known.nodes[best[place].key].event_time, reverse=True)
+    ordered = list(hits)
+    for place, other in zip(alike, newest, strict=True):
+        moved = hits[place].score - hits[other].score
+        ordered[place] = hits[other]._replace(score=hits[place].score, moved=hits[other].moved + moved)
+    return ordered
+
+
+def _is_said(node: Node) -> bool:
+    return node.type == "episodic" and not _is_of_a_document(node)
 
 
 def _is_of_a_document(node: Node) -> bool:

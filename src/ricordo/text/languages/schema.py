@@ -419,8 +419,13 @@ class Suspicion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """Patterns and words of questions."""
+    """Patterns and words of questions.
 
+    Attributes:
+        present: what asks for the present state: "now", "currently".
+    """
+
+    present: Patterns = ()
     why: Patterns = ()
     when: Patterns = ()
     when_first: Patterns = ()
