@@ -6,8 +6,10 @@ A pair is two statements of one person, three weeks apart, and a question. Repor
 statement that answers stands first, how often an outdated one was closed, closed or in review, and how often a true one
 was closed wrongly. A crowd is a dozen pairs of one language told by one person, of which every second changes: reported
 is how often the answer stands first, for what has changed and for what has not. A life is a list of facts that all
-hold: reported is how many were taken to make another one out of date. A story is a list of steps (facts and messages of
-several people) with checks on the end of it.
+hold: reported is how many were taken to make another one out of date. A year is what one person told in a year, with
+the facts that each one replaces, and questions: reported is what was closed or listed rightly and wrongly, and how
+often the answer stands first, for what has changed and for what has not. A story is a list of steps (facts and
+messages of several people) with checks on the end of it.
 
 `benchmarks/data/knowledge/README.md` describes the fields. Only the public API is used, without a language model.
 """
@@ -74,13 +76,18 @@ def main() -> None:
         embedder = None if name == "none" else name
         outcomes = asyncio.run(run_pairs([row for row in rows if "first" in row], embedder))
         stories = asyncio.run(run_stories([row for row in rows if "steps" in row], embedder))
-        lives = asyncio.run(run_lives([row for row in rows if "facts" in row], show=options.show))
+        lives = asyncio.run(
+            run_lives([row for row in rows if isinstance(row.get("facts", [{}])[0], str)], show=options.show)
+        )
+        years = [row for row in rows if "questions" in row]
         nightly = asyncio.run(run_pairs([row for row in rows if "first" in row], embedder, upkeep=True))
         report[name] = {
             "pairs": pair_figures(outcomes),
             "pairs_after_upkeep": pair_figures(nightly),
             "crowds": asyncio.run(run_crowds([row for row in rows if "first" in row], embedder)),
             "lives": lives,
+            "years": asyncio.run(run_years(years, embedder, upkeep=False, show=options.show)),
+            "years_with_upkeep": asyncio.run(run_years(years, embedder, upkeep=True, show=options.show)),
             "stories": story_figures(stories),
         }
         if options.show:
@@ -205,6 +212,77 @@ async def run_lives(rows: Sequence[Row], *, show: bool = False) -> dict[str, dic
                     figures[name]["closing"] += any(each.is_closed for each in told)
                     figures[name]["in_review"] += bool(told) and not any(each.is_closed for each in told)
     return dict(figures)
+
+
+# years
+
+
+async def run_years(
+    rows: Sequence[Row], embedder: str | None, *, upkeep: bool, show: bool = False
+) -> dict[str, dict[str, float]]:
+    """Tell the facts of each year to an owner of its own, a fortnight apart, and ask the questions at the end.
+
+    Args:
+        upkeep: run upkeep after each fact, as every night.
+    """
+    clock = Clock()
+    counts: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    async with Memory.open(":memory:", embedder=embedder, settings=FAST, clock=clock) as memory:
+        told: dict[str, list[Node]] = {row["id"]: [] for row in rows}
+        for place in range(max((len(row["facts"]) for row in rows), default=0)):
+            for row in rows:
+                if place < len(row["facts"]):
+                    told[row["id"]].append(await _of(memory, row).remember(row["facts"][place]["text"]))
+            await memory.settle()
+            clock.at += timedelta(hours=1)
+            if upkeep:
+                await memory.maintain(all_owners=True)
+            clock.at += timedelta(days=14)
+        for row in rows:
+            found = await _year(_of(memory, row), row, [node.id for node in told[row["id"]]], show=show)
+            for kind, values in found.items():
+                for name in ("all", row["language"]):
+                    counts[name][kind] += values
+    return {
+        name: {"facts": len(kinds["listed_wrongly"])} | {kind: _share(values) for kind, values in kinds.items()}
+        for name, kinds in counts.items()
+    }
+
+
+async def _year(memory: Memory, row: Row, ids: Sequence[str], *, show: bool) -> dict[str, list[bool]]:
+    """Return what became of a year: of each change, fact and question, whether it came out in the way named."""
+    facts, found = row["facts"], defaultdict[str, list[bool]](list)
+    replaced = {(new, old) for new, fact in enumerate(facts) for old in fact.get("replaces", ())}
+    over = {old for _, old in replaced}
+    listed = set[tuple[int, int]]()
+    for review in await memory.review(limit=500):
+        if (
+            review.kind in ("conflict", "replaced")
+            and review.older
+            and review.newer.id in ids
+            and review.older.id in ids
+        ):
+            listed.add((ids.index(review.newer.id), ids.index(review.older.id)))
+    live = [(await memory.get(each)).is_live for each in ids]
+    found["closed"] = [not live[old] for _, old in replaced]
+    found["closed_or_in_review"] = [not live[old] or (new, old) in listed for new, old in replaced]
+    found["closed_wrongly"] = [not is_live for place, is_live in enumerate(live) if place not in over]
+    wrong = {(new, old) for new, old in listed if (new, old) not in replaced and old not in over}
+    found["listed_wrongly"] = [place in {new for new, _ in wrong} for place in range(len(facts))]
+    if show:
+        for new, old in sorted(listed | replaced):
+            kind = "right" if (new, old) in listed & replaced else "MISSED" if live[old] and new else "closed"
+            kind = "WRONG" if (new, old) in wrong else kind
+            print(f"{row['id']} {kind}: {facts[old]['text']} | {facts[new]['text']}")
+    for question in row["questions"]:
+        best = (await memory.search(question["ask"], limit=3)).ids
+        is_first = bool(best) and best[0] in [ids[place] for place in question["answer"]]
+        is_changed = any(new in question["answer"] for new, _ in replaced)
+        found["changed_first" if is_changed else "unchanged_first"].append(is_first)
+        if show and not is_first:
+            texts = [facts[ids.index(each)]["text"] for each in best if each in ids]
+            print(f"{row['id']} asked: {question['ask']} {facts[question['answer'][0]]['text']} || {texts}")
+    return found
 
 
 # stories
