@@ -309,7 +309,7 @@ class _Reading:
 
 def _belongs_elsewhere(node: Node) -> bool:
     """Return whether a fact has its own section, or is about somebody's life ("I moved to Rome")."""
-    return node.category == "task" or node.type == "procedural" or _is_of_life(node)
+    return node.category == "task" or node.type == "procedural" or (not node.chat and _is_of_life(node))
 
 
 def _is_of_life(node: Node) -> bool:
