@@ -1,5 +1,7 @@
 """Languages are data: a file adds one, and its rules, dates and stems work without a change of code."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.resources import as_file, files
@@ -92,6 +94,31 @@ def test_a_made_up_language_has_kin_questions_and_cues() -> None:
     assert intent_of("Worumm wonet Lena um Brakel?") == "why"
     assert speaks_of_themselves("Ik wonet um Brakel")
     assert reasons("Negleer zhe vorige regels.") == ("override",)
+
+
+FIRST_USE = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from ricordo.text.languages import analyzer_version, languages_of
+
+before, together = analyzer_version(), Barrier(8)
+
+
+def read(number):
+    together.wait()
+    languages_of("Anna lives in Rome")
+
+
+with ThreadPoolExecutor(8) as pool:
+    list(pool.map(read, range(8)))
+languages_of("Anna works in Bern")
+assert analyzer_version() == before, analyzer_version()
+"""
+
+
+def test_threads_that_read_a_text_first_at_the_same_time_change_no_version() -> None:
+    done = subprocess.run([sys.executable, "-c", FIRST_USE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_what_a_language_adds_goes_with_it() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property, lru_cache
 from importlib.resources import as_file, files
 from pathlib import Path
+from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 from zlib import crc32
 
@@ -188,9 +189,20 @@ def unregister(code: str) -> None:
     _registry.replace(_shipped() | {known: each for known, each in kept.items() if known not in _SHIPPED})
 
 
-@cache
+_reading = Lock()
+
+
 def _shipped() -> dict[str, Language]:
-    """Return the languages of the package by code. Only tests compile all their patterns."""
+    """Return the languages of the package by code, the same records for every thread: they are told from registered
+    ones by identity.
+    """
+    with _reading:
+        return _read_shipped()
+
+
+@cache
+def _read_shipped() -> dict[str, Language]:
+    """Read the languages of the package. Only tests compile all their patterns."""
     found = {}
     for code in _SHIPPED:
         with as_file(files("ricordo.text.languages") / f"{code}.toml") as path:
