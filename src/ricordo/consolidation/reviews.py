@@ -97,8 +97,7 @@ def find_review(snapshot: Snapshot, scope: Scope, review_id: str) -> Review:
     review = snapshot.reviews.get(scope, review_id)
     held = snapshot.nodes.get(scope, review_id) if review is None else None
     if held is not None and held.closed_reason == "quarantined":
-        listed = snapshot.reviews.listed(scope, most=MOST_HELD, kind="quarantine")
-        review = next((each for each in listed if each.newer.id == held.id), None)
+        review = next(iter(snapshot.reviews.listed(scope, most=1, kind="quarantine", node=held.key)), None)
     if review is None:
         raise NotFoundError(f"there is no review {review_id}", hint="`review` lists them")
     return review

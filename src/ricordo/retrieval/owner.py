@@ -17,25 +17,10 @@ from ricordo.text.filing import names_user
 from ricordo.text.names import folded_name
 
 _NAME, _NEED = "name", "need"
-_TELLING: tuple[str, ...] = (
-    *(
-        _NAME,
-        _NEED,
-        "home",
-        "employer",
-        "occupation",
-        "school",
-        "spouse",
-        "partner",
-        "birthday",
-        "age",
-        "diet",
-        "doctor",
-    ),
-    *("identity", "relationship", "preference"),
-)
+_OF_A_PERSON: tuple[Category, ...] = ("identity", "relationship", "preference")
+_SLOTS = ("home", "employer", "occupation", "school", "spouse", "partner", "birthday", "age", "diet", "doctor")
+_TELLING = (_NAME, _NEED, *_SLOTS, *_OF_A_PERSON)
 """What says who somebody is, the most telling first: slots and needs, then categories."""
-_OF_A_PERSON: frozenset[Category] = frozenset(("identity", "relationship", "preference"))
 _FACTS_READ = 200
 _PEOPLE_READ = 200
 
