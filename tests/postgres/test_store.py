@@ -321,19 +321,20 @@ async def test_what_a_context_adds_and_a_fact_are_read_side_by_side(requests):
         assert min(taken) <= 7
 
 
-async def test_the_first_search_of_an_owner_takes_three_round_trips(requests):
+@pytest.mark.parametrize(("count", "trips"), [(30, 3), (3_030, 7)])
+async def test_the_first_search_of_an_owner_takes_few_round_trips(requests, count, trips):
     network, where = requests
     owners = [Scope(owner=f"owner {n}") for n in range(2)]
     async with Memory.open(where, embedder="hashing", settings=Settings(durability="process")) as memory:
         for owner in owners:
-            said = [Message(text=f"Tea {n} in Paris", session=f"s{n % 3}") for n in range(30)]
+            said = [Message(text=f"Tea {n} in Paris", session=f"s{n % 3}") for n in range(count)]
             await memory.scoped(owner).add_many(said)
         await memory.settle(60)
     async with Memory.open(where, embedder="hashing", settings=Settings(durability="process")) as memory:
         for owner in owners:
             network.forget()
             assert len((await memory.scoped(owner).search("Who drinks tea?", type="any")).hits) == 10
-        assert len(network.latest_with(READS)) == 3
+        assert len(network.latest_with(READS)) == trips
 
 
 @pytest.mark.parametrize("is_own", [True, False])
@@ -346,7 +347,8 @@ async def test_the_first_search_after_a_write_takes_three_round_trips(requests, 
     ):
         me, writer = memory.scoped(Scope(owner="anna")), memory if is_own else other
         await me.remember("Mary Jones likes tea in Paris")
-        await me.add_many([Message(text=f"Tea {n} in Paris with Mary", session=f"s{n % 3}") for n in range(60)])
+        said = [Message(text=f"Tea {n} in Paris with Mary", session=f"s{n % 3}") for n in range(60)]
+        await me.add_many([*said, Message(text="A long text about cocoa with Mary in Paris. " * 150, session="long")])
         await memory.settle(60)
         writes = (
             lambda they, n: they.add(f"Mary drank cocoa {n} in Paris", session="s1"),

@@ -52,7 +52,6 @@ from ricordo.storage.database.embeddings import (
     VectorShelves,
     mean_vector,
     passage_cosines,
-    passages_asked,
     word_vectors,
     words_asked,
 )
@@ -469,11 +468,11 @@ def _read(search: _Search, found: Mapping[str, Found]) -> CandidateRows | None:
     read, size = in_passages(whole, turns)
     model, width = search.query.word_model, search.query.word_width
     linked = [_linked_to(read.keys[:size], naming.entities) for naming in search.query.namings]
-    asked = [("linked_to", each) for each in linked]
-    several = read.several.nonzero()[0]
-    asked += [
-        ("passage_vectors_of", passages_asked(each, read, several)) for each in search.query.vectors if len(several)
-    ]
+    asked: list[Asked] = [("linked_to", each) for each in linked]
+    several = np.unique(read.keys[read.several])
+    for each, vector in search.query.vectors.items() if len(several) else ():
+        corpus = search.corpus(each, vector)
+        asked += search.snapshot.vector_shelves.passages(search.snapshot, corpus, several)[1]
     asked += [("word_vectors_of", words_asked(model, read))] if width else []
     search.snapshot.ahead(*asked)
     return CandidateRows(
@@ -518,13 +517,13 @@ def _about(search: _Search, keys: Keys, asked: Sequence[Mapping[str, str]]) -> N
 
 def _cosines(search: _Search, turns: Turns) -> Floats:
     """Return the cosine of each passage. A memory with one passage has one vector; the placeholder row stays 0."""
-    cosines = np.zeros(len(turns), np.float32)
+    cosines, shelves = np.zeros(len(turns), np.float32), search.snapshot.vector_shelves
     for model, vector in search.query.vectors.items():
         corpus = search.corpus(model, vector)
-        found = search.snapshot.vector_shelves.cosines(search.snapshot, corpus, turns.keys[:-1], vector)
+        found = shelves.cosines(search.snapshot, corpus, turns.keys[:-1], vector)
         several = turns.several.nonzero()[0]
         if len(several):
-            found[several] = passage_cosines(search.snapshot, corpus, turns, several, vector)
+            found[several] = passage_cosines(search.snapshot, shelves, corpus, turns, several, vector)
         cosines[:-1] = np.where((cosines[:-1] == 0) & ~np.isnan(found), found, cosines[:-1])
     return cosines
 

@@ -72,11 +72,13 @@ class _Shelf:
     """The index of one model, space and partition, and how far it has followed the store.
 
     `unread` lists segments of which only keys and signs are in memory; until it is empty, the index can only sketch.
+    `passages` are the encoded vectors of memories with several passages, if the store sends them along.
     """
 
     index: VectorIndex
     embedding: int = 0
     removal: int = 0
+    passages: dict[int, bytes] = field(default_factory=dict)
     unread: list[tuple[int, Room]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -157,6 +159,17 @@ class VectorShelves:
         """
         codes, scales = self._rows(snapshot, corpus, keys)
         return centred_cosines(codes, scales, vector, _centre(snapshot, corpus))
+
+    def passages(self, snapshot: Statements, corpus: Corpus, keys: Keys) -> tuple[list[tuple[int, bytes]], list[Asked]]:
+        """Return the vectors of passages that are in memory, by node; and what asks for those of the other nodes."""
+        found, position = list[tuple[int, bytes]](), _position(snapshot)
+        for place in () if snapshot.has_packs else corpus.places:
+            held = self._current(snapshot, place, corpus.dimension, position)
+            here = held.index.present(keys)
+            found += [(key, vectors) for key in here.tolist() if (vectors := held.passages.get(key))]
+            keys = np.setdiff1d(keys, here)
+        asked = "passage_vectors_of", {"model": corpus.model, "nodes": json.dumps(np.unique(keys).tolist())}
+        return found, [asked] if len(keys) else []
 
     def _rows(self, snapshot: Statements, corpus: Corpus, keys: Keys) -> tuple[NDArray[np.int8], Scores]:
         """Return the stored form of live nodes' vectors: int8[n, dimension] and scales float32[n], NaN without a
@@ -244,21 +257,37 @@ def _follow(snapshot: Statements, held: _Shelf, place: Place, position: Position
     else:
         for _, node in snapshot.rows(*held.removed(place)):
             held.index.remove(node)
+            held.passages.pop(node, None)
     is_more = held.embedding < embedding
     while is_more:
-        last, nodes, segment = _added(snapshot, held.added(place))
+        last, nodes, segment, passages = _added(snapshot, held.added(place))
         if last is not None:
+            for node in held.passages.keys() & nodes.tolist():
+                del held.passages[node]
+            held.passages |= passages
             held.index.extend(segment)
             held.embedding = last
         is_more = len(nodes) == PACK_ROWS
     held.embedding, held.removal = max(held.embedding, embedding), max(held.removal, removal)
 
 
-def _added(snapshot: Statements, asked: Asked) -> tuple[int | None, Keys, bytes]:
-    """Return the last id of some new vectors, their nodes, and the vectors as a segment; no id if there are none."""
-    last, nodes, vectors = snapshot.rows(*asked)[0]
+def _added(snapshot: Statements, asked: Asked) -> tuple[int | None, Keys, bytes, dict[int, bytes]]:
+    """Return the last id of some new vectors, their nodes, the vectors as a segment, and those of passages by node, if
+    the store sends them along; no id if there are none.
+    """
+    last, nodes, vectors, *passages = snapshot.rows(*asked)[0]
     keys = numbers_in(nodes)
-    return last, keys, pack_joined(keys, vectors) if last is not None else b""
+    return last, keys, pack_joined(keys, vectors) if last is not None else b"", _passages_in(keys, *passages)
+
+
+def _passages_in(nodes: Keys, lengths: str | None = None, joined: bytes | None = None) -> dict[int, bytes]:
+    """Return the vectors of passages by node, from their lengths and the vectors of all nodes one after the other."""
+    if not joined:
+        return {}
+    sizes = numbers_in(lengths)
+    ends = sizes.cumsum()
+    several = zip(nodes.tolist(), (ends - sizes).tolist(), ends.tolist(), strict=True)
+    return {node: joined[start:end] for node, start, end in several if end > start}
 
 
 def _load_packs(snapshot: Statements, held: _Shelf, place: Place) -> int:
@@ -323,11 +352,6 @@ def words_asked(model: int, turns: Turns) -> dict[str, Any]:
     return {"model": model, "nodes": json.dumps(np.unique(turns.keys).tolist())}
 
 
-def passages_asked(model: int, turns: Turns, places: NDArray[np.intp]) -> dict[str, Any]:
-    """Return the parameters with which `passage_cosines` asks."""
-    return {"model": model, "nodes": json.dumps(np.unique(turns.keys.take(places)).tolist())}
-
-
 def word_vectors(snapshot: Statements, model: int, turns: Turns, *, width: int) -> WordVectors:
     """Return the vectors of the words of some passages."""
     rows = snapshot.rows("word_vectors_of", words_asked(model, turns))
@@ -368,12 +392,18 @@ def _by_passage(
 
 
 def passage_cosines(
-    snapshot: Statements, corpus: Corpus, turns: Turns, places: NDArray[np.intp], vector: NDArray[np.float32]
+    snapshot: Statements,
+    shelves: VectorShelves,
+    corpus: Corpus,
+    turns: Turns,
+    places: NDArray[np.intp],
+    vector: NDArray[np.float32],
 ) -> Scores:
     """Return the centred cosines of passages of memories with several, float32[n]; NaN for one without a vector."""
     width, of_place = corpus.dimension, turns.keys.take(places)
     nodes = np.unique(of_place)
-    rows = snapshot.rows("passage_vectors_of", passages_asked(corpus.model, turns, places))
+    rows, asked = shelves.passages(snapshot, corpus, nodes)
+    rows += [row for each in asked for row in snapshot.rows(*each)]
     codes, scales = columns_of(b"".join(encoded for _, encoded in rows), width)
     cosines = exact_centred_cosines(codes, scales, vector, _centre(snapshot, corpus))
     # The vectors of a memory follow each other, in the order of the rows.
@@ -541,7 +571,7 @@ class Vectors(Group):
         for model, space, shelf, after in self._sql.rows("shelves_to_pack", {"least": PACK_ROWS}):
             values = {"model": model, "space": space, "shelf": shelf}
             asked = "embeddings_new", {**values, "after": after, "most": PACK_ROWS}
-            through, nodes, segment = _added(self._sql, asked)
+            through, nodes, segment, _ = _added(self._sql, asked)
             if through is None:  # all these nodes were closed before
                 continue
             removals = self._sql.rows("embeddings_position")[0][1]

@@ -412,28 +412,27 @@ class PostgresSnapshot(_Worded, DatabaseSnapshot):
 
     def candidates(self, query: CandidateQuery) -> CandidateSet:
         with suppress(TimeoutError):
-            self.until(query.until, lambda: self._read_whole(query))
+            self.until(query.until, lambda: self._read_missing(query))
         return super().candidates(query)
 
-    def _read_whole(self, query: CandidateQuery) -> None:
-        """Read in one round trip the turns and vectors of a caller with few memories, unless they are in memory."""
+    def _read_missing(self, query: CandidateQuery) -> None:
+        """Read in one round trip what is not in memory: a caller's vectors, and the turns if there are few memories."""
         spaces = self.visible(query.scope)
         corpora = [Corpus(model, len(vector), spaces, query.filter.shelves) for model, vector in query.vectors.items()]
         if self._caller is not None:
             self._caller.spaces, self._caller.corpora = spaces, corpora
         count, _ = self.statistics.size(query.scope, _SHELVES)
-        if query.filter.archived or not 0 < count <= _WHOLE_MOST:
+        if query.filter.archived or not count:
             return
         with self.turns(spaces) as table:
             is_held = table.holding((), spaces) is not None
         whole: Asked = "traits_whole", {"spaces": json.dumps(spaces), "most": _WHOLE_MOST}
-        asked = [] if is_held else [whole]
-        asked += [each for corpus in corpora for each in self.vector_shelves.lacks(corpus)]
-        self.ahead(*asked)
-        if self._caller is not None and asked:
-            self._caller.read_once = asked
-        fetched = None if is_held else fetched_of(self.rows(*whole)[0])
-        if fetched is not None:
+        vectors = [each for corpus in corpora for each in self.vector_shelves.lacks(corpus)]
+        is_read = not is_held and count <= _WHOLE_MOST
+        self.ahead(*([whole] if is_read else []), *vectors)
+        if self._caller is not None and (is_read or vectors):
+            self._caller.read_once = [whole, *vectors]
+        if is_read and (fetched := fetched_of(self.rows(*whole)[0])) is not None:
             read_all_turns(self, spaces, fetched)
 
     def _cached(self, asked: Sequence[Asked], kept: Sequence[Asked] | None = None) -> dict[AskedKey, list[Row]]:

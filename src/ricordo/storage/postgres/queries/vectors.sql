@@ -18,11 +18,12 @@ SELECT lacking.key, lacking.content, lacking.speaker FROM unnest(seen()) AS s (s
 ORDER BY lacking.key LIMIT :most
 
 -- name: embeddings_new
--- Vectors of a partition that are newer than the reader's: the last id, the nodes, the vectors. Closed nodes are not in the
--- live index; they are few, and looking up each node would take ten times as long. One row, because stepping over a row per
--- vector takes longer.
-SELECT max(id), string_agg(node::text, ','), string_agg(vector, ''::bytea) FROM (
-  SELECT e.id, e.node, e.vector FROM embeddings e
+-- Vectors of a partition that are newer than the reader's: the last id, the nodes, the vectors; and the vectors of passages,
+-- with how many bytes each node has of them. Closed nodes are not in the live index; they are few, and looking up each node
+-- would take ten times as long. One row, because stepping over a row per vector takes longer.
+SELECT max(id), string_agg(node::text, ','), string_agg(vector, ''::bytea),
+  string_agg(coalesce(length(passages), 0)::text, ','), string_agg(passages, ''::bytea) FROM (
+  SELECT e.id, e.node, e.vector, p.vectors AS passages FROM embeddings e LEFT JOIN passage_vectors p ON p.embedding = e.id
   WHERE e.model = :model AND e.space = :space AND e.shelf = :shelf AND e.id > :after
     AND e.node NOT IN (SELECT key FROM nodes WHERE space = :space AND closed_at IS NOT NULL)
   ORDER BY e.id LIMIT :most)
