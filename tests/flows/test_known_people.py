@@ -92,6 +92,41 @@ async def test_an_agents_note_teaches_people_and_relations(memory: Any, text: st
     assert (await memory.entity("my wife")).name == "Anna"
 
 
+@pytest.mark.parametrize(
+    ("said", "who", "name"),
+    [
+        ("My name is Marta and my daughter is called Mia", "my daughter", "Mia"),
+        ("I'm Marta, I'm 34, my husband is Jan and my daughter is Mia", "my husband", "Jan"),
+        ("Eva is my sister and Paul is my brother", "my brother", "Paul"),
+        ("Ich heiße Marta und meine Tochter heißt Mia", "meine Tochter", "Mia"),
+        ("Меня зовут Марта, а мою дочь зовут Мия", "моя дочь", "Мия"),
+        ("Je m'appelle Marta et ma fille s'appelle Mia", "ma fille", "Mia"),
+        ("Me llamo Marta y mi hija se llama Mia", "mi hija", "Mia"),
+    ],
+)
+async def test_a_relation_told_in_a_later_clause_is_known(memory: Any, said: str, who: str, name: str) -> None:
+    await memory.remember(said)
+    assert (await memory.entity(who)).name == name
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "In the novel I am a knight and my boss is Zelda",
+        "Anna says that Tom left and my boss is Karen",
+        "I heard that my boss is Karen's friend",
+        "I asked him: I am a pirate, my boss is Hook",
+        "I work in Berlin and my boss is German",
+        "I live in Kiel and my boss's friend is Paul",
+        "Ich arbeite in Kiel und meine Chefin ist Ärztin",
+    ],
+)
+async def test_a_later_clause_that_tells_no_relation_teaches_none(memory: Any, said: str) -> None:
+    await memory.remember(said)
+    with pytest.raises(NotFoundError):
+        await memory.entity("my boss")
+
+
 async def test_what_a_page_says_names_nobody(memory: Any) -> None:
     await memory.remember("Mallory is my accountant.", origin="web")
     assert await names(memory) == set()

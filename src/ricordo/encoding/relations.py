@@ -10,10 +10,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice, product
 from typing import NamedTuple
 
 from ricordo.model import Origin, Role
-from ricordo.text.analyzer import speaks_of_themselves
+from ricordo.text.analyzer import first_person_words, speaks_of_themselves
 from ricordo.text.canonical import is_owner
 from ricordo.text.change import Cue, cues
 from ricordo.text.entity_recognition import folded_words
@@ -35,6 +36,9 @@ from ricordo.trust import trust_of
 
 MAX_CHARS = 5_000
 """How much of a text is read for relations, in characters: plain statements stand in short messages."""
+
+_LATER_CLAUSES = 8
+"""The number of later clauses of a sentence that are read for relations: with more, a list would take long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +62,8 @@ class _Forms(Lexicon):
     label = pattern_of(lambda each: each.relations.labels, r"\s*(?:{})\s*:", flags=re.IGNORECASE)
     abstract = pattern_of(lambda each: each.relations.abstract, r"(?:{})\Z")
     titles = words_of(lambda each: each.names.titles)
+    clause_start = pattern_of(lambda each: each.entities.conjunctions, r"[,;]\s+|\s+(?=(?:{})\s)", flags=re.IGNORECASE)
+    unreal = pattern_of(lambda each: each.entities.unreal, r"\b(?:{})\b", flags=re.IGNORECASE)
 
     @cached_property
     def patterns(self) -> tuple[re.Pattern[str], ...]:
@@ -342,13 +348,28 @@ def _stated_in(sentence: str, languages: LanguageSet) -> Iterator[Stated]:
     if not may_name_relation(sentence):
         return
     forms = _forms(languages)
-    for pattern in forms.patterns:
-        for found in pattern.finditer(sentence):
+    for clause, pattern in product(_clauses(sentence, forms), forms.patterns):
+        for found in pattern.finditer(clause):
             predicate = known_relation(found["what"])
             name = _name(found["name"], forms, cases=_cases(found.group(), languages))
             is_first = found.start("name") < found.start("what")
             if predicate and predicate not in NOT_PEOPLE and name and not (is_first and _is_thing(name, forms)):
                 yield Stated(predicate=predicate, name=name, sentence=sentence)
+
+
+def _clauses(sentence: str, forms: _Forms) -> Iterator[str]:
+    """Yield a sentence, and the rest of it from each later clause if the speaker has told of themselves before.
+
+    "My name is Marta and my daughter is called Mia", but not "Anna says that Tom left and my boss is Karen".
+    """
+    yield sentence
+    if forms.unreal.search(sentence) or _is_doubtful(sentence):
+        return
+    first_person = first_person_words(forms.languages)
+    for start in islice(forms.clause_start.finditer(sentence), _LATER_CLAUSES):
+        before = sentence[: start.start()]
+        if ":" not in before and not first_person.isdisjoint(re.findall(r"\w+", before.lower())):
+            yield sentence[start.end() :]
 
 
 class _Cases(NamedTuple):
