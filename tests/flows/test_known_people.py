@@ -100,6 +100,8 @@ async def test_an_agents_note_teaches_people_and_relations(memory: Any, text: st
         ("Eva is my sister and Paul is my brother", "my brother", "Paul"),
         ("Ich heiße Marta und meine Tochter heißt Mia", "meine Tochter", "Mia"),
         ("Меня зовут Марта, а мою дочь зовут Мия", "моя дочь", "Мия"),
+        ("Живу в Перми, мой муж — Олег", "мой муж", "Олег"),
+        ("Arbeite in Kiel, meine Chefin heißt Karin", "meine Chefin", "Karin"),
         ("Je m'appelle Marta et ma fille s'appelle Mia", "ma fille", "Mia"),
         ("Me llamo Marta y mi hija se llama Mia", "mi hija", "Mia"),
     ],

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ricordo.model import Origin, Role
 from ricordo.text.analyzer import first_person_words, speaks_of_themselves
 from ricordo.text.canonical import is_owner
-from ricordo.text.change import Cue, cues
+from ricordo.text.change import Cue, cues, leaves_out_its_subject
 from ricordo.text.entity_recognition import folded_words
 from ricordo.text.languages import (
     NEVER,
@@ -366,9 +366,10 @@ def _clauses(sentence: str, forms: _Forms) -> Iterator[str]:
     if forms.unreal.search(sentence) or _is_doubtful(sentence):
         return
     first_person = first_person_words(forms.languages)
+    is_own = leaves_out_its_subject(sentence, forms.languages)
     for start in islice(forms.clause_start.finditer(sentence), _LATER_CLAUSES):
         before = sentence[: start.start()]
-        if ":" not in before and not first_person.isdisjoint(re.findall(r"\w+", before.lower())):
+        if ":" not in before and (is_own or not first_person.isdisjoint(re.findall(r"\w+", before.lower()))):
             yield sentence[start.end() :]
 
 

@@ -234,7 +234,7 @@ def topics(text: str) -> Topics:
     dates = vocabulary(languages).anchors  # two appointments in December have no topic in common
     is_dated = not dates.isdisjoint(text.lower().split())
     numbers, others = set[str](), set[str]()
-    is_own = is_without_subject = _leaves_out_its_subject(text, languages)
+    is_own = is_without_subject = leaves_out_its_subject(text, languages)
     of_self = list[int]()  # the places of "I" and "my"
     apart = [each.span() for pattern in (_QUOTED, _NUMERAL) for each in pattern.finditer(text)]
     whose, has_theirs = list[int](), False
@@ -292,7 +292,7 @@ def topics(text: str) -> Topics:
 
 def _subject(text: str, languages: LanguageSet) -> list[tuple[tuple[str, ...], bool]] | None:
     """Return stems per significant word before the verb, and whether the word names a person; None without a verb."""
-    words = () if _leaves_out_its_subject(text, languages) else subject_of(text)
+    words = () if leaves_out_its_subject(text, languages) else subject_of(text)
     if words is None:
         return None
     telling = [(each, word) for each in words if not (word := _word(each, languages)).is_silent]
@@ -303,7 +303,7 @@ def _is_ordinary(word: str, languages: LanguageSet) -> bool:
     return any(is_ordinary(fold_letters(word), language) for language in languages)
 
 
-def _leaves_out_its_subject(text: str, languages: LanguageSet) -> bool:
+def leaves_out_its_subject(text: str, languages: LanguageSet) -> bool:
     """Return whether a statement omits its subject, which is the speaker: "Sold the car", "Живу в Перми"."""
     begun = _own_beginnings(languages).match(text.lower())
     return begun is not None and begun.group().strip() not in _words(languages).silent
