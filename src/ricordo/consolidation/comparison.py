@@ -113,12 +113,8 @@ def likelihood_of(old: Node, new: Node, near: Sequence[Node], vectors: Vectors) 
         near: the facts nearest to the new one, among them the older one.
     """
     mine = vectors[old.key]
-    others = [vectors[each.key] for each in near if each.key != old.key]
-    context = by_meaning(
-        float(mine @ vectors[new.key]),
-        of_old=[float(mine @ each) for each in others],
-        of_new=[float(vectors[new.key] @ each) for each in others],
-    )
+    others = [float(mine @ vectors[each.key]) for each in near if each.key != old.key]
+    context = by_meaning(float(mine @ vectors[new.key]), others)
     change = succession((old.content, old.speaker), (new.content, new.speaker), context)
     if change is None or change.stands_aside or change.is_beside:
         return 0.0
