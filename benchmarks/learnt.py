@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.quality import message
+from benchmarks.search_systems import message
 
 from ricordo import Memory, Node, Settings
 
