@@ -161,14 +161,18 @@ class VectorShelves:
         return centred_cosines(codes, scales, vector, _centre(snapshot, corpus))
 
     def passages(self, snapshot: Statements, corpus: Corpus, keys: Keys) -> tuple[list[tuple[int, bytes]], list[Asked]]:
-        """Return the vectors of passages that are in memory, by node; and what asks for those of the other nodes."""
+        """Return the vectors of passages that are in memory, by node; and what asks for those of the other nodes.
+
+        Args:
+            keys: the nodes, each once, ascending.
+        """
         found, position = list[tuple[int, bytes]](), _position(snapshot)
         for place in () if snapshot.has_packs else corpus.places:
             held = self._current(snapshot, place, corpus.dimension, position)
             here = held.index.present(keys)
             found += [(key, vectors) for key in here.tolist() if (vectors := held.passages.get(key))]
             keys = np.setdiff1d(keys, here)
-        asked = "passage_vectors_of", {"model": corpus.model, "nodes": json.dumps(np.unique(keys).tolist())}
+        asked = "passage_vectors_of", {"model": corpus.model, "nodes": json.dumps(keys.tolist())}
         return found, [asked] if len(keys) else []
 
     def _rows(self, snapshot: Statements, corpus: Corpus, keys: Keys) -> tuple[NDArray[np.int8], Scores]:
