@@ -321,20 +321,63 @@ async def test_what_a_context_adds_and_a_fact_are_read_side_by_side(requests):
         assert min(taken) <= 7
 
 
-@pytest.mark.parametrize(("count", "trips"), [(30, 3), (3_030, 7)])
-async def test_the_first_search_of_an_owner_takes_few_round_trips(requests, count, trips):
+@pytest.mark.parametrize(
+    ("count", "question", "trips"),
+    [
+        (30, "Who drinks tea?", 2),
+        (30, "Does Mary Jones or my wife drink tea?", 3),
+        (3_030, "Who drinks tea?", 3),
+        (3_030, "Does Mary Jones or my wife drink tea?", 4),
+    ],
+)
+async def test_the_first_search_of_an_owner_takes_few_round_trips(requests, count, question, trips):
     network, where = requests
     owners = [Scope(owner=f"owner {n}") for n in range(2)]
     async with Memory.open(where, embedder="hashing", settings=Settings(durability="process")) as memory:
         for owner in owners:
             said = [Message(text=f"Tea {n} in Paris", session=f"s{n % 3}") for n in range(count)]
             await memory.scoped(owner).add_many(said)
+            await memory.scoped(owner).remember("My wife is called Mary Jones")
+            await memory.scoped(owner).remember("Mary Jones drinks tea in Rome")
         await memory.settle(60)
     async with Memory.open(where, embedder="hashing", settings=Settings(durability="process")) as memory:
         for owner in owners:
             network.forget()
-            assert len((await memory.scoped(owner).search("Who drinks tea?", type="any")).hits) == 10
+            assert len((await memory.scoped(owner).search(question, type="any")).hits) == 10
         assert len(network.latest_with(READS)) == trips
+
+
+@pytest.mark.parametrize("locate", [server.location, server.guarded_location])
+async def test_the_first_search_of_each_owner_finds_the_same_as_in_a_file(tmp_path, monkeypatch, locate):
+    """It is told ahead what another owner asked, whose space it does not know yet."""
+    monkeypatch.setattr("ricordo.storage.postgres.snapshot._WHOLE_MOST", 40)
+    questions = "Who drinks tea?", "Where does Mary Jones drink?", "What does my wife drink at 7?", "Any tasks?"
+    found = []
+    for location in (tmp_path / "me.db", locate(tmp_path / "memory")):
+        async with Memory.open(location, embedder="hashing", clock=HandClock()) as memory:
+            for number, (owner, count) in enumerate({"anna": 90, "bob": 5, "cleo": 120, "dora": 50, "eve": 0}.items()):
+                me = memory.scoped(Scope(owner=owner))
+                said = [
+                    Message(text=f"{owner} drinks tea {n} in Paris with Mary", speaker=owner, session=f"s{n % 7}")
+                    for n in range(count)
+                ]
+                await me.add_many(said)
+                if number % 2:
+                    await me.remember("My wife is called Mary Jones")
+                    await me.remember(f"Mary Jones likes coffee in town number {number}")
+            await memory.scoped(Scope(owner="anna")).create_space("team", members=["dora", "eve"])
+            team = memory.scoped(Scope(owner="anna", chat="team"))
+            for n in range(60):
+                await team.remember(f"The team drinks tea number {n}", shared=True)
+            await memory.settle(60)
+        async with Memory.open(location, embedder="hashing", clock=HandClock()) as memory:
+            answers = []
+            for owner, question in product(("cleo", "nobody", "bob", "dora", "eve", "anna", "cleo"), questions):
+                hits = (await memory.scoped(Scope(owner=owner)).search(question, type="any")).hits
+                answers.append([(hit.content, round(hit.score, 6)) for hit in hits])
+            found.append(answers)
+    assert found[0] == found[1]
+    assert sum(map(bool, found[0])) >= 20
 
 
 @pytest.mark.parametrize("is_own", [True, False])

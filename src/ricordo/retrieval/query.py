@@ -637,6 +637,11 @@ class Plan:
     ratings: Mapping[int, float] = field(default_factory=dict)
 
     @property
+    def looked_up(self) -> tuple[str, ...]:
+        """All index terms to search for, each once."""
+        return tuple(dict.fromkeys((*self.terms, *self.dated)))
+
+    @property
     def question_vectors(self) -> dict[int, Vector]:
         """Return the question's vector by model, the active model first."""
         return {model: each.vector for model, each in self.vectors.items() if each.vector is not None}

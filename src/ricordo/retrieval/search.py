@@ -202,7 +202,7 @@ def _candidate_query(
     return CandidateQuery(
         scope=scope,
         filter=filter_,
-        terms=tuple(dict.fromkeys((*plan.terms, *plan.dated))),
+        terms=plan.looked_up,
         vectors=plan.question_vectors,
         word_model=word_model,
         word_width=0 if worded is None or worded.words is None else worded.words.shape[1],

@@ -137,13 +137,14 @@ class Prefetch:
         ask: Callable[[Snapshot], T],
         *,
         about: str = "",
+        terms: Sequence[str] = (),
         first: Sequence[Callable[[Snapshot], object]] = (),
     ) -> T:
         """Read from the store, after a short wait if the caller's turns are being loaded. Arguments as `Store.read`."""
         loading = self._turns.get(scope)
         if loading is not None and not loading.done():
             await asyncio.wait((loading,), timeout=_PATIENCE_S)
-        return await self._store.seen_by(scope).read(ask, about=about, first=first)
+        return await self._store.seen_by(scope).read(ask, about=about, terms=terms, first=first)
 
     def close(self) -> None:
         """Cancel pending loads."""
@@ -166,7 +167,12 @@ class Read(Protocol):
     """Reads from the store in one snapshot, with the arguments of `Store.read`."""
 
     def __call__(
-        self, ask: Callable[[Snapshot], T], *, about: str = "", first: Sequence[Callable[[Snapshot], object]] = ()
+        self,
+        ask: Callable[[Snapshot], T],
+        *,
+        about: str = "",
+        terms: Sequence[str] = (),
+        first: Sequence[Callable[[Snapshot], object]] = (),
     ) -> Awaitable[T]: ...
 
 
@@ -498,10 +504,10 @@ async def _found(
         )
 
     first = asking.read_by_is_behind() if question.waits else ()
-    answer = await asking.read(look, about=plan.query.text, first=first)
+    answer = await asking.read(look, about=plan.query.text, terms=plan.looked_up, first=first)
     if is_behind:
         question, missing = replace(question, waits=False), await _missing(asking, until=until)
-        answer = await asking.read(look, about=plan.query.text)
+        answer = await asking.read(look, about=plan.query.text, terms=plan.looked_up)
         answer = None if answer is None else replace(answer, degraded=(*missing, *answer.degraded))
     return None if answer is None else (answer, plan)
 

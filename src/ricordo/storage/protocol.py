@@ -276,12 +276,18 @@ class Store(Protocol):
         ...
 
     async def read(
-        self, ask: Callable[[Snapshot], T], *, about: str = "", first: Sequence[Callable[[Snapshot], object]] = ()
+        self,
+        ask: Callable[[Snapshot], T],
+        *,
+        about: str = "",
+        terms: Sequence[str] = (),
+        first: Sequence[Callable[[Snapshot], object]] = (),
     ) -> T:
         """Run a short query on one snapshot, in a reader thread. Nothing may be awaited inside.
 
         Args:
             about: a text whose names the query looks up; a server then looks them up as the snapshot begins.
+            terms: the index terms that the query looks up, likewise.
             first: what the query reads first, one statement each; a server then runs these as the snapshot begins.
         """
         ...

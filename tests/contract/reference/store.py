@@ -103,7 +103,12 @@ class ReferenceStore:
     # reading
 
     async def read(
-        self, ask: Callable[[Snapshot], T], *, about: str = "", first: Sequence[Callable[[Snapshot], object]] = ()
+        self,
+        ask: Callable[[Snapshot], T],
+        *,
+        about: str = "",
+        terms: Sequence[str] = (),
+        first: Sequence[Callable[[Snapshot], object]] = (),
     ) -> T:
         self._check()
         return ask(Snapshot(self._kept.state))

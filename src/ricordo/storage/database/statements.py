@@ -52,6 +52,8 @@ class Statements:
     is_past = False
     has_packs = True
     """Whether the backend keeps segments of vectors."""
+    reads_around = False
+    """Whether the statement `traits_around` reads turns, the order around them and the turns in it at once."""
     among = "IN (SELECT value FROM json_each(?))"
     """The condition that a column is one of the keys in a JSON list."""
     holds_evidence = (

@@ -152,6 +152,7 @@ class DatabaseStore:
         ask: Callable[[DatabaseSnapshot], T],
         *,
         about: str = "",
+        terms: Sequence[str] = (),
         first: Sequence[Callable[[DatabaseSnapshot], object]] = (),
     ) -> T:
         return await self.answered(ask)

@@ -272,7 +272,8 @@ class TurnTable:
         Args:
             keys: the result of `live_turns`.
         """
-        self._put_in_order(self._read(snapshot, keys))
+        self._read(snapshot, keys)
+        self._put_in_order(self._found(keys))
 
     def _put_in_order(self, at: Places) -> None:
         """Record the order of all live turns of some sessions."""
@@ -337,11 +338,9 @@ class TurnTable:
             spaces: the spaces whose turns may be returned.
             shelves: the partitions to which these neighbours are limited; None for any.
         """
-        at = self._read(snapshot, chosen)
-        found = self._found(best)
         # For neighbours of the best, the order is then known as far as for the other candidates.
-        self._read_order(snapshot, found, 2 * reach, at, reach)
-        near = self._near(found, reach)
+        self._read_around(snapshot, best, 2 * reach, chosen, reach)
+        at, near = self._found(chosen), self._near(self._found(best), reach)
         if allowed is not None:
             near = near[np.isin(self._keys[near], allowed)]
         if shelves is not None:
@@ -410,17 +409,12 @@ class TurnTable:
         """Return the rows of keys; the placeholder for a key that is not in the table."""
         return self._row_of.take(keys, mode="clip").astype(np.intp)
 
-    def _read(self, snapshot: Statements, keys: Keys) -> Places:
-        """Read the turns that are not in the table; return the rows of all."""
-        at = self._found(keys)
-        if at.all():
-            return at
-        missing = keys[(at == _NOBODY) & (keys != 0)]
+    def _read(self, snapshot: Statements, keys: Keys) -> None:
+        """Read the turns that are not in the table."""
+        missing = keys[(self._found(keys) == _NOBODY) & (keys != 0)]
         fetched = _fetch(snapshot, missing) if len(missing) else None
-        if fetched is None:
-            return at
-        self.keep(fetched)
-        return self._found(keys)
+        if fetched is not None:
+            self.keep(fetched)
 
     def _make_room(self, rows: int) -> None:
         """Make room for this many rows in all."""
@@ -447,15 +441,15 @@ class TurnTable:
                 self._names.append(speaker)
         return np.fromiter(map(known.__getitem__, speakers), np.int32, len(speakers))
 
-    def _read_order(self, snapshot: Statements, best: Places, far: int, others: Places, near: int) -> None:
-        """Read the order around turns that is not known yet: `far` steps around the best, `near` around others."""
-        known = self._known
-        of_best, of_others = best[known.take(best) < far], others[known.take(others) < near]
+    def _read_around(self, snapshot: Statements, best: Keys, far: int, others: Keys, near: int) -> None:
+        """Read turns that are not in the table, and the order around turns that is not known yet, with the turns in it:
+        `far` steps around the best, `near` around others.
+        """
+        of_best, of_others = self._unsure(best, far), self._unsure(others, near)
         if not len(of_best) and not len(of_others):
             return
         unsure = (of_best, far), (np.setdiff1d(of_others, of_best), near)
         walks = self._walks(snapshot, unsure)
-        self._read(snapshot, np.concatenate(walks))
         there, back = self._previous, self._following
         for walk, onward, backward in ((walks[0], there, back), (walks[1], back, there)):
             rows = self._found(walk)
@@ -465,18 +459,34 @@ class TurnTable:
                 joined[:1] = False
                 joined[1:] &= walk[:-2] != 0
             backward[rows[1:][joined]] = rows[:-1][joined]
-        for at, reach in unsure:
-            self._knows(at, reach)
+        for keys, reach in unsure:
+            self._knows(self._found(keys), reach)
 
-    def _walks(self, snapshot: Statements, asked: Sequence[tuple[Places, int]]) -> tuple[Keys, Keys]:
-        """Return the keys of walks back from some turns, and of walks on, each with a zero before the next walk."""
+    def _unsure(self, keys: Keys, steps: int) -> Keys:
+        """Return the keys that are not in the table, or whose order is not known as many steps around them."""
+        at = self._found(keys)
+        is_unsure: NDArray[np.bool_] = (at == _NOBODY) | (self._known.take(at) < steps)
+        return keys[is_unsure]
+
+    def _walks(self, snapshot: Statements, asked: Sequence[tuple[Keys, int]]) -> tuple[Keys, Keys]:
+        """Read turns and those around them that are not in the table. Return the keys of walks back from the former,
+        and of walks on, each with a zero before the next walk.
+        """
+        values = [{"keys": json.dumps(keys.tolist()), "each": steps} for keys, steps in asked]
+        if snapshot.reads_around:
+            far, near = values
+            both = {"far": far["keys"], "far_each": far["each"], "near": near["keys"], "near_each": near["each"]}
+            *columns, before, after = snapshot.rows("traits_around", both)[0]
+            if (fetched := fetched_of(tuple(columns))) is not None:
+                self.keep(fetched)
+            return numbers_in(before), numbers_in(after)
         back, on = list[str](), list[str]()
-        inside = [(at[self._rows["session"][at] > 0], steps) for at, steps in asked]
-        values = [{"keys": json.dumps(self._keys[at].tolist()), "each": steps} for at, steps in inside if len(at)]
         for key, before, after in chain.from_iterable(snapshot.rows_of_each("windows", values)):
             back += [f"{key},{before}"] if before else []
             on += [f"{key},{after}"] if after else []
-        return numbers_in(",0,".join(back)), numbers_in(",0,".join(on))
+        walks = numbers_in(",0,".join(back)), numbers_in(",0,".join(on))
+        self._read(snapshot, np.concatenate((*(keys for keys, _ in asked), *walks)))
+        return walks
 
     def _knows(self, at: Places, reach: int) -> None:
         """Record how far the order is now known around some turns and around their neighbours."""
@@ -511,6 +521,11 @@ class TurnTables:
                 count -= self._tables.pop(next(iter(self._tables))).count
             self._tables[spaces] = table
             return table
+
+    def are_held(self, spaces: tuple[int, ...]) -> bool:
+        """Return whether it is in memory which turns of a caller hold which word."""
+        table = self._tables.get(spaces)
+        return table is not None and table.holding((), spaces) is not None
 
     def news(self, spaces: tuple[int, ...]) -> list[Asked]:
         """Return what the table of a caller will ask if turns were written."""

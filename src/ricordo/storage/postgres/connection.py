@@ -41,11 +41,18 @@ _WRITES = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM|MERGE|TRUNCATE|ALTER)
 _UNNOTED = re.compile(r"^(?:INSERT INTO|UPDATE|DELETE FROM) (?:usage|leases)\b", re.MULTILINE)
 _NUMBERED = re.compile(r"\?(\d+)")
 _ONE_ROW = re.compile(r"VALUES (\([?:\w, ]+\))")
-_BYTES = re.compile(r"(?:--[^\n]*\n)*SELECT [^;]*?\b(?:vectors?|traits)\b[^;]*?\bFROM\b")
+_BYTES = re.compile(r"(?:--[^\n]*\n)*(?:SELECT|WITH) [^;]*?\b(?:vectors?|traits)\b[^;]*?\bFROM\b")
 _ROWS_AT_ONCE = 50
 _APPLICATION = 0x52434F52
 """The first half of the keys of advisory locks: `RCOR`."""
 _EVERYTHING = "everything"
+_SPACE = re.compile(r"(?<![:\w]):(spaces?)\b")
+_OWN_AS = {
+    "space": "nullif(current_setting('ricordo.own', true), '')::bigint",
+    "spaces": "('[' || current_setting('ricordo.own', true) || ']')",
+}
+OWN: Any = object()
+"""Stands for the space that the statement `own_space` finds, in place of its key or of a list with it."""
 
 
 class _StrDumper(StrDumperUnknown):
@@ -292,7 +299,7 @@ class PostgresConnection:
     def _ask(self, asked: Sequence[tuple[str, Mapping[str, Any]]]) -> list[psycopg.Cursor[Row]]:
         for name, _ in asked:
             self._note(self.text(name))
-        return [self._run(*_translated(self.text(name), values)) for name, values in asked]
+        return [self._run(*_translated(_located(self.text(name), values), values)) for name, values in asked]
 
     def changes(self) -> int:
         """Return how many rows the last statement changed."""
@@ -426,6 +433,16 @@ def statements() -> dict[str, str]:
 @cache
 def _worded(location: Location, name: str) -> str:
     return location.worded(statements()[name])
+
+
+def _located(statement: str, values: Mapping[str, Any]) -> str:
+    """Return a statement that reads its space from the transaction if the parameters hold `OWN`."""
+    return _in_own_space(statement) if any(value is OWN for value in values.values()) else statement
+
+
+@cache
+def _in_own_space(statement: str) -> str:
+    return _SPACE.sub(lambda found: _OWN_AS[found[1]], statement)
 
 
 @cache

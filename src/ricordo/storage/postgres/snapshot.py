@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from ricordo.model import Scope
-from ricordo.storage.candidates import ENTITY_WALK, CandidateQuery, CandidateSet
+from ricordo.storage.candidates import COMMON_LEAST, COMMON_SHARE, ENTITY_WALK, CandidateQuery, CandidateSet
 from ricordo.storage.database import nodes as shared
 from ricordo.storage.database import runs, word_index
 from ricordo.storage.database.as_of import DatabasePastSnapshot, shadow_links
@@ -20,7 +20,9 @@ from ricordo.storage.database.embeddings import Corpus
 from ricordo.storage.database.erase import Erasure
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import Asked, Row, Statements, Unchanged
-from ricordo.storage.database.turns import fetched_of
+from ricordo.storage.database.turns import Keys, fetched_of
+from ricordo.storage.database.vector_math import numbers_in
+from ricordo.storage.postgres.connection import OWN
 from ricordo.storage.postgres.words import reindex
 from ricordo.storage.protocol import Links
 from ricordo.storage.values import ClosedFact, Filter, LearntFact, has_operators, holds
@@ -159,6 +161,7 @@ class _Worded(Statements):
     """The parts of statements that PostgreSQL writes differently from SQLite."""
 
     has_packs = False
+    reads_around = True
     among = "= ANY (ints(?))"
     holds_evidence = "evidence != '[]' AND EXISTS (SELECT 1 FROM unnest(texts(evidence)) e WHERE e = ANY (texts(?)))"
     former_key = "(before ->> '{}')::bigint"
@@ -242,6 +245,28 @@ def _kind(asked: Asked) -> AskedKey:
     return _key(asked[0], {name: value for name, value in asked[1].items() if name != "after"})
 
 
+def _words(spaces: str, shelves: Sequence[str], terms: Sequence[str]) -> Asked:
+    """Return what asks for the memories that hold some terms."""
+    lists = {"shelves": json.dumps(shelves), "terms": json.dumps(terms)}
+    most = {"least": COMMON_LEAST + 1, "share": COMMON_SHARE, "more_than": _WHOLE_MOST}
+    return "postings_of", {"spaces": spaces, **lists, **most}
+
+
+def _names(text: str, each: Sequence[int], spaces: str) -> list[Asked]:
+    """Return what is asked to find the entities that a text names, in spaces given as keys and as a list."""
+    if not text:
+        return []
+    relations = sorted(relations_in(text))
+    keys, sounds = map(json.dumps, candidates([text]))
+    of_each = {"keys": keys, "sounds": sounds}
+    of_all = {"space": each[0], "predicates": json.dumps(relations), "spaces": spaces, **of_each}
+    return [
+        *(("names_known", {"space": space, **of_each}) for space in each),
+        *(("related_to_owner", {"space": each[0], "predicate": name, "spaces": spaces}) for name in relations),
+        ("entities_named", {**of_all, "walk": ENTITY_WALK, "most": _NAMED_MOST}),
+    ]
+
+
 def _with(asked: Asked, own: Mapping[str, Any]) -> Asked:
     """Return a query with other values for some of its parameters."""
     return asked[0], {name: own.get(name, value) for name, value in asked[1].items()}
@@ -261,13 +286,14 @@ class Caller:
     Attributes:
         cached: what they asked once after each write, by kind, the latest last.
         read_once: what they read into memory at the first search.
-        spaces, corpora: what they searched last.
+        spaces, shelves, corpora: what they searched last.
         named_in: the spaces that the caller sees, as in the parameters of statements; "" if no names are known there.
     """
 
     cached: dict[AskedKey, Asked] = field(default_factory=dict)
     read_once: list[Asked] = field(default_factory=list)
     spaces: tuple[int, ...] = ()
+    shelves: tuple[str, ...] = ()
     corpora: Sequence[Corpus] = ()
     named_in: str = ""
 
@@ -294,26 +320,24 @@ class Caller:
         return [_with(each, own) for each in self.cached.values() if not _SPACES & each[1].keys()]
 
     def in_space(self, space: int) -> list[Asked]:
-        """Return what another caller will ask about the only space it sees."""
+        """Return what another caller will ask after each write about the only space it sees."""
         own = {"spaces": json.dumps([space]), "space": space}
-        return [_with(each, own) for each in (*self.cached.values(), *self.read_once) if _SPACES & each[1].keys()]
+        return [_with(each, own) for each in self.cached.values() if _SPACES & each[1].keys()]
+
+    def first_of(self, owner: str, about: str, terms: Sequence[str]) -> list[Asked]:
+        """Return what another caller will ask about its only space, whose key is not known yet, at its first search."""
+        asked = [*self.cached.values(), *self.read_once]
+        own = [_with(each, {"spaces": OWN, "space": OWN}) for each in asked if _SPACES & each[1].keys()]
+        named = _names(about, [OWN], OWN) if self.named_in else []
+        return [("own_space", {"owner": owner}), *named, *own, *self.words(terms, OWN)]
+
+    def words(self, terms: Sequence[str], spaces: str = "") -> list[Asked]:
+        """Return what a search for some terms will ask, by default in the spaces that were searched last."""
+        return [_words(spaces or json.dumps(self.spaces), self.shelves, terms)] if terms and self.shelves else []
 
     def names_in(self, text: str) -> list[Asked]:
         """Return what is asked to find the entities that a text names."""
-        if not text or not self.named_in:
-            return []
-        spaces, relations = json.loads(self.named_in), sorted(relations_in(text))
-        keys, sounds = map(json.dumps, candidates([text]))
-        of_each = {"keys": keys, "sounds": sounds}
-        of_all = {"space": spaces[0], "predicates": json.dumps(relations), "spaces": self.named_in, **of_each}
-        return [
-            *(("names_known", {"space": space, **of_each}) for space in spaces),
-            *(
-                ("related_to_owner", {"space": spaces[0], "predicate": each, "spaces": self.named_in})
-                for each in relations
-            ),
-            ("entities_named", {**of_all, "walk": ENTITY_WALK, "most": _NAMED_MOST}),
-        ]
+        return _names(text, json.loads(self.named_in), self.named_in) if self.named_in else []
 
 
 class PostgresSnapshot(_Worded, DatabaseSnapshot):
@@ -406,9 +430,27 @@ class PostgresSnapshot(_Worded, DatabaseSnapshot):
             return
         found = self._cached(like.anywhere(scope))
         spaces = self.visible(scope)
-        if len(spaces) == 1:
+        if len(spaces) == 1 and self._answer(_key("own_space", {"owner": scope.owner})) == [(str(spaces[0]),)]:
+            self._know_space(spaces[0])
             found |= self._cached(like.in_space(spaces[0]))
         self.once(("ahead", scope), lambda: found)
+
+    def _know_space(self, space: int) -> None:
+        """Take over the answers about the space of an owner, now that its key is known."""
+        known = {"space": space, "spaces": json.dumps([space])}
+
+        def located(values: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
+            return tuple((key, known[key] if value is OWN else value) for key, value in values)
+
+        self.know({(name, located(values)): rows for (name, values), rows in self._known.items()})
+
+    def postings(
+        self, scope: Scope, shelves: Sequence[str], terms: Sequence[str], *, archived: bool, most: int
+    ) -> list[Keys]:
+        asked = _words(self.scoped(scope)["spaces"], shelves, terms)
+        if not archived and (rows := self._answer(_key(*asked))):
+            return [numbers_in(nodes)[:most] for (nodes,) in rows]
+        return super().postings(scope, shelves, terms, archived=archived, most=most)
 
     def candidates(self, query: CandidateQuery) -> CandidateSet:
         with suppress(TimeoutError):
@@ -421,6 +463,7 @@ class PostgresSnapshot(_Worded, DatabaseSnapshot):
         corpora = [Corpus(model, len(vector), spaces, query.filter.shelves) for model, vector in query.vectors.items()]
         if self._caller is not None:
             self._caller.spaces, self._caller.corpora = spaces, corpora
+            self._caller.shelves = query.filter.shelves
         count, _ = self.statistics.size(query.scope, _SHELVES)
         if query.filter.archived or not count:
             return

@@ -132,10 +132,11 @@ class PostgresStore:
         ask: Callable[[PostgresSnapshot], T],
         *,
         about: str = "",
+        terms: Sequence[str] = (),
         first: Sequence[Callable[[PostgresSnapshot], object]] = (),
     ) -> T:
         self.check_process()
-        return await outcome(self.readers.submit(ask, scope=self._scope, about=about, first=first))
+        return await outcome(self.readers.submit(ask, scope=self._scope, about=about, terms=terms, first=first))
 
     async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
         def answer(today: PostgresSnapshot) -> T:

@@ -160,17 +160,18 @@ class PostgresReaders:
         *,
         scope: Scope | None = None,
         about: str = "",
+        terms: Sequence[str] = (),
         first: Sequence[Callable[[PostgresSnapshot], object]] = (),
     ) -> Future[T]:
         """Run a query in a reader thread, with the rights of `scope` if it is given. Raises UnavailableError.
 
         Args:
-            about, first: as in `Store.read`.
+            about, terms, first: as in `Store.read`.
         """
         try:
             future: Future[T] = Future()
             future.set_running_or_notify_cancel()
-            self._threads.submit(self._answer_to, future, ask, scope, about, first)
+            self._threads.submit(self._answer_to, future, ask, scope, about, terms, first)
         except RuntimeError as error:
             raise UnavailableError("the store is closed", hint="open it again") from error
         return future
@@ -189,6 +190,7 @@ class PostgresReaders:
         give: Callable[[T], object],
         scope: Scope | None,
         about: str = "",
+        terms: Sequence[str] = (),
         first: Sequence[Callable[[PostgresSnapshot], object]] = (),
     ) -> None:
         """Pass the result of a query to `give`; repeat it if the connection breaks, within the store's patience."""
@@ -196,7 +198,7 @@ class PostgresReaders:
         with translated("cannot read"):
             while True:
                 try:
-                    return self._answer(ask, give, scope, about, first)
+                    return self._answer(ask, give, scope, about, terms, first)
                 except (psycopg.OperationalError, psycopg.InterfaceError):
                     if time.monotonic() >= until:
                         raise
@@ -208,6 +210,7 @@ class PostgresReaders:
         give: Callable[[T], object],
         scope: Scope | None,
         about: str,
+        terms: Sequence[str],
         first: Sequence[Callable[[PostgresSnapshot], object]],
     ) -> None:
         caller = like = None
@@ -218,18 +221,21 @@ class PostgresReaders:
             news = [*asked_by(first), *self._cache.news(caller.spaces, caller.corpora)]
             ahead = caller.names_in(about)
             if like:
-                ahead += like.anywhere(scope)
+                ahead += [*like.anywhere(scope), *like.first_of(scope.owner, about, terms)]
             elif self._is_stale(scope):
                 ahead += caller.asks(news)
+            if not like and not self._cache.turns.are_held(caller.spaces):
+                ahead += caller.words(terms)
         with self.connected() as connection, reading(connection, scope=scope, ahead=ahead) as (version, rows):
             found = self._found(version, scope if self._upkeep else None)
             snapshot: Any = PostgresSnapshot(connection, self._cache, unchanged=found)  # type: ignore[arg-type]
             if scope is not None and caller is not None:
                 snapshot.know_all(ahead, rows)
                 snapshot.ask_cached(scope, caller, like, news)
-            give(ask(snapshot))
+            answer = ask(snapshot)
             if scope is not None and caller is not None:
                 caller.learn(scope, found)
+            give(answer)
 
     def _is_stale(self, scope: Scope) -> bool:
         """Return whether what a caller has cached is known to be out of date."""

@@ -8,6 +8,35 @@ SELECT string_agg(node::text, ',' ORDER BY node) FROM (
 -- The same under row-level security.
 SELECT live_holders(:match, :most)
 
+-- name: postings_of
+-- The same as `live_postings` for each of some terms in some partitions; no rows for tenants with at most a given number of
+-- memories, who are read whole. The limit grows with their number. Without OFFSET, nodes might be looked through by their key.
+SELECT (SELECT string_agg(node::text, ',' ORDER BY node) FROM (SELECT node FROM
+  (SELECT node FROM words WHERE is_live AND terms && quoted(asked.match) OFFSET 0) held ORDER BY node LIMIT asked.most) cut)
+FROM (SELECT place, CAST(CAST(:least AS bigint) + CAST(:share AS float8) * held.nodes AS bigint) AS most,
+    (SELECT string_agg('"' || term || '·' || space || shelf || '"', ' OR ') FROM unnest(ints(:spaces)) s (space),
+      unnest(texts(:shelves)) h (shelf)) AS match
+  FROM unnest(texts(:terms)) WITH ORDINALITY AS given (term, place),
+    (SELECT sum(nodes)::float8 AS nodes FROM shelves WHERE space = ANY (ints(:spaces))) held
+  WHERE held.nodes > :more_than) asked
+ORDER BY place
+
+-- name: postings_of_guarded
+SELECT live_holders(asked.match, asked.most)
+FROM (SELECT place, CAST(CAST(:least AS bigint) + CAST(:share AS float8) * held.nodes AS bigint) AS most,
+    (SELECT string_agg('"' || term || '·' || space || shelf || '"', ' OR ') FROM unnest(ints(:spaces)) s (space),
+      unnest(texts(:shelves)) h (shelf)) AS match
+  FROM unnest(texts(:terms)) WITH ORDINALITY AS given (term, place),
+    (SELECT sum(nodes)::float8 AS nodes FROM shelves WHERE space = ANY (ints(:spaces))) held
+  WHERE held.nodes > :more_than) asked
+ORDER BY place
+
+-- name: own_space
+-- Find the space of an owner outside chats who is a member of no shared space, and keep it for this transaction: statements that
+-- are sent together with this one read it.
+SELECT set_config('ricordo.own', coalesce(max(key)::text, ''), true) FROM spaces WHERE owner = :owner AND chat = ''
+  AND NOT EXISTS (SELECT 1 FROM members WHERE member = :owner AND role != 'none')
+
 -- name: archive_postings_guarded
 SELECT closed_holders(:match, :most)
 
@@ -78,6 +107,26 @@ SELECT (SELECT string_agg(key::text, ',') FROM nodes WHERE space = ANY (ints(:sp
 SELECT string_agg(node::text, ','), string_agg(space::text, ','), string_agg(session::text, ','),
   string_agg(event_time::text, ','), string_agg((length(traits) / 4)::text, ','), json_agg(speaker), string_agg(traits, ''::bytea)
 FROM traits WHERE node = ANY (ARRAY(SELECT key FROM live_nodes WHERE key > :after AND space = ANY (ints(:spaces)) LIMIT :most))
+
+-- name: traits_around
+-- The same as `traits_of` for some turns and the live ones around them, as in `windows`, more steps around the first of them. Then
+-- the keys of walks back from each turn, and of walks on, each with a zero before the next walk.
+WITH walks AS MATERIALIZED (SELECT t.node,
+    (SELECT string_agg(b.key::text, ',' ORDER BY b.event_time DESC, b.key DESC) FROM (SELECT b.key, b.event_time FROM nodes b
+      WHERE b.session = t.session AND b.closed_at IS NULL AND (b.event_time, b.key) < (t.event_time, t.node)
+      ORDER BY b.event_time DESC, b.key DESC LIMIT asked.each) b) AS before,
+    (SELECT string_agg(b.key::text, ',' ORDER BY b.event_time, b.key) FROM (SELECT b.key, b.event_time FROM nodes b
+      WHERE b.session = t.session AND b.closed_at IS NULL AND (b.event_time, b.key) > (t.event_time, t.node)
+      ORDER BY b.event_time, b.key LIMIT asked.each) b) AS after
+  FROM (VALUES (ints(:far), CAST(:far_each AS bigint)), (ints(:near), CAST(:near_each AS bigint))) AS asked (keys, each)
+  CROSS JOIN LATERAL unnest(asked.keys) AS given (key) JOIN traits t ON t.node = given.key AND t.session != 0)
+SELECT string_agg(node::text, ','), string_agg(space::text, ','), string_agg(session::text, ','),
+  string_agg(event_time::text, ','), string_agg((length(traits) / 4)::text, ','), json_agg(speaker), string_agg(traits, ''::bytea),
+  (SELECT string_agg(concat_ws(',', walks.node, before), ',0,') FROM walks WHERE before IS NOT NULL),
+  (SELECT string_agg(concat_ws(',', walks.node, after), ',0,') FROM walks WHERE after IS NOT NULL)
+FROM traits WHERE node = ANY (ints(:far) || ints(:near)
+  || string_to_array((SELECT string_agg(concat_ws(',', before, after), ',') FROM walks WHERE coalesce(before, after) IS NOT NULL),
+    ',')::bigint[])
 
 -- name: keys_on_shelves
 -- The given memories that are in one of the given partitions.
