@@ -157,6 +157,9 @@ def totals_of(shares: Mapping[str, Floats], size: int) -> NDArray[np.float64]:
     return totals
 
 
+_AHEAD = 1.0001  # with weight 1, the best-rated memory comes before one with an equal score, however sums are rounded
+
+
 def reranked(
     pool: Pool, totals: NDArray[np.float64], places: NDArray[np.intp], ratings: Mapping[int, float], *, weight: float
 ) -> tuple[Floats, Floats]:
@@ -177,7 +180,7 @@ def reranked(
         given = np.array([ratings[keys[place]] for place in read])
         lowest, highest = min(ratings.values()), max(ratings.values())
         values[read] = (given - lowest) / (highest - lowest)
-        shares[read] = values[read] * weight * (np.ptp(totals[read]) or 1.0)
+        shares[read] = values[read] * weight * (np.ptp(totals[read]) or 1.0) * _AHEAD
     return values, shares
 
 
