@@ -126,6 +126,12 @@ receipts: $(READY)
 # Statements that change, what a model claims, and how long facts are kept; some minutes.
 knowledge: $(READY)
 	@$(BIN)/python benchmarks/knowledge.py
+	@$(BIN)/python benchmarks/knowledge.py benchmarks/data/knowledge/held_out/pairs.jsonl \
+	  benchmarks/data/knowledge/held_out/scenes.jsonl --out benchmarks/results/knowledge.json
+	@$(BIN)/python benchmarks/knowledge.py benchmarks/data/knowledge/held_out/pairs_by_agents.jsonl \
+	  benchmarks/data/knowledge/held_out/lives.jsonl --out benchmarks/results/knowledge_agents.json
+	@$(BIN)/python benchmarks/knowledge.py benchmarks/data/knowledge/held_out/years.jsonl \
+	  --out benchmarks/results/knowledge_years.json
 	@$(BIN)/python benchmarks/lifetimes.py
 	@$(BIN)/python benchmarks/knowledge_claims.py
 	@$(BIN)/python benchmarks/knowledge.py benchmarks/data/knowledge/held_out/pairs_strange.jsonl \

@@ -263,15 +263,15 @@ async def _year(memory: Memory, row: Row, ids: Sequence[str], *, show: bool) -> 
             and review.older.id in ids
         ):
             listed.add((ids.index(review.newer.id), ids.index(review.older.id)))
-    live = [(await memory.get(each)).is_live for each in ids]
-    found["closed"] = [not live[old] for _, old in replaced]
-    found["closed_or_in_review"] = [not live[old] or (new, old) in listed for new, old in replaced]
-    found["closed_wrongly"] = [not is_live for place, is_live in enumerate(live) if place not in over]
+    closed = [(await memory.get(each)).closed_reason in ("superseded", "retracted") for each in ids]
+    found["closed"] = [closed[old] for _, old in replaced]
+    found["closed_or_in_review"] = [closed[old] or (new, old) in listed for new, old in replaced]
+    found["closed_wrongly"] = [is_closed for place, is_closed in enumerate(closed) if place not in over]
     wrong = {(new, old) for new, old in listed if (new, old) not in replaced and old not in over}
     found["listed_wrongly"] = [place in {new for new, _ in wrong} for place in range(len(facts))]
     if show:
         for new, old in sorted(listed | replaced):
-            kind = "right" if (new, old) in listed & replaced else "MISSED" if live[old] and new else "closed"
+            kind = "right" if (new, old) in listed & replaced else "MISSED" if new and not closed[old] else "closed"
             kind = "WRONG" if (new, old) in wrong else kind
             print(f"{row['id']} {kind}: {facts[old]['text']} | {facts[new]['text']}")
     for question in row["questions"]:

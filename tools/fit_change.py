@@ -5,8 +5,9 @@
 Pairs: the files of `PAIRS`; an update or an ending is a change, every other class is not, and where
 the older statement answers the question, the newer one stands aside. Each pair is put among statements of other people
 from the same file, none of which it changes: for the comparison of words in stores of several sizes, for that of
-meaning in an answer to its question. The sentences of descriptions.jsonl change nothing. Figures are of ten folds: no
-pair is judged by coefficients that saw it.
+meaning in an answer to its question. The facts of years.jsonl are compared with those that one person told before. The
+sentences of descriptions.jsonl change nothing. Figures are of ten folds: no pair or year is judged by coefficients that
+saw it.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ from ricordo.text.change import APART, BY_MEANING, BY_WORDS, DOUBTS, by_meaning,
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "src/ricordo/text/change.json"
-LEAST = {"words": 0.26, "meaning": 0.38, "aside": 0.5, "unsure": 0.8, "certain": 0.98}
+LEAST = {"words": 0.22, "meaning": 0.32, "alone": 0.27, "aside": 0.5, "unsure": 0.8, "certain": 0.98}
 """The likelihood from which a pair is listed, the newer one ranks first, the older one does, and it is closed.
 
+"alone" is the one from which the newer one of two facts ranks first if nothing else was found.
 A wish or a condition that says nothing of a change is no new value below "unsure".
 """
 PAIRS = ("pairs.jsonl", "pairs_by_agents.jsonl", "pairs_of_things.jsonl", "pairs_unusual.jsonl")
@@ -62,16 +64,51 @@ class Example(NamedTuple):
     values: Mapping[str, float]
 
 
+class Year(NamedTuple):
+    """What one person told in a year, in order.
+
+    Attributes:
+        replaced: the places (newer, older) of facts of which one makes the other out of date, at once or in steps.
+    """
+
+    language: str
+    facts: Sequence[str]
+    questions: Sequence[str]
+    replaced: Set[tuple[int, int]]
+
+    @classmethod
+    def of(cls, row: Row) -> Year:
+        replaced = set[tuple[int, int]]()
+        for new, fact in enumerate(row["facts"]):
+            for old in fact.get("replaces", ()):
+                replaced |= {(new, old), *((new, older) for newer, older in replaced if newer == old)}
+        facts = [fact["text"] for fact in row["facts"]]
+        return cls(row["language"], facts, [each["ask"] for each in row["questions"]], replaced)
+
+    def live_before(self, place: int) -> list[str]:
+        """Return the facts told before one that nothing told before it has replaced."""
+        over = {old for new, old in self.replaced if new < place}
+        return [fact for at, fact in enumerate(self.facts[:place]) if at not in over]
+
+    def example(self, number: int, old: str, new: str, values: Mapping[str, float]) -> Example:
+        is_change = (self.facts.index(new), self.facts.index(old)) in self.replaced
+        row = {"class": "change" if is_change else "unchanged", "second": new}
+        return Example(row, number % 10, len(self.facts), True, "second" if is_change else "", old, values)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--show", action="store_true", help="print the pairs that are judged wrongly")
     options = parser.parse_args()
     rows, described = [row for name in PAIRS for row in _lines(name)], _lines("descriptions.jsonl")
+    years = [Year.of(row) for row in _lines("years.jsonl")]
     texts = {row[name] for row in rows for name in ("first", "second", "question")}
-    vectors = asyncio.run(embed(sorted(texts.union(*(each["sentences"] for each in described)))))
+    of_years = (text for year in years for text in (*year.facts, *year.questions))
+    vectors = asyncio.run(embed(sorted(texts.union(of_years, *(each["sentences"] for each in described)))))
     told = list(descriptions(described, vectors))
-    by_word, by_sense = [*stored(rows), *told, *lived(_lines("lives*.jsonl"))], [*answered(rows, vectors), *told]
+    by_word = [*stored(rows), *told, *lived(_lines("lives*.jsonl")), *told_in(years)]
+    by_sense = [*answered(rows, vectors), *told, *compared_in(years, vectors)]
     written = {
         "least": LEAST,
         "words": fit(by_word, BY_WORDS, "second", show=options.show),
@@ -120,6 +157,28 @@ def _sharing(store: Sequence[str], new: str) -> list[str]:
     return list(found)
 
 
+def told_in(years: Sequence[Year]) -> Iterator[Example]:
+    """Compare each fact of a year with those before it that share a telling word."""
+    for number, year in enumerate(years):
+        for place, new in enumerate(year.facts):
+            for old, context in by_words({each: each for each in _sharing(year.live_before(place), new)}, new).items():
+                values = features(old, new) | context
+                if values["share"]:
+                    yield year.example(number, old, new, values)
+
+
+def compared_in(years: Sequence[Year], vectors: Mapping[str, Floats]) -> Iterator[Example]:
+    """Compare each fact of a year with the nearest before it, and the facts that answer each question."""
+    for number, year in enumerate(years):
+        for place, new in enumerate(year.facts):
+            near = sorted(year.live_before(place), key=lambda text: -float(vectors[new] @ vectors[text]))[:COMPARED]
+            for old in near:
+                yield year.example(number, old, new, _values(old, new, [*near, new], vectors))
+        for question in year.questions:
+            for old, new, values in _compared(year.facts, question, vectors):
+                yield year.example(number, old, new, values)
+
+
 def answered(rows: Sequence[Row], vectors: Mapping[str, Floats]) -> Iterator[Example]:
     """Ask for each pair among other facts, and compare the facts of the answer with those that came before them."""
     chance = random.Random(3)
@@ -128,25 +187,34 @@ def answered(rows: Sequence[Row], vectors: Mapping[str, Floats]) -> Iterator[Exa
             strangers = _strangers(row, rows, size, chance)
             half = len(strangers) // 2
             order = [*strangers[:half], row["first"], row["second"], *strangers[half:]]
-            asked = vectors[row["question"]]
             wanted = row.get(row["answer"])
-            for old, new, values in _compared(order, asked, vectors):
+            for old, new, values in _compared(order, row["question"], vectors):
                 is_own = (old, new) == (row["first"], row["second"])
                 if wanted and (is_own or old == wanted):
                     yield Example(row, number % 10, size, is_own, row["answer"] if is_own else "", old, values)
         for stranger in _strangers(row, rows, 1, chance):
-            for old, new, values in _compared([row["first"], stranger], vectors[row["question"]], vectors):
+            for old, new, values in _compared([row["first"], stranger], row["question"], vectors):
                 yield Example({**row, "second": new}, number % 10, 0, False, "", old, values)
 
 
 def _compared(
-    order: Sequence[str], asked: Floats, vectors: Mapping[str, Floats]
+    order: Sequence[str], question: str, vectors: Mapping[str, Floats]
 ) -> Iterator[tuple[str, str, dict[str, float]]]:
     """Return (older, newer, features) of the facts that answer a question best."""
-    best = sorted(set(order), key=lambda text: -float(asked @ vectors[text]))[:COMPARED]
-    for old, new in combinations(sorted(best, key=order.index), 2):
-        others = [float(vectors[old] @ vectors[each]) for each in best if each not in (old, new)]
-        yield old, new, features(old, new) | by_meaning(float(vectors[old] @ vectors[new]), others)
+    cosines = {text: float(vectors[question] @ vectors[text]) for text in order}
+    best = sorted(cosines, key=lambda text: -cosines[text])[:COMPARED]
+    best.sort(key=order.index)
+    for old, new in combinations(best, 2):
+        yield old, new, _values(old, new, best, vectors)
+
+
+def _values(old: str, new: str, found: Sequence[str], vectors: Mapping[str, Floats]) -> dict[str, float]:
+    """Return the features of two facts among all that were found, the oldest first."""
+    return features(old, new) | by_meaning(
+        float(vectors[old] @ vectors[new]),
+        of_old=[float(vectors[old] @ vectors[each]) for each in found if each not in (old, new)],
+        of_new=[float(vectors[new] @ vectors[each]) for each in found[: found.index(new)] if each != old],
+    )
 
 
 def descriptions(described: Sequence[Row], vectors: Mapping[str, Floats]) -> Iterator[Example]:
@@ -156,7 +224,7 @@ def descriptions(described: Sequence[Row], vectors: Mapping[str, Floats]) -> Ite
         order = [sentence for each in texts for sentence in each["sentences"]]
         for number, text in enumerate(texts):
             for sentence in text["sentences"]:
-                for old, new, values in _compared(order, vectors[sentence], vectors):
+                for old, new, values in _compared(order, sentence, vectors):
                     contexts = by_words({each: each for each in _sharing(order, new)} | {old: old}, new)
                     row = {"class": "described", "second": new}
                     yield Example(row, number % 10, len(order), False, "", old, values | contexts[old])

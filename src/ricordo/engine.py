@@ -48,6 +48,7 @@ from ricordo.text.sentences import in_first_person
 
 if TYPE_CHECKING:
     from ricordo.consolidation.context import ConsolidationContext
+    from ricordo.models.embedding.scale import Scale
     from ricordo.retrieval.calibration import Exemplars
     from ricordo.standing import Answering
 
@@ -57,6 +58,8 @@ T = TypeVar("T")
 STORED = "stored"
 """Stands for the embedder that the store was last opened with."""
 
+# A search waits at most this long for the scale of its cosines: the embedder may be busy with an import.
+_SCALE_WAIT_S = 1.0
 # Origins whose text may set its own expiry.
 _MAY_SET_EXPIRY: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent", "conversation"))
 # A search waits for the vectors of at most this many new memories, so it does not wait for a bulk import.
@@ -100,6 +103,7 @@ class Engine:
         self._models: list[values.EmbeddingModel] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._exemplars: asyncio.Task[tuple[int, Exemplars] | None] | None = None
+        self._scales: dict[int, asyncio.Task[Scale | None]] = {}
         self._prefetch = Prefetch(store, shelves=DEFAULT_SHELVES, beside=self._background)
         self._usage = UsageLog(store)
         self._told = ContextLog()
@@ -450,15 +454,17 @@ class Engine:
         )
 
     async def _list_changes(self, scope: Scope, *, dry_run: bool) -> Concluded:
-        """Compare recent facts with older ones by meaning, with vectors of the default embedder only."""
+        """Compare recent facts with older ones by meaning."""
         from ricordo.consolidation.comparison import Comparison
 
-        model = self._meaning_model()
-        if model is None:
+        model = self.backlog.model
+        scale = None if model is None else await self._scale(model.key)
+        if model is None or scale is None:
             return Concluded()
-        actor = scope.actor
         store = self.store.seen_by(scope)
-        comparison = Comparison(store=store, scope=scope, model=model, now=self.now(), actor=actor)
+        comparison = Comparison(
+            store=store, scope=scope, model=model.key, scale=scale, now=self.now(), actor=scope.actor
+        )
         found = await comparison.list_changes(dry_run=dry_run)
         return Concluded(waited=found, made=0 if dry_run else found)
 
@@ -487,6 +493,20 @@ class Engine:
             if model is not None and embedder is not None and (found := await embed_exemplars(embedder)) is not None:
                 return model.key, found
         return None
+
+    async def _scale(self, model: int, *, within_s: float | None = None) -> Scale | None:
+        """Return the scale of the cosines of a model; None if it tells nothing, or is not known in time. It is measured
+        once, even if the first search is cancelled.
+        """
+        from ricordo.models.embedding.scale import scale_of
+
+        embedder = self._embedder_by_key(model)
+        if embedder is None:
+            return None
+        if model not in self._scales:
+            self._scales[model] = self._background(scale_of(embedder))
+        done, _ = await asyncio.wait({self._scales[model]}, timeout=within_s)
+        return self._scales[model].result() if done else None
 
     def _background(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
         task = asyncio.ensure_future(work)
@@ -525,7 +545,9 @@ class Engine:
                 degraded.append("embedding: the question's vector is unsound")
             else:
                 found[model.key] = embedded
-        return Question(vectors=found, degraded=tuple(degraded), models=known)
+        wait_s = min(self.settings.fresh_wait_ms / 1_000, _SCALE_WAIT_S)
+        scale = await self._scale(next(iter(found)), within_s=wait_s) if found else None
+        return Question(vectors=found, scale=scale, degraded=tuple(degraded), models=known)
 
     async def _missing(self) -> tuple[str, ...]:
         """Wait for background computations on memories; return what is still missing."""

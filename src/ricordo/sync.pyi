@@ -658,8 +658,8 @@ class Memory:
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> MaintenanceReport:
         """Run nightly maintenance: consolidate finished conversations, then `gc` and `prune`, list likely changes
-        that only the default embedder finds for review, then `enrich` and `infer_causes` (if there is a model),
-        then internal cleaning. Failed steps are reported. Arguments and errors are those of `gc`.
+        that only a comparison by meaning finds for review, then `enrich` and `infer_causes` (if there is a
+        model), then internal cleaning. Failed steps are reported. Arguments and errors are those of `gc`.
         """
 
     def doctor(self, *, fix: bool = False) -> Report:

@@ -499,6 +499,39 @@ async def test_a_newer_fact_takes_the_place_of_one_older_fact_only() -> None:
     assert [hit.content for hit in rent[:2]] == ["Rent goes up to 1,250 from January", "We pay 1,180 euros of rent"]
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        (
+            "Our team chat is on Slack.",
+            "We moved the team chat to Zulip.",
+            "Nobody liked Zulip, our team chat is on Slack again.",
+        ),
+        ("My hair is brown.", "I dyed my hair teal.", "Sick of the teal, I dyed my hair back to brown."),
+        (
+            "По утрам пью кофе с молоком.",
+            "Кофе бросил, по утрам пью цикорий.",
+            "Цикорий надоел, по утрам опять пью кофе.",
+        ),
+    ],
+)
+async def test_going_back_to_an_earlier_version_outdates_the_later_one(memory: Any, told: tuple[str, ...]) -> None:
+    _, later, _ = [await memory.remember(text) for text in told]
+    listed = {item.older.id for item in await memory.review() if item.older}
+    assert later.id in listed or not (await memory.get(later.id)).is_live
+
+
+@pytest.mark.parametrize("change", ["reinforce", "confirm"])
+async def test_an_older_fact_that_was_confirmed_since_does_not_rank_below_a_likely_change(change: str) -> None:
+    async with Memory.open(":memory:", embedder="default") as memory:
+        tea = await memory.remember("Green tea is good in the morning")
+        await memory.remember("Black coffee is good in the morning")
+        await memory.settle()
+        assert (await memory.search("Is green tea good in the morning?")).ids[0] != tea.id
+        await getattr(memory, change)(tea.id)
+        assert (await memory.search("Is green tea good in the morning?")).ids[0] == tea.id
+
+
 async def test_versions_of_one_thing_rank_from_the_newest_to_the_oldest() -> None:
     said = ["I live in Rome", "I'm allergic to peanuts", "My dog is called Rex", "I live in Milan now"]
     said += ["Where do I live?", "My sister lives in Bergen", "My dog is called Max now", "I live in Turin"]

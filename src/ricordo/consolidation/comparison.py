@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ricordo.clock import from_ms, new_id
 from ricordo.consolidation.resolve import are_apart, comes_after, form_of, is_rival, review_of_two
 from ricordo.model import Change, Node, Reason, Scope
+from ricordo.models.embedding.scale import Scale
 from ricordo.storage import Snapshot, Store
 from ricordo.text.change import by_meaning, succession
 
@@ -36,12 +37,14 @@ class Comparison:
 
     Attributes:
         model: the key of the embedding model.
+        scale: of its cosines.
         now: Unix milliseconds.
     """
 
     store: Store
     scope: Scope
     model: int
+    scale: Scale
     now: int
     actor: str
 
@@ -73,7 +76,7 @@ class Comparison:
         found = list[tuple[int, int]]()
         for new in (node for node in recent if node.key in vectors):
             before = int(np.searchsorted(embedded, new.key))
-            cosines = matrix[:before] @ vectors[new.key]
+            cosines = self.scale.as_default(matrix[:before] @ vectors[new.key])
             nearest = [place for place in np.argsort(-cosines)[:_NEAREST] if cosines[place] >= _LEAST_COSINE]
             near = [int(embedded[place]) for place in nearest]
             if (old := self._likeliest(snapshot, new, near, vectors)) is not None:
@@ -96,7 +99,11 @@ class Comparison:
     def _likeliest(self, snapshot: Snapshot, new: Node, near: Sequence[int], vectors: Vectors) -> int | None:
         """Return the older fact that a new one most likely makes outdated; None if that is unlikely for all."""
         nodes = list(snapshot.nodes.by_key(self.scope, near).values())
-        found = [(likelihood_of(old, new, nodes, vectors), old.key) for old in nodes if self._may_change(old, new)]
+        found = [
+            (likelihood_of(old, new, nodes, vectors, self.scale), old.key)
+            for old in nodes
+            if self._may_change(old, new)
+        ]
         likelihood, likeliest = max(found, default=(0.0, 0))
         return likeliest if likelihood >= _LEAST else None
 
@@ -106,18 +113,22 @@ class Comparison:
         return is_of_space and is_next and not are_apart(old, new)
 
 
-def likelihood_of(old: Node, new: Node, near: Sequence[Node], vectors: Vectors) -> float:
+def likelihood_of(old: Node, new: Node, near: Sequence[Node], vectors: Vectors, scale: Scale) -> float:
     """Return how likely a new fact makes an older one outdated, from 0 to 1. Pure.
 
     Args:
         near: the facts nearest to the new one, among them the older one.
     """
-    mine = vectors[old.key]
-    others = [float(mine @ vectors[each.key]) for each in near if each.key != old.key]
-    context = by_meaning(float(mine @ vectors[new.key]), others)
+    before, after = vectors[old.key], vectors[new.key]
+    others = [vectors[each.key] for each in near if each.key != old.key]
+    context = by_meaning(
+        scale.as_default(float(before @ after)),
+        of_old=[scale.as_default(float(before @ each)) for each in others],
+        of_new=[scale.as_default(float(after @ each)) for each in others],
+    )
     change = succession((old.content, old.speaker), (new.content, new.speaker), context)
     if change is None or change.stands_aside or change.is_beside:
         return 0.0
-    before, after = form_of(old, beside=new), form_of(new, beside=old)
-    are_both = before.may_both_hold(after) or before.verdict(after) == "several"
-    return 0.0 if before.has_value_of(after) or (change.is_plain and are_both) else change.likelihood
+    old_form, new_form = form_of(old, beside=new), form_of(new, beside=old)
+    are_both = old_form.may_both_hold(new_form) or old_form.verdict(new_form) == "several"
+    return 0.0 if old_form.has_value_of(new_form) or (change.is_plain and are_both) else change.likelihood

@@ -22,7 +22,7 @@ from ricordo.text.sentences import is_redacted
 from ricordo.text.statement import Verdict, compare, statement_line
 from ricordo.trust import lower, may_override, trust_of
 
-K = TypeVar("K")
+K = TypeVar("K", int, str)
 
 SLOT = "slot"
 """The attribute of a derived memory that names its slot."""
@@ -273,7 +273,7 @@ def _outdated(facts: Mapping[K, Said], node: Node) -> dict[K, Verdict]:
     At most one is replaced. The user decides on the others.
     """
     new = form_of(node)
-    found = outdated(facts, (node.content, node.speaker))
+    found = outdated(dict(sorted(facts.items())), (node.content, node.speaker))
     forms = {key: _form_beside(facts[key], node) for key in found}
     found = {
         key: each

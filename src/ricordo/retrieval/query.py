@@ -31,6 +31,7 @@ from ricordo.text.prompt_text import without_recalled
 from ricordo.text.tasks import asks_what_to_do
 
 if TYPE_CHECKING:
+    from ricordo.models.embedding.scale import Scale
     from ricordo.ports import Vector
     from ricordo.storage.candidates import Naming
 
@@ -619,7 +620,8 @@ class Plan:
     """A query ready to run: its terms, period, intent, and its vectors by model, the active model first.
 
     `dated` are the terms of a period with a year, which a memory from another time may hold: "our trip in 2019".
-    `floor` is the chance level, None unless only relevant hits are requested. `ratings` are the reranker's, by the keys
+    `floor` is the chance level, None unless only relevant hits are requested. `scale` is that of the active model's
+    cosines, None if facts cannot be compared by meaning. `ratings` are the reranker's, by the keys
     of memories.
     """
 
@@ -634,6 +636,7 @@ class Plan:
     complexity: Complexity = "simple"
     weighing: Weighing = Weighing()
     floor: Floor | None = None
+    scale: Scale | None = None
     ratings: Mapping[int, float] = field(default_factory=dict)
 
     @property

@@ -392,25 +392,35 @@ def _outdated(
     those of the pairs whose newer fact says that something has changed.
 
     `remember` has compared the words of the facts; here their meaning is compared as well. Decisions of the user are
-    kept.
+    kept: a fact that was confirmed or reinforced after the newer one was stated still holds.
     """
     nodes = [known.nodes[each.key] for each in best if each.key in known.nodes]
     facts = sorted((node for node in nodes if _stands_alone(node)), key=lambda node: (_stated_at(node), node.key))
     vectors = known.vectors
-    facts = [fact for fact in facts if fact.key in vectors]
+    facts = [fact for fact in facts if fact.key in vectors and not fact.content.rstrip().endswith("?")]
     likely = list[tuple[float, int, int, bool]]()
     aside = list[tuple[int, int]]()
-    for older, newer in combinations(facts, 2):
+    if plan.scale is None or len(facts) < 2:
+        return [], []
+    matrix = np.stack([vectors[fact.key] for fact in facts])
+    cosines = plan.scale.as_default(matrix @ matrix.T)
+    over = dict[int, int]()  # the places of older versions, and of the first fact after each
+    for (place, older), (later, newer) in sorted(combinations(enumerate(facts), 2), key=lambda pair: pair[1][0]):
         if (older.owner, older.chat, older.type) != (newer.owner, newer.chat, newer.type):
             continue
-        mine = vectors[older.key]
-        others = [float(mine @ vectors[each.key]) for each in facts if each not in (older, newer)]
-        context = by_meaning(float(mine @ vectors[newer.key]), others)
+        if older.reinforced_at is not None and older.reinforced_at >= _stated_at(newer):
+            continue
+        context = by_meaning(
+            float(cosines[place, later]),
+            of_old=[float(each) for at, each in enumerate(cosines[place]) if at not in (place, later)],
+            of_new=[float(cosines[later, at]) for at in range(later) if at != place and over.get(at, later) >= later],
+        )
         change = succession((older.content, older.speaker), (newer.content, newer.speaker), context)
         if not change or {older.key, newer.key} in known.decided:
             continue
         if not change.stands_aside:
             likely.append((change.likelihood, newer.key, older.key, change.says_so))
+            over.setdefault(place, later)
         elif not asks_for(plan.query.text, newer.content, older.content):
             aside.append((older.key, newer.key))
     told = {(newer, older) for _, newer, older, is_told in likely if is_told}

@@ -38,6 +38,7 @@ from ricordo.text.change import load_patterns
 from ricordo.text.dates import Interval, find_interval, parse_instant
 
 if TYPE_CHECKING:
+    from ricordo.models.embedding.scale import Scale
     from ricordo.retrieval.calibration import Exemplars
     from ricordo.retrieval.query import Plan
     from ricordo.retrieval.search import Found
@@ -65,6 +66,7 @@ class Question:
         vectors: by the key of each model that can answer, the active model first.
         degraded: what could not be used, with reasons.
         models: the models of the store when the question was embedded; None if the question does not depend on them.
+        scale: of the cosines of the first model; None if facts cannot be compared by meaning (yet).
         intent: the intent by meaning; None if the words show it, or if it is unknown.
         interval: the time that the question names.
         waits: whether the search waits for background computations on memories.
@@ -73,6 +75,7 @@ class Question:
     vectors: Mapping[int, Embedded] = field(default_factory=dict)
     degraded: tuple[str, ...] = ()
     models: Sequence[EmbeddingModel] | None = None
+    scale: Scale | None = None
     intent: Intent | None = None
     interval: Interval | None = None
     waits: bool = False
@@ -470,7 +473,7 @@ async def _found(
         intent=question.intent,
         weighing=asking.weighing,
     )
-    plan = replace(plan, ratings=ratings or {})
+    plan = replace(plan, scale=question.scale, ratings=ratings or {})
     if as_of is not None:
         found = await read_past(
             asking, lambda snapshot: find_past(snapshot, plan, scope=asking.scope, zone=asking.zone), as_of

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from itertools import dropwhile, islice
 from math import exp
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
@@ -60,11 +61,12 @@ _LEAST_SAID = 3  # words of a clause that says something
 _OF_A_PART = 0.75  # the likelihood from which a change of one clause counts
 _PLAIN_WORDS = 12  # maximum length of a statement whose subject can be recognised
 _OF_KIN_WITHIN = 2  # words from "my" to "brother"
-_ONE_MATTER = 0.53  # the cosine of two statements about one matter of a person, with the default embedder
+_ONE_MATTER = 0.55  # the cosine of two statements about one matter of a person, with the default embedder
 _LAST_CHARS = 20  # characters in which the word before a word begins
 _BEFORE = 3  # words in which the owner of a thing is searched
 _DENIED_WITHIN = 4  # words before a change
 _DENIABLE: frozenset[Cue] = frozenset(("ended", "replaced"))
+_SHARE_OF_A_VERSION = 0.4  # of the words of a fact that a later version of it repeats
 _SAME_BEGINNING = 6  # common first letters of two forms of a word with different stems
 _COMMON, _NUMBER, _NAME = 0.25, 0.5, 2.0  # weights of words; any other word has weight 1
 
@@ -397,6 +399,8 @@ FEATURES = (
     "people apart plain",
     "introduced",
     "introduced brief",
+    "branched",
+    "branched plain",
     "denied",
     "added",
     "unchanged",
@@ -407,9 +411,9 @@ FEATURES = (
     "quoted",
     "asks",
 )
-BY_WORDS = (*FEATURES, "rivals", "rarity")
-BY_MEANING = (*FEATURES, "rivals", "meaning", "contrast")
-"""The features used when a fact is stored (words), and when results are ranked (meaning)."""
+BY_WORDS = (*FEATURES, "rivals", "rarity", "lead")
+BY_MEANING = (*FEATURES, "rivals", "meaning", "contrast", "lead", "behind", "nearest")
+"""The features used when a fact is stored (words), and in upkeep and when results are ranked (meaning)."""
 
 USUAL = 0.08
 """The cosine of two facts about different people with the default embedder, used if there is no third fact."""
@@ -417,11 +421,11 @@ USUAL = 0.08
 _MOST_NOVEL, _MOST_RIVALS, _MANY = 2.0, 48.0, 8.0
 _BRIEF, _SHORT, _LONG = 8, 10, 22  # words of a simple statement, of a statement of a state, and of a detailed one
 _AGAINST: tuple[Cue, ...] = ("added", "unchanged", "unsure", "reported", "past", "future", "asks")
-_PLAIN = ("world", "apart", "people apart")
+_PLAIN = ("world", "apart", "people apart", "branched")
 _IDLE: tuple[str, ...] = ("reported", "asks", "quoted")
 APART = (
     *("world", "world apart", "world plain", "apart", "apart plain", "people apart", "people apart plain"),
-    *("introduced", "introduced brief"),
+    *("introduced", "introduced brief", "branched", "branched plain"),
 )
 """Features of two statements about different things or people, or about somebody other than the speaker."""
 DOUBTS = (*_AGAINST, "quoted", "another's", "possessed")
@@ -450,10 +454,9 @@ def _of_topics(before: Topics, after: Topics) -> dict[str, float]:
     """Return the features of the common topic of two statements, and of its owner."""
     met = [(word.worth, word.worth * after.likeness(word.stems)) for word in before.words]
     known = [before.likeness(word.stems) for word in after.words]
-    total, shared = sum(worth for worth, _ in met), sum(likeness for _, likeness in met)
     novel = sum(word.worth for word, likeness in zip(after.words, known, strict=True) if not likeness)
     whose = {word.whose for word, likeness in zip(after.words, known, strict=True) if likeness}
-    share, is_of_world = shared / total if total else 0.0, float(not (before.is_own or after.is_own))
+    share, is_of_world = _share(before, after), float(not (before.is_own or after.is_own))
     # Two statements about other people or things rarely have the same topic if neither mentions the other's first
     # words: "Amy died in London", "Frank died in Berlin".
     head = float(any(likeness for _, likeness in met[:_HEAD]) or any(known[:_HEAD]))
@@ -475,14 +478,21 @@ def _of_topics(before: Topics, after: Topics) -> dict[str, float]:
     }
 
 
+def _share(before: Topics, after: Topics) -> float:
+    """Return the share of the older statement's words, by their weights, that the newer one repeats."""
+    total = sum(word.worth for word in before.words)
+    return sum(word.worth * after.likeness(word.stems) for word in before.words) / total if total else 0.0
+
+
 def _of_subjects(before: Topics, after: Topics) -> dict[str, float]:
     """Return whether two statements have different subjects.
 
     They are "apart" if neither mentions the other's subject ("My rent is", "My phone costs"), or if each names another
     person or thing ("The call with Ann is", "The call with Ben is"). A subject is "introduced" if the other statement
-    gives its relation to someone: "I have a son, Ben", "Ben plays".
+    gives its relation to someone: "I have a son, Ben", "Ben plays". It is "branched" if it names another thing of the
+    same owner or place: "Vera's cat is", "Vera's dog is".
     """
-    none = {"apart": 0.0, "people apart": 0.0, "introduced": 0.0}
+    none = {"apart": 0.0, "people apart": 0.0, "introduced": 0.0, "branched": 0.0}
     if before.subject is None or after.subject is None or not (before.subject or after.subject):
         return none
     theirs = [each for each in before.subject - after.subject if not after.likeness(each)]
@@ -491,7 +501,13 @@ def _of_subjects(before: Topics, after: Topics) -> dict[str, float]:
     are_apart = len(theirs) == len(before.subject) and len(ours) == len(after.subject)
     are_people = all(people) or (are_apart and any(people))
     is_introduced = not are_apart and before.subject.isdisjoint(after.subject)
-    found = {"apart": are_apart or all(people), "people apart": are_people, "introduced": is_introduced}
+    is_branched = not before.subject.isdisjoint(after.subject) and bool(after.subject - before.subject)
+    found = {
+        "apart": are_apart or all(people),
+        "people apart": are_people,
+        "introduced": is_introduced,
+        "branched": is_branched,
+    }
     return {name: float(is_so) for name, is_so in found.items()}
 
 
@@ -561,7 +577,7 @@ def _coefficients() -> dict[str, dict[str, float]]:
 def _could_tell(rivals: float, rarity: float) -> bool:
     """Return whether a change can be recognised by words in this context, if all features of the texts support it."""
     weights, least = _coefficients()["words"], _coefficients()["least"]["words"]
-    best = {name: 1.0 for name in FEATURES if weights[name] > 0}
+    best = {name: 1.0 for name in (*FEATURES, "lead") if weights[name] > 0}
     return _likelihood(best | {"rivals": rivals, "rarity": rarity}, weights) >= least
 
 
@@ -588,16 +604,38 @@ class Succession:
 
 
 def outdated(facts: Mapping[K, Said], new: Said) -> dict[K, Succession]:
-    """Return the facts that a new statement may make outdated, judged by words."""
-    contexts = by_words({key: text for key, (text, _) in facts.items()}, new[0])
+    """Return the facts that a new statement may make outdated, judged by words.
+
+    Going back to an earlier version ("on Slack", "moved to Zulip", "on Slack again") repeats more of it than of the
+    latest one, which it changes. So the earlier version does not compete with the later one.
+
+    Args:
+        facts: by key, the oldest first.
+    """
+    texts = {key: text for key, (text, _) in facts.items()}
+    contexts = by_words(texts, new[0])
+    if len(facts) > 1:
+        leader = max(contexts, key=lambda key: contexts[key]["lead"])
+        versions = _versions_of(leader, facts)
+        others = by_words({key: text for key, text in texts.items() if key != leader}, new[0]) if versions else {}
+        contexts |= {key: others[key] for key in versions}
     found = {key: succession(old, new, contexts[key]) for key, old in facts.items()}
     return {key: change for key, change in found.items() if change}
+
+
+def _versions_of(first: K, facts: Mapping[K, Said]) -> list[K]:
+    """Return the later facts that make a fact out of date; its words are compared first, because that is fast."""
+    topic = topics(facts[first][0])
+    later = islice(dropwhile(lambda key: key != first, facts), 1, None)
+    near = (key for key in later if _share(topic, topics(facts[key][0])) >= _SHARE_OF_A_VERSION)
+    return [key for key in near if outdated({first: facts[first]}, facts[key])]
 
 
 def by_words(facts: Mapping[K, str], new: str) -> dict[K, dict[str, float]]:
     """Return the context of each of some facts that share words with a new one.
 
-    The more facts share words, the less each match means. A word that occurs in few of them means more.
+    The more facts share words, the less each match means. A word that occurs in few of them means more, and so does a
+    fact of which more is repeated than of any other: it leads.
     """
     known = {key: topics(text) for key, text in facts.items()}
     telling = [word.stems for word in topics(new).words if word.worth > _COMMON]
@@ -605,18 +643,35 @@ def by_words(facts: Mapping[K, str], new: str) -> dict[K, dict[str, float]]:
     fewest = dict.fromkeys(facts, _MANY)
     for keys in holders.values():
         fewest |= {key: min(fewest[key], float(len(keys))) for key in keys}
-    return {key: {"rivals": _rivals(len(facts) - 1), "rarity": 1 - fewest[key] / _MANY} for key in facts}
+    shares = {key: _share(each, topics(new)) for key, each in known.items()}
+    best = sorted([0.0, 0.0, *shares.values()], reverse=True)[:2]
+    return {
+        key: {
+            "rivals": _rivals(len(facts) - 1),
+            "rarity": 1 - fewest[key] / _MANY,
+            "lead": share - best[share == best[0]],
+        }
+        for key, share in shares.items()
+    }
 
 
-def by_meaning(cosine: float, others: Sequence[float]) -> dict[str, float]:
+def by_meaning(cosine: float, *, of_old: Sequence[float], of_new: Sequence[float]) -> dict[str, float]:
     """Return the context of two facts among search results.
 
     Args:
         cosine: of the vectors of the two facts.
-        others: cosines of the older fact and each other result, as a baseline.
+        of_old: cosines of the older fact and each other result, as a baseline.
+        of_new: cosines of the newer fact and each other older result: one of them may be what has changed.
     """
-    contrast = cosine - (sum(others) / len(others) if others else USUAL)
-    return {"rivals": _rivals(len(others)), "meaning": cosine, "contrast": contrast}
+    lead = cosine - max(of_new, default=USUAL)
+    return {
+        "rivals": _rivals(len(of_old)),
+        "meaning": cosine,
+        "contrast": cosine - (sum(of_old) / len(of_old) if of_old else USUAL),
+        "lead": lead,
+        "behind": min(lead, 0.0),
+        "nearest": cosine - max(of_old, default=USUAL),
+    }
 
 
 def _rivals(count: int) -> float:
@@ -633,16 +688,24 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     result is certain only if, in addition, there is no sign against a change.
 
     Args:
-        context: the features beyond the two texts; with "meaning", the cosine of the vectors is used as well.
+        context: the features beyond the two texts: `by_words` or `by_meaning`.
     """
     found = _succession(old, new, context)
     before = topics(old[0])
     if found or before.length <= _SHORT or not (before.is_own or topics(new[0]).is_own):
         return found
-    of_parts = [_succession((part, old[1]), new, context) for part in _things_said(old[0])]
+    of_parts = [
+        _succession((part, old[1]), new, _of_part(context, old[0], part, new[0])) for part in _things_said(old[0])
+    ]
     likeliest = max((each for each in of_parts if each and not each.stands_aside), key=_by_likelihood, default=None)
     is_clear = likeliest is not None and likeliest.says_so and likeliest.likelihood >= _OF_A_PART
     return replace(likeliest, is_certain=False) if likeliest and is_clear else None
+
+
+def _of_part(context: Mapping[str, float], whole: str, part: str, new: str) -> dict[str, float]:
+    """Return the context of one clause of a statement: more of it is repeated than of the whole."""
+    more = 0.0 if "meaning" in context else _share(topics(part), topics(new)) - _share(topics(whole), topics(new))
+    return {**context, "lead": context["lead"] + more}
 
 
 def _by_likelihood(found: Succession) -> float:
@@ -666,6 +729,7 @@ def _between_things(languages: LanguageSet) -> re.Pattern[str]:
 def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession | None:
     kind = "meaning" if "meaning" in context else "words"
     weights, least = _coefficients()[kind], _coefficients()["least"]
+    enough = least["alone" if kind == "meaning" and not context["rivals"] else kind]
     if kind == "words" and not _could_tell(context["rivals"], context["rarity"]):
         return None  # too many facts share the words to decide by wording
     before, after = topics(old[0]), topics(new[0])
@@ -691,7 +755,7 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
         if aside >= max(likely, least["aside"]) or (is_idle and aside + likely >= least["aside"]):
             return Succession(likelihood=aside, stands_aside=True)
     is_added = bool(found["added"]) and not found["changes"]  # "I am also allergic to nuts" replaces nothing
-    if likely < least[kind] or (kind == "words" and (is_idle or is_added or (is_of_world and not found["changes"]))):
+    if likely < enough or (kind == "words" and (is_idle or is_added or (is_of_world and not found["changes"]))):
         return None
     if shared and context.get("meaning", 0.0) < _ONE_MATTER and _only_names_a_person(old, new, before, after, shared):
         return None

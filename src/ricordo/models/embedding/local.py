@@ -190,6 +190,7 @@ def _cores() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
+HASHING = "hashing-256-v1"
 _HASHING_DIMENSION = 256
 
 _WORD = re.compile(r"\w+")
@@ -220,7 +221,7 @@ _SIGNS = np.array([1.0, -1.0])
 
 def hashing_embedder() -> LocalEmbedder[Hashing]:
     """Return the hashing embedder: unit vectors of 256 dimensions."""
-    return LocalEmbedder("hashing-256-v1", dimension=_HASHING_DIMENSION, load=Hashing)
+    return LocalEmbedder(HASHING, dimension=_HASHING_DIMENSION, load=Hashing)
 
 
 @lru_cache(maxsize=_CACHED_WORDS)
