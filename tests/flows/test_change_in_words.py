@@ -138,6 +138,23 @@ async def test_the_newer_statement_comes_first_and_the_older_one_is_closed_or_in
     assert not (await memory.get(old.id)).is_live or old.id in compared
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        ("Favorite color is red", "favorite color is blue", "What is the favorite color?"),
+        ("Favourite band is Radiohead", "Favourite band is Portishead", "Which is the favourite band?"),
+        ("Preferred editor is vim", "Preferred editor is Helix", "What is the preferred editor?"),
+    ],
+)
+async def test_another_favourite_takes_the_place_of_the_last_one_by_words_alone(
+    older: str, newer: str, question: str
+) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        old, new = await memory.remember(older), await memory.remember(newer)
+        assert (await memory.search(question)).ids == [new.id]
+        assert not (await memory.get(old.id)).is_live
+
+
 async def test_what_is_stored_names_the_older_facts_it_replaced_or_may_make_out_of_date(memory: Any) -> None:
     first = await memory.remember("I live in Leeds")
     assert first.outdates == ()
