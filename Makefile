@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories devices spaces receipts notes damage knowledge fuzz floods clean fuzz-http load adapters adapters-more typescript conformance page postgres postgres-broken agents tries keys documents
+.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories devices spaces receipts notes damage knowledge fuzz floods clean fuzz-http load adapters adapters-more typescript conformance page postgres postgres-broken agents tries keys documents relations
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -144,6 +144,10 @@ knowledge: $(READY)
 	  --out benchmarks/results/lifetimes_fresh.json
 	@$(BIN)/python benchmarks/lifetimes.py benchmarks/data/knowledge/held_out/lifetimes_fresh.jsonl \
 	  --embedder default --out benchmarks/results/lifetimes_fresh_by_meaning.json
+
+# What is learnt of the people that statements name, in sentences by strangers; a second.
+relations: $(READY)
+	@$(BIN)/python benchmarks/relations.py
 
 # Two hundred generated requests for every HTTP route; some minutes.
 fuzz-http: $(READY)

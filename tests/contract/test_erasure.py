@@ -116,15 +116,15 @@ async def test_a_dry_run_tells_what_would_go_and_changes_nothing(anns):
 
 async def test_a_commit_loses_its_reason_with_the_former_version_that_it_wrote(anns):
     ids = await small(anns)
-    note = await anns.remember("our neighbour Mirabel keeps the spare key")
+    note = await anns.remember("the neighbour Mirabel keeps the spare key")
     await anns.forget(note.id, reason="Mirabel moved out")
     await anns.restore(note.id)
-    await anns.update(note.id, content="our neighbour keeps the spare key")
+    await anns.update(note.id, content="the neighbour keeps the spare key")
     await anns.forget(ids["lives"], reason="another reason")
     await anns.settle(20)
     report = await anns.erase(entity="Mirabel")
     assert note.id not in {id_ for each in report.erased for id_ in each.ids}
-    assert (await anns.get(note.id)).content == "our neighbour keeps the spare key"
+    assert (await anns.get(note.id)).content == "the neighbour keeps the spare key"
     assert "Mirabel moved out" not in await all_of(anns, [note.id])
     assert (await anns.doctor()).ok
 

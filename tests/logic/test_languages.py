@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from ricordo import Memory, Settings
-from ricordo.encoding.relations import stated_relations
+from ricordo.encoding.relatives import stated_relations
 from ricordo.errors import InvalidError
 from ricordo.retrieval.query import intent_of
 from ricordo.text.analyzer import index_terms, question_terms, speaks_of_themselves

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.encoding.relations import is_owners_word, plain_subjects, stated_relations
+from ricordo.encoding.relations import is_owners_word, plain_subjects
+from ricordo.encoding.relatives import stated_relations
 from ricordo.text.names import (
     likeness,
     look_up_keys,
@@ -215,6 +216,7 @@ LEARNT = {
     "Sarah is my wife": ("wife", "Sarah"),
     "Hi! By the way, my boss is Dr. Karen Smith, she is nice": ("boss", "Karen Smith"),
     "This is Tom, my brother": ("brother", "Tom"),
+    "my dog is Rex": ("dog", "Rex"),
     "Meet my daughter Zoë": ("daughter", "Zoë"),
     "I went to Rome with my wife Sarah": ("wife", "Sarah"),
     "my wife, Sarah, is a vet": ("wife", "Sarah"),
@@ -259,7 +261,7 @@ NOT_LEARNT = [
     "Tom's wife is Sarah",
     "My late wife Sarah loved it",
     "My brother Tuesday",
-    "my dog is Rex",
+    "my dog is Happy",
     "Running is my therapist",
     "My wife is Sarah or Anna?",
     "My wife is Very happy",

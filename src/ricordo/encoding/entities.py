@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import get_args
 
 from ricordo.clock import from_ms, new_id, to_ms
+from ricordo.encoding.relation_forms import may_state_relation
 from ricordo.encoding.relations import (
     LASTING,
-    Stated,
     ended_relations,
     is_owners_word,
     is_persons_word,
@@ -26,8 +26,8 @@ from ricordo.encoding.relations import (
     self_words,
     stated_aliases,
     stated_own_names,
-    stated_relations,
 )
+from ricordo.encoding.relatives import Stated, stated_relations
 from ricordo.encoding.validation import AS_GIVEN, SCREENED, TextRules, check_choice, short_name
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.model import (
@@ -49,12 +49,12 @@ from ricordo.text.analyzer import name_key
 from ricordo.text.canonical import is_of_one_speaker
 from ricordo.text.entity_recognition import entities_named
 from ricordo.text.names import (
+    NOT_PEOPLE,
     SINGLE,
     folded_name,
     has_relation_word,
     likeness,
     looks_nominative,
-    may_name_relation,
     name_words,
     predicate_of,
     relation_named,
@@ -69,6 +69,9 @@ _ENTITY_TYPES: frozenset[str] = frozenset(get_args(EntityType))
 
 _NAMING: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent"))
 """Origins of facts that may introduce people and things: the user's own words, and an agent's notes for the user."""
+
+_PET: EntityType = "concept"
+"""The type of pets: they are no people, and the other types are for work."""
 
 _MAX_SPEAKER_CHARS = 80
 _MOST_EVIDENCE = 20
@@ -439,11 +442,13 @@ class EntityResolver:
     def _relate_all(self, said: Sequence[Stated], node: Node, *, source: Entity | None, may_end: bool) -> list[Entity]:
         heard = []
         for stated in said:
-            entity = self.named_clearly(stated.name)
-            if entity is None or (source is not None and source.id == entity.id):
+            is_pet = stated.predicate in NOT_PEOPLE
+            entity = self.typed(stated.name, _PET if is_pet else "person", is_certain=False)
+            if entity is None or (entity.type == _PET) != is_pet or (source is not None and source.id == entity.id):
                 continue
             self.relate(stated.predicate, entity, evidence=[node.id], source=source, may_end=may_end)
-            heard.append(entity)
+            if not is_pet:  # "My dog is called Rex" is about the speaker
+                heard.append(entity)
         return heard
 
     def _learn_named(self, names: Sequence[str]) -> None:
@@ -567,7 +572,7 @@ def with_people(snapshot: Snapshot, change: Change, *, scope: Scope, heard: Mapp
         if _is_another_person(node, owner=scope.owner):
             people_of(scope_of(node.owner, node.chat), node).named_clearly(node.speaker or "")
     for node in (replace(node, content=heard[node.id]) if node.id in heard else node for node in change.add):
-        if may_name_relation(node.content) or may_end_relation(node.content):
+        if may_state_relation(node.content) or may_end_relation(node.content):
             is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=scope.owner)
             home = scope_of(scope.owner, "") if is_owners else scope_of(node.owner, node.chat)
             people_of(home, node).learn_relations(node, owner=scope.owner)

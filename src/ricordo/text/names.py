@@ -360,10 +360,10 @@ def relation_forms(word: str, kinship: Kinship) -> list[str]:
 def relation_pattern(languages: LanguageSet) -> str:
     """Return a regular expression that matches every form of every relation word, longest first."""
     words = sorted(relation_words(languages), key=len, reverse=True)
-    return "|".join(_either_letter(re.escape(word)).replace(r"\ ", r"\s+") for word in words)
+    return "|".join(either_letter(re.escape(word)).replace(r"\ ", r"\s+") for word in words)
 
 
-def _either_letter(pattern: str) -> str:
+def either_letter(pattern: str) -> str:
     """Replace each folded letter in a pattern by a class of all letters that fold to it."""
     for letter, other in all_languages().mapping(lambda each: each.letters.folds).items():
         pattern = pattern.replace(other, f"[{other}{letter}]")

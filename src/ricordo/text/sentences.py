@@ -96,15 +96,18 @@ _LEFT_OF_A_MARK = 2
 """A sentence with at most so many words around its mark is about the one before it: "I'm just kidding"."""
 
 
-def without_jokes(text: str) -> str:
+def without_jokes(text: str, *, with_laughs: bool = False) -> str:
     """Return a text without the sentences at its beginning that are marked as jokes.
+
+    Args:
+        with_laughs: whether to keep sentences with nothing but a laugh: "my cat Tom ate it lol" may well be true.
 
     >>> without_jokes("I'm the queen of England lol. I live in Leeds."), without_jokes("Haha, I live in Leeds")
     (' I live in Leeds.', 'Haha, I live in Leeds')
     """
     start = text[:MAX_PLAIN_CHARS]
     languages = languages_of(start).union(default_languages())
-    jokes, laughs = _jokes(languages), _laughs(languages)
+    jokes, laughs = _jokes(languages), _NOTHING if with_laughs else _laughs(languages)
     if not (jokes.search(start) or laughs.search(start)):
         return text
     kept: list[str] = []
@@ -118,6 +121,7 @@ def without_jokes(text: str) -> str:
     return "".join(kept) + text[MAX_PLAIN_CHARS:]
 
 
+_NOTHING = re.compile(NEVER)
 _JOKE_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 

@@ -284,7 +284,7 @@ def languages_of(text: str) -> LanguageSet:
     [['en'], ['en', 'ru']]
     """
     if text.isascii():
-        return _of_words(text[:_LOOKED_AT].encode().translate(_APART).decode().split())
+        return _of_words(ascii_words(text[:_LOOKED_AT]))
     words = _LETTERS.findall(text[:_LOOKED_AT].lower())
     others = [word for word in words if _script_of(word[0]) != "LATIN"]
     found = _of_words(words) if len(others) * 2 < len(words) else _defaults()
@@ -292,6 +292,11 @@ def languages_of(text: str) -> LanguageSet:
         language for script in {_script_of(word[0]) for word in others} if (language := _of_script(script, others))
     ]
     return _set_of(*found, *languages) if languages else found
+
+
+def ascii_words(text: str) -> list[str]:
+    """Return the words of letters in an ASCII text, in lower case."""
+    return text.encode().translate(_APART).decode().split()
 
 
 def _of_words(words: list[str]) -> LanguageSet:

@@ -77,21 +77,44 @@ class Kinship:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relations:
-    """Statements of a person's relation to the speaker: "my wife is Sarah"; and of its end (`endings`, which are read
-    only in texts with one of `ending_cues`; those that name no relation end that of a couple, those without any name
-    a marriage). `deaths` say that somebody died, and are read in the same texts.
+    """Statements of a relation to the speaker: "my wife is Sarah", "my wife Sarah left"; and of its end (`endings`,
+    which are read only in texts with one of `ending_cues`; those that name no relation end that of a couple, those
+    without any name a marriage). `deaths` say that somebody died, and are read in the same texts.
     """
 
+    words: Mapping[str, Words] = field(default_factory=dict)
+    plurals: Mapping[str, Words] = field(default_factory=dict)
+    whole: Mapping[str, Words] = field(default_factory=dict)
+    bare: Words = ()
+    before_bare: Words = ()
+    have: Patterns = ()
+    titles: Words = ()
+    kinds_behind: Patterns = ()
+    possessives_behind: Patterns = ()
+    feminine: Patterns = ()
     leads: Patterns = ()
     mine: Patterns = ()
     forms: Patterns = ()
+    links: Patterns = ()
+    pronouns: Mapping[str, str] = field(default_factory=dict)
+    others: Patterns = ()
+    own_verbs: Patterns = ()
+    next_words: Patterns = ()
+    not_stated: Patterns = ()
+    asking: Patterns = ()
+    afterthoughts: Patterns = ()
+    unreal: Patterns = ()
+    fiction: Patterns = ()
+    stories: Patterns = ()
+    past: Patterns = ()
+    also_names: Words = ()
+    not_people: Words = ()
+    no_names: Patterns = ()
     name_ends: Words = ()
     doubt: Patterns = ()
     doubt_endings: Patterns = ()
     labels: Words = ()
     abstract: Patterns = ()
-    instrumental_verb: str = ""
-    feminine_sign: str = ""
     alias_cues: Words = ()
     aliases: Patterns = ()
     ending_cues: Words = ()
