@@ -454,12 +454,12 @@ class Engine:
         )
 
     async def _list_changes(self, scope: Scope, *, dry_run: bool) -> Concluded:
-        """Compare recent facts with older ones by meaning."""
+        """Compare recent facts with older ones by meaning. An embedder that counts words finds what `remember` did."""
         from ricordo.consolidation.comparison import Comparison
+        from ricordo.models.embedding.local import HASHING
 
         model = self.backlog.model
-        scale = None if model is None else await self._scale(model.key)
-        if model is None or scale is None:
+        if model is None or model.name == HASHING or (scale := await self._scale(model.key)) is None:
             return Concluded()
         store = self.store.seen_by(scope)
         comparison = Comparison(
