@@ -496,7 +496,7 @@ class Engine:
 
     async def _scale(self, model: int, *, within_s: float | None = None) -> Scale | None:
         """Return the scale of the cosines of a model; None if it tells nothing, or is not known in time. It is measured
-        once, even if the first search is cancelled.
+        once, even if the first search is cancelled, and again after a failure.
         """
         from ricordo.models.embedding.scale import scale_of
 
@@ -505,8 +505,14 @@ class Engine:
             return None
         if model not in self._scales:
             self._scales[model] = self._background(scale_of(embedder))
-        done, _ = await asyncio.wait({self._scales[model]}, timeout=within_s)
-        return self._scales[model].result() if done else None
+        measuring = self._scales[model]
+        await asyncio.wait({measuring}, timeout=within_s)
+        if not measuring.done():
+            return None
+        if measuring.cancelled() or measuring.exception() is not None:
+            self._scales.pop(model, None)
+            return None
+        return measuring.result()
 
     def _background(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
         task = asyncio.ensure_future(work)

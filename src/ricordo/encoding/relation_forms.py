@@ -69,7 +69,23 @@ def _within(of: Callable[[Language], Iterable[str]]) -> cached_property[re.Patte
     return pattern_of(of, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
 
 
-class RelationForms(Lexicon):
+class StatementForms(Lexicon):
+    """What takes a statement about people back, and capitalised words that are no names."""
+
+    @cached_property
+    def doubtful(self) -> re.Pattern[str]:
+        doubt = self.languages.pattern(lambda each: each.relations.doubt, r"(?<!\w)(?:{})(?!\w)").pattern
+        endings = self.languages.pattern(lambda each: each.relations.doubt_endings, r"(?:{})\b").pattern
+        return re.compile(f"{doubt}|{endings}", re.IGNORECASE)
+
+    @cached_property
+    def not_names(self) -> frozenset[str]:
+        """Function words, days, nations, folded."""
+        not_names = map(fold_letters, self.languages.words(lambda each: each.names.not_names))
+        return self.languages.words(lambda each: each.function_words).union(not_names)
+
+
+class RelationForms(StatementForms):
     """The words and patterns of one language; see `Relations` of the schema."""
 
     titles = words_of(lambda each: map(str.lower, (*each.names.titles, *each.relations.titles)))
@@ -179,17 +195,9 @@ class RelationForms(Lexicon):
         return tuple((who, next(self._compiled((rf"{start}(?:{form})\s+<CALLED><END>",)))) for who, form in forms)
 
     @cached_property
-    def doubtful(self) -> re.Pattern[str]:
-        doubt = self.languages.pattern(lambda each: each.relations.doubt, r"(?<!\w)(?:{})(?!\w)").pattern
-        endings = self.languages.pattern(lambda each: each.relations.doubt_endings, r"(?:{})\b").pattern
-        return re.compile(f"{doubt}|{endings}", re.IGNORECASE)
-
-    @cached_property
     def silent(self) -> frozenset[str]:
-        """Words that are capitalised without being names: function words, days, nations."""
-        not_names = map(fold_letters, self.languages.words(lambda each: each.names.not_names))
-        also_names = self.languages.words(lambda each: each.relations.also_names)
-        return self.languages.words(lambda each: each.function_words).union(not_names) - also_names
+        """Words that are capitalised without being names."""
+        return self.not_names - self.languages.words(lambda each: each.relations.also_names)
 
     def is_no_name(self, word: str) -> bool:
         """Return whether a word is a thing, place or firm rather than a person."""

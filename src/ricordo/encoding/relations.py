@@ -10,22 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from ricordo.encoding.relation_forms import CAPITALISED, MAX_CHARS
+from ricordo.encoding.relation_forms import CAPITALISED, MAX_CHARS, StatementForms
 from ricordo.model import Origin, Role
 from ricordo.text.analyzer import speaks_of_themselves
 from ricordo.text.canonical import is_owner
 from ricordo.text.change import Cue, cues
-from ricordo.text.languages import (
-    NEVER,
-    LanguageSet,
-    Lexicon,
-    all_languages,
-    cached,
-    fold_letters,
-    languages_of,
-    pattern_of,
-    words_of,
-)
+from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, languages_of, pattern_of, words_of
 from ricordo.text.languages.schema import Relations
 from ricordo.text.names import known_relation, relation_pattern
 from ricordo.text.sentences import content_words, without_jokes
@@ -34,7 +24,7 @@ from ricordo.trust import trust_of
 _NAMES = rf"{CAPITALISED}(?:\s+{CAPITALISED}){{0,2}}"
 
 
-class _Forms(Lexicon):
+class _Forms(StatementForms):
     """Patterns of relations to the speaker; see `Relations` of the schema."""
 
     label = pattern_of(lambda each: each.relations.labels, r"\s*(?:{})\s*:", flags=re.IGNORECASE)
@@ -47,17 +37,6 @@ class _Forms(Lexicon):
     @cached_property
     def deaths(self) -> tuple[re.Pattern[str], ...]:
         return tuple(_ending_patterns(self.languages, lambda each: each.deaths))
-
-    @cached_property
-    def doubtful(self) -> re.Pattern[str]:
-        doubt = self.languages.pattern(lambda each: each.relations.doubt, r"(?<!\w)(?:{})(?!\w)").pattern
-        endings = self.languages.pattern(lambda each: each.relations.doubt_endings, r"(?:{})\b").pattern
-        return re.compile(f"{doubt}|{endings}", re.IGNORECASE)
-
-    @cached_property
-    def no_names(self) -> frozenset[str]:
-        not_names = map(fold_letters, self.languages.words(lambda each: each.names.not_names))
-        return self.languages.words(lambda each: each.function_words).union(not_names)
 
     @cached_property
     def own_name(self) -> re.Pattern[str]:
@@ -272,7 +251,7 @@ def _name(written: str, forms: _Forms) -> str | None:
 def _is_name(word: str, forms: _Forms) -> bool:
     lower = word.lower()
     is_shouted = len(word) > 1 and word.isupper()
-    return len(word) > 1 and not is_shouted and lower not in forms.no_names and not lower.endswith("'s")
+    return len(word) > 1 and not is_shouted and lower not in forms.not_names and not lower.endswith("'s")
 
 
 @cached()

@@ -97,6 +97,30 @@ async def test_the_range_is_measured_once_by_one_batch() -> None:
         assert len(embedder.batches) == before + 1
 
 
+async def test_the_range_is_measured_again_after_a_failure() -> None:
+    class Failing(Narrow):
+        fails = True
+
+        async def embed_batch(self, texts: Sequence[str], *, kind: str = "passage") -> list[Any]:
+            if self.fails and "Anna likes tea" in texts:
+                raise OSError("too many requests")
+            return await super().embed_batch(texts, kind=kind)
+
+        async def embed(self, text: str, *, kind: str = "query") -> Any:
+            if self.fails and kind == "passage":
+                raise OSError("too many requests")
+            return await super().embed(text, kind=kind)
+
+    embedder = Failing(_default())
+    async with Memory.open(":memory:", embedder=embedder) as memory:
+        await memory.remember("I drive a silver Corolla")
+        newer = await memory.remember("Sold the old car, picked up a used Outback")
+        await memory.settle()
+        await memory.search("What car do I drive?")
+        embedder.fails = False
+        assert (await memory.search("What car do I drive?")).ids[0] == newer.id
+
+
 async def test_upkeep_lists_changes_in_other_words_with_other_embedders() -> None:
     async with Memory.open(":memory:", embedder=Narrow(_default())) as memory:
         for text in ("I drink two cups of coffee a day", "My sister has two cats", "The car is a Golf"):

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.errors import UnavailableError
 from ricordo.models.embedding import checked_batch
 from ricordo.models.embedding.default import NAME
 from ricordo.models.embedding.local import HASHING
@@ -66,14 +67,17 @@ async def scale_of(embedder: Embedder) -> Scale | None:
     """Measure the scale of an embedder by one batch of short texts.
 
     Returns:
-        None if the embedder fails, or if its cosines do not tell meanings apart.
+        None if its cosines do not tell meanings apart.
+
+    Raises:
+        UnavailableError: the embedder fails.
     """
     if embedder.name in _MEASURED:
         return DEFAULT
     found = await checked_batch(embedder, [text for each in _FACTS for text in each], "passage")
     vectors = [vector for vector in found if vector is not None]
     if len(vectors) < len(found):
-        return None
+        raise UnavailableError(f"{embedder.name} failed on {len(found) - len(vectors)} of {len(found)} short texts")
     rows = np.stack(vectors)
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
     cosines = rows[::2] @ rows[1::2].T
