@@ -25,7 +25,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.models.embedding.default import embedder
-from ricordo.text.change import APART, BY_MEANING, BY_WORDS, DOUBTS, by_meaning, by_words, features, topics
+from ricordo.text.change import (
+    APART,
+    BY_MEANING,
+    BY_WORDS,
+    DOUBTS,
+    are_of_two_people,
+    by_meaning,
+    by_words,
+    features,
+    topics,
+)
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "src/ricordo/text/change.json"
@@ -213,7 +223,11 @@ def _values(old: str, new: str, found: Sequence[str], vectors: Mapping[str, Floa
     return features(old, new) | by_meaning(
         float(vectors[old] @ vectors[new]),
         of_old=[float(vectors[old] @ vectors[each]) for each in found if each not in (old, new)],
-        of_new=[float(vectors[new] @ vectors[each]) for each in found[: found.index(new)] if each != old],
+        of_new=[
+            float(vectors[new] @ vectors[each])
+            for each in found[: found.index(new)]
+            if each != old and not are_of_two_people(each, new)
+        ],
     )
 
 

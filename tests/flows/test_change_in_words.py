@@ -549,10 +549,11 @@ async def test_an_older_fact_that_was_confirmed_since_does_not_rank_below_a_like
         assert (await memory.search("Is green tea good in the morning?")).ids[0] == tea.id
 
 
-async def test_versions_of_one_thing_rank_from_the_newest_to_the_oldest() -> None:
+@pytest.mark.parametrize("embedder", ["default", "hashing"])
+async def test_versions_of_one_thing_rank_from_the_newest_to_the_oldest(embedder: str) -> None:
     said = ["I live in Rome", "I'm allergic to peanuts", "My dog is called Rex", "I live in Milan now"]
     said += ["Where do I live?", "My sister lives in Bergen", "My dog is called Max now", "I live in Turin"]
-    async with Memory.open(":memory:", embedder="hashing") as memory:
+    async with Memory.open(":memory:", embedder=embedder) as memory:
         for day, text in enumerate(said, 1):
             await memory.add(text, at=f"2026-03-0{day}")
         await memory.settle()

@@ -18,7 +18,7 @@ from ricordo.consolidation.resolve import are_apart, comes_after, form_of, is_ri
 from ricordo.model import Change, Node, Reason, Scope
 from ricordo.models.embedding.scale import Scale
 from ricordo.storage import Snapshot, Store
-from ricordo.text.change import by_meaning, succession
+from ricordo.text.change import are_of_two_people, by_meaning, succession
 
 Vectors = Mapping[int, NDArray[np.float32]]
 
@@ -124,7 +124,11 @@ def likelihood_of(old: Node, new: Node, near: Sequence[Node], vectors: Vectors, 
     context = by_meaning(
         scale.as_default(float(before @ after)),
         of_old=[scale.as_default(float(before @ each)) for each in others],
-        of_new=[scale.as_default(float(after @ each)) for each in others],
+        of_new=[
+            scale.as_default(float(after @ vectors[each.key]))
+            for each in near
+            if each.key != old.key and not are_of_two_people(each.content, new.content)
+        ],
     )
     change = succession((old.content, old.speaker), (new.content, new.speaker), context)
     if change is None or change.stands_aside or change.is_beside:

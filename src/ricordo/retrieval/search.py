@@ -413,7 +413,11 @@ def _outdated(
         context = by_meaning(
             float(cosines[place, later]),
             of_old=[float(each) for at, each in enumerate(cosines[place]) if at not in (place, later)],
-            of_new=[float(cosines[later, at]) for at in range(later) if at != place and over.get(at, later) >= later],
+            of_new=[
+                float(cosines[later, at])
+                for at, each in enumerate(facts[:later])
+                if at != place and over.get(at, later) >= later and not are_of_two_people(each.content, newer.content)
+            ],
         )
         change = succession((older.content, older.speaker), (newer.content, newer.speaker), context)
         if not change or {older.key, newer.key} in known.decided:

@@ -661,7 +661,8 @@ def by_meaning(cosine: float, *, of_old: Sequence[float], of_new: Sequence[float
     Args:
         cosine: of the vectors of the two facts.
         of_old: cosines of the older fact and each other result, as a baseline.
-        of_new: cosines of the newer fact and each other older result: one of them may be what has changed.
+        of_new: cosines of the newer fact and each other older result that may be what has changed, so without those of
+            whom `are_of_two_people` is true.
     """
     lead = cosine - max(of_new, default=USUAL)
     return {
