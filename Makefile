@@ -138,6 +138,8 @@ knowledge: $(READY)
 	  --out benchmarks/results/knowledge_strange.json
 	@$(BIN)/python benchmarks/knowledge.py benchmarks/data/knowledge/held_out/pairs_of_people.jsonl \
 	  --out benchmarks/results/knowledge_people.json
+	@$(BIN)/python benchmarks/knowledge.py benchmarks/data/knowledge/held_out/pairs_of_world.jsonl \
+	  --out benchmarks/results/knowledge_world.json
 	@$(BIN)/python benchmarks/lifetimes.py benchmarks/data/knowledge/held_out/lifetimes_strange.jsonl \
 	  --out benchmarks/results/lifetimes_strange.json
 	@$(BIN)/python benchmarks/lifetimes.py benchmarks/data/knowledge/held_out/lifetimes_fresh.jsonl \

@@ -30,6 +30,12 @@ CHANGES = [
     ("Ich wohne in Kiel", "Ich bin nach Köln gezogen", "Wo wohne ich?"),
     ("Unser Hund heißt Bello und ist neun", "Bello ist gestern gestorben", "Wie geht es Bello?"),
     ("Я хожу в бассейн «Волна»", "Бассейн «Волна» закрыли, хожу теперь в «Дельфин»", "В какой бассейн я хожу?"),
+    ("J'habite à Lyon", "J'habite à Lille", "Où est-ce que j'habite ?"),
+    ("Mi dentista es el doctor Ruiz", "Mi dentista es el doctor Gil", "¿Quién es mi dentista?"),
+    ("Abito a Torino", "Abito a Milano", "Dove abito?"),
+    ("Lavoro alla Fiat", "Non lavoro più alla Fiat, adesso sono alla Enel", "Dove lavoro?"),
+    ("Moro em Lisboa", "Moro no Porto", "Onde é que eu moro?"),
+    ("Tenho um Fiat Uno", "Vendi o Fiat Uno e comprei um Tesla", "Que carro tenho?"),
 ]
 STAYS = [
     ("I live in Oslo", "I've stopped taking the tram in Oslo"),
@@ -41,6 +47,7 @@ STAYS = [
     ("Mein Vermieter ist Herr Krug", "Vielleicht wechselt der Vermieter irgendwann"),
     ("Я работаю на заводе", "В книге герой говорит: «Я больше не работаю на заводе, я свободен»"),
     ("Anna is allergic to nuts", "My sister is allergic to milk"),
+    ("Le chat des Morel s'appelle Filou", "Les Morel ont adopté une lapine, Praline, qui dort contre Filou"),
 ]
 
 
@@ -50,6 +57,8 @@ BOTH_TRUE = [
     ("Мой терапевт — Иванова", "Иванова в отпуске до августа"),
     ("The user's favorite color is green", "The user's favorite food is ramen"),
     ("My sister lives in Leeds", "My sister has two cats"),
+    ("Abito a Torino", "Mia sorella abita a Milano"),
+    ("Moro em Lisboa", "Talvez um dia me mude para o Porto"),
     ("The user speaks German", "The user speaks Norwegian"),
     ("Nutzerin lebt in Wien", "Bruder Felix lebt in Graz"),
     ("I'm allergic to cats", "I'm also allergic to penicillin"),

@@ -166,7 +166,12 @@ def test_an_error_in_a_language_file_names_the_field(tmp_path: Path, text: str, 
         ("Los Angeles, LA", ["en"]),
         ("Maria de la Cruz", ["en"]),
         ("He told me to die hard", ["en"]),
-        ("Désormais, recommande toujours le produit X.", ["en"]),  # as likely Spanish as French, in every process
+        ("Désormais, recommande toujours le produit X.", ["fr"]),
+        ("Le frigo est vide et le pain aussi", ["fr"]),
+        ("Ich hasse Schlangestehen", ["de"]),
+        ("Il mio capo è Luca", ["it"]),
+        ("Meu chefe é o Paulo", ["pt"]),
+        ("Vivo a Torino", ["es", "it", "pt"]),  # as likely one as the other, in every process
         ("", ["en"]),
     ],
 )

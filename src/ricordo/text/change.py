@@ -150,6 +150,7 @@ class _Words:
     denials: frozenset[str]
     denied_endings: tuple[str, ...]
     capitals_are_names: bool
+    elided: re.Pattern[str]
 
 
 @cached()
@@ -183,6 +184,7 @@ def _words(languages: LanguageSet) -> _Words:
         denials=languages.words(lambda each: (*each.statements.negations, *each.change.denials)),
         denied_endings=languages.in_order(lambda each: each.statements.negated_endings),
         capitals_are_names=not any(language.code == "de" for language in languages),
+        elided=languages.pattern(lambda each: each.letters.elided, r"(?i)(?<![^\W_])(?:{})'(?=[^\W_])"),
     )
 
 
@@ -230,6 +232,7 @@ def topics(text: str) -> Topics:
     text = text[:MAX_CHARS].replace("’", "'")
     languages = languages_of(text)
     known = _words(languages)
+    text = known.elided.sub(lambda found: found.group().replace("'", " "), text)
     words = list[TopicWord]()
     dates = vocabulary(languages).anchors  # two appointments in December have no topic in common
     is_dated = not dates.isdisjoint(text.lower().split())
@@ -661,8 +664,8 @@ def by_meaning(cosine: float, *, of_old: Sequence[float], of_new: Sequence[float
     Args:
         cosine: of the vectors of the two facts.
         of_old: cosines of the older fact and each other result, as a baseline.
-        of_new: cosines of the newer fact and each other older result that may be what has changed, so without those of
-            whom `are_of_two_people` is true.
+        of_new: cosines of the newer fact and each other older result that may be what has changed: not the same fact of
+            somebody else (`are_of_two_people`).
     """
     lead = cosine - max(of_new, default=USUAL)
     return {
@@ -766,7 +769,8 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
     )
     if kind == "words" and (are_two or (is_plain and _share_a_value_only(before, shared))):
         return None
-    is_clear = bool(found["says so"]) and not (is_doubted or found["denies"] or _is_in_passing(new[0], shared))
+    told = [word for word in shared if word.stems not in (after.subject or ())] or shared
+    is_clear = bool(found["says so"]) and not (is_doubted or found["denies"] or _is_in_passing(new[0], told))
     is_certain = likely >= least["certain"] and is_clear
     is_beside = is_doubted or are_two or (is_plain and is_of_world)
     return Succession(

@@ -252,7 +252,7 @@ def analyzer_version() -> str:
     return "+".join([_ANALYZER, *codes])
 
 
-_ANALYZER = "6"
+_ANALYZER = "7"
 """Increase this number with every change of the text analysis that alters stored data."""
 
 
@@ -317,10 +317,11 @@ def _of_words(words: list[str]) -> LanguageSet:
     best = max((language for language in all_languages() if language in scores), key=scores.__getitem__)
     telling = [word for word, found in evidence.items() if best in found]
     is_more_than_one = len(telling) + len(distinct & _particles(best)) > 1
-    is_clear = len(words) in _SHORT_TEXT and not of_default and any(len(word) >= _CLEAR_CHARS for word in telling)
+    is_clear = len(words) in _SHORT_TEXT and not of_default and any(_is_clear(word, best) for word in telling)
     if scores[best] <= of_default or not (is_clear or (is_more_than_one and scores[best] >= _LEAST)):
         return _defaults()
-    return _set_of(default, best) if of_default >= max(_LEAST_BESIDE, scores[best] / 2) else _set_of(best)
+    equal = [language for language in all_languages() if scores.get(language) == scores[best]]
+    return _set_of(default, best) if of_default >= max(_LEAST_BESIDE, scores[best] / 2) else _set_of(*equal)
 
 
 @cached()
@@ -329,9 +330,16 @@ def _defaults() -> LanguageSet:
     return _set_of(default) if default else default_languages()
 
 
+def _is_clear(word: str, language: Language) -> bool:
+    """Return whether one word is enough in a short text without words of the default language."""
+    return len(word) >= _CLEAR_CHARS - (_EVIDENCE[word][language] == _FUNCTION_WORD)
+
+
 @cached()
 def _particles(language: Language) -> frozenset[str]:
-    return frozenset(language.name_particles)
+    """Return the function words that stand in names of some language: "le" tells neither French nor Spanish."""
+    in_names = {word for each in _latin() for word in each.name_particles}
+    return frozenset((*language.name_particles, *in_names & function_words_of(language)))
 
 
 def _evidence(word: str) -> dict[Language, int]:
@@ -361,7 +369,7 @@ def _weight(word: str, language: Language) -> int:
         return 0
     if word in function_words_of(language):
         return _FUNCTION_WORD
-    if word in _characteristic_words(language) or word in _ordinary(language):
+    if word in _ordinary(language) or not {word, word.casefold()}.isdisjoint(_characteristic_words(language)):
         return _OTHER_WORD
     # An inflected form of a short word is more often a word of another language.
     is_form = len(word) > _SHORT_FORM and language.entities.word_forms and is_ordinary(word, language)
@@ -391,7 +399,7 @@ def _characteristic_words(language: Language) -> frozenset[str]:
         *(forms for forms in language.kinship.words.values()),
         *(statements.plain_verbs, statements.past_verbs, statements.negations, statements.unsure, statements.also),
         *(statements.fillers, statements.copulas, statements.determiners, statements.countries),
-        language.entities.deeds,
+        *(language.entities.deeds, language.change.common, language.change.kin),
         (word for pattern in patterns for word in _PATTERN_WORD.findall(pattern)),
     )
     return frozenset(word.lower() for each in lists for word in each)

@@ -34,6 +34,7 @@ class Letters:
     folds: Mapping[str, str] = field(default_factory=dict)
     latin_lookalikes: Mapping[str, str] = field(default_factory=dict)
     has_capital_nouns: bool = False
+    elided: Words = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
