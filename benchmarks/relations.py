@@ -24,7 +24,7 @@ from ricordo.encoding.relatives import stated_relations
 from ricordo.text.names import predicate_of
 
 DATA = Path(__file__).parent / "data" / "relations"
-FILES = (DATA / "relations.jsonl", DATA / "held_out.jsonl")
+FILES = tuple(DATA / f"{name}.jsonl" for name in ("relations", "held_out", "passing", "passing_held_out"))
 OUT = Path(__file__).parent / "results" / "relations.json"
 GENERAL = {
     "spouse": {"wife", "husband"},

@@ -318,7 +318,12 @@ father-in-law, boss, landlord, landlady, ex-wife, ex-husband, best friend"""
 SINGLE = frozenset(each.strip() for each in _SINGLE.split(","))
 """Relations with one holder at a time: a new wife ends the relation with the previous one."""
 
-NOT_PEOPLE = frozenset(("dog", "cat"))
+NOT_PEOPLE = frozenset(
+    (
+        *("dog", "cat", "rabbit", "hamster", "parrot", "budgie", "guinea pig"),
+        *("tortoise", "horse", "ferret", "canary", "goldfish"),
+    )
+)
 """Relations whose names are not learnt from a sentence, because a learnt name becomes a person."""
 
 
