@@ -44,7 +44,7 @@ class Plain:
 def plain_statements(text: str) -> tuple[Plain, ...]:
     """Return the distinct statements of a message that are worth keeping, in order.
 
-    >>> [(found.kind, found.text) for found in plainly_said("Well, I love hiking. Do you? I think so.")]
+    >>> [(found.kind, found.text) for found in plain_statements("Well, I love hiking. Do you? I think so.")]
     [('preference', 'I love hiking')]
     """
     languages = languages_of(text)

@@ -916,8 +916,8 @@ def likelihood(old: str, new: str) -> float:
 
     >>> likelihood("I drive a Corolla", "Sold the Corolla last week") > 0.5
     True
-    >>> likelihood("I drive a Corolla", "Greg dreamt that he sold a Corolla") > 0.5
-    False
+    >>> likelihood("I drive a Corolla", "My sister is a vet")
+    0.0
     """
     found = features(old, new) | by_words({0: old}, new)[0]
     return _likelihood(found, _coefficients()["words"]) if found["share"] else 0.0

@@ -262,7 +262,7 @@ class _Evidence(NamedTuple):
 def entities_named(texts: Sequence[str]) -> tuple[Named, ...]:
     """Return the people and things that the messages of one person clearly name. A name with two kinds is skipped.
 
-    >>> [(found.name, found.type) for found in plainly_named(["Lunch with Mira Aldous. She is at Hollow Lab."])]
+    >>> [(found.name, found.type) for found in entities_named(["Lunch with Mira Aldous. She is at Hollow Lab."])]
     [('Mira Aldous', 'person'), ('Hollow Lab', 'organization')]
     """
     seen: dict[str, list[tuple[int, _Sighting]]] = defaultdict(list)

@@ -57,7 +57,7 @@ _KINDS: tuple[Kind, ...] = ("left", "decision", "rule", "cause")
 def statements_of_work(text: str) -> tuple[WorkStatement, ...]:
     """Return the distinct statements of a message in order.
 
-    >>> [(found.kind, found.text) for found in stated("Ok, let's use pnpm instead of npm. Does that work?")]
+    >>> [(found.kind, found.text) for found in statements_of_work("Ok, let's use pnpm instead of npm. Does that work?")]
     [('decision', "Let's use pnpm instead of npm")]
     """
     languages = languages_of(text)
