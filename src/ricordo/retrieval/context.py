@@ -32,7 +32,7 @@ from ricordo.retrieval.query import (
 from ricordo.retrieval.receipts import Draft
 from ricordo.retrieval.service import Asking, AsOf, answer, wants_receipt
 from ricordo.storage import Snapshot
-from ricordo.storage.values import Filter
+from ricordo.storage.values import Filter, Foreseen
 from ricordo.text.analyzer import QUESTION_MARKS, question_terms
 from ricordo.text.change import topics
 from ricordo.text.dates import format_times
@@ -288,7 +288,7 @@ async def brief(
             lambda snapshot: _extras(
                 snapshot, asking.scope, text, hits, keys, now=asking.now, is_of_people=is_of_people
             ),
-            about=text,
+            Foreseen(about=text),
         )
     drafts = drafted(hits, extras, session=session, now=asking.now, zone=asking.zone, owner=asking.scope.owner)
     block = assemble(drafts, budget=room, tokens=EstimatedTokens(), complexity=complexity)

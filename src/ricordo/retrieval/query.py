@@ -640,6 +640,11 @@ class Plan:
     ratings: Mapping[int, float] = field(default_factory=dict)
 
     @property
+    def span(self) -> tuple[int, int] | None:
+        """The span that the question names, [start, end) in Unix milliseconds."""
+        return None if self.interval is None else (self.interval.start, self.interval.end)
+
+    @property
     def looked_up(self) -> tuple[str, ...]:
         """All index terms to search for, each once."""
         return tuple(dict.fromkeys((*self.terms, *self.dated)))

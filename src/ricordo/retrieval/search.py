@@ -207,7 +207,7 @@ def _candidate_query(
         word_model=word_model,
         word_width=0 if worded is None or worded.words is None else worded.words.shape[1],
         namings=named,
-        interval=None if plan.interval is None else (plan.interval.start, plan.interval.end),
+        interval=plan.span,
         depth=_DEPTHS[plan.complexity],
         strategies=strategies,
         directions=asks_for_a_list(plan.query.text),

@@ -32,7 +32,7 @@ from ricordo.retrieval.query import (
 )
 from ricordo.retrieval.receipts import Draft
 from ricordo.storage import Links, PastSnapshot, Snapshot, Store, When
-from ricordo.storage.values import EmbeddingModel, Floor
+from ricordo.storage.values import NOTHING_FORESEEN, EmbeddingModel, Filter, Floor, Foreseen
 from ricordo.text.analyzer import QUESTION_MARKS
 from ricordo.text.change import load_patterns
 from ricordo.text.dates import Interval, find_interval, parse_instant
@@ -134,20 +134,12 @@ class Prefetch:
             load = partial(self.load_turns, scope, ahead=True)
             self._quiet[scope] = asyncio.get_running_loop().call_later(_QUIET_S, load)
 
-    async def read(
-        self,
-        scope: Scope,
-        ask: Callable[[Snapshot], T],
-        *,
-        about: str = "",
-        terms: Sequence[str] = (),
-        first: Sequence[Callable[[Snapshot], object]] = (),
-    ) -> T:
+    async def read(self, scope: Scope, ask: Callable[[Snapshot], T], foreseen: Foreseen = NOTHING_FORESEEN) -> T:
         """Read from the store, after a short wait if the caller's turns are being loaded. Arguments as `Store.read`."""
         loading = self._turns.get(scope)
         if loading is not None and not loading.done():
             await asyncio.wait((loading,), timeout=_PATIENCE_S)
-        return await self._store.seen_by(scope).read(ask, about=about, terms=terms, first=first)
+        return await self._store.seen_by(scope).read(ask, foreseen)
 
     def close(self) -> None:
         """Cancel pending loads."""
@@ -169,14 +161,7 @@ class Prefetch:
 class Read(Protocol):
     """Reads from the store in one snapshot, with the arguments of `Store.read`."""
 
-    def __call__(
-        self,
-        ask: Callable[[Snapshot], T],
-        *,
-        about: str = "",
-        terms: Sequence[str] = (),
-        first: Sequence[Callable[[Snapshot], object]] = (),
-    ) -> Awaitable[T]: ...
+    def __call__(self, ask: Callable[[Snapshot], T], foreseen: Foreseen = NOTHING_FORESEEN) -> Awaitable[T]: ...
 
 
 class Embed(Protocol):
@@ -506,11 +491,16 @@ async def _found(
             )
         )
 
-    first = asking.read_by_is_behind() if question.waits else ()
-    answer = await asking.read(look, about=plan.query.text, terms=plan.looked_up, first=first)
+    foreseen = Foreseen(
+        about=plan.query.text,
+        terms=plan.looked_up,
+        interval=plan.span if plan.query.filter == Filter(shelves=plan.query.filter.shelves) else None,
+        first=asking.read_by_is_behind() if question.waits else (),
+    )
+    answer = await asking.read(look, foreseen)
     if is_behind:
         question, missing = replace(question, waits=False), await _missing(asking, until=until)
-        answer = await asking.read(look, about=plan.query.text, terms=plan.looked_up)
+        answer = await asking.read(look, replace(foreseen, first=()))
         answer = None if answer is None else replace(answer, degraded=(*missing, *answer.degraded))
     return None if answer is None else (answer, plan)
 

@@ -38,7 +38,7 @@ from ricordo.storage.groups import (
     Upkeep,
     Vectors,
 )
-from ricordo.storage.values import ChangeEvent, Cleaned, FormerText, When, check_encodable
+from ricordo.storage.values import NOTHING_FORESEEN, ChangeEvent, Cleaned, Foreseen, FormerText, When, check_encodable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -275,21 +275,8 @@ class Store(Protocol):
         """Write derived rows. They are durable but have no commit, since they can be computed again."""
         ...
 
-    async def read(
-        self,
-        ask: Callable[[Snapshot], T],
-        *,
-        about: str = "",
-        terms: Sequence[str] = (),
-        first: Sequence[Callable[[Snapshot], object]] = (),
-    ) -> T:
-        """Run a short query on one snapshot, in a reader thread. Nothing may be awaited inside.
-
-        Args:
-            about: a text whose names the query looks up; a server then looks them up as the snapshot begins.
-            terms: the index terms that the query looks up, likewise.
-            first: what the query reads first, one statement each; a server then runs these as the snapshot begins.
-        """
+    async def read(self, ask: Callable[[Snapshot], T], foreseen: Foreseen = NOTHING_FORESEEN) -> T:
+        """Run a short query on one snapshot, in a reader thread. Nothing may be awaited inside."""
         ...
 
     async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:

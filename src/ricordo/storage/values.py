@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -219,6 +219,27 @@ def _are_ordered(one: Any, other: Any) -> bool:
     if isinstance(one, str) or isinstance(other, str):
         return isinstance(one, str) and isinstance(other, str)
     return all(isinstance(each, int | float) and not isinstance(each, bool) for each in (one, other))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    """What a query will read, as far as this is known ahead. A server is asked for it as the snapshot begins.
+
+    Attributes:
+        about: a text whose names the query looks up.
+        terms: the index terms that the query looks up.
+        interval: the span whose memories the query looks up, if it has no other conditions: [start, end) in Unix
+            milliseconds.
+        first: what the query reads first, one statement each.
+    """
+
+    about: str = ""
+    terms: Sequence[str] = ()
+    interval: tuple[int, int] | None = None
+    first: Sequence[Callable[[Any], object]] = ()
+
+
+NOTHING_FORESEEN = Foreseen()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import TypeVar
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.model import BackupFile, Change, Finding, Reason, Report, Scope
 from ricordo.storage.membership import check_change
-from ricordo.storage.values import Cleaned, When
+from ricordo.storage.values import NOTHING_FORESEEN, Cleaned, Foreseen, When
 from tests.contract.reference.apply import apply, visible
 from tests.contract.reference.snapshot import PastSnapshot, Snapshot
 from tests.contract.reference.tables import State
@@ -102,14 +102,7 @@ class ReferenceStore:
 
     # reading
 
-    async def read(
-        self,
-        ask: Callable[[Snapshot], T],
-        *,
-        about: str = "",
-        terms: Sequence[str] = (),
-        first: Sequence[Callable[[Snapshot], object]] = (),
-    ) -> T:
+    async def read(self, ask: Callable[[Snapshot], T], foreseen: Foreseen = NOTHING_FORESEEN) -> T:
         self._check()
         return ask(Snapshot(self._kept.state))
 

@@ -462,13 +462,20 @@ def _read(search: _Search, found: Mapping[str, Found]) -> CandidateRows | None:
     if not len(chosen):
         return None
     best = np.fromiter(islice(found.get("words", ()), EXPANDED), np.int64)
-    whole, turns = _turns(search, chosen, best)
+    linked: list[Asked] = []
+
+    def along(held: Keys) -> list[Asked]:
+        linked[:] = [("linked_around", _linked_to(held, naming.entities)) for naming in search.query.namings]
+        return linked
+
+    whole, turns = _turns(search, chosen, best, along)
     if not turns:
         return None
     read, size = in_passages(whole, turns)
     model, width = search.query.word_model, search.query.word_width
-    linked = [_linked_to(read.keys[:size], naming.entities) for naming in search.query.namings]
-    asked: list[Asked] = [("linked_to", each) for each in linked]
+    if not linked:
+        linked = [("linked_to", _linked_to(read.keys[:size], naming.entities)) for naming in search.query.namings]
+    asked = list(linked)
     several = np.unique(read.keys[read.several])
     for each, vector in search.query.vectors.items() if len(several) else ():
         corpus = search.corpus(each, vector)
@@ -486,8 +493,8 @@ def _read(search: _Search, found: Mapping[str, Found]) -> CandidateRows | None:
     )
 
 
-def _turns(search: _Search, chosen: Keys, best: Keys) -> tuple[Turns, int]:
-    """Return the candidates and the turns around them, and the number of candidates."""
+def _turns(search: _Search, chosen: Keys, best: Keys, along: Callable[[Keys], Sequence[Asked]]) -> tuple[Turns, int]:
+    """Return the candidates and the turns around them, and the number of candidates. `along` is as in `around`."""
     snapshot, shelves = search.snapshot, search.shelves
     # Consolidated turns appear around others, but are candidates only if their shelf is asked for.
     has_hidden = _CONSOLIDATED not in shelves and snapshot.statistics.size(search.query.scope, (_CONSOLIDATED,))[0] > 0
@@ -500,6 +507,7 @@ def _turns(search: _Search, chosen: Keys, best: Keys) -> tuple[Turns, int]:
             allowed=search.allowed,
             spaces=search.spaces,
             shelves=shelves if has_hidden else None,
+            along=along,
         )
 
 
@@ -507,10 +515,10 @@ def _linked_to(keys: Keys, entities: Sequence[int]) -> dict[str, str]:
     return {"nodes": json.dumps(keys.tolist()), "entities": json.dumps(entities)}
 
 
-def _about(search: _Search, keys: Keys, asked: Sequence[Mapping[str, str]]) -> NDArray[np.bool_]:
+def _about(search: _Search, keys: Keys, asked: Sequence[Asked]) -> NDArray[np.bool_]:
     about = np.zeros((len(asked), len(keys)), np.bool_)
-    for row, values in enumerate(asked):
-        linked = {key for (key,) in search.snapshot.rows("linked_to", values)}
+    for row, each in enumerate(asked):
+        linked = {key for (key,) in search.snapshot.rows(*each)}
         about[row] = np.fromiter((key in linked for key in keys.tolist()), np.bool_, len(keys))
     return about
 

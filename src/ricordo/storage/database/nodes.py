@@ -21,6 +21,7 @@ from ricordo.storage.database.entities import Entities
 from ricordo.storage.database.hashes import row_sum
 from ricordo.storage.database.integrity import FINGERPRINT_KEY, id_fingerprint
 from ricordo.storage.database.statements import (
+    Asked,
     Group,
     Row,
     asks,
@@ -176,7 +177,11 @@ class Nodes(Group):
         return np.sort(numbers_in(self._sql.connection.execute(query, values | self._sql.scoped(scope)).get))
 
     def within(self, scope: Scope, filter_: Filter, *, after: int, before: int, most: int) -> Keys:
-        clause, values = self._conditions(scope, replace(filter_, after=None, before=None))
+        anytime = replace(filter_, after=None, before=None)
+        if anytime == Filter(shelves=filter_.shelves):
+            asked = during(self._sql.scoped(scope)["spaces"], filter_.shelves, after, before, most=most)
+            return numbers_in(self._sql.rows(*asked)[0][0])
+        clause, values = self._conditions(scope, anytime)
         query = (
             f"SELECT n.key FROM nodes AS n WHERE {clause} AND n.event_time >= :start AND n.event_time < :end"
             " ORDER BY n.event_time DESC, n.key DESC LIMIT :most"
@@ -273,6 +278,12 @@ _FRAGMENTS: Mapping[str, str] = {
     "spaces": "n.space IN (SELECT value FROM json_each(:spaces))",
     "shelves": "n.shelf IN (SELECT value FROM json_each(:shelves))",
 }
+
+
+def during(spaces: str, shelves: Sequence[str], start: int, end: int, *, most: int) -> Asked:
+    """Return what asks for the latest live memories of a span, in spaces given as a list of keys."""
+    span = {"start": start, "end": end, "most": most}
+    return "live_within", {"spaces": spaces, "shelves": json.dumps(shelves), **span}
 
 
 def conditions(filter_: Filter, fragments: Mapping[str, str] = _FRAGMENTS) -> tuple[str, dict[str, object]]:

@@ -6,7 +6,7 @@ import asyncio
 import atexit
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ from ricordo.storage.membership import check_change
 from ricordo.storage.protocol import Gate, Links, PastSnapshot
 from ricordo.storage.sql import patient, read_snapshot, translated
 from ricordo.storage.staging import check_file_name, make_folders
-from ricordo.storage.values import Cleaned, When
+from ricordo.storage.values import NOTHING_FORESEEN, Cleaned, Foreseen, When
 
 T = TypeVar("T")
 
@@ -147,14 +147,7 @@ class DatabaseStore:
 
     # reading
 
-    async def read(
-        self,
-        ask: Callable[[DatabaseSnapshot], T],
-        *,
-        about: str = "",
-        terms: Sequence[str] = (),
-        first: Sequence[Callable[[DatabaseSnapshot], object]] = (),
-    ) -> T:
+    async def read(self, ask: Callable[[DatabaseSnapshot], T], foreseen: Foreseen = NOTHING_FORESEEN) -> T:
         return await self.answered(ask)
 
     async def answered(self, ask: Callable[[DatabaseSnapshot], T]) -> T:

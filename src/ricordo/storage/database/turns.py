@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from mmap import mmap
@@ -327,6 +327,7 @@ class TurnTable:
         allowed: Keys | None,
         spaces: Sequence[int],
         shelves: Sequence[str] | None = None,
+        along: Callable[[Keys], Sequence[Asked]] = lambda _: (),
     ) -> tuple[Turns, int]:
         """Return the candidates of a search and then the turns within `reach` steps of them; and the number of
         candidates.
@@ -337,9 +338,11 @@ class TurnTable:
             allowed: ascending keys to which these neighbours are limited; None for all.
             spaces: the spaces whose turns may be returned.
             shelves: the partitions to which these neighbours are limited; None for any.
+            along: returns what to ask of turns in memory together with what a server is asked here. The server adds the
+                turns that it returns.
         """
         # For neighbours of the best, the order is then known as far as for the other candidates.
-        self._read_around(snapshot, best, 2 * reach, chosen, reach)
+        self._read_around(snapshot, best, 2 * reach, chosen, reach, along)
         at, near = self._found(chosen), self._near(self._found(best), reach)
         if allowed is not None:
             near = near[np.isin(self._keys[near], allowed)]
@@ -441,7 +444,15 @@ class TurnTable:
                 self._names.append(speaker)
         return np.fromiter(map(known.__getitem__, speakers), np.int32, len(speakers))
 
-    def _read_around(self, snapshot: Statements, best: Keys, far: int, others: Keys, near: int) -> None:
+    def _read_around(
+        self,
+        snapshot: Statements,
+        best: Keys,
+        far: int,
+        others: Keys,
+        near: int,
+        along: Callable[[Keys], Sequence[Asked]],
+    ) -> None:
         """Read turns that are not in the table, and the order around turns that is not known yet, with the turns in it:
         `far` steps around the best, `near` around others.
         """
@@ -449,7 +460,8 @@ class TurnTable:
         if not len(of_best) and not len(of_others):
             return
         unsure = (of_best, far), (np.setdiff1d(of_others, of_best), near)
-        walks = self._walks(snapshot, unsure)
+        held = np.unique(np.concatenate((best, others, self._keys[self._near(self._found(best), near)])))
+        walks = self._walks(snapshot, unsure, along(held) if snapshot.reads_around else ())
         there, back = self._previous, self._following
         for walk, onward, backward in ((walks[0], there, back), (walks[1], back, there)):
             rows = self._found(walk)
@@ -468,7 +480,9 @@ class TurnTable:
         is_unsure: NDArray[np.bool_] = (at == _NOBODY) | (self._known.take(at) < steps)
         return keys[is_unsure]
 
-    def _walks(self, snapshot: Statements, asked: Sequence[tuple[Keys, int]]) -> tuple[Keys, Keys]:
+    def _walks(
+        self, snapshot: Statements, asked: Sequence[tuple[Keys, int]], along: Sequence[Asked]
+    ) -> tuple[Keys, Keys]:
         """Read turns and those around them that are not in the table. Return the keys of walks back from the former,
         and of walks on, each with a zero before the next walk.
         """
@@ -476,6 +490,7 @@ class TurnTable:
         if snapshot.reads_around:
             far, near = values
             both = {"far": far["keys"], "far_each": far["each"], "near": near["keys"], "near_each": near["each"]}
+            snapshot.ahead(("traits_around", both), *along)
             *columns, before, after = snapshot.rows("traits_around", both)[0]
             if (fetched := fetched_of(tuple(columns))) is not None:
                 self.keep(fetched)

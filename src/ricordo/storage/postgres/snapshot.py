@@ -11,13 +11,14 @@ from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from ricordo.model import Scope
-from ricordo.storage.candidates import COMMON_LEAST, COMMON_SHARE, ENTITY_WALK, CandidateQuery, CandidateSet
+from ricordo.storage.candidates import COMMON_LEAST, COMMON_SHARE, ENTITY_WALK, OF_A_TIME, CandidateQuery, CandidateSet
 from ricordo.storage.database import nodes as shared
 from ricordo.storage.database import runs, word_index
 from ricordo.storage.database.as_of import DatabasePastSnapshot, shadow_links
 from ricordo.storage.database.candidates import read_all_turns
 from ricordo.storage.database.embeddings import Corpus
 from ricordo.storage.database.erase import Erasure
+from ricordo.storage.database.nodes import during
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import Asked, Row, Statements, Unchanged
 from ricordo.storage.database.turns import Keys, fetched_of
@@ -25,7 +26,7 @@ from ricordo.storage.database.vector_math import numbers_in
 from ricordo.storage.postgres.connection import OWN
 from ricordo.storage.postgres.words import reindex
 from ricordo.storage.protocol import Links
-from ricordo.storage.values import ClosedFact, Filter, LearntFact, has_operators, holds
+from ricordo.storage.values import ClosedFact, Filter, Foreseen, LearntFact, has_operators, holds
 from ricordo.text.names import candidates, relations_in
 from ricordo.text.statement import statement_line
 
@@ -324,16 +325,23 @@ class Caller:
         own = {"spaces": json.dumps([space]), "space": space}
         return [_with(each, own) for each in self.cached.values() if _SPACES & each[1].keys()]
 
-    def first_of(self, owner: str, about: str, terms: Sequence[str]) -> list[Asked]:
+    def first_of(self, owner: str, foreseen: Foreseen) -> list[Asked]:
         """Return what another caller will ask about its only space, whose key is not known yet, at its first search."""
         asked = [*self.cached.values(), *self.read_once]
         own = [_with(each, {"spaces": OWN, "space": OWN}) for each in asked if _SPACES & each[1].keys()]
-        named = _names(about, [OWN], OWN) if self.named_in else []
-        return [("own_space", {"owner": owner}), *named, *own, *self.words(terms, OWN)]
+        named = _names(foreseen.about, [OWN], OWN) if self.named_in else []
+        looked_up = [*self.words(foreseen.terms, OWN), *self.within(foreseen.interval, OWN)]
+        return [("own_space", {"owner": owner}), *named, *own, *looked_up]
 
     def words(self, terms: Sequence[str], spaces: str = "") -> list[Asked]:
         """Return what a search for some terms will ask, by default in the spaces that were searched last."""
         return [_words(spaces or json.dumps(self.spaces), self.shelves, terms)] if terms and self.shelves else []
+
+    def within(self, interval: tuple[int, int] | None, spaces: str = "") -> list[Asked]:
+        """Return what a search in a span will ask, by default in the spaces that were searched last."""
+        if interval is None or not self.shelves:
+            return []
+        return [during(spaces or json.dumps(self.spaces), self.shelves, *interval, most=OF_A_TIME)]
 
     def names_in(self, text: str) -> list[Asked]:
         """Return what is asked to find the entities that a text names."""

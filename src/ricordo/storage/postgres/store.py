@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from datetime import datetime
 from pathlib import Path
@@ -31,7 +31,7 @@ from ricordo.storage.postgres.transfer import copy_to_file, fill_database
 from ricordo.storage.postgres.words import analyze_again
 from ricordo.storage.protocol import Links, PastSnapshot
 from ricordo.storage.staging import check_file_name, make_folders
-from ricordo.storage.values import Cleaned, When
+from ricordo.storage.values import NOTHING_FORESEEN, Cleaned, Foreseen, When
 
 T = TypeVar("T")
 
@@ -127,16 +127,9 @@ class PostgresStore:
 
     # reading
 
-    async def read(
-        self,
-        ask: Callable[[PostgresSnapshot], T],
-        *,
-        about: str = "",
-        terms: Sequence[str] = (),
-        first: Sequence[Callable[[PostgresSnapshot], object]] = (),
-    ) -> T:
+    async def read(self, ask: Callable[[PostgresSnapshot], T], foreseen: Foreseen = NOTHING_FORESEEN) -> T:
         self.check_process()
-        return await outcome(self.readers.submit(ask, scope=self._scope, about=about, terms=terms, first=first))
+        return await outcome(self.readers.submit(ask, scope=self._scope, foreseen=foreseen))
 
     async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
         def answer(today: PostgresSnapshot) -> T:

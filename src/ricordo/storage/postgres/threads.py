@@ -27,6 +27,7 @@ from ricordo.storage.database.threads import CommitHook, Refused, Work, Writer, 
 from ricordo.storage.postgres.connection import PostgresConnection, configure, reconnected, translated
 from ricordo.storage.postgres.location import Location
 from ricordo.storage.postgres.snapshot import Caller, PostgresSnapshot, asked_by
+from ricordo.storage.values import NOTHING_FORESEEN, Foreseen
 
 T = TypeVar("T")
 
@@ -155,31 +156,23 @@ class PostgresReaders:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="ricordo-reader")
 
     def submit(
-        self,
-        ask: Callable[[PostgresSnapshot], T],
-        *,
-        scope: Scope | None = None,
-        about: str = "",
-        terms: Sequence[str] = (),
-        first: Sequence[Callable[[PostgresSnapshot], object]] = (),
+        self, ask: Callable[[PostgresSnapshot], T], *, scope: Scope | None = None, foreseen: Foreseen = NOTHING_FORESEEN
     ) -> Future[T]:
-        """Run a query in a reader thread, with the rights of `scope` if it is given. Raises UnavailableError.
-
-        Args:
-            about, terms, first: as in `Store.read`.
-        """
+        """Run a query in a reader thread, with the rights of `scope` if it is given. Raises UnavailableError."""
         try:
             future: Future[T] = Future()
             future.set_running_or_notify_cancel()
-            self._threads.submit(self._answer_to, future, ask, scope, about, terms, first)
+            self._threads.submit(self._answer_to, future, ask, scope, foreseen)
         except RuntimeError as error:
             raise UnavailableError("the store is closed", hint="open it again") from error
         return future
 
-    def _answer_to(self, future: Future[T], ask: Callable[[PostgresSnapshot], T], *foreseen: Any) -> None:
+    def _answer_to(
+        self, future: Future[T], ask: Callable[[PostgresSnapshot], T], scope: Scope | None, foreseen: Foreseen
+    ) -> None:
         """Set the result or the error of a future. The caller does not wait for the end of the transaction."""
         try:
-            self.answer(ask, future.set_result, *foreseen)
+            self.answer(ask, future.set_result, scope, foreseen)
         except BaseException as error:  # noqa: BLE001 - it belongs to the caller
             if not future.done():
                 future.set_exception(error)
@@ -189,43 +182,35 @@ class PostgresReaders:
         ask: Callable[[PostgresSnapshot], T],
         give: Callable[[T], object],
         scope: Scope | None,
-        about: str = "",
-        terms: Sequence[str] = (),
-        first: Sequence[Callable[[PostgresSnapshot], object]] = (),
+        foreseen: Foreseen = NOTHING_FORESEEN,
     ) -> None:
         """Pass the result of a query to `give`; repeat it if the connection breaks, within the store's patience."""
         until = time.monotonic() + self._patience_s
         with translated("cannot read"):
             while True:
                 try:
-                    return self._answer(ask, give, scope, about, terms, first)
+                    return self._answer(ask, give, scope, foreseen)
                 except (psycopg.OperationalError, psycopg.InterfaceError):
                     if time.monotonic() >= until:
                         raise
                     self._connections.check()  # replaces other broken connections
 
     def _answer(
-        self,
-        ask: Callable[[PostgresSnapshot], T],
-        give: Callable[[T], object],
-        scope: Scope | None,
-        about: str,
-        terms: Sequence[str],
-        first: Sequence[Callable[[PostgresSnapshot], object]],
+        self, ask: Callable[[PostgresSnapshot], T], give: Callable[[T], object], scope: Scope | None, foreseen: Foreseen
     ) -> None:
         caller = like = None
         ahead: list[Asked] = []
         news: list[Asked] = []
         if scope is not None:
             caller, like = self._caller(scope)
-            news = [*asked_by(first), *self._cache.news(caller.spaces, caller.corpora)]
-            ahead = caller.names_in(about)
+            news = [*asked_by(foreseen.first), *self._cache.news(caller.spaces, caller.corpora)]
+            ahead = [*caller.names_in(foreseen.about), *caller.within(foreseen.interval)]
             if like:
-                ahead += [*like.anywhere(scope), *like.first_of(scope.owner, about, terms)]
+                ahead += [*like.anywhere(scope), *like.first_of(scope.owner, foreseen)]
             elif self._is_stale(scope):
                 ahead += caller.asks(news)
             if not like and not self._cache.turns.are_held(caller.spaces):
-                ahead += caller.words(terms)
+                ahead += caller.words(foreseen.terms)
         with self.connected() as connection, reading(connection, scope=scope, ahead=ahead) as (version, rows):
             found = self._found(version, scope if self._upkeep else None)
             snapshot: Any = PostgresSnapshot(connection, self._cache, unchanged=found)  # type: ignore[arg-type]

@@ -19,6 +19,12 @@ SELECT group_concat(rowid) FROM (
 -- name: shelf_counts
 SELECT space, shelf, nodes, chars FROM shelves WHERE space IN (SELECT value FROM json_each(:spaces))
 
+-- name: live_within
+-- The latest live memories in some partitions that happened in a span, latest first, as a list.
+SELECT group_concat(key) FROM (SELECT n.key FROM nodes AS n WHERE n.space IN (SELECT value FROM json_each(:spaces))
+  AND n.shelf IN (SELECT value FROM json_each(:shelves)) AND n.closed_at IS NULL AND n.event_time >= :start AND n.event_time < :end
+  ORDER BY n.event_time DESC, n.key DESC LIMIT :most)
+
 -- name: data_version
 -- The number changes when another connection has written.
 PRAGMA data_version

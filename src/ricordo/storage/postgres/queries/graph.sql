@@ -27,6 +27,14 @@ UNION
 SELECT node FROM found_mentions
   WHERE node = ANY (ints(:nodes)) AND entity = ANY (ints(:entities))
 
+-- name: linked_around
+-- The same for the given nodes and for those that `traits_around` returned right before.
+SELECT node FROM subjects
+  WHERE node = ANY (ints(:nodes) || ints('[' || current_setting('ricordo.around', true) || ']')) AND entity = ANY (ints(:entities))
+UNION
+SELECT node FROM found_mentions
+  WHERE node = ANY (ints(:nodes) || ints('[' || current_setting('ricordo.around', true) || ']')) AND entity = ANY (ints(:entities))
+
 -- name: causes_and_effects
 -- One step along causal edges, in both directions. Single steps visit each node once, however many paths lead to it, and
 -- follow a limited number of its edges.

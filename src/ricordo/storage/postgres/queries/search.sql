@@ -47,6 +47,12 @@ SELECT string_agg(node::text, ',' ORDER BY node) FROM (
 -- name: shelf_counts
 SELECT space, shelf, nodes, chars FROM shelves WHERE space = ANY (ints(:spaces))
 
+-- name: live_within
+-- The latest live memories in some partitions that happened in a span, latest first, as a list.
+SELECT string_agg(key::text, ',' ORDER BY event_time DESC, key DESC) FROM (SELECT n.key, n.event_time FROM nodes AS n
+  WHERE n.space = ANY (ints(:spaces)) AND n.shelf = ANY (texts(:shelves)) AND n.closed_at IS NULL
+  AND n.event_time >= :start AND n.event_time < :end ORDER BY n.event_time DESC, n.key DESC LIMIT :most) latest
+
 -- name: data_version
 -- The number changes when another connection has written.
 SELECT last FROM counters WHERE tbl = 'writes'
@@ -110,7 +116,8 @@ FROM traits WHERE node = ANY (ARRAY(SELECT key FROM live_nodes WHERE key > :afte
 
 -- name: traits_around
 -- The same as `traits_of` for some turns and the live ones around them, as in `windows`, more steps around the first of them. Then
--- the keys of walks back from each turn, and of walks on, each with a zero before the next walk.
+-- the keys of walks back from each turn, and of walks on, each with a zero before the next walk. Statements that are sent together
+-- with this one can read the keys of all turns it returned.
 WITH walks AS MATERIALIZED (SELECT t.node,
     (SELECT string_agg(b.key::text, ',' ORDER BY b.event_time DESC, b.key DESC) FROM (SELECT b.key, b.event_time FROM nodes b
       WHERE b.session = t.session AND b.closed_at IS NULL AND (b.event_time, b.key) < (t.event_time, t.node)
@@ -120,7 +127,8 @@ WITH walks AS MATERIALIZED (SELECT t.node,
       ORDER BY b.event_time, b.key LIMIT asked.each) b) AS after
   FROM (VALUES (ints(:far), CAST(:far_each AS bigint)), (ints(:near), CAST(:near_each AS bigint))) AS asked (keys, each)
   CROSS JOIN LATERAL unnest(asked.keys) AS given (key) JOIN traits t ON t.node = given.key AND t.session != 0)
-SELECT string_agg(node::text, ','), string_agg(space::text, ','), string_agg(session::text, ','),
+SELECT nullif(set_config('ricordo.around', coalesce(string_agg(node::text, ','), ''), true), ''),
+  string_agg(space::text, ','), string_agg(session::text, ','),
   string_agg(event_time::text, ','), string_agg((length(traits) / 4)::text, ','), json_agg(speaker), string_agg(traits, ''::bytea),
   (SELECT string_agg(concat_ws(',', walks.node, before), ',0,') FROM walks WHERE before IS NOT NULL),
   (SELECT string_agg(concat_ws(',', walks.node, after), ',0,') FROM walks WHERE after IS NOT NULL)
