@@ -26,7 +26,7 @@ from ricordo.text.languages import (
     unregister,
 )
 from ricordo.text.languages.schema import read_language
-from ricordo.text.names import predicate_of
+from ricordo.text.names import predicate_of, relation_forms
 from ricordo.text.prompt_text import reasons
 from ricordo.text.sentences import content_words
 from ricordo.text.statement import compare
@@ -252,6 +252,13 @@ def test_orders_in_german_spanish_and_french_are_suspicious(order: str) -> None:
 )
 def test_ordinary_sentences_in_german_spanish_and_french_are_not(text: str) -> None:
     assert reasons(text) == ()
+
+
+def test_every_relation_without_a_possessive_has_a_name() -> None:
+    for each in all_languages():
+        named = [word for table in (each.kinship.words, each.relations.words) for words in table.values() for word in words]
+        forms = {form for word in named for form in relation_forms(word, each.kinship)}
+        assert {*each.relations.bare} <= forms, each.code
 
 
 def test_no_word_for_kin_is_an_english_word_of_another_meaning() -> None:
