@@ -256,7 +256,9 @@ def test_ordinary_sentences_in_german_spanish_and_french_are_not(text: str) -> N
 
 def test_every_relation_without_a_possessive_has_a_name() -> None:
     for each in all_languages():
-        named = [word for table in (each.kinship.words, each.relations.words) for words in table.values() for word in words]
+        named = [
+            word for table in (each.kinship.words, each.relations.words) for words in table.values() for word in words
+        ]
         forms = {form for word in named for form in relation_forms(word, each.kinship)}
         assert {*each.relations.bare} <= forms, each.code
 
