@@ -180,6 +180,50 @@ async def test_a_folder_can_live_in_git(folder, with_index):
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not there")
+@pytest.mark.parametrize("is_resolved", [True, False])
+@pytest.mark.parametrize("writes", [1, 4])
+async def test_clones_that_git_merged_keep_the_memories_of_both(folder, tmp_path, writes, is_resolved):
+    await filled(folder)
+    git(folder, "init", "-q")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "first")
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "-q", str(folder), str(other))
+    async with opened(folder) as memory:
+        await memory.remember("We bought a kayak")
+        for number in range(writes):
+            await memory.add(f"Paddled {number} miles", session="river")
+        (chess,) = [each for each in (await memory.list(limit=9)).nodes if "chess" in each.content]
+        await memory.forget(chess.id)
+    async with opened(other) as memory:
+        for number in range(writes):
+            await memory.remember(f"My brother Dan has boat number {number}")
+        (tea,) = [each for each in (await memory.list(limit=9)).nodes if "tea" in each.content]
+        await memory.correct(tea.id, "Anna likes cocoa")
+        theirs = await facts(memory)
+    for each in (folder, other):
+        git(each, "add", "-A")
+        git(each, "commit", "-qm", "more")
+    with contextlib.suppress(subprocess.CalledProcessError):  # conflicts
+        git(folder, "pull", "-q", "--no-rebase", str(other), "HEAD")
+    if is_resolved:  # both sides are kept
+        for path in folder.glob("*.jsonl"):
+            kept = [line for line in path.read_bytes().splitlines() if not line.startswith((b"<<<", b"===", b">>>"))]
+            path.write_bytes(b"".join(line + b"\n" for line in kept))
+    async with opened(folder) as memory:
+        both = theirs | {"We bought a kayak"} | {f"Paddled {number} miles" for number in range(writes)}
+        assert await facts(memory) == both - {"Chiara plays chess"}
+        assert {each.name for each in await memory.people()} >= {"Anna", "Dan"}
+        assert failing(await memory.doctor()) == set()
+        commits = len(await memory.log(100))
+    assert not any("<<<" in line for path in folder.glob("*.jsonl") for line in path.read_text().splitlines())
+    async with opened(folder) as memory:
+        assert len(await memory.log(100)) == commits
+        await memory.remember("Life goes on")
+        assert failing(await memory.doctor()) == set()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not there")
 async def test_one_file_from_an_older_commit_restores_its_rows(folder):
     await filled(folder)
     git(folder, "init", "-q")

@@ -45,6 +45,7 @@ from ricordo.storage.folder.journal import (
     write_unused,
 )
 from ricordo.storage.folder.rewrite import BUILDING, finish, link_files, replace_files, sweep
+from ricordo.storage.folder.untangle import untangle
 from ricordo.storage.jsonl.builder import build
 from ricordo.storage.jsonl.layout import COMMITS, FILES, HISTORY, INDEX, PEOPLE, ROW_FILES, STORE
 from ricordo.storage.jsonl.lines import Findings, HandLine, UnusedLines, count_lines, lines_of, opened
@@ -427,6 +428,8 @@ class FolderIndex:
     def _rebuild(self, why: str) -> Findings:
         _log.info("the index of %s is rebuilt: %s", self.folder, why)
         finish(self.folder, self.disk)  # an incomplete rewrite would look like damage
+        if self.cipher is None:
+            untangle(self.folder, self.disk)
         building = self.folder / BUILDING
         _remove(building)
         building.touch(mode=0o600)

@@ -1,0 +1,171 @@
+"""Take apart two histories that were merged line by line, as git does it with two clones of a folder.
+
+Both clones have counted on from the same commit, so numbers of commits and keys of rows occur twice. The first history
+stays as it is. Of the second one, memories and people are kept as lines without a commit, which are adopted like lines
+written by hand; its other lines are set aside in files beside.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from pathlib import Path
+from typing import Any
+
+from ricordo.storage.database.hashes import bare, digest, former_hash
+from ricordo.storage.folder.files import Disk
+from ricordo.storage.jsonl.layout import COMMITS, ENTITIES, FILES, HISTORY, MEMORY_FILES, ROW_FILES, VECTORS
+from ricordo.storage.jsonl.lines import Line, LineError, lines_of, parsed
+from ricordo.text.sentences import plural
+
+_log = logging.getLogger("ricordo.storage")
+
+_MARKERS = (b"<<<<<<< ", b"||||||| ", b"=======", b">>>>>>> ")
+_OF_A_COMMIT = ("row", "commit", "seal")
+_TRIED_MOST = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A line of a file: as it is, and parsed; {} if it is unreadable."""
+
+    raw: bytes
+    line: Line
+
+    @property
+    def commit(self) -> int:
+        found = self.line.get("commit")
+        return found if isinstance(found, int) else 0
+
+
+def untangle(folder: Path, disk: Disk) -> int:
+    """Rewrite the files of a folder that hold two histories. Return how many commits the second one had.
+
+    The file of commits is written last, so that this can be repeated if the process is killed. Unencrypted folders only.
+    """
+    if not _may_be_tangled(folder):
+        return 0
+    files = {name: _read(folder / name) for name in FILES}
+    first, second = _histories(files[COMMITS])
+    if not second:
+        _rewrite(folder, disk, files)
+        return 0
+    start = min(each.commit for each in second)
+    tails = {name: [each for each in files[name] if each.commit >= start] for name in (*ROW_FILES, HISTORY)}
+    splits = _splits(tails, {each.commit: each.line for each in first if each.commit >= start})
+    others = {name: tail[splits[name] :] for name, tail in tails.items()} | {COMMITS: second}
+    for name, gone in others.items():
+        if gone:
+            disk.set_aside(folder, name, b"".join(each.raw + b"\n" for each in gone))
+            leaving = {*map(id, gone)}
+            files[name] = [each for each in files[name] if id(each) not in leaving]
+    names = {str(each.line.get("name", "")).casefold() for each in files[ENTITIES]}
+    for name in (*MEMORY_FILES, ENTITIES):
+        adopted = [each for each in others[name] if _is_adopted(name, each.line, names)]
+        files[name] += [_Read(_unsealed(each.line), {}) for each in adopted]
+    _rewrite(folder, disk, files)
+    _log.warning(
+        "%s: two histories were merged, as git does it; the memories of the second one (%s) were taken over by hand",
+        folder,
+        plural(len(second), "commit"),
+    )
+    return len(second)
+
+
+def _may_be_tangled(folder: Path) -> bool:
+    """Return whether the numbers of commits do not rise, or a file holds the marks of an unresolved conflict."""
+    last = 0
+    for each in _read(folder / COMMITS, keeps_marks=True):
+        if each.raw.startswith(_MARKERS) or (each.line and each.commit <= last):
+            return True
+        last = max(last, each.commit)
+    return any(each.startswith(_MARKERS) for name in FILES if name != VECTORS for _, each in lines_of(folder / name))
+
+
+def _read(path: Path, *, keeps_marks: bool = False) -> list[_Read]:
+    found = []
+    for _, raw in lines_of(path):
+        if raw.startswith(_MARKERS) and not keeps_marks:
+            continue
+        try:
+            line = parsed(raw, json.loads)
+        except LineError:
+            line = {}
+        found.append(_Read(raw, line))
+    return found
+
+
+def _histories(commits: Sequence[_Read]) -> tuple[list[_Read], list[_Read]]:
+    """Return the commits up to the first number that does not rise, and those from there on."""
+    last = 0
+    for place, each in enumerate(commits):
+        if each.line and each.commit <= last:
+            return list(commits[:place]), list(commits[place:])
+        last = max(last, each.commit)
+    return list(commits), []
+
+
+def _splits(tails: Mapping[str, Sequence[_Read]], commits: Mapping[int, Line]) -> dict[str, int]:
+    """Return how many lines of the end of each file belong to the first history, so that the digests of its commits hold;
+    without such numbers, as many as there are before the first line that cannot follow the one before.
+    """
+    possible = {name: _possible_splits(tail) for name, tail in tails.items()}
+    for tried in islice(product(*possible.values()), _TRIED_MOST):
+        splits = dict(zip(possible, tried, strict=True))
+        if all(_holds(seq, line, tails, splits) for seq, line in commits.items()):
+            return splits
+    return {name: max(places) for name, places in possible.items()}
+
+
+def _possible_splits(tail: Sequence[_Read]) -> list[int]:
+    """Return the places at which a second history may begin: each of both parts rises and has no row twice in a commit."""
+    return [place for place in range(len(tail) + 1) if _is_one(tail[:place]) and _is_one(tail[place:])] or [len(tail)]
+
+
+def _is_one(lines: Sequence[_Read]) -> bool:
+    rows = [(each.commit, each.line.get("table") or each.line.get("kind"), each.line.get("row")) for each in lines]
+    seqs = [each.commit for each in lines]
+    return seqs == sorted(seqs) and len(set(rows)) == len(rows)
+
+
+def _holds(seq: int, commit: Line, tails: Mapping[str, Sequence[_Read]], splits: Mapping[str, int]) -> bool:
+    hashes = []
+    for name, tail in tails.items():
+        for each in tail[: splits[name]]:
+            if each.commit == seq:
+                hashes += _hashes(name, each.line)
+    return digest(hashes).hex() == commit.get("digest")
+
+
+def _hashes(name: str, line: Line) -> Iterable[bytes]:
+    try:
+        if name == HISTORY:
+            return [former_hash(line["table"], str(line["row"]), json.dumps(line["before"]))]
+        return [] if line.get("removed") else [bare(bytes.fromhex(line["seal"]))]
+    except (KeyError, TypeError, ValueError):
+        return []
+
+
+def _is_adopted(name: str, line: Line, names: set[str]) -> bool:
+    """Return whether a line of the second history is a memory, or an entity whose name the first one does not know."""
+    if not line or line.get("removed") or line.get("kind"):
+        return False
+    return name != ENTITIES or str(line.get("name", "")).casefold() not in names
+
+
+def _unsealed(line: Mapping[str, Any]) -> bytes:
+    return json.dumps({name: value for name, value in line.items() if name not in _OF_A_COMMIT}).encode()
+
+
+def _rewrite(folder: Path, disk: Disk, files: Mapping[str, Sequence[_Read]]) -> None:
+    for name in FILES:
+        path = folder / name
+        if path.exists() and path.read_bytes() != (data := b"".join(_ended(files[name]))):
+            disk.replace(path, iter([data]))
+
+
+def _ended(lines: Sequence[_Read]) -> Iterator[bytes]:
+    return (each.raw + b"\n" for each in lines)
