@@ -140,6 +140,8 @@ knowledge: $(READY)
 	  --out benchmarks/results/knowledge_people.json
 	@$(BIN)/python benchmarks/knowledge.py benchmarks/data/knowledge/held_out/pairs_of_world.jsonl \
 	  --out benchmarks/results/knowledge_world.json
+	@$(BIN)/python benchmarks/knowledge.py benchmarks/data/knowledge/held_out/pairs_romance.jsonl \
+	  --out benchmarks/results/knowledge_romance.json
 	@$(BIN)/python benchmarks/lifetimes.py benchmarks/data/knowledge/held_out/lifetimes_strange.jsonl \
 	  --out benchmarks/results/lifetimes_strange.json
 	@$(BIN)/python benchmarks/lifetimes.py benchmarks/data/knowledge/held_out/lifetimes_fresh.jsonl \

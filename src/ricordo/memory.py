@@ -2777,6 +2777,8 @@ def write_operations(memory: Memory, *, name: str) -> Operations:
 
 
 def _checked(scope: Scope) -> Scope:
+    if not isinstance(scope, Scope):
+        raise InvalidError(f"scope: {scope!r} is not a Scope", hint='pass Scope(owner="...")')
     check_choice(scope.trust, get_args(Trust), name="scope.trust")
     for name, value in (("owner", scope.owner), ("chat", scope.chat)):
         if value is not None and (not isinstance(value, str) or len(value) > 500 or "\0" in value):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ricordo import Memory, Settings
+from ricordo import Memory, Message, Settings
 from ricordo.clock import from_ms
 from ricordo.errors import InvalidError
 from tests.flows.conftest import START, HandClock, Place
@@ -35,6 +35,38 @@ async def filled(memory: Any) -> dict[str, str]:
         await memory.remember(text, about=[text.split()[0]] if text[:4] in ("Anna", "Bori") else []) for text in FACTS
     ]
     return {node.content: node.id for node in nodes}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did we discuss in 2016?",
+        "What did we chat about in 2016?",
+        "What happened in 2016?",
+        "Worüber haben wir 2016 gesprochen?",
+        "Was haben wir 2016 besprochen?",
+        "¿De qué hablamos en 2016?",
+        "De quoi avons-nous discuté en 2016 ?",
+    ],
+)
+async def test_a_question_about_a_year_gets_memories_from_all_over_it(question: str) -> None:
+    said = [
+        Message(text=f"{subject} number {day}", session=f"{month}", at=f"2016-{month:02d}-{day:02d}T12:00:00Z")
+        for month, subject in enumerate(("Kites", "Boats", "Bread", "Bees", "Trains", "Maps") * 2, 1)
+        for day in range(1, 22)
+    ]
+    async with Memory.open(":memory:", embedder=None) as memory:
+        await memory.add_many([*said, Message(text="Nothing of that year", session="later", at="2018-03-01")])
+        found = await memory.search(question, only_relevant=True, type="any", limit=40)
+    assert {hit.session for hit in found.hits} == {str(month) for month in range(1, 13)}
+
+
+@pytest.mark.parametrize("question", ["What does the user still have to do?", "What do I still have to do?"])
+async def test_an_agent_finds_the_open_tasks_of_its_user(memory: Any, question: str) -> None:
+    await filled(memory)
+    task = await memory.remember("TODO: send the parcel to Lisbon")
+    found = await memory.search(question, only_relevant=True)
+    assert found.ids == [task.id]
 
 
 async def test_only_relevant_facts_are_returned(memory: Any) -> None:

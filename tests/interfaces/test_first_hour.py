@@ -381,6 +381,17 @@ async def test_a_server_without_the_extra_mcp_says_what_to_install(
     assert answer.json()["error"]["hint"] == 'pip install "ricordo[mcp]"'
 
 
+def test_a_server_that_could_not_start_is_not_connected(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    config = tmp_path / "desktop.json"
+    refused = cli("mcp", "install", "--client", "claude-desktop", "--config-file", str(config), "--yes")
+    assert refused.status == 6
+    assert 'pip install "ricordo[mcp]"' in refused.err
+    assert not config.exists()
+
+
 def test_a_shortened_list_says_how_to_see_the_rest(cli: Cli, tmp_path: Path) -> None:
     notes = tmp_path / "tea.md"
     notes.write_text("".join(f"- Tea number {n} is green\n" for n in range(12)))

@@ -127,8 +127,9 @@ def answer_odds(found: Mapping[str, Doubles], *, is_named: bool, asks_all: bool)
 @cached()
 def _asking() -> frozenset[str]:
     """Return words that request an answer without naming its topic. A question without other words has only names."""
-    words = all_languages().words(lambda each: each.questions.asking)
-    return frozenset(term for word in words for term in index_terms(word))
+    languages = all_languages()
+    words = languages.words(lambda each: each.questions.asking)
+    return frozenset(term for word in words for term in index_terms(word, languages=languages))
 
 
 @cached()

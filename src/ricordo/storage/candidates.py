@@ -59,6 +59,17 @@ ALWAYS = (-(1 << 62), 1 << 62)
 """A span that contains every time, in Unix milliseconds."""
 
 
+def spread_over(count: int) -> NDArray[np.int64]:
+    """Return ranks for places in a row, int64[count], so that the first of any number are spread evenly over the row:
+    the bits of each place, reversed (van der Corput).
+
+    >>> spread_over(8).argsort().tolist()
+    [0, 4, 2, 6, 1, 5, 3, 7]
+    """
+    places, bits = np.arange(count), max(1, (count - 1).bit_length())
+    return sum(((places >> bit) & 1) << (bits - 1 - bit) for bit in range(bits)) + np.zeros(count, np.int64)
+
+
 def open_tasks(filter_: Filter) -> Filter:
     """Return the conditions by which the open tasks are found, with those of a filter that are cheap to check."""
     return replace(filter_, entity=None, categories=("task",), where={"not": {"done": True}})
@@ -316,7 +327,7 @@ class CandidateSet:
                 models the better score counts. Empty in the archive.
             time: 1.0 for each. The latest OF_A_TIME that happened in `interval` and match the filter without its
                 entity and times are read. Of those that match all of it, the BY_TIME whose words, as in `words`, are
-                worth most are returned, the latest first among equals.
+                worth most are returned, and among equals those that are spread over the span (`spread_over`).
             entity: confidence x exp(0.2 x score) of the latest memories near each entity (ENTITY_WALK); greater keys
                 first among equals. Empty in the archive.
             tasks: 1.0 for each, the latest first. The latest BY_TASKS of the category "task" without the attribute

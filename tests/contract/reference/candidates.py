@@ -40,6 +40,7 @@ from ricordo.storage.candidates import (
     in_passages,
     inverse_frequency,
     open_tasks,
+    spread_over,
 )
 from ricordo.text.analyzer import index_terms
 from ricordo.text.passages import HEADER, traits_of
@@ -132,7 +133,8 @@ class Search:
         anybody = replace(query.filter, entity=None)
         within = self._snapshot.nodes.within(query.scope, anybody, after=span[0], before=span[1], most=OF_A_TIME)
         sums, kept = self._worth_by_words(), [key for key in within.tolist() if key in self._matching]
-        return dict.fromkeys(sorted(kept, key=lambda key: -sums.get(key, 0.0))[:BY_TIME], 1.0)
+        ranks = dict(zip(kept, spread_over(len(kept)).tolist(), strict=True))
+        return dict.fromkeys(sorted(kept, key=lambda key: (-sums.get(key, 0.0), ranks[key]))[:BY_TIME], 1.0)
 
     def _by_entity(self) -> Found:
         worth: Found = {}

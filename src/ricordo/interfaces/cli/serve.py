@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -45,6 +46,14 @@ def _config(ctx: CommandContext) -> StoreConfig:
 # servers
 
 
+def check_mcp() -> None:
+    """Raise UnavailableError without the package for MCP: a server that is connected could not start."""
+    with suppress(ValueError):
+        if find_spec("mcp") is not None:
+            return
+    raise UnavailableError("MCP needs a package that is not installed", hint='pip install "ricordo[mcp]"')
+
+
 @command
 async def mcp(
     ctx: CommandContext,
@@ -58,17 +67,15 @@ async def mcp(
     dry_run: bool = False,
     project: bool = False,
 ) -> Output:
+    check_mcp()
     if action == "install":
         options = [option for option, is_set in (("--propose", propose), ("--project", project)) if is_set]
         known = _client(client, config_file, name=name, profile=profile)
         entry = start_of(ctx, chat=ctx.chat, profile=profile)
         entry = {**entry, "args": [*entry["args"], *options]}
         return _install(ctx, known, entry, name=name, yes=yes, dry_run=dry_run)
-    try:
-        from ricordo.interfaces.mcp import serve_stdio
-    except ImportError as error:
-        hint = 'pip install "ricordo[mcp]"'
-        raise UnavailableError("MCP needs a package that is not installed", hint=hint) from error
+    from ricordo.interfaces.mcp import serve_stdio
+
     if sys.stdin.isatty():
         raise InvalidError(
             "`ricordo mcp` answers a program such as Claude on standard input, and this is a terminal",

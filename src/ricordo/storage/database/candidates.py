@@ -44,6 +44,7 @@ from ricordo.storage.candidates import (
     in_passages,
     inverse_frequency,
     open_tasks,
+    spread_over,
 )
 from ricordo.storage.database import turns
 from ricordo.storage.database.embeddings import (
@@ -374,7 +375,8 @@ def _by_time(search: _Search) -> Found:
     holders, sums = _worth_by_words(search)
     places = np.minimum(holders.searchsorted(within), max(0, len(holders) - 1))
     worth = np.where(holders.take(places) == within, sums.take(places), 0.0) if len(holders) else np.zeros(len(within))
-    return dict.fromkeys(within[(-worth).argsort(kind="stable")[:BY_TIME]].tolist(), 1.0)
+    best = np.lexsort((spread_over(len(within)), -worth))[:BY_TIME]
+    return dict.fromkeys(within[best].tolist(), 1.0)
 
 
 def _by_entity(search: _Search) -> Found:

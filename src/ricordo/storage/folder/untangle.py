@@ -44,7 +44,7 @@ class _Read:
 def untangle(folder: Path, disk: Disk) -> int:
     """Rewrite the files of a folder that hold two histories. Return how many commits the second one had.
 
-    The file of commits is written last, so that this can be repeated if the process is killed. Unencrypted folders only.
+    The file of commits is written last, so that this can be repeated if the process is killed.
     """
     if not _may_be_tangled(folder):
         return 0
@@ -76,19 +76,22 @@ def untangle(folder: Path, disk: Disk) -> int:
 
 
 def _may_be_tangled(folder: Path) -> bool:
-    """Return whether the numbers of commits do not rise, or a file holds the marks of an unresolved conflict."""
-    last = 0
-    for each in _read(folder / COMMITS, keeps_marks=True):
-        if each.raw.startswith(_MARKERS) or (each.line and each.commit <= last):
-            return True
-        last = max(last, each.commit)
-    return any(each.startswith(_MARKERS) for name in FILES if name != VECTORS for _, each in lines_of(folder / name))
+    """Return whether a commit has two versions, or a file holds the marks of an unresolved conflict."""
+    if _is_forked(_read(folder / COMMITS)):
+        return True
+    return any(raw.startswith(_MARKERS) for name in FILES if name != VECTORS for _, raw in lines_of(folder / name))
 
 
-def _read(path: Path, *, keeps_marks: bool = False) -> list[_Read]:
+def _is_forked(commits: Sequence[_Read]) -> bool:
+    """Return whether two different commits have the same number. The same line may stand there twice."""
+    hashes: dict[int, object] = {}
+    return any(each.line.get("hash") != hashes.setdefault(each.commit, each.line.get("hash")) for each in commits)
+
+
+def _read(path: Path) -> list[_Read]:
     found = []
     for _, raw in lines_of(path):
-        if raw.startswith(_MARKERS) and not keeps_marks:
+        if raw.startswith(_MARKERS):
             continue
         try:
             line = parsed(raw, json.loads)
@@ -99,18 +102,22 @@ def _read(path: Path, *, keeps_marks: bool = False) -> list[_Read]:
 
 
 def _histories(commits: Sequence[_Read]) -> tuple[list[_Read], list[_Read]]:
-    """Return the commits up to the first number that does not rise, and those from there on."""
-    last = 0
-    for place, each in enumerate(commits):
+    """Return the commits up to the first number that does not rise, and those of another history behind them."""
+    if not _is_forked(commits):
+        return list(commits), []
+    first, last = list[_Read](), 0
+    for each in commits:
         if each.line and each.commit <= last:
-            return list(commits[:place]), list(commits[place:])
+            break
+        first.append(each)
         last = max(last, each.commit)
-    return list(commits), []
+    known = {each.raw for each in first}
+    return first, [each for each in commits[len(first) :] if each.raw not in known]
 
 
 def _splits(tails: Mapping[str, Sequence[_Read]], commits: Mapping[int, Line]) -> dict[str, int]:
-    """Return how many lines of the end of each file belong to the first history, so that the digests of its commits hold;
-    without such numbers, as many as there are before the first line that cannot follow the one before.
+    """Return how many lines of the end of each file belong to the first history, so that the digests of its commits
+    hold; without such numbers, as many as can.
     """
     possible = {name: _possible_splits(tail) for name, tail in tails.items()}
     for tried in islice(product(*possible.values()), _TRIED_MOST):
@@ -121,7 +128,7 @@ def _splits(tails: Mapping[str, Sequence[_Read]], commits: Mapping[int, Line]) -
 
 
 def _possible_splits(tail: Sequence[_Read]) -> list[int]:
-    """Return the places at which a second history may begin: each of both parts rises and has no row twice in a commit."""
+    """Return the places at which a second history may begin: both parts rise, and have no row twice in a commit."""
     return [place for place in range(len(tail) + 1) if _is_one(tail[:place]) and _is_one(tail[place:])] or [len(tail)]
 
 
@@ -132,7 +139,7 @@ def _is_one(lines: Sequence[_Read]) -> bool:
 
 
 def _holds(seq: int, commit: Line, tails: Mapping[str, Sequence[_Read]], splits: Mapping[str, int]) -> bool:
-    hashes = []
+    hashes = list[bytes]()
     for name, tail in tails.items():
         for each in tail[: splits[name]]:
             if each.commit == seq:
