@@ -48,10 +48,10 @@ def untangle(folder: Path, disk: Disk) -> int:
     """
     if not _may_be_tangled(folder):
         return 0
-    files = {name: _read(folder / name) for name in FILES}
+    files = {name: list(_lines(folder / name)) for name in FILES}
     first, second = _histories(files[COMMITS])
     if not second:
-        _rewrite(folder, disk, files)
+        _rewrite(folder, disk, files)  # without marks
         return 0
     start = min(each.commit for each in second)
     tails = {name: [each for each in files[name] if each.commit >= start] for name in (*ROW_FILES, HISTORY)}
@@ -77,8 +77,11 @@ def untangle(folder: Path, disk: Disk) -> int:
 
 def _may_be_tangled(folder: Path) -> bool:
     """Return whether a commit has two versions, or a file holds the marks of an unresolved conflict."""
-    if _is_forked(_read(folder / COMMITS)):
-        return True
+    last = 0
+    for each in _lines(folder / COMMITS):
+        if each.line and each.commit <= last:
+            return True
+        last = max(last, each.commit)
     return any(raw.startswith(_MARKERS) for name in FILES if name != VECTORS for _, raw in lines_of(folder / name))
 
 
@@ -88,17 +91,14 @@ def _is_forked(commits: Sequence[_Read]) -> bool:
     return any(each.line.get("hash") != hashes.setdefault(each.commit, each.line.get("hash")) for each in commits)
 
 
-def _read(path: Path) -> list[_Read]:
-    found = []
+def _lines(path: Path) -> Iterator[_Read]:
+    """Yield the lines of a file without the marks of a conflict."""
     for _, raw in lines_of(path):
-        if raw.startswith(_MARKERS):
-            continue
-        try:
-            line = parsed(raw, json.loads)
-        except LineError:
-            line = {}
-        found.append(_Read(raw, line))
-    return found
+        if not raw.startswith(_MARKERS):
+            try:
+                yield _Read(raw, parsed(raw, json.loads))
+            except LineError:
+                yield _Read(raw, {})
 
 
 def _histories(commits: Sequence[_Read]) -> tuple[list[_Read], list[_Read]]:
@@ -168,11 +168,12 @@ def _unsealed(line: Mapping[str, Any]) -> bytes:
 
 
 def _rewrite(folder: Path, disk: Disk, files: Mapping[str, Sequence[_Read]]) -> None:
+    """Write files that have changed. A last line without a newline keeps none: it counts as not written."""
     for name in FILES:
         path = folder / name
-        if path.exists() and path.read_bytes() != (data := b"".join(_ended(files[name]))):
-            disk.replace(path, iter([data]))
-
-
-def _ended(lines: Sequence[_Read]) -> Iterator[bytes]:
-    return (each.raw + b"\n" for each in lines)
+        if path.exists():
+            before = path.read_bytes()
+            data = b"".join(each.raw + b"\n" for each in files[name])
+            data = data if before.endswith(b"\n") else data.removesuffix(b"\n")
+            if data != before:
+                disk.replace(path, iter([data]))
