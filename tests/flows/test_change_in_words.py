@@ -525,6 +525,13 @@ async def test_a_newer_fact_takes_the_place_of_one_older_fact_only() -> None:
     assert [hit.content for hit in rent[:2]] == ["Rent goes up to 1,250 from January", "We pay 1,180 euros of rent"]
 
 
+async def test_of_several_older_facts_the_one_that_is_meant_is_reviewed(memory: Any) -> None:
+    work = await memory.remember("I work as a nurse at the St. Georg hospital")
+    await memory.remember("We moved to Dresden last week")
+    new = await memory.remember("I quit at St. Georg and started at the University Hospital Dresden")
+    assert [each.id for each in new.outdates] == [work.id]
+
+
 @pytest.mark.parametrize(
     "told",
     [

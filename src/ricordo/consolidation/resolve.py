@@ -37,6 +37,7 @@ _NEIGHBOURS = 3
 LATEST = 8
 """For each significant word of a new fact, this many of the latest facts are compared."""
 
+_ABOUT_AS_LIKELY = 0.2
 _MOST_OUTDATED = 3
 _LIKELY = 0.1  # minimum likelihood of being outdated for asking a model
 
@@ -184,7 +185,9 @@ class _Arriving:
             aligned = form_of(each).verdict(form_of(node)) if each.id in beside else None
             found[each.id] = _stronger(aligned, "conflict" if each.id in doubted else None), each
         live = [(verdict, old) for verdict, old in found.values() if verdict and is_rival(old, node, now=self._at)]
-        return sorted(live, key=lambda pair: self._recency(pair[1]), reverse=True)
+        # A new value of a slot changes the latest one; a change in other words the likeliest one.
+        ranks = {stored[key].id: -place for place, key in enumerate(changed) if key in stored and key not in verdicts}
+        return sorted(live, key=lambda pair: (ranks.get(pair[1].id, 0), self._recency(pair[1])), reverse=True)
 
     def _sharing_a_word(self, node: Node) -> dict[int, tuple[str, str | None]]:
         """Return (content, speaker) of the latest stored facts that share a significant word, by key."""
@@ -268,7 +271,8 @@ def _in_one_form(facts: Mapping[int, tuple[str, str | None]], node: Node) -> dic
 
 
 def _outdated(facts: Mapping[K, Said], node: Node) -> dict[K, Verdict]:
-    """Return the facts that a new one may make outdated, in any wording, by key.
+    """Return the facts that a new one may make outdated, in any wording, by key: the likeliest first, and the latest of
+    those that are about as likely.
 
     At most one is replaced. The user decides on the others.
     """
@@ -281,7 +285,10 @@ def _outdated(facts: Mapping[K, Said], node: Node) -> dict[K, Verdict]:
         if not forms[key].has_value_of(new) and not (each.is_plain and forms[key].may_both_hold(new))
     }
     likeliest = sorted(found, key=lambda key: found[key].likelihood, reverse=True)[:_MOST_OUTDATED]
-    return {key: "replaced" if key == likeliest[0] and found[key].is_certain else "conflict" for key in likeliest}
+    best = likeliest[0] if likeliest and found[likeliest[0]].is_certain else None
+    least = found[likeliest[0]].likelihood - _ABOUT_AS_LIKELY if likeliest else 0.0
+    ordered = sorted(likeliest, key=lambda key: (found[key].likelihood >= least, key), reverse=True)
+    return {key: "replaced" if key == best else "conflict" for key in ordered}
 
 
 def _form_beside(said: Said, node: Node) -> Canonical:
