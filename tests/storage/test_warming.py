@@ -112,7 +112,7 @@ async def test_a_question_waits_only_briefly_for_the_prefetch(reading, tasks, mo
     def question(tx):
         return None
 
-    async def slow(ask, **_):
+    async def slow(ask, *_):
         if ask is not question:
             await begin.wait()
         return True
