@@ -216,6 +216,8 @@ async def test_clones_that_git_merged_keep_the_memories_of_both(folder, tmp_path
         assert {each.name for each in await memory.people()} >= {"Anna", "Dan"}
         assert failing(await memory.doctor()) == set()
         commits = len(await memory.log(100))
+    # What lives on stands in no file beside, where erasing would not reach it.
+    assert not any("boat" in path.read_text() for path in folder.glob("set-aside-*"))
     assert not any("<<<" in line for path in folder.glob("*.jsonl") for line in path.read_text().splitlines())
     async with opened(folder) as memory:
         assert len(await memory.log(100)) == commits

@@ -58,14 +58,15 @@ def untangle(folder: Path, disk: Disk) -> int:
     splits = _splits(tails, {each.commit: each.line for each in first if each.commit >= start})
     others = {name: tail[splits[name] :] for name, tail in tails.items()} | {COMMITS: second}
     for name, gone in others.items():
-        if gone:
-            disk.set_aside(folder, name, b"".join(each.raw + b"\n" for each in gone))
-            leaving = {*map(id, gone)}
-            files[name] = [each for each in files[name] if id(each) not in leaving]
+        leaving = {*map(id, gone)}
+        files[name] = [each for each in files[name] if id(each) not in leaving]
     names = {str(each.line.get("name", "")).casefold() for each in files[ENTITIES]}
-    for name in (*MEMORY_FILES, ENTITIES):
-        adopted = [each for each in others[name] if _is_adopted(name, each.line, names)]
+    for name, gone in others.items():
+        adopted = [each for each in gone if _is_adopted(name, each.line, names)]
         files[name] += [_Read(_unsealed(each.line), {}) for each in adopted]
+        staying = {*map(id, adopted)}  # not beside as well, where erasing does not reach
+        if aside := b"".join(each.raw + b"\n" for each in gone if id(each) not in staying):
+            disk.set_aside(folder, name, aside)
     _rewrite(folder, disk, files)
     _log.warning(
         "%s: two histories were merged, as git does it; the memories of the second one (%s) were taken over by hand",
@@ -158,7 +159,7 @@ def _hashes(name: str, line: Line) -> Iterable[bytes]:
 
 def _is_adopted(name: str, line: Line, names: set[str]) -> bool:
     """Return whether a line of the second history is a memory, or an entity whose name the first one does not know."""
-    if not line or line.get("removed") or line.get("kind"):
+    if name not in (*MEMORY_FILES, ENTITIES) or not line or line.get("removed") or line.get("kind"):
         return False
     return name != ENTITIES or str(line.get("name", "")).casefold() not in names
 
