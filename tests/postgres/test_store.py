@@ -265,9 +265,10 @@ READS, ADDS, PROFILES = b"n.key, n.id, n.type", b"INSERT INTO nodes", b"count(DI
 """What the last request of a search, of an addition and of a context contains."""
 
 
-async def test_searches_take_three_round_trips_and_an_addition_takes_two(requests):
+@pytest.mark.parametrize("embedder", ["hashing", "default"])
+async def test_searches_take_three_round_trips_and_an_addition_takes_two(requests, embedder):
     network, where = requests
-    async with Memory.open(where, embedder="hashing", settings=Settings(durability="process")) as memory:
+    async with Memory.open(where, embedder=embedder, settings=Settings(durability="process")) as memory:
         me = memory.scoped(Scope(owner="anna"))
         await me.remember("My wife is called Mary Jones")
         await me.remember("Mary Jones likes tea in Paris")
@@ -327,27 +328,31 @@ async def test_what_a_context_adds_and_a_fact_are_read_side_by_side(requests):
 
 
 @pytest.mark.parametrize(
-    ("count", "question", "trips"),
+    ("embedder", "count", "question", "trips"),
     [
-        (30, "Who drinks tea?", 2),
-        (30, "Does Mary Jones or my wife drink tea?", 3),
-        (3_030, "Who drinks tea?", 3),
-        (3_030, "Does Mary Jones or my wife drink tea?", 3),
-        (3_030, "Who drinks tea since last week?", 3),
-        (3_030, "Did Mary Jones or my wife drink tea in the last week?", 3),
+        ("hashing", 30, "Who drinks tea?", 2),
+        ("hashing", 30, "Does Mary Jones or my wife drink tea?", 3),
+        ("hashing", 3_030, "Who drinks tea?", 3),
+        ("hashing", 3_030, "Does Mary Jones or my wife drink tea?", 3),
+        ("hashing", 3_030, "Who drinks tea since last week?", 3),
+        ("hashing", 3_030, "Did Mary Jones or my wife drink tea in the last week?", 3),
+        ("default", 30, "Who drinks tea?", 3),
+        ("default", 30, "Does Mary Jones or my wife drink tea?", 3),
+        ("default", 3_030, "Who drinks tea?", 3),
+        ("default", 3_030, "Did Mary Jones or my wife drink tea in the last week?", 3),
     ],
 )
-async def test_the_first_search_of_an_owner_takes_few_round_trips(requests, count, question, trips):
+async def test_the_first_search_of_an_owner_takes_few_round_trips(requests, embedder, count, question, trips):
     network, where = requests
     owners = [Scope(owner=f"owner {n}") for n in range(2)]
-    async with Memory.open(where, embedder="hashing", settings=Settings(durability="process")) as memory:
+    async with Memory.open(where, embedder=embedder, settings=Settings(durability="process")) as memory:
         for owner in owners:
             said = [Message(text=f"Tea {n} in Paris", session=f"s{n % 3}") for n in range(count)]
             await memory.scoped(owner).add_many(said)
             await memory.scoped(owner).remember("My wife is called Mary Jones")
             await memory.scoped(owner).remember("Mary Jones drinks tea in Rome")
         await memory.settle(60)
-    async with Memory.open(where, embedder="hashing", settings=Settings(durability="process")) as memory:
+    async with Memory.open(where, embedder=embedder, settings=Settings(durability="process")) as memory:
         for owner in owners:
             network.forget()
             assert len((await memory.scoped(owner).search(question, type="any")).hits) == 10
@@ -387,13 +392,14 @@ async def test_the_first_search_of_each_owner_finds_the_same_as_in_a_file(tmp_pa
     assert sum(map(bool, found[0])) >= 20
 
 
+@pytest.mark.parametrize("embedder", ["hashing", "default"])
 @pytest.mark.parametrize("is_own", [True, False])
-async def test_the_first_search_after_a_write_takes_three_round_trips(requests, is_own):
+async def test_the_first_search_after_a_write_takes_three_round_trips(requests, is_own, embedder):
     network, where = requests
     settings = Settings(durability="process")
     async with (
-        Memory.open(where, embedder="hashing", settings=settings) as memory,
-        Memory.open(where, embedder="hashing", settings=settings) as other,
+        Memory.open(where, embedder=embedder, settings=settings) as memory,
+        Memory.open(where, embedder=embedder, settings=settings) as other,
     ):
         me, writer = memory.scoped(Scope(owner="anna")), memory if is_own else other
         await me.remember("Mary Jones likes tea in Paris")

@@ -464,25 +464,27 @@ def _read(search: _Search, found: Mapping[str, Found]) -> CandidateRows | None:
     if not len(chosen):
         return None
     best = np.fromiter(islice(found.get("words", ()), EXPANDED), np.int64)
-    linked: list[Asked] = []
+    namings, model, width = search.query.namings, search.query.word_model, search.query.word_width
+    linked, worded = list[Asked](), list[Asked]()
 
     def along(held: Keys) -> list[Asked]:
-        linked[:] = [("linked_around", _linked_to(held, naming.entities)) for naming in search.query.namings]
-        return linked
+        linked[:] = [("linked_around", _linked_to(held, naming.entities)) for naming in namings]
+        worded[:] = [("word_vectors_around", words_asked(model, held))] if width else []
+        return linked + worded
 
     whole, turns = _turns(search, chosen, best, along)
     if not turns:
         return None
     read, size = in_passages(whole, turns)
-    model, width = search.query.word_model, search.query.word_width
     if not linked:
-        linked = [("linked_to", _linked_to(read.keys[:size], naming.entities)) for naming in search.query.namings]
-    asked = list(linked)
+        linked = [("linked_to", _linked_to(read.keys[:size], naming.entities)) for naming in namings]
+    if not worded and width:
+        worded = [("word_vectors_of", words_asked(model, np.unique(read.keys)))]
+    asked = linked + worded
     several = np.unique(read.keys[read.several])
     for each, vector in search.query.vectors.items() if len(several) else ():
         corpus = search.corpus(each, vector)
         asked += search.snapshot.vector_shelves.passages(search.snapshot, corpus, several)[1]
-    asked += [("word_vectors_of", words_asked(model, read))] if width else []
     search.snapshot.ahead(*asked)
     return CandidateRows(
         turns=read,
@@ -490,7 +492,7 @@ def _read(search: _Search, found: Mapping[str, Found]) -> CandidateRows | None:
         counts=read.counts(tuple(search.terms)),
         cosines=_cosines(search, read),
         about=_about(search, read.keys[:size], linked),
-        words=word_vectors(search.snapshot, model, read, width=width) if width else None,
+        words=word_vectors(search.snapshot, worded[0], read, width=width) if worded else None,
         directions=_directions(search, read.keys[:size]) if search.query.directions else (),
     )
 

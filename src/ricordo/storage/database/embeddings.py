@@ -351,14 +351,19 @@ def _read_into(snapshot: Statements, column: str, key: int, arrays: Sequence[NDA
             blob.read_into(array.data.cast("B"))
 
 
-def words_asked(model: int, turns: Turns) -> dict[str, Any]:
-    """Return the parameters with which `word_vectors` asks."""
-    return {"model": model, "nodes": json.dumps(np.unique(turns.keys).tolist())}
+def words_asked(model: int, keys: Keys) -> dict[str, Any]:
+    """Return the parameters of the statements that begin with `word_vectors_`."""
+    return {"model": model, "nodes": json.dumps(keys.tolist())}
 
 
-def word_vectors(snapshot: Statements, model: int, turns: Turns, *, width: int) -> WordVectors:
-    """Return the vectors of the words of some passages."""
-    rows = snapshot.rows("word_vectors_of", words_asked(model, turns))
+def word_vectors(snapshot: Statements, asked: Asked, turns: Turns, *, width: int) -> WordVectors:
+    """Return the vectors of the words of some passages.
+
+    Args:
+        asked: the statement that reads them, perhaps together with those of other turns.
+    """
+    wanted = set(turns.keys.tolist())
+    rows = [row for row in snapshot.rows(*asked) if row[0] in wanted]
     codes = np.frombuffer(b"".join([vectors for _, vectors in rows]), np.int8).reshape(-1, width)
     ends = np.cumsum([len(vectors) // width for _, vectors in rows], dtype=np.intp)
     nodes, starts = np.array([node for node, _ in rows], np.int64), np.append(0, ends)[:-1].astype(np.intp)

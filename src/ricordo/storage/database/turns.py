@@ -460,8 +460,9 @@ class TurnTable:
         if not len(of_best) and not len(of_others):
             return
         unsure = (of_best, far), (np.setdiff1d(of_others, of_best), near)
-        held = np.unique(np.concatenate((best, others, self._keys[self._near(self._found(best), near)])))
-        walks = self._walks(snapshot, unsure, along(held) if snapshot.reads_around else ())
+        walks = self._walks(
+            snapshot, unsure, along(self._held_around(best, others, near)) if snapshot.reads_around else ()
+        )
         there, back = self._previous, self._following
         for walk, onward, backward in ((walks[0], there, back), (walks[1], back, there)):
             rows = self._found(walk)
@@ -473,6 +474,13 @@ class TurnTable:
             backward[rows[1:][joined]] = rows[:-1][joined]
         for keys, reach in unsure:
             self._knows(self._found(keys), reach)
+
+    def _held_around(self, best: Keys, others: Keys, near: int) -> Keys:
+        """Return candidates and the turns around them, as far as they are in the table."""
+        of_best = self._found(best)
+        candidates = np.concatenate((of_best, self._near(of_best, near), self._found(others)))
+        around = self._keys.take(np.concatenate((candidates, self._near(candidates, near))))
+        return np.setdiff1d(np.concatenate((best, others, around)), [0])
 
     def _unsure(self, keys: Keys, steps: int) -> Keys:
         """Return the keys that are not in the table, or whose order is not known as many steps around them."""

@@ -9,6 +9,12 @@ WHERE e.model = :model AND e.node = ANY (ints(:nodes))
 SELECT e.node, w.vectors FROM embeddings e JOIN word_vectors w ON w.embedding = e.id
 WHERE e.model = :model AND length(w.vectors) > 0 AND e.node = ANY (ints(:nodes))
 
+-- name: word_vectors_around
+-- The same for the given nodes and for those that `traits_around` returned right before.
+SELECT e.node, w.vectors FROM embeddings e JOIN word_vectors w ON w.embedding = e.id
+WHERE e.model = :model AND length(w.vectors) > 0
+  AND e.node = ANY (ints(:nodes) || ints('[' || current_setting('ricordo.around', true) || ']'))
+
 -- name: lacking_guarded
 -- Of what the caller sees, space by space: the planner would walk through the keys of all spaces.
 SELECT lacking.key, lacking.content, lacking.speaker FROM unnest(seen()) AS s (space) CROSS JOIN LATERAL (
