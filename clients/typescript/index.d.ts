@@ -37,6 +37,13 @@ export interface Hit {
   space?: string;
   writer?: string;
   is_relevant?: boolean | null;
+  doubted_by?: Newer[];
+}
+
+export interface Newer {
+  id: string;
+  content: string;
+  review: string;
 }
 
 export interface Share {

@@ -246,6 +246,19 @@ class Outdated:
     review: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newer:
+    """A newer fact that may make an older one outdated. Both stay until the user decides.
+
+    Attributes:
+        review: the id of the review that asks about it.
+    """
+
+    id: str
+    content: str
+    review: str
+
+
 _REPR_CHARS = 60
 
 
@@ -927,6 +940,7 @@ class Hit:
         space: the chat or shared space that contains it; "" for the owner's own memory.
         writer: who wrote a memory of a chat or space: its speaker, or the owner who recorded it.
         is_relevant: whether it is above the relevance floor; None if the search did not decide.
+        doubted_by: the newer facts that may make it outdated, latest first.
     """
 
     id: str
@@ -957,6 +971,7 @@ class Hit:
     space: str = ""
     writer: str = ""
     is_relevant: bool | None = None
+    doubted_by: tuple[Newer, ...] = ()
 
     def __repr__(self) -> str:
         """Return one line, so that a list of hits stays readable despite the many fields."""

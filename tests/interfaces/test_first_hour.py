@@ -178,6 +178,33 @@ def test_hits_below_the_floor_are_marked(cli: Cli) -> None:
     assert {hit["content"]: hit["is_relevant"] for hit in found} == {text: "chess" in text for text in UNLIKE}
 
 
+OLD_HOME, NEW_HOME = "I live in Leeds", "My new flat in Turin is lovely, we moved in on Monday"
+
+
+def test_a_fact_that_may_be_out_of_date_is_marked(cli: Cli) -> None:
+    cli("remember", OLD_HOME)
+    assert "perhaps out of date" not in cli("search", "Where does the user live?").out
+    cli("remember", NEW_HOME)
+    told = " ".join(cli("search", "Where does the user live?").out.split())
+    assert told.index("perhaps out of date") > told.index(OLD_HOME)
+    assert "ricordo review" in told
+    assert f"newer: “{NEW_HOME}”" in cli("context", "Where does the user live?").out
+
+
+async def test_an_agent_sees_that_a_fact_may_be_out_of_date_and_can_decide(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db", profile="core") as client:
+        for text in (OLD_HOME, NEW_HOME):
+            await client.call_tool("remember_fact", {"content": text})
+        question = {"query": "Where does the user live?"}
+        answer = await client.call_tool("search_memory", question)
+        (item,) = re.findall(r'perhaps out of date.*resolve_review\(item="(.*?)"', answer.content[0].text)
+        doubted = {hit["content"]: hit.get("doubted_by", []) for hit in answer.structured_content["hits"]}
+        assert [each["content"] for each in doubted[OLD_HOME]] == [NEW_HOME]
+        assert not doubted[NEW_HOME]
+        await client.call_tool("resolve_review", {"item": item, "decision": "replace"})
+        assert "out of date" not in (await client.call_tool("search_memory", question)).content[0].text
+
+
 async def test_hits_below_the_floor_are_marked_for_programs(tmp_path: Path) -> None:
     async with connected(tmp_path / "me.db", profile="full") as client:
         await client.call_tool("remember_facts", {"facts": [{"content": text} for text in UNLIKE]})

@@ -61,6 +61,7 @@ HOT = (
     "succession",
     "subjects_of",
     "review_by_id",
+    "reviews_against",
     "unlinked",
     "removals_new",
     "packs_of",

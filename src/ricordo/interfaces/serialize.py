@@ -20,6 +20,7 @@ from ricordo.model import (
     Entity,
     Explanation,
     Hit,
+    Newer,
     Node,
     Outdated,
     Page,
@@ -206,8 +207,10 @@ def _outdated(older: Outdated) -> str:
     fact, item = f"[id:{handle_of(older.id)}] {_quoted(older.content)}", f'resolve_review(item="{older.review}"'
     if older.is_closed:
         return f'  replaces: {fact}; if both hold: {item}, decision="keep both")'
-    choices = 'decision="replace", "keep both" or "keep old")'
-    return f"  may make out of date: {fact}; both stay until the user decides: {item}, {choices}"
+    return f"  may make out of date: {fact}; both stay until the user decides: {item}, {_CHOICES})"
+
+
+_CHOICES = 'decision="replace", "keep both" or "keep old"'
 
 
 def _hit(hit: Hit) -> str:
@@ -217,7 +220,13 @@ def _hit(hit: Hit) -> str:
     space = f"in {as_label(place_label(hit.space))}" if hit.space else ""
     doubt = "probably not relevant" if hit.is_relevant is False else ""
     notes = _notes(_kind(hit), _about(hit), when, space, origin, warning, doubt)
-    return f"[id:{hit.handle}] {_quoted(hit.excerpt)} ({notes})"
+    return "\n".join((f"[id:{hit.handle}] {_quoted(hit.excerpt)} ({notes})", *map(_doubt, hit.doubted_by[:1])))
+
+
+def _doubt(newer: Newer) -> str:
+    """Describe the newer fact that may make a hit outdated, and the call that decides about both."""
+    fact, call = f"[id:{handle_of(newer.id)}] {_quoted(newer.content)}", f'resolve_review(item="{newer.review}"'
+    return f"  perhaps out of date, newer: {fact}; not decided: {call}, {_CHOICES})"
 
 
 _MOST_DOUBTFUL = 3

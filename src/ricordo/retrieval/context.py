@@ -149,7 +149,8 @@ def fact_line(hit: Hit, *, before: str | None) -> ContextLine:
         whose.append(f"said by {as_label(hit.speaker)}")
     about = f" ({', '.join(whose)})" if whose else ""
     former = f" (before: “{safe_line(before)}”)" if before else ""
-    return _line(f"{safe_line(hit.excerpt)}{about}{former} [{when(hit)}]{caveat(hit)}", hit)
+    doubts = [f" (not decided, newer: “{safe_line(each.content[:_FACT_CHARS])}”)" for each in hit.doubted_by[:1]]
+    return _line(f"{safe_line(hit.excerpt)}{about}{former}{''.join(doubts)} [{when(hit)}]{caveat(hit)}", hit)
 
 
 def said_line(hit: Hit, *, also: Sequence[Hit] = ()) -> ContextLine:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from ricordo.clock import handle_of, to_ms
 from ricordo.errors import RicordoError
-from ricordo.model import BY_AGENT, Hit, Node, Scope, Share
+from ricordo.model import BY_AGENT, Hit, Newer, Node, Scope, Share
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import Usage, without_parts
 from ricordo.text.analyzer import raw_words
@@ -79,6 +79,7 @@ def hit_of(
     evidence: tuple[str, ...] = (),
     passage: int | None = None,
     actor: str = "",
+    doubted_by: tuple[Newer, ...] = (),
 ) -> Hit:
     """Return a node as a hit, with its score, its time in four formats, the reasons it was found, and its evidence.
 
@@ -117,6 +118,7 @@ def hit_of(
         place=node.place if node.role == "tool" else "",  # only for tool results such as passages of documents
         space=node.chat,
         writer=(node.speaker or actor.removesuffix(BY_AGENT)) if node.chat else "",
+        doubted_by=doubted_by,
     )
 
 

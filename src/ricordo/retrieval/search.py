@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.clock import to_ms
-from ricordo.model import DOCUMENT, UPDATED_AT, Absence, Hit, Node, Results, Scope, Share, Trace
+from ricordo.model import DOCUMENT, UPDATED_AT, Absence, Hit, Newer, Node, Results, Scope, Share, Trace
 from ricordo.retrieval.hits import hit_of, warnings_of, without_withheld
 from ricordo.retrieval.query import Plan, Query, asks_for_tasks, asks_for_the_present, filter_of, namings
 from ricordo.retrieval.ranking import (
@@ -519,6 +519,7 @@ def _hits(
     nodes = without_withheld(present, known.shown)
     best = [each for each in best if each.key in nodes]
     shares = ranking.explain_all(best) if ranking else [()] * len(best)
+    doubted = _doubted(known) if known.conflicts else {}
     return tuple(
         hit_of(
             nodes[each.key],
@@ -530,9 +531,20 @@ def _hits(
             evidence=known.evidence.get(each.key, ()),
             passage=None if each.key in known.shown else _passage(pool, each),
             actor=writers.get(each.key, ""),
+            doubted_by=doubted.get(each.key, ()),
         )
         for each, why in zip(best, shares, strict=True)
     )
+
+
+def _doubted(known: Shortlist) -> dict[int, tuple[Newer, ...]]:
+    """Return the newer facts that may make a fact outdated, latest first. Two tasks do not contradict each other."""
+    nodes = without_withheld({key: node for key, node in known.nodes.items() if node.is_live}, known.shown)
+    found: dict[int, tuple[Newer, ...]] = {}
+    for older, newer, review in known.conflicts:
+        if (node := nodes.get(newer)) is not None and node.category != "task" and not warnings_of(node):
+            found[older] = (Newer(id=node.id, content=node.content, review=review), *found.get(older, ()))
+    return found
 
 
 def _passage(pool: Pool | None, ranked: Ranked) -> int | None:

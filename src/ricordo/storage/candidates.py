@@ -369,6 +369,7 @@ class Shortlist:
         successors: the live newest version of each closed candidate that has one.
         versions: pairs (newer, older) that contain these memories or their successors.
         decided: pairs of these memories that the user has decided on.
+        conflicts: (older, newer, id of the review) of the open conflicts in which one of these memories is the older.
         evidence: ids of the messages that knowledge was derived from.
         vectors: vectors of the nodes that stand alone by the model asked for, float32[d] of length 1.
     """
@@ -381,4 +382,5 @@ class Shortlist:
     versions: Sequence[tuple[int, int]]
     evidence: Mapping[int, tuple[str, ...]]
     decided: Set[frozenset[int]] = frozenset()
+    conflicts: Sequence[tuple[int, int, str]] = ()
     vectors: Mapping[int, Floats] = field(default_factory=dict)

@@ -270,4 +270,5 @@ def shortlist(snapshot: Any, scope: Scope, keys: Any, *, archived: bool, now: in
         versions=versions,
         decided={frozenset((key, other)) for key in ranked for other in snapshot.reviews.decided_with(key)},
         evidence=snapshot.nodes.evidence(scope, facts),
+        conflicts=[] if archived else snapshot.reviews.against(keys),
     )

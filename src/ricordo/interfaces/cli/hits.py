@@ -50,6 +50,11 @@ def listing(out: Console, question: str, results: Results) -> None:
         is_below, why = hit.is_relevant is False, reason(hit, terms, interval=interval)
         grid.add_row(str(number), dim(content(hit, frozenset()).plain) if is_below else content(hit, terms))
         grid.add_row("", dim(_circumstances(hit)))
+        for newer in hit.doubted_by[:1]:
+            grid.add_row(
+                "",
+                Text(f"perhaps out of date, newer: “{one_line(newer.content, most=200)}” (ricordo review)", "yellow"),
+            )
         found = (f"{why}, probably not relevant", "dim") if is_below else (why, "cyan")
         grid.add_row("", Text.assemble(found, ("  " + safe(hit.id), "dim")))
         if number < len(results.hits):

@@ -260,7 +260,7 @@ def shortlist(
     has_versions, has_lines = kinds.versions and not archived, kinds.lines and not archived
     listed = json.dumps(list(keys))
     asked = [("nodes_by_key", snapshot.scoped(scope, keys=listed))]
-    asked += [("succession", {"keys": listed}), ("decided_among", {"keys": listed})] if has_versions else []
+    asked += [(name, {"keys": listed}) for name in _OF_VERSIONS] if has_versions else []
     asked += [("lines_of", {"nodes": listed, "most": MAX_STATEMENT_CHARS})] if has_lines else []
     asked += [("evidence_of", snapshot.scoped(scope, nodes=listed))] if kinds.versions else []
     asked += [("withheld_spans_of", {"nodes": listed})] if has_spans else []
@@ -294,8 +294,12 @@ def shortlist(
         if has_versions
         else set(),
         evidence={key: ids for key, ids in evidence.items() if key in facts},
+        conflicts=snapshot.rows("reviews_against", {"keys": listed}) if has_versions else (),
         vectors=_vectors_of(snapshot, scope, model, nodes),
     )
+
+
+_OF_VERSIONS = "succession", "decided_among", "reviews_against"
 
 
 def _is_expired(weights: Weights, now: int) -> bool:

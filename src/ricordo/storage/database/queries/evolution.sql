@@ -38,6 +38,10 @@ UNION SELECT newer, older FROM reviews
 UNION SELECT newer, older FROM reviews
   WHERE older IN (SELECT key FROM asked) AND decided_at IS NULL AND kind IN ('conflict', 'same')
 
+-- name: reviews_against
+-- Open conflicts in which one of these nodes is the older: (older, newer, id of the review).
+SELECT older, newer, id FROM reviews WHERE older IN (SELECT value FROM json_each(:keys)) AND decided_at IS NULL AND kind = 'conflict' ORDER BY key
+
 -- name: decided_among
 -- Pairs of these nodes that the user has decided on.
 SELECT newer, older FROM reviews WHERE newer IN (SELECT value FROM json_each(:keys)) AND older IS NOT NULL

@@ -29,6 +29,10 @@ UNION SELECT newer, older FROM reviews
   WHERE older IN (SELECT key FROM asked) AND decided_at IS NULL AND kind IN ('conflict', 'same')
 ORDER BY 1, 2
 
+-- name: reviews_against
+-- Open conflicts in which one of these nodes is the older: (older, newer, id of the review).
+SELECT older, newer, id FROM reviews WHERE older = ANY (ints(:keys)) AND decided_at IS NULL AND kind = 'conflict' ORDER BY key
+
 -- name: decided_among
 -- Pairs of these nodes that the user has decided on.
 SELECT newer, older FROM reviews WHERE newer = ANY (ints(:keys)) AND older IS NOT NULL AND decided_at IS NOT NULL
