@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,10 +16,10 @@ from ricordo.model import Context, ContextLine, ContextName, ContextSection, Ent
 from ricordo.ports import TokenCounter
 from ricordo.retrieval.hits import as_own, as_shown, caveat, hit_of, may_be_quoted
 from ricordo.retrieval.inspection import known_people, profile_of
+from ricordo.retrieval.needs import needed_memories
 from ricordo.retrieval.query import (
     ALL_EPISODES,
     KNOWLEDGE,
-    Needs,
     Request,
     asked_in,
     complexity_of,
@@ -34,11 +33,9 @@ from ricordo.retrieval.service import Asking, AsOf, answer, wants_receipt
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter, Foreseen
 from ricordo.text.analyzer import QUESTION_MARKS, question_terms
-from ricordo.text.change import topics
 from ricordo.text.dates import format_times
 from ricordo.text.names import folded_name
 from ricordo.text.prompt_text import BEGIN, END, NOTE, as_label, reasons, safe_line
-from ricordo.text.sentences import plain_sentences
 from ricordo.text.token_estimate import estimated_tokens
 
 SECTIONS: Mapping[ContextName, tuple[str, float]] = {
@@ -224,8 +221,6 @@ _FACTS_EACH = 3
 _PEOPLE = 12
 _SOURCES_EACH = 2
 _FACT_CHARS = 200
-_NEEDED = 6
-_NEEDED_TURNS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,41 +330,6 @@ def _with_receipt(
         left_out=[each for each in left if each[0] not in sections],
     )
     return replace(block, receipt=asking.keep(draft))
-
-
-def needed_memories(snapshot: Snapshot, asking: Asking, needs: Needs) -> dict[int, Hit]:
-    """Return what must not be missed about the topics of a prompt: facts, then what people last said of themselves."""
-    facts = _stating(snapshot, asking, needs, (KNOWLEDGE,))
-    said = _stating(snapshot, asking, needs, ALL_EPISODES)
-    turns = [node for node in said if node.role == "user" and _says_of_oneself(node.content, needs)]
-    latest = sorted(turns, key=lambda node: (node.event_time, node.key), reverse=True)
-    nodes = [*facts[:_NEEDED], *latest[:_NEEDED_TURNS]]
-    hits = {node.key: hit_of(node, score=0.0, shares=(), terms=(), now=asking.now, zone=asking.zone) for node in nodes}
-    return {key: as_own(hit, asking.scope.owner) for key, hit in hits.items()}
-
-
-def _stating(snapshot: Snapshot, asking: Asking, needs: Needs, shelves: tuple[str, ...]) -> list[Node]:
-    from ricordo.storage.candidates import CandidateQuery  # it needs numpy
-
-    query = CandidateQuery(
-        scope=asking.scope,
-        filter=Filter(shelves=shelves),
-        terms=needs.terms,
-        strategies=("words",),
-        until=time.monotonic() + asking.deadline_s,
-    )
-    found = list(snapshot.candidates(query).found.get("words", {}))
-    in_force = snapshot.shortlist(asking.scope, found, archived=False, now=asking.now).weights
-    nodes = as_shown(snapshot, snapshot.nodes.by_key(asking.scope, in_force))
-    return [nodes[key] for key in found if key in nodes and needs.are_in(nodes[key].content)]
-
-
-def _says_of_oneself(text: str, needs: Needs) -> bool:
-    """Return whether a sentence of a message states a need of the speaker."""
-    return any(
-        needs.are_in(sentence) and topics(sentence).is_own and not sentence.endswith("?")
-        for sentence in plain_sentences(text)
-    )
 
 
 async def _with_recent(asking: Asking, prompt: str, *, session: str | None, as_of: AsOf) -> str:

@@ -18,7 +18,9 @@ from ricordo.model import Hit, ReceiptId, Results, Scope
 from ricordo.models.embedding import Embedded
 from ricordo.ports import Reranker
 from ricordo.retrieval.hits import as_own, may_be_quoted
+from ricordo.retrieval.needs import needed_memories
 from ricordo.retrieval.query import (
+    KNOWLEDGE,
     Intent,
     Query,
     Request,
@@ -28,6 +30,7 @@ from ricordo.retrieval.query import (
     follows_up,
     intent_of,
     make_plan,
+    needs_of,
     query_of,
 )
 from ricordo.retrieval.receipts import Draft
@@ -295,6 +298,7 @@ async def search(asking: Asking, request: Request) -> Results:
     results, found = await answer(
         asking, query, traced=request.trace, as_of=request.as_of, reasons=True, receipt=wanted
     )
+    results = await _with_needed(asking, query, results, as_of=request.as_of)
     if not wanted:
         return results
     draft = Draft(
@@ -303,10 +307,26 @@ async def search(asking: Asking, request: Request) -> Results:
         request=request,
         seen=found.seen,
         hits=results.hits,
-        left_out=found.next_best,
+        left_out=[each for each in found.next_best if each[0] not in results.ids],
         degraded=results.degraded,
     )
     return replace(results, receipt=asking.keep(draft))
+
+
+async def _with_needed(asking: Asking, query: Query, results: Results, *, as_of: AsOf) -> Results:
+    """Return results that end with the facts that must not be missed about the question, if they were not found."""
+    if as_of is not None or query.is_narrowed or KNOWLEDGE not in query.filter.shelves or _asks_for_nothing(query.text):
+        return results
+    needs = needs_of(asked_in(query.text))
+    if needs is None:
+        return results
+    needed = await asking.read(lambda snapshot: needed_memories(snapshot, asking, needs, turns=0))
+    types, known = query.filter.types, set(results.ids)
+    missing = [hit for hit in needed.values() if hit.id not in known and may_be_quoted(hit)]
+    missing = [hit for hit in missing if not types or hit.type in types][: query.limit // 2]
+    if query.only_relevant or query.judge:
+        missing = [replace(hit, is_relevant=True) for hit in missing]
+    return replace(results, hits=(*results.hits[: query.limit - len(missing)], *missing))
 
 
 def wants_receipt(asking: Asking, asked: bool | None) -> bool:

@@ -122,6 +122,8 @@ def reason(hit: Hit, terms: frozenset[str], *, interval: str) -> str:
     strong = [name for name, share in shares.items() if share >= _LEAST_PART * max(hit.score, 1e-9)]
     if strong:
         return "by " + ", by ".join(sorted(strong, key=lambda name: -shares[name]))
+    if not hit.why:
+        return "must not be missed"
     matched = matching_words(hit, terms)
     return f"by {_quoted(matched)}" if matched else "found"
 
