@@ -888,6 +888,8 @@ export interface UpdateParameters {
   expires?: string | null;
   /** When it happened, if its date is wrong. 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
   at?: string | null;
+  /** Whether a task is done. */
+  done?: boolean | null;
   /**
    * True shares a private fact with everyone in this chat; False makes a shared fact that this owner wrote private
    * again. Both move it: the returned memory is a copy with a new id, and the old one is archived. A shared copy

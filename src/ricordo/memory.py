@@ -774,6 +774,7 @@ class Memory:
         attributes: Json | None = None,
         expires: datetime | str | None = None,
         at: datetime | str | None = None,
+        done: bool | None = None,
         shared: bool | None = None,
     ) -> Node:
         """Change a memory in place. Given fields replace the old values, which `history` keeps.
@@ -785,17 +786,18 @@ class Memory:
                 archived. A shared copy has nothing that tells of its source.
             at: when it happened or was said, if the stored date is wrong. A fact that was valid from that date on is
                 valid from the new one; dates in its text, and an expiry that follows from them, count from it.
+            done: whether a task is done. Questions for tasks find the open ones.
 
         Raises:
-            InvalidError: no field is given, a field is invalid, `expires` is in the past, or `shared` is given together
-                with another field, without a chat, or for a message.
+            InvalidError: no field is given, a field is invalid, `expires` is in the past, `done` is given for something
+                else than a task, or `shared` together with another field, without a chat, or for a message.
             NotFoundError: there is no memory with this id.
             ConflictError: the memory is closed, or `shared` is given while nothing is recorded.
             DeniedError: `shared` by a caller without the trust "user", or to make private what others wrote.
         """
         if shared is not None:
             require("update.shared", self._holder)
-            if any(each is not None for each in (content, tags, attributes, expires, at)):
+            if any(each is not None for each in (content, tags, attributes, expires, at, done)):
                 raise InvalidError(
                     "shared: it cannot be given together with other fields",
                     hint="change the returned memory afterwards",
@@ -818,12 +820,24 @@ class Memory:
                 given["expires"] = None if until.at is None else until.at.isoformat()
             if moment is not None:
                 given["at"] = moment.isoformat()
+            if done is not None:
+                given["done"] = done
             said = capped("user", "user", caller=self._scope.trust)
             return await self._propose("update", id, text=text or "", origin=said, **given)
-        change = partial(evolution.update, content=text, tags=labels, attributes=values, expiry=until, happened=moment)
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
-            return change(self._living(tx, id), caller=self._scope.trust, at=self._at, zone=engine.zone)
+            return evolution.update(
+                self._living(tx, id),
+                content=text,
+                tags=labels,
+                attributes=values,
+                expiry=until,
+                happened=moment,
+                done=done,
+                caller=self._scope.trust,
+                at=self._at,
+                zone=engine.zone,
+            )
 
         return _with_removals(await self._noted("update", decide), content or "")
 
@@ -2709,6 +2723,7 @@ class Memory:
             attributes=given["attributes"],
             expiry=until,
             happened=proposals.instant_in(proposal, "at"),
+            done=given.get("done"),
             caller=trust_of(held.origin, None),
             at=held.event_time,
             zone=self._opened.zone,

@@ -221,6 +221,7 @@ class Memory:
         attributes: Json | None = None,
         expires: datetime | str | None = None,
         at: datetime | str | None = None,
+        done: bool | None = None,
         shared: bool | None = None,
     ) -> Node:
         """Change a memory in place. Given fields replace the old values, which `history` keeps."""

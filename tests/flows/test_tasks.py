@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import Memory
+from ricordo import InvalidError, Memory
 
 _SETS = Path(__file__).parents[1] / "fixtures" / "tasks"
 
@@ -100,3 +100,17 @@ async def test_a_question_how_to_do_something_is_not_one_for_tasks(question: str
     async with Memory.open(":memory:", embedder=None) as memory:
         await memory.remember("Buy milk on the way home")
         assert not (await memory.search(question, only_relevant=True)).hits
+
+
+async def test_a_task_is_done_and_open_again() -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        first = await memory.remember("I still have to call the dentist")
+        second = await memory.remember("I still have to renew my passport")
+        done = await memory.update(first.id, done=True)
+        assert done.attributes == {**first.attributes, "done": True}
+        found = [hit.excerpt for hit in await memory.search("What do I still have to do?")]
+        assert found == [second.content, f"{first.content} (done)"]
+        assert (await memory.update(first.id, done=False)).attributes == first.attributes
+        moved = await memory.remember("I moved to Rome")
+        with pytest.raises(InvalidError, match="done: this memory is not a task"):
+            await memory.update(moved.id, done=True)

@@ -178,6 +178,16 @@ def test_hits_below_the_floor_are_marked(cli: Cli) -> None:
     assert {hit["content"]: hit["is_relevant"] for hit in found} == {text: "chess" in text for text in UNLIKE}
 
 
+def test_a_task_is_ticked_off(cli: Cli) -> None:
+    task = cli("remember", "I have to call the dentist", "--json").json["id"]
+    cli("update", task, "--done")
+    assert "task, done" in cli("list").out
+    assert "(done)" in cli("search", "What do I have to do?").out
+    assert "exclude each other" in cli("update", task, "--done", "--open").err
+    cli("update", task, "--open")
+    assert "task, open" in cli("list").out
+
+
 OLD_HOME, NEW_HOME = "I live in Leeds", "My new flat in Turin is lovely, we moved in on Monday"
 
 

@@ -140,6 +140,7 @@ def update(
     at: datetime,
     zone: ZoneInfo,
     happened: datetime | None = None,
+    done: bool | None = None,
     caller: Trust = "user",
 ) -> tuple[Change, Node]:
     """Change a live node in place. Its history keeps the previous version. New words lower its trust to the caller's.
@@ -149,13 +150,18 @@ def update(
         at: when the change was stated.
 
     Raises:
-        InvalidError: no change is given, or the node is a message, whose time is its place in the conversation.
+        InvalidError: no change is given, the node is a message, whose time is its place in the conversation, or `done`
+            is given for something else than a task.
     """
-    if content is None and tags is None and attributes is None and expiry is UNCHANGED and happened is None:
-        raise InvalidError("nothing to change is given", hint="give content, tags, attributes, expires or at")
+    if all(each is None for each in (content, tags, attributes, happened, done)) and expiry is UNCHANGED:
+        raise InvalidError("nothing to change is given", hint="give content, tags, attributes, expires, at or done")
+    if done is not None and node.category != "task":
+        raise InvalidError("done: this memory is not a task", hint="leave it out; only a task is done or open")
     if happened is not None and node.type == "episodic":
         raise InvalidError("at: the time of a message cannot be changed", hint="leave it out")
-    former = node
+    former, values = node, node.attributes if attributes is None else attributes
+    if done is not None:
+        values = {name: value for name, value in values.items() if name != "done"} | ({"done": True} if done else {})
     if happened is not None:
         begins = happened if node.valid_from == node.event_time else node.valid_from
         at, node = happened, replace(node, event_time=happened, valid_from=begins)
@@ -163,7 +169,7 @@ def update(
         node,
         content=node.content if content is None else content,
         tags=node.tags if tags is None else tags,
-        attributes=node.attributes if attributes is None else attributes,
+        attributes=values,
         origin=node.origin if content is None else capped(node.origin, node.role, caller=caller),
     )
     altered = retimed(altered, former, at=at, zone=zone)

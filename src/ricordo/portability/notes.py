@@ -488,7 +488,7 @@ class Notes:
         if {*tags} != {*fresh.tags}:
             fresh = await self._memory.update(fresh.id, tags=tags)
         if item.is_done is not None and item.is_done != bool(fresh.attributes.get("done")):
-            fresh = await self._memory.update(fresh.id, attributes={**fresh.attributes, "done": item.is_done})
+            fresh = await self._memory.update(fresh.id, done=item.is_done)
         return fresh
 
     async def _fact(self, name: str, note: Note, item: Item) -> Fact:

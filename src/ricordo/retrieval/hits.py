@@ -20,6 +20,7 @@ from ricordo.text.names import same_name_key
 from ricordo.text.passages import passages_of
 from ricordo.text.prompt_text import cited, orders_in
 from ricordo.text.sentences import sentences
+from ricordo.text.tasks import is_done_task
 from ricordo.trust import is_untrusted, label, trust_of
 
 EXCERPT_CHARS = 1_000
@@ -89,6 +90,7 @@ def hit_of(
     """
     start, end = excerpt_of(node.content, terms, passage=passage)
     shown = with_dates(node.content[start:end], node.attributes)
+    ending = ("…" if end < len(node.content) else "") + (" (done)" if is_done_task(node) else "")
     times = format_times(to_ms(node.event_time), now=now, zone=zone)
     return Hit(
         id=node.id,
@@ -105,7 +107,7 @@ def hit_of(
         trust=trust_of(node.origin, node.role),
         tags=node.tags,
         handle=handle_of(node.id),
-        excerpt=f"{'…' if start else ''}{shown}{'…' if end < len(node.content) else ''}",
+        excerpt=f"{'…' if start else ''}{shown}{ending}",
         passage=(start, end),
         event_time=node.event_time,
         event_time_iso=times.iso,

@@ -56,6 +56,11 @@ def asks_what_to_do(question: str) -> bool:
     return _cues(all_languages()).asked.search(question[:_LOOKED_AT]) is not None
 
 
+def is_done_task(node: Node) -> bool:
+    """Return whether a memory is a task that is done."""
+    return node.category == "task" and bool(node.attributes.get("done"))
+
+
 def is_open_task(node: Node) -> bool:
     """Return whether a memory is a task that is not done, or a passage of a note with open tasks."""
-    return OPEN_TASK in node.tags or (node.category == "task" and not node.attributes.get("done"))
+    return OPEN_TASK in node.tags or (node.category == "task" and not is_done_task(node))

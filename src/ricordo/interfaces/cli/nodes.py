@@ -19,6 +19,7 @@ from ricordo.interfaces.cli.terminal import dim, minute, one_line, safe, short_i
 from ricordo.model import Explanation, Node, Page, Review, Version, Weak
 from ricordo.text.dates import with_dates
 from ricordo.text.sentences import plural
+from ricordo.text.tasks import is_done_task
 from ricordo.trust import label, trust_of
 
 _BAR = 10
@@ -87,7 +88,7 @@ def listing(ctx: CommandContext, page: Page) -> None:
 
 def _kind(node: Node) -> str:
     if node.category == "task":
-        return "task, done" if node.attributes.get("done") else "task, open"
+        return "task, done" if is_done_task(node) else "task, open"
     return node.category or node.type
 
 

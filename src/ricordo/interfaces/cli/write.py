@@ -81,7 +81,9 @@ async def _stored(
         for older in outdates:
             done, asks = ("replaces", "can reverse this") if older.is_closed else _DOUBTED
             out.print(dim(f"It {done}: {one_line(older.content, most=100)}  (`ricordo review` {asks})"))
-        if node.type != "episodic":
+        if node.category == "task":
+            ctx.tip(f"When it is done: ricordo update {short_id(node.id)} --done")
+        elif node.type != "episodic":
             ctx.tip('To find it: ricordo search "..."')
 
     return Output(data=node, show=show)
@@ -195,12 +197,17 @@ async def update(
     ctx: CommandContext,
     memory: Memory,
     tags: list[str] | None = None,
+    done: bool = False,
+    open: bool = False,
     shared: bool = False,
     private: bool = False,
     **given: Any,
 ) -> Node | Output:
-    if shared and private:
-        raise InvalidError("--shared and --private exclude each other", hint="give one of them")
+    for flags, are_given in (("--shared and --private", shared and private), ("--done and --open", done and open)):
+        if are_given:
+            raise InvalidError(f"{flags} exclude each other", hint="give one of them")
+    if done or open:
+        given["done"] = done
     if shared or private:
         node = await memory.update(tags=tags, shared=shared, **given)
         if node.closed_reason == "quarantined":
