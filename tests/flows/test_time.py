@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from ricordo import InvalidError, Message, NotFoundError, Scope
-from ricordo.clock import from_ms
+from ricordo.clock import from_ms, to_ms
 from tests.flows.conftest import DAY, HandClock
 
 
@@ -267,3 +267,45 @@ async def test_in_the_past_the_shares_of_a_hit_add_up_to_its_score(memory: Any) 
     assert len(hits) == 2
     for hit in hits:
         assert sum(share.share for share in hit.why) == pytest.approx(hit.score)
+
+
+COMING = (
+    ("What do I have next week?", {"fly", "Friseur", "Dentist", "лыж"}),
+    ("What is on 3 December?", {"Dentist"}),
+    ("Do I have anything on Friday?", {"fly"}),
+    ("Which appointments do I have in January?", {"tax"}),
+    ("Was steht nächste Woche an?", {"fly", "Friseur", "Dentist", "лыж"}),
+    ("Was habe ich am Mittwoch?", {"Friseur"}),
+    ("¿Qué tengo el 4 de diciembre?", {"fly"}),
+    ("Что у меня 1 декабря?", {"лыж"}),
+    ("Is there a birthday in March?", {"birthday"}),
+    ("What did I do on Friday?", set()),
+    ("What did I do last December?", set()),
+)
+
+
+@pytest.mark.parametrize(("question", "found"), COMING)
+@pytest.mark.parametrize("kind", [None, "any"])
+async def test_what_is_coming_is_found_by_its_day(
+    memory: Any, clock: HandClock, question: str, found: set[str], kind: str | None
+) -> None:
+    clock.ms = to_ms(datetime(2026, 3, 2, 9, tzinfo=UTC))
+    await memory.remember("Anna's birthday is on 12 March")
+    clock.ms = to_ms(datetime(2026, 11, 28, 9, tzinfo=UTC))
+    for text in (
+        "The dentist appointment with Dr. Fonseca... Dentist on 3 December at 10:00",
+        "I fly to Lisbon on 4 December",
+        "The tax return is due by 31 January",
+        "Ich habe am 2. Dezember einen Termin beim Friseur",
+        "1 декабря мы едем кататься на лыжах",
+        "We bought a new sofa",
+    ):
+        await memory.remember(text)
+    await memory.add_many([Message(text=f"We talked about sofa {n} and tea", session=f"s{n % 9}") for n in range(300)])
+    await memory.settle(60)
+    hits = [hit.content for hit in await memory.search(question, type=kind)]
+    first = hits[: len(found)]
+    assert all(any(word in text for text in first) for word in found), hits[:6]
+    if found:
+        told = await memory.context(question)
+        assert all(word in told for word in found)

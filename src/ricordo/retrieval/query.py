@@ -15,6 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from zoneinfo import ZoneInfo
 
+from ricordo.clock import from_ms
 from ricordo.errors import InvalidError
 from ricordo.model import OPEN_TASK, Category, Fusion, Json, Judging, NodeType, Scope
 from ricordo.models.embedding import Embedded
@@ -24,6 +25,7 @@ from ricordo.text.analyzer import QUESTION_MARKS, index_terms, question_terms, s
 from ricordo.text.change import denies
 from ricordo.text.dates import Interval, parse_instant
 from ricordo.text.dates.grammar import holds_year
+from ricordo.text.dates.resolution import Span, coming_days
 from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, languages_of
 from ricordo.text.languages.schema import Need
 from ricordo.text.names import entities_meant_by, relations_in, runs_in, stems_of
@@ -620,6 +622,7 @@ class Plan:
     """A query ready to run: its terms, period, intent, and its vectors by model, the active model first.
 
     `dated` are the terms of a period with a year, which a memory from another time may hold: "our trip in 2019".
+    `coming` are the days from today on that the question asks about.
     `floor` is the chance level, None unless only relevant hits are requested. `scale` is that of the active model's
     cosines, None if facts cannot be compared by meaning. `ratings` are the reranker's, by the keys
     of memories.
@@ -631,6 +634,7 @@ class Plan:
     ignored: tuple[str, ...]
     interval: Interval | None
     dated: tuple[str, ...] = ()
+    coming: tuple[Span, ...] = ()
     vectors: Mapping[int, Embedded] = field(default_factory=dict)
     intent: Intent = "general"
     complexity: Complexity = "simple"
@@ -668,12 +672,15 @@ def make_plan(
     vectors: Mapping[int, Embedded],
     intent: Intent | None = None,
     weighing: Weighing = Weighing(),
+    zone: ZoneInfo | None = None,
 ) -> Plan:
     """Return the plan of a query. Words that name a time are not search terms: "what did we do in May". Pure.
 
     Args:
         intent: derived from the words of the question if None.
+        zone: in which a coming day is meant; None if none is.
     """
+    today = None if interval is None or zone is None or query.filter.archived else from_ms(now).astimezone(zone).date()
     text = query.text if interval is None else query.text.replace(interval.text, " ", 1)
     terms = question_terms(text)
     terms += [term for term in index_terms(OPEN_TASK) if asks_for_tasks(text) and term not in terms]
@@ -685,6 +692,7 @@ def make_plan(
         ignored=tuple(ignored),
         interval=interval,
         dated=tuple(question_terms(interval.text)) if interval and holds_year(interval.text) else (),
+        coming=() if today is None else tuple(coming_days(query.text, today=today)),
         vectors=vectors,
         intent=intent or intent_of(query.text),
         complexity=complexity_of(query.text),

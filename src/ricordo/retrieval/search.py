@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Container, Mapping, Sequence, 
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 from math import log
 from typing import NamedTuple, TypeGuard
 from zoneinfo import ZoneInfo
@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.clock import to_ms
+from ricordo.clock import from_ms, to_ms
 from ricordo.model import DOCUMENT, UPDATED_AT, Absence, Hit, Newer, Node, Results, Scope, Share, Trace
 from ricordo.retrieval.hits import hit_of, warnings_of, without_withheld
 from ricordo.retrieval.query import Plan, Query, asks_for_tasks, asks_for_the_present, filter_of, namings
@@ -57,6 +57,7 @@ from ricordo.storage.candidates import (
     FOLLOWERS,
     CandidateQuery,
     CandidateSet,
+    DayTerms,
     Naming,
     Shortlist,
     inverse_frequency,
@@ -64,6 +65,7 @@ from ricordo.storage.candidates import (
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import index_terms
 from ricordo.text.change import are_of_two_people, asks_for, by_meaning, of_another, says_change, succession
+from ricordo.text.dates.resolution import Span, day_words, names_day_in
 from ricordo.text.tasks import is_open_task
 from ricordo.trust import UNAPPROVED
 
@@ -77,6 +79,8 @@ _COMPARED = 6  # number of top results whose facts are compared with each other
 _COMPARED_FOR_PRESENT, _ABOUT_AS_GOOD = 10, 0.7
 # Number of omitted memories that a receipt names.
 _LEFT_OUT = 10
+# Longer spans have too many days to look for.
+_COMING_MOST = 92
 # Maximum number of causal steps to follow, by the complexity of the question.
 _DEPTHS = {"simple": 2, "complex": 4}
 
@@ -141,14 +145,15 @@ def find(
     started = time.perf_counter()
     pool = pool_of(found, plan, named)
     short, ranking = _ranked(found, pool, plan)
-    short = _with_tasks(short, found, pool, ranking)
+    short = _with_asked(short, found, pool, ranking)
     keys, model = [each.key for each in short], next(iter(plan.vectors), 0)
     known = snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model)
     weighed, links = _weighed(short, known, plan, names_entities=bool(named))
-    weighed = _latest_first(_arranged(weighed, known, query), known, plan)
+    dated = _of_coming_days(weighed, known, plan, zone)
+    weighed = _latest_first(_arranged(weighed, known, query, first=dated), known, plan)
     judged = None
     if query.only_relevant or query.judge:
-        judged = _judged(pool, weighed, known, plan, links=links + _told(weighed, known))
+        judged = _judged(pool, weighed, known, plan, links=links + _told(weighed, known), sure=dated)
         if weighed and (pool is None or plan.floor is None):
             degraded.append("relevance: no time left")
     left_out = judged if query.only_relevant else None
@@ -212,9 +217,18 @@ def _candidate_query(
         strategies=strategies,
         directions=asks_for_a_list(plan.query.text),
         tasks=asks_for_tasks(plan.query.text),
+        days=_day_terms(plan.coming),
         probe=probe,
         until=until,
     )
+
+
+def _day_terms(spans: Sequence[Span]) -> DayTerms | None:
+    """Return how texts name coming days; None if there are too many, or none."""
+    if not spans or any((last - first).days > _COMING_MOST for first, last in spans):
+        return None
+    months, numbers, weekdays = (sorted({*chain.from_iterable(map(index_terms, each))}) for each in day_words(spans))
+    return DayTerms(tuple(months), tuple(numbers), tuple(weekdays))
 
 
 def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ranked], Ranking]:
@@ -242,10 +256,13 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
     return rank(pool, values, shares, totals, places, most=most, alike=alike)
 
 
-def _with_tasks(short: Sequence[Ranked], found: CandidateSet, pool: Pool | None, ranking: Ranking) -> list[Ranked]:
-    """Return the best candidates, and the open tasks that the question asks for, however low they rank."""
+def _with_asked(short: Sequence[Ranked], found: CandidateSet, pool: Pool | None, ranking: Ranking) -> list[Ranked]:
+    """Return the best candidates, and what the question asks for however low it ranks: open tasks, and what may name
+    a coming day.
+    """
     present = {each.key for each in short}
-    missing = [key for key in found.found.get("tasks", ()) if key not in present and pool is not None]
+    asked = dict.fromkeys(chain(found.found.get("tasks", ()), found.found.get("days", ())))
+    missing = [key for key in asked if key not in present and pool is not None]
     places = [] if pool is None else pool.turns.keys[: pool.size].searchsorted(missing).tolist()
     added = (
         Ranked(key=key, place=place, score=float(ranking.totals[place]))
@@ -307,18 +324,43 @@ def _with_changes(hits: Sequence[Ranked], known: Shortlist, query: Query) -> lis
     return found
 
 
-def _arranged(hits: Sequence[Ranked], known: Shortlist, query: Query) -> list[Ranked]:
-    """Return hits without the title pages, among those that are shown, of documents of which a passage was found. If
-    the question asks for tasks, the open ones come first.
+def _of_coming_days(hits: Sequence[Ranked], known: Shortlist, plan: Plan, zone: ZoneInfo) -> frozenset[int]:
+    """Return the memories that name a coming day about which the question asks."""
+    if not plan.coming:
+        return frozenset()
+    today = from_ms(plan.now).astimezone(zone).date()
+    nodes = [known.nodes[hit.key] for hit in hits if hit.key in known.nodes]
+    return frozenset(
+        node.key
+        for node in nodes
+        if names_day_in(
+            node.content,
+            plan.coming,
+            said=node.event_time.astimezone(zone).date(),
+            returns=today if node.expires_at is None and node.type != "episodic" else None,
+        )
+    )
+
+
+def _arranged(hits: Sequence[Ranked], known: Shortlist, query: Query, *, first: Set[int]) -> list[Ranked]:
+    """Return hits without the title pages, among those that are shown, of documents of which a passage was found. Some
+    come first, facts before messages, and open tasks if the question asks for tasks.
     """
     if any(_is_title(known.nodes.get(hit.key)) for hit in hits[: query.limit]):
         nodes = {hit.key: known.nodes[hit.key] for hit in hits if hit.key in known.nodes}
         found = {node.session for node in nodes.values() if _is_of_a_document(node) and not _is_title(node)}
         hits = [hit for hit in hits if not (_is_title(node := nodes.get(hit.key)) and node.session in found)]
-    if not asks_for_tasks(query.text):
+    is_of_tasks = asks_for_tasks(query.text)
+    if not is_of_tasks and not first:
         return list(hits)
     scores = sorted((hit.score for hit in hits), reverse=True)
-    hits = sorted(hits, key=lambda hit: not _is_open(known.nodes.get(hit.key)))
+
+    def place(hit: Ranked) -> tuple[bool, bool, bool]:
+        node, comes_first = known.nodes.get(hit.key), hit.key in first
+        is_message = comes_first and node is not None and node.type == "episodic"
+        return not comes_first, is_message, is_of_tasks and not _is_open(node)
+
+    hits = sorted(hits, key=place)
     return [hit._replace(score=score) for hit, score in zip(hits, scores, strict=True)]
 
 
@@ -469,12 +511,24 @@ def _stated_at(node: Node) -> datetime:
 
 
 def _judged(
-    pool: Pool | None, weighed: list[Ranked], known: Shortlist, plan: Plan, *, links: Sequence[tuple[int, int]]
+    pool: Pool | None,
+    weighed: list[Ranked],
+    known: Shortlist,
+    plan: Plan,
+    *,
+    links: Sequence[tuple[int, int]],
+    sure: Set[int],
 ) -> Judged:
-    """Return which top results are relevant; an empty result if there was no time to decide."""
+    """Return which top results are relevant, some of them for sure; an empty result if there was no time to decide."""
     if pool is None or plan.floor is None:
         return Judged(kept=(), relevance={}, reasons={})
-    return judge(weighed, evidence_of(pool, plan), plan.floor, nodes=known.nodes, query=plan.query, links=links)
+    found = judge(weighed, evidence_of(pool, plan), plan.floor, nodes=known.nodes, query=plan.query, links=links)
+    kept = sure | {each.key for each in found.kept}
+    return replace(
+        found,
+        kept=tuple(each for each in weighed if each.key in kept),
+        reasons={key: reason for key, reason in found.reasons.items() if key not in kept},
+    )
 
 
 def _under_floor(known: Shortlist, judged: Judged | None) -> tuple[tuple[str, float, str], ...]:

@@ -477,6 +477,7 @@ async def _found(
         vectors=question.vectors,
         intent=question.intent,
         weighing=asking.weighing,
+        zone=asking.zone,
     )
     plan = replace(plan, scale=question.scale, ratings=ratings or {})
     if as_of is not None:

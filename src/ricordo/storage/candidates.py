@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
     Keys = NDArray[np.int64]
 
-FINDERS = ("words", "meaning", "time", "entity", "tasks")
+FINDERS = ("words", "meaning", "time", "entity", "tasks", "days")
 """Strategies that find candidates from the question alone."""
 FOLLOWERS = ("causal", "associates")
 """Strategies that start from candidates of the others."""
@@ -34,7 +34,7 @@ COMMON_SHARE, COMMON_LEAST = 0.01, 1_000
 """A word is common if more than this share of all memories contain it, and at least this many. Common words tell little
 and cost much: with a million memories, a query took 46 ms at a share of 5 %, 11 ms at 1 %."""
 
-BY_WORDS, BY_MEANING, BY_TIME, BY_ENTITY, BY_TASKS, BY_LINKS = 50, 80, 40, 40, 40, 24
+BY_WORDS, BY_MEANING, BY_TIME, BY_ENTITY, BY_TASKS, BY_DAYS, BY_LINKS = 50, 80, 40, 40, 40, 40, 24
 """Upper bounds for the candidates of each strategy (`BY_LINKS`: of each follower)."""
 OF_A_TIME = 10_000
 """So many of the latest memories of a time are compared with the words of a question: a chat has as many in a year."""
@@ -87,6 +87,14 @@ class Naming(NamedTuple):
     entities: tuple[int, ...]
 
 
+class DayTerms(NamedTuple):
+    """Index terms with which texts name some days: months, the days in them (none if any day will do), and weekdays."""
+
+    months: tuple[str, ...]
+    numbers: tuple[str, ...] = ()
+    weekdays: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateQuery:
     """What a search asks of a store.
@@ -104,6 +112,7 @@ class CandidateQuery:
         strategies: which of FINDERS and FOLLOWERS to use.
         directions: whether `CandidateRows.directions` is wanted.
         tasks: whether the latest open tasks are wanted.
+        days: how texts name the coming days that the question asks about; None if it asks about none.
         probe: key of a memory whose absence is to be explained.
         until: deadline on the clock of `time.monotonic`, in seconds.
     """
@@ -120,6 +129,7 @@ class CandidateQuery:
     strategies: tuple[str, ...] = FINDERS + FOLLOWERS
     directions: bool = False
     tasks: bool = False
+    days: DayTerms | None = None
     probe: int | None = None
     until: float
 
@@ -332,6 +342,9 @@ class CandidateSet:
                 first among equals. Empty in the archive.
             tasks: 1.0 for each, the latest first. The latest BY_TASKS of the category "task" without the attribute
                 `done` are read; those that match the filter are returned.
+            days: 1.0 for each, the latest first: BY_DAYS of those that hold one of the months and, if there are
+                numbers, one of these, or one of the weekdays. Of each term, OF_A_TIME holders are read. Empty in the
+                archive.
             causal: strength x edge weight x CAUSAL_FADE, along causal edges in either direction, for `depth` steps; the
                 best path counts; greater keys first among equals.
             associates: strength x weight of the strongest associates of each start; the best start counts; greater keys

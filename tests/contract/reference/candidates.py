@@ -17,6 +17,7 @@ from ricordo.model import Scope
 from ricordo.storage.candidates import (
     ALWAYS,
     ASSOCIATES_EACH,
+    BY_DAYS,
     BY_ENTITY,
     BY_LINKS,
     BY_TASKS,
@@ -71,6 +72,7 @@ class Search:
             ("time", self._by_time),
             ("entity", self._by_entity),
             ("tasks", self._by_tasks),
+            ("days", self._by_days),
         ):
             if name == "time" and "meaning" in query.strategies:
                 found["meaning"] = {}
@@ -150,6 +152,17 @@ class Search:
         asked = open_tasks(self._query.filter)
         within = self._snapshot.nodes.within(self._query.scope, asked, after=ALWAYS[0], before=ALWAYS[1], most=BY_TASKS)
         return {key: 1.0 for key in within.tolist() if key in self._matching}
+
+    def _by_days(self) -> Found:
+        days = self._query.days
+        if days is None or self._query.filter.archived:
+            return {}
+        found = []
+        for row in self._searched():
+            months, numbers, weekdays = (not terms_of(row).isdisjoint(terms) for terms in days)
+            if weekdays or (months and (numbers or not days.numbers)):
+                found.append(row["key"])
+        return dict.fromkeys(sorted(self._matching.intersection(found), reverse=True)[:BY_DAYS], 1.0)
 
     def _starts(self, found: Mapping[str, Found]) -> Found:
         starts: Found = {}

@@ -20,6 +20,7 @@ from ricordo.model import Scope
 from ricordo.storage.candidates import (
     ALWAYS,
     ASSOCIATES_EACH,
+    BY_DAYS,
     BY_ENTITY,
     BY_LINKS,
     BY_MEANING,
@@ -401,6 +402,20 @@ def _by_tasks(search: _Search) -> Found:
     return dict.fromkeys(search.permitted(within).tolist(), 1.0)
 
 
+def _by_days(search: _Search) -> Found:
+    query, days = search.query, search.query.days
+    if days is None or search.archived:
+        return {}
+    listed = search.snapshot.postings(
+        query.scope, search.shelves, list(chain.from_iterable(days)), archived=False, most=OF_A_TIME
+    )
+    postings, nothing = iter(listed), np.empty(0, np.int64)
+    months, numbers, weekdays = (np.unique(np.concatenate((nothing, *islice(postings, len(terms))))) for terms in days)
+    dated = np.intersect1d(months, numbers) if days.numbers else months
+    latest = search.permitted(np.union1d(dated, weekdays))[: -BY_DAYS - 1 : -1]
+    return dict.fromkeys(latest.tolist(), 1.0)
+
+
 def _causal(search: _Search, found: Mapping[str, Found]) -> Found:
     """Return causes and effects of the best candidates."""
     if not search.snapshot.graph.kinds().causal:
@@ -455,6 +470,7 @@ _FINDERS: Mapping[str, Callable[[_Search], Found]] = {
     "time": _by_time,
     "entity": _by_entity,
     "tasks": _by_tasks,
+    "days": _by_days,
 }
 _FOLLOWERS: Mapping[str, Callable[[_Search, Mapping[str, Found]], Found]] = {
     "causal": _causal,

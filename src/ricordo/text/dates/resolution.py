@@ -7,15 +7,17 @@ and answers show them in parentheses after the phrase.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import date, timedelta
 from operator import attrgetter
 from typing import NamedTuple
 
 from ricordo.text.dates.calendar import Precision
-from ricordo.text.dates.grammar import RELATIVE_KINDS, find_all_days
-from ricordo.text.languages import LanguageSet, cached, languages_of
+from ricordo.text.dates.grammar import RELATIVE_KINDS, find_all_days, vocabulary
+from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 
 _MOST_CHARS = 2_000
+_WEEK = 7
 _BEFORE = 12  # characters before a date in which a preposition is looked for
 
 
@@ -108,6 +110,53 @@ def resolved_dates(text: str, *, today: date) -> dict[str, str]:
         if each.is_relative:
             found.setdefault(each.text, _iso(each))
     return found
+
+
+Span = tuple[date, date]
+"""The first and the last day."""
+
+
+def coming_days(question: str, *, today: date) -> list[Span]:
+    """Return the days from today on that a question asks about.
+
+    >>> coming_days("What is on 3 December?", today=date(2026, 11, 28))
+    [(datetime.date(2026, 12, 3), datetime.date(2026, 12, 3))]
+    >>> coming_days("What did I do on 3 December?", today=date(2026, 11, 28))
+    []
+    """
+    if speaks_of_past(question):
+        return []
+    named = (each for each in dated_phrases(question, today=today) if not each.is_open and each.last >= today)
+    return [(today if each.is_deadline else max(each.first, today), each.last) for each in named]
+
+
+def names_day_in(text: str, spans: Sequence[Span], *, said: date, returns: date | None = None) -> bool:
+    """Return whether a statement names a day in one of some spans.
+
+    Args:
+        said: when the statement was made.
+        returns: today, for what may come back every year, such as a birthday.
+    """
+    phrases = dated_phrases(text, today=said)
+    if returns is not None:
+        phrases += [each for each in dated_phrases(text, today=returns, ahead=True) if not each.is_relative]
+    named = [each for each in phrases if not each.is_open]
+    return any(each.first <= last and first <= each.last for each in named for first, last in spans)
+
+
+def day_words(spans: Sequence[Span]) -> tuple[set[str], set[str], set[str]]:
+    """Return the words of all languages with which texts name the days of some spans: months, days of the month and
+    weekdays. Of spans longer than a week, only the months.
+    """
+    days = {first + timedelta(days=each) for first, last in spans for each in range(min((last - first).days, 366) + 1)}
+    is_short = all((last - first).days < _WEEK for first, last in spans)
+    languages = all_languages()
+    suffixes = {each for written in languages.in_order(lambda each: each.dates.ordinals) for each in written.split("|")}
+    numbers = {f"{day.day}{suffix}" for day in days for suffix in {"", *filter(str.isalpha, suffixes)}}
+    named = vocabulary(languages).words.items()
+    months = {word for word, (kind, value) in named if kind == "M" and any(day.month == value for day in days)}
+    weekdays = {word for word, (kind, value) in named if kind == "W" and any(day.weekday() == value for day in days)}
+    return (months, numbers, weekdays) if is_short else (months, set(), set())
 
 
 def _iso(phrase: DatedPhrase) -> str:
