@@ -438,3 +438,17 @@ async def test_the_owner_is_told_from_others(memory: Any, clock: HandClock) -> N
     assert (await memory.entity("who am I")).name == "Marta Silva"
     with pytest.raises(NotFoundError):
         await memory.scoped(Scope(owner="", chat="team")).entity("me")
+
+
+async def test_a_person_is_looked_up_by_a_part_of_the_name(memory: Any) -> None:
+    await memory.remember("My friend Katharina Weber lives in Bonn")
+    await memory.add_entity("Tom Weber")
+    weber = await memory.entity("Katharina")
+    assert weber.name == "Katharina Weber"
+    assert await ids(memory, "Katharina") == await ids(memory, "Katharina Weber") != set()
+    with pytest.raises(InvalidError, match="may be any of"):
+        await memory.entity("Weber")
+    with pytest.raises(NotFoundError):
+        await memory.entity("Kathar")
+    with pytest.raises(NotFoundError):  # what deletes wants the whole name
+        await memory.erase(entity="Katharina")

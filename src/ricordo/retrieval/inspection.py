@@ -125,7 +125,7 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, own_names: Sequence[
             entity = entity_meant(snapshot, scope, name)
         except NotFoundError:
             if not any(likeness(name, own) for own in own_names):
-                raise
+                entity = entity_meant(snapshot, scope, name, by_part=True)
     if entity is not None and entity.id not in {each.id for each in of_owner}:
         return profile_of(snapshot, scope, entity, now=now, limit=limit)
     described = [profile_of(snapshot, scope, each, now=now, limit=limit) for each in of_owner]

@@ -546,7 +546,7 @@ _ENTITIES = 8
 
 def filter_of(snapshot: Snapshot, scope: Scope, query: Query) -> Filter:
     """Return all conditions of a query. Raises the errors of `entity_meant` and `session_meant`."""
-    entity = None if query.entity is None else entity_meant(snapshot, scope, query.entity).key
+    entity = None if query.entity is None else entity_meant(snapshot, scope, query.entity, by_part=True).key
     session = query.filter.session
     session = None if session is None else session_meant(snapshot, scope, session)
     return replace(query.filter, entity=entity, session=session)

@@ -38,7 +38,17 @@ from ricordo.storage.groups import (
     Upkeep,
     Vectors,
 )
-from ricordo.storage.values import NOTHING_FORESEEN, ChangeEvent, Cleaned, Foreseen, FormerText, When, check_encodable
+from ricordo.storage.values import (
+    NOTHING_FORESEEN,
+    ChangeEvent,
+    Cleaned,
+    Foreseen,
+    FormerText,
+    Named,
+    When,
+    check_encodable,
+)
+from ricordo.text.names import name_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -353,8 +363,11 @@ _POLL_S = 0.1
 _AT_ONCE = 500
 
 
-def entity_meant(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
+def entity_meant(snapshot: Snapshot, scope: Scope, name: str, *, by_part: bool = False) -> Entity:
     """Return the entity with an id or a name: a name or alias in any script or inflected form, or "my wife".
+
+    Args:
+        by_part: also accept a part of the name, such as the first name, for looking something up.
 
     Raises:
         NotFoundError: no entity has that name.
@@ -363,12 +376,21 @@ def entity_meant(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
     if (entity := snapshot.entities.by_id(scope, name)) is not None:
         return entity
     named = snapshot.entities.named(scope, name)
+    if not named.entities and by_part:
+        named = Named(by="part", entities=_named_in_part(snapshot, scope, name))
     if not named.entities:
         raise NotFoundError(f"no person or thing is known as {name!r}")
     if named.by != "same" and not named.is_clear:
         several = ", ".join(f"{entity.name} ({entity.id})" for entity in named.entities)
         raise InvalidError(f"entity: {name!r} may be any of {several}", hint="give the name or the id")
     return named.entities[0]
+
+
+def _named_in_part(snapshot: Snapshot, scope: Scope, name: str) -> tuple[Entity, ...]:
+    """Return the entities with a name that contains all words of a name."""
+    words = set(name_words(name))
+    keys = {each.entity for each in snapshot.entities.all_names(scope) if words and words < set(name_words(each.name))}
+    return snapshot.entities.by_key(scope, keys) if keys else ()
 
 
 _MOST_TITLES = 20_000
