@@ -279,6 +279,7 @@ COMING = (
     ("¿Qué tengo el 4 de diciembre?", {"fly"}),
     ("Что у меня 1 декабря?", {"лыж"}),
     ("Is there a birthday in March?", {"birthday"}),
+    ("What meetings are scheduled for next Friday?", {"fly"}),
     ("What did I do on Friday?", set()),
     ("What did I do last December?", set()),
 )

@@ -209,6 +209,8 @@ class Dispatcher:
             else:
                 answer, left_out = without_tail(answer)
             return answer, results_as_text(answer, left_out=left_out)
+        if capability.method == "context" and answer is None:
+            return answer, "Nothing in the memory matters for this prompt."
         is_filed = caller.chat is not None and capability.method in STORING
         return answer, stored_as_text(answer) if is_filed else as_text(answer)
 

@@ -97,6 +97,8 @@ async def _remember_fact(
 ) -> Sequence[Node]:
     """Store one or several facts that share the other fields. Those in `of_project` are shared with the chat."""
     texts = [content] if isinstance(content, str) else content
+    if not texts:
+        raise InvalidError("content is empty", hint="give one sentence, or a list of sentences")
     facts = [
         Fact(
             content=text,

@@ -257,6 +257,7 @@ INTENTS: tuple[Intent, ...] = ("why", "when", "who", "what")
 
 _LOOKED_AT = 2_000
 _LONG = 10
+_FEW_TERMS = 4  # a question for a day names little else
 _JOINED = 2
 
 
@@ -622,7 +623,7 @@ class Plan:
     """A query ready to run: its terms, period, intent, and its vectors by model, the active model first.
 
     `dated` are the terms of a period with a year, which a memory from another time may hold: "our trip in 2019".
-    `coming` are the days from today on that the question asks about.
+    `coming` are the days from today on that the question asks about, if it names little else.
     `floor` is the chance level, None unless only relevant hits are requested. `scale` is that of the active model's
     cosines, None if facts cannot be compared by meaning. `ratings` are the reranker's, by the keys
     of memories.
@@ -692,7 +693,7 @@ def make_plan(
         ignored=tuple(ignored),
         interval=interval,
         dated=tuple(question_terms(interval.text)) if interval and holds_year(interval.text) else (),
-        coming=() if today is None else tuple(coming_days(query.text, today=today)),
+        coming=() if today is None or len(terms) > _FEW_TERMS else tuple(coming_days(query.text, today=today)),
         vectors=vectors,
         intent=intent or intent_of(query.text),
         complexity=complexity_of(query.text),

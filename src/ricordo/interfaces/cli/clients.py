@@ -16,7 +16,7 @@ from ricordo.errors import ConflictError, InvalidError
 from ricordo.interfaces.cli.json_text import JsonText
 from ricordo.interfaces.http.tokens import write_private
 
-ClientName = Literal["claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "gemini", "codex"]
+ClientName = Literal["claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "gemini-cli", "codex"]
 Format = Literal["json", "toml"]
 Entry = Mapping[str, Any]
 """How to start our server: `command`, `args` and, if needed, `env`."""

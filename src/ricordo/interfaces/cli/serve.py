@@ -80,7 +80,7 @@ async def mcp(
         raise InvalidError(
             "`ricordo mcp` answers a program such as Claude on standard input, and this is a terminal",
             hint="to connect one: `ricordo mcp install --client claude-desktop` (or claude-code, cursor, vscode, "
-            "windsurf, gemini, codex); it then starts `ricordo mcp` itself",
+            "windsurf, gemini-cli, codex); it then starts `ricordo mcp` itself",
         )
     caller = Caller(owner=ctx.owner, chat=ctx.chat, access=PROPOSING if propose else EVERY_ACCESS)
     if project and not is_private(Path.cwd(), home=Path.home()):

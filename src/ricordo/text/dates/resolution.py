@@ -124,10 +124,9 @@ def coming_days(question: str, *, today: date) -> list[Span]:
     >>> coming_days("What did I do on 3 December?", today=date(2026, 11, 28))
     []
     """
-    if speaks_of_past(question):
-        return []
-    named = (each for each in dated_phrases(question, today=today) if not each.is_open and each.last >= today)
-    return [(today if each.is_deadline else max(each.first, today), each.last) for each in named]
+    first = today + timedelta(days=speaks_of_past(question))  # "What did I do today?" asks about no coming day
+    named = (each for each in dated_phrases(question, today=today) if not each.is_open and each.last >= first)
+    return [(first, each.last) if each.is_deadline or each.first < first else (each.first, each.last) for each in named]
 
 
 def names_day_in(text: str, spans: Sequence[Span], *, said: date, returns: date | None = None) -> bool:
