@@ -59,7 +59,22 @@ async def test_what_is_remembered_stands_in_the_note_of_its_subject(vault: Path)
     assert "\n- Anna likes tea #drinks ^" in anna
     assert 'about: "Anna"' in anna
     assert "\n- [ ] Buy milk ^" in (vault / "notes/Me.md").read_text("utf-8")
-    assert "index.db*" in (vault / ".gitignore").read_text("utf-8")
+    ignored = (vault / ".gitignore").read_text("utf-8").splitlines()
+    assert {"index.db*", "notes/.ricordo.jsonl"} <= {*ignored}
+    assert (vault / "notes/.ricordo.jsonl").exists()
+
+
+async def test_notes_of_a_clone_without_their_state_are_the_same(vault: Path) -> None:
+    """Git leaves the state out, because it changes with every look."""
+    async with opened(vault) as memory:
+        await memory.remember("Anna likes tea", about=["Anna"])
+        await memory.remember("Buy milk", category="task")
+    before = {path: path.read_text("utf-8") for path in (vault / "notes").glob("*.md")}
+    (vault / "notes/.ricordo.jsonl").unlink()
+    async with opened(vault) as memory:
+        await memory.settle(30)
+        assert len((await memory.list()).nodes) == 2
+    assert {path: path.read_text("utf-8") for path in (vault / "notes").glob("*.md")} == before
 
 
 async def test_a_hand_written_line_is_adopted_in_place_and_never_doubled(vault: Path) -> None:

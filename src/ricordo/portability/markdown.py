@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -415,6 +416,8 @@ class _Section:
     """The headings that tell neither subject nor category nor date."""
     note: str = ""
     """The name of the note, of which the facts are if nothing closer gives a subject."""
+    has_boxes: bool = False
+    """Whether it has boxes to tick. Then its other lines are no tasks, whatever the heading says."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -440,10 +443,13 @@ class _Reading(Records):
         titled = replace(titled, headings=(start.at,)) if start.at and not titled.headings else titled
         for number, said in enumerate(properties(fields), start=1):
             self._item(Item(text=escaped(said), line=number), titled, f"{name} front matter")
-        for block in blocks:
+        for number, block in enumerate(blocks):
             if isinstance(block, Heading):
                 places = [each for each in places if each[0] < block.level]
-                places.append((block.level, self._under(block, places[-1][1], f"{name} line {block.line}")))
+                within = takewhile(lambda each: not isinstance(each, Heading), blocks[number + 1 :])
+                has_boxes = any(isinstance(each, Item) and entry_of(each).is_task for each in within)
+                place = self._under(block, places[-1][1], f"{name} line {block.line}")
+                places.append((block.level, replace(place, has_boxes=has_boxes)))
             else:
                 self._item(block, places[-1][1], f"{name} line {block.line}")
 
@@ -545,7 +551,7 @@ class _Reading(Records):
                 category="task"
                 if entry.is_task
                 else None
-                if (item.is_row or item.is_code) and place.category == "task"
+                if place.category == "task" and (item.is_row or item.is_code or place.has_boxes)
                 else place.category,
                 about=tuple(said.get("about", dict.fromkeys((*about, *entry.about)))),
                 tags=(*said.get("tags", place.tags), *filter(None, (entry.label,)), *entry.tags),

@@ -13,6 +13,10 @@ from ricordo.text.languages import Lexicon, all_languages, cached, pattern_of
 
 _LOOKED_AT = 1_000
 _SENTENCE = re.compile(r"(?:[^.!?…\n]|(?<=\b[A-Z][a-z])\.|[.!?…](?!\s|$))+[.!?…]*")  # not after "Dr."
+# "Email: anna@example.org" tells an address, "Email Anna" a task.
+_CONTACT = re.compile(
+    r"[^\W\d_]+(?:[ -][^\W\d_]+)?:\s*(?:[\w.+-]+@[\w.-]+|[+(\d][\d\s()/.-]{4,}|(?:https?://|www\.)\S+)\s*"
+)
 _MARK = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\[ ?\]\s*)?")
 
 
@@ -44,7 +48,7 @@ def _is_task(sentence: str) -> bool:
     said = _MARK.sub("", sentence).strip()
     if said.endswith("?") or cues.lasting.search(said):
         return False
-    return bool(cues.duties.search(said) or cues.notes.search(said))
+    return bool(cues.duties.search(said) or (cues.notes.search(said) and not _CONTACT.fullmatch(said)))
 
 
 def asks_what_to_do(question: str) -> bool:

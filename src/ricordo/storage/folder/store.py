@@ -131,6 +131,7 @@ index.db*
 .lock
 *.partial
 *.new
+notes/.ricordo.jsonl
 notes/.ricordo.lock
 notes/.new-*
 notes/.aside-*
