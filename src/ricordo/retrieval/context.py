@@ -16,7 +16,6 @@ from ricordo.model import Context, ContextLine, ContextName, ContextSection, Ent
 from ricordo.ports import TokenCounter
 from ricordo.retrieval.hits import as_own, as_shown, caveat, hit_of, may_be_quoted
 from ricordo.retrieval.inspection import known_people, profile_of
-from ricordo.retrieval.needs import needed_memories
 from ricordo.retrieval.query import (
     ALL_EPISODES,
     KNOWLEDGE,
@@ -273,7 +272,7 @@ async def brief(
         keys |= dict(zip(facts.ids, others.shown, strict=False))
         found += [hit for hit in facts.hits if hit.id not in results.ids]
     if as_of is None and (needs := needs_of(text)) is not None:
-        needed = await asking.read(lambda snapshot: needed_memories(snapshot, asking, needs))
+        needed = await asking.read(partial(asking.needed, needs=needs))
         keys |= {hit.id: key for key, hit in needed.items()}
         found = [*(hit for hit in needed.values() if hit.id not in results.ids), *found]
     hits = without_echoes([hit for hit in found if may_be_quoted(hit) and (session is None or hit.session != session)])

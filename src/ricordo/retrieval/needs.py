@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
-from ricordo.model import Hit, Node
+from ricordo.model import Hit, Node, Scope
 from ricordo.retrieval.hits import as_own, as_shown, hit_of
 from ricordo.retrieval.query import ALL_EPISODES, KNOWLEDGE, Needs
 from ricordo.storage import Snapshot
@@ -13,42 +12,38 @@ from ricordo.storage.values import Filter
 from ricordo.text.change import topics
 from ricordo.text.sentences import plain_sentences
 
-if TYPE_CHECKING:
-    from ricordo.retrieval.service import Asking
-
 _FACTS = 6
-_TURNS = 3
+TURNS = 3
+"""The number of messages that are added at most."""
 
 
-def needed_memories(snapshot: Snapshot, asking: Asking, needs: Needs, *, turns: int = _TURNS) -> dict[int, Hit]:
+def needed_memories(
+    snapshot: Snapshot, scope: Scope, needs: Needs, *, now: int, zone: ZoneInfo, until: float, turns: int = TURNS
+) -> dict[int, Hit]:
     """Return what must not be missed about the topics of a prompt: facts, then what people last said of themselves.
 
     Args:
+        until: deadline on the clock of `time.monotonic`, in seconds.
         turns: the number of messages.
     """
-    facts = _stating(snapshot, asking, needs, (KNOWLEDGE,))
-    said = _stating(snapshot, asking, needs, ALL_EPISODES) if turns else []
+
+    def stating(*shelves: str) -> list[Node]:
+        query = CandidateQuery(
+            scope=scope, filter=Filter(shelves=shelves), terms=needs.terms, strategies=("words",), until=until
+        )
+        found = list(snapshot.candidates(query).found.get("words", {}))
+        in_force = snapshot.shortlist(scope, found, archived=False, now=now).weights
+        nodes = as_shown(snapshot, snapshot.nodes.by_key(scope, in_force))
+        return [nodes[key] for key in found if key in nodes and needs.are_in(nodes[key].content)]
+
+    from ricordo.storage.candidates import CandidateQuery  # it needs numpy
+
+    facts, said = stating(KNOWLEDGE), stating(*ALL_EPISODES) if turns else []
     own = [node for node in said if node.role == "user" and _says_of_oneself(node.content, needs)]
     latest = sorted(own, key=lambda node: (node.event_time, node.key), reverse=True)
     nodes = [*facts[:_FACTS], *latest[:turns]]
-    hits = {node.key: hit_of(node, score=0.0, shares=(), terms=(), now=asking.now, zone=asking.zone) for node in nodes}
-    return {key: as_own(hit, asking.scope.owner) for key, hit in hits.items()}
-
-
-def _stating(snapshot: Snapshot, asking: Asking, needs: Needs, shelves: tuple[str, ...]) -> list[Node]:
-    from ricordo.storage.candidates import CandidateQuery  # it needs numpy
-
-    query = CandidateQuery(
-        scope=asking.scope,
-        filter=Filter(shelves=shelves),
-        terms=needs.terms,
-        strategies=("words",),
-        until=time.monotonic() + asking.deadline_s,
-    )
-    found = list(snapshot.candidates(query).found.get("words", {}))
-    in_force = snapshot.shortlist(asking.scope, found, archived=False, now=asking.now).weights
-    nodes = as_shown(snapshot, snapshot.nodes.by_key(asking.scope, in_force))
-    return [nodes[key] for key in found if key in nodes and needs.are_in(nodes[key].content)]
+    hits = {node.key: hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone) for node in nodes}
+    return {key: as_own(hit, scope.owner) for key, hit in hits.items()}
 
 
 def _says_of_oneself(text: str, needs: Needs) -> bool:

@@ -18,10 +18,11 @@ from ricordo.model import Hit, ReceiptId, Results, Scope
 from ricordo.models.embedding import Embedded
 from ricordo.ports import Reranker
 from ricordo.retrieval.hits import as_own, may_be_quoted
-from ricordo.retrieval.needs import needed_memories
+from ricordo.retrieval.needs import TURNS, needed_memories
 from ricordo.retrieval.query import (
     KNOWLEDGE,
     Intent,
+    Needs,
     Query,
     Request,
     Weighing,
@@ -218,6 +219,11 @@ class Asking:
     weighing: Weighing = Weighing()
     reranking: Reranking | None = None
 
+    def needed(self, snapshot: Snapshot, needs: Needs, *, turns: int = TURNS) -> dict[int, Hit]:
+        """Return what must not be missed about some needs, by key; see `needed_memories`."""
+        until = time.monotonic() + self.deadline_s
+        return needed_memories(snapshot, self.scope, needs, now=self.now, zone=self.zone, until=until, turns=turns)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reranking:
@@ -320,7 +326,7 @@ async def _with_needed(asking: Asking, query: Query, results: Results, *, as_of:
     needs = needs_of(asked_in(query.text))
     if needs is None:
         return results
-    needed = await asking.read(lambda snapshot: needed_memories(snapshot, asking, needs, turns=0))
+    needed = await asking.read(partial(asking.needed, needs=needs, turns=0))
     types, known = query.filter.types, set(results.ids)
     missing = [hit for hit in needed.values() if hit.id not in known and may_be_quoted(hit)]
     missing = [hit for hit in missing if not types or hit.type in types][: query.limit // 2]
