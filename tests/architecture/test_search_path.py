@@ -17,7 +17,8 @@ EMBEDDER = "models/embedding/"
 async def test_a_warm_search_passes_through_few_files(monkeypatch):
     """A warm search passes through at most 30 files, besides those of the embedder, where no spans are recorded.
 
-    A question about a meal also looks for allergies, in more files. The fewest of several searches count: work in the background passes through others at the same time.
+    A question about a meal also looks for allergies, in more files. The fewest of several searches count: work in the
+    background passes through others at the same time.
     """
     monkeypatch.delitem(sys.modules, "opentelemetry.trace", raising=False)
     entered: set[str] = set()

@@ -225,6 +225,8 @@ async def test_a_question_about_a_stranger_brings_no_similar_fact(place: Place) 
         ("What should I not cook for myself?", True),
         ("Was darf ich nicht kochen?", True),
         ("¿Qué no debo comer?", True),
+        ("Bin ich gegen etwas allergisch?", True),
+        ("Which medicine must I not take?", True),
         ("What should I not forget in the car?", False),
         ("Thanks for the dinner!", False),
     ],

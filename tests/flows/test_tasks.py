@@ -113,6 +113,8 @@ async def test_a_task_is_done_and_open_again() -> None:
         assert done.attributes == {**first.attributes, "done": True}
         found = [hit.excerpt for hit in await memory.search("What do I still have to do?")]
         assert found == [second.content, f"{first.content} (done)"]
+        open_ends = (await memory.brief()).partition("## Open ends")[2].partition("##")[0]
+        assert second.content in open_ends and first.content not in open_ends
         assert (await memory.update(first.id, done=False)).attributes == first.attributes
         moved = await memory.remember("I moved to Rome")
         with pytest.raises(InvalidError, match="done: this memory is not a task"):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ricordo.errors import InvalidError
 from ricordo.text.dates import find_interval, format_times, parse_instant
+from ricordo.text.dates.resolution import dated_phrases
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOON = datetime(2026, 6, 30, 12, tzinfo=BERLIN)  # a Tuesday
@@ -633,3 +634,25 @@ def test_dateparser_is_imported_only_for_phrases_beyond_our_grammar():
         "assert 'dateparser' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("moved to Friday, 4 December 2026, at 9:00", ["4 December 2026: 2026-12-04"]),
+        ("moved to Friday 4 December", ["4 December: 2026-12-04"]),
+        ("4 December (Friday)", ["4 December: 2026-12-04"]),
+        ("We met on Friday 20 November", ["20 November: 2026-11-20"]),
+        ("am Freitag, den 4. Dezember", ["den 4. Dezember: 2026-12-04"]),
+        ("в пятницу, 4 декабря", ["4 декабря: 2026-12-04"]),
+        ("el viernes 4 de diciembre", ["4 de diciembre: 2026-12-04"]),
+        ("on Friday or on 5 December", ["on Friday: 2026-12-04", "5 December: 2026-12-05"]),
+        ("The dentist was moved to Friday", ["Friday: 2026-12-04"]),
+        ("Der Termin wurde auf Freitag verschoben", ["auf Freitag: 2026-12-04"]),
+        ("La cita se cambió al viernes", ["viernes: 2026-12-04"]),
+        ("I moved to Rome on Friday", ["on Friday: 2026-11-27"]),
+    ],
+)
+def test_a_weekday_beside_a_date_is_the_same_day(text: str, named: list[str]) -> None:
+    found = dated_phrases(text, today=date(2026, 11, 28))
+    assert [f"{each.text}: {each.first}" for each in found] == named

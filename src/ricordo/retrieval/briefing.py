@@ -27,6 +27,7 @@ from ricordo.text.entity_recognition import entities_named
 from ricordo.text.filing import is_about_user
 from ricordo.text.languages import all_languages, cached
 from ricordo.text.prompt_text import reasons, safe_line
+from ricordo.text.tasks import is_open_task
 from ricordo.text.work import statements_of_work
 
 SECTIONS: Mapping[ContextName, tuple[str, float]] = {
@@ -181,7 +182,7 @@ class _Reading:
         recent = self._recent()
         undecided = self._undecided()
         doubted = {older for older, _ in undecided}  # such as a task that may be done: that line shows it
-        tasks = (node for node in recent if node.category == "task" and node.id not in doubted)
+        tasks = (node for node in recent if is_open_task(node) and node.id not in doubted)
         hits["open"] = self._best(node for node in tasks if not _is_stale(node, talks))
         hits["how"] = self._best(node for node in recent if node.type == "procedural")
         known = [node for node in recent if node.category != "summary"]

@@ -90,7 +90,9 @@ def hit_of(
     """
     start, end = excerpt_of(node.content, terms, passage=passage)
     shown = with_dates(node.content[start:end], node.attributes)
-    ending = ("…" if end < len(node.content) else "") + (" (done)" if node.category == "task" and is_done_task(node) else "")
+    ending = ("…" if end < len(node.content) else "") + (
+        " (done)" if node.category == "task" and is_done_task(node) else ""
+    )
     times = format_times(to_ms(node.event_time), now=now, zone=zone)
     return Hit(
         id=node.id,

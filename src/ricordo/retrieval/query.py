@@ -457,8 +457,14 @@ def needs_of(prompt: str) -> Needs | None:
     """
     prompt = prompt[:_LOOKED_AT]
     words, is_own = _words_in(prompt), speaks_of_themselves(prompt)
+    languages = languages_of(prompt)
     found = [
-        needs for asked, of_oneself, needs in _needs() if (is_own or not of_oneself) and not asked.isdisjoint(words)
+        needs
+        for topic, asked, of_oneself, needs in _needs()
+        if (not asked.isdisjoint(words) and (is_own or not of_oneself))
+        or (
+            is_own and any(topic in each.needs and not words.isdisjoint(each.needs[topic].stated) for each in languages)
+        )
     ]
     return Needs(*(frozenset().union(*each) for each in zip(*found, strict=True))) if found else None
 
@@ -469,7 +475,7 @@ def states_need(fact: str) -> bool:
     >>> states_need("Mia is allergic to nuts"), states_need("Mia is good at chess")
     (True, False)
     """
-    return not frozenset().union(*(needs.stated for _, _, needs in _needs())).isdisjoint(index_terms(fact))
+    return not frozenset().union(*(needs.stated for *_, needs in _needs())).isdisjoint(index_terms(fact))
 
 
 @cached(maxsize=1_024)
@@ -518,9 +524,9 @@ def _words_in(text: str) -> frozenset[str]:
 
 
 @cached()
-def _needs() -> tuple[tuple[frozenset[str], bool, Needs], ...]:
-    """Return the topics: words of a prompt, whether it must be in the first person, and the needs. All languages are
-    taken together, because facts may be in another one than the prompt.
+def _needs() -> tuple[tuple[str, frozenset[str], bool, Needs], ...]:
+    """Return the topics: name, words of a prompt, whether it must be in the first person, and the needs. All languages
+    are taken together, because facts may be in another one than the prompt.
     """
 
     def words(topic: str, of: Callable[[Need], Iterable[str]]) -> list[tuple[str, LanguageSet]]:
@@ -533,6 +539,7 @@ def _needs() -> tuple[tuple[frozenset[str], bool, Needs], ...]:
 
     return tuple(
         (
+            topic,
             frozenset(word for word, _ in words(topic, lambda need: need.asked)),
             any(topic in each.needs and each.needs[topic].of_oneself for each in all_languages()),
             Needs(terms(topic), frozenset(word for word, _ in words(topic, lambda need: need.denied))),

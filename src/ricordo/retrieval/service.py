@@ -327,12 +327,13 @@ async def _with_needed(asking: Asking, query: Query, results: Results, *, as_of:
     if needs is None:
         return results
     needed = await asking.read(partial(asking.needed, needs=needs, turns=0))
-    types, known = query.filter.types, set(results.ids)
+    types, known, must = query.filter.types, set(results.ids), {hit.id for hit in needed.values()}
     missing = [hit for hit in needed.values() if hit.id not in known and may_be_quoted(hit)]
     missing = [hit for hit in missing if not types or hit.type in types][: query.limit // 2]
+    hits = (*results.hits[: query.limit - len(missing)], *missing)
     if query.only_relevant or query.judge:
-        missing = [replace(hit, is_relevant=True) for hit in missing]
-    return replace(results, hits=(*results.hits[: query.limit - len(missing)], *missing))
+        hits = tuple(replace(hit, is_relevant=True) if hit.id in must else hit for hit in hits)
+    return replace(results, hits=hits)
 
 
 def wants_receipt(asking: Asking, asked: bool | None) -> bool:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date, timedelta
+from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
 from ricordo.text.dates.calendar import Precision
-from ricordo.text.dates.grammar import RELATIVE_KINDS, find_all_days, vocabulary
+from ricordo.text.dates.grammar import RELATIVE_KINDS, Found, find_all_days, vocabulary
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 
 _MOST_CHARS = 2_000
 _WEEK = 7
-_BEFORE = 12  # characters before a date in which a preposition is looked for
+_BETWEEN = re.compile(r"\s*[,(]?\s*(?:(?:the|den|dem|der|el|le|il|de)\s+)?", re.IGNORECASE)
+_BEFORE = 24  # characters before a date in which a preposition is looked for
 
 
 class DatedPhrase(NamedTuple):
@@ -60,7 +62,7 @@ def dated_phrases(text: str, *, today: date, ahead: bool = False) -> list[DatedP
             [*coming, *(each for each in all_found if each.start not in arranged)], key=attrgetter("start")
         )
     found = []
-    for each in all_found:
+    for each in _without_weekdays_of_dates(all_found, text, today=today):
         named = each.named or each.days
         if named.start is None or named.end is None:
             continue
@@ -81,19 +83,48 @@ def dated_phrases(text: str, *, today: date, ahead: bool = False) -> list[DatedP
     return found
 
 
+def _without_weekdays_of_dates(found: Sequence[Found], text: str, *, today: date) -> list[Found]:
+    """Leave out a weekday right beside a date, whose day it only repeats: "Friday, 4 December", "4 December (Friday)".
+    A date without a year is the coming one if the other one is another weekday.
+    """
+    kept = list(found)
+    for first, second in pairwise(found):
+        for day, whole in ((first, second), (second, first)):
+            if day.kinds.strip("ijx") != "W" or "W" in whole.kinds or not RELATIVE_KINDS.isdisjoint(whole.kinds):
+                continue
+            if _BETWEEN.fullmatch(text[first.end : second.start]) is None or day not in kept or whole not in kept:
+                continue
+            kept.remove(day)
+            if not _is_same_weekday(day, whole):
+                coming = find_all_days(text, today=today, ahead=True)
+                other = next((each for each in coming if each.start == whole.start), whole)
+                kept[kept.index(whole)] = other if _is_same_weekday(day, other) else whole
+    return kept
+
+
+def _is_same_weekday(one: Found, other: Found) -> bool:
+    starts = one.days.start, other.days.start
+    return starts[0] is not None and starts[1] is not None and starts[0].weekday() == starts[1].weekday()
+
+
 def speaks_of_past(text: str) -> bool:
     """Return whether a statement is about the past."""
     return _past(languages_of(text)).search(text) is not None
 
 
 def _is_arranged(text: str, start: int) -> bool:
-    """Return whether a date stands after a word that tells for when something was arranged."""
-    return _arranged(languages_of(text)).search(text[max(0, start - _BEFORE) : start]) is not None
+    """Return whether a date stands after, or begins with, a word that tells for when something was arranged."""
+    after, beginning = _arranged(languages_of(text))
+    return after.search(text[max(0, start - _BEFORE) : start]) is not None or beginning.match(text, start) is not None
 
 
 @cached()
-def _arranged(languages: LanguageSet) -> re.Pattern[str]:
-    return languages.pattern(lambda each: each.lifetimes.arranged, r"\b(?:{})\s*$", flags=re.IGNORECASE)
+def _arranged(languages: LanguageSet) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    after, beginning = (
+        languages.pattern(lambda each: each.lifetimes.arranged, form, flags=re.IGNORECASE)
+        for form in (r"\b(?:{})\s*$", r"(?:{})\s")
+    )
+    return after, beginning
 
 
 @cached()
