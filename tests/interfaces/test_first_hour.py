@@ -178,6 +178,24 @@ def test_hits_below_the_floor_are_marked(cli: Cli) -> None:
     assert {hit["content"]: hit["is_relevant"] for hit in found} == {text: "chess" in text for text in UNLIKE}
 
 
+def test_a_shared_fact_says_where_it_is_from(cli: Cli) -> None:
+    cli("--owner", "ann", "remember", "The office is in Hamburg")
+    cli("--owner", "ann", "space-create", "team", "--member", "cem")
+    cli("--owner", "cem", "--chat", "team", "remember", "--shared", "The office is in Berlin")
+    told = cli("--owner", "ann", "--chat", "team", "search", "Where is the office?").out
+    assert "in team by cem" in told and told.count("in team") == 1
+
+
+def test_an_erased_owner_is_not_offered(cli: Cli) -> None:
+    for owner in ("eli", "ben"):
+        cli("--owner", owner, "remember", "The door is blue")
+    cli("--owner", "eli", "erase", "--everything", "--yes")
+    told = cli("--owner", "ann", "list")
+    assert "There are some of ben" in told.err + told.out
+    again = cli("--owner", "eli", "erase", "--everything", "--yes")
+    assert "a keeper erases it there" in again.err
+
+
 def test_a_task_is_ticked_off(cli: Cli) -> None:
     task = cli("remember", "I have to call the dentist", "--json").json["id"]
     cli("update", task, "--done")

@@ -707,8 +707,8 @@ def add_relation(
     check_period(start, end)
     shown = [snapshot.nodes.known(scope, each).id for each in evidence]
     label = predicate_of(short_name(predicate, name="predicate") or "")
-    one = None if source is None else find_entity(snapshot, scope, source)
-    other = find_entity(snapshot, scope, target)
+    one = None if source is None else find_entity(snapshot, scope, source, by_part=True)
+    other = find_entity(snapshot, scope, target, by_part=True)
     if one is not None and (one.id == other.id or (one.owner, one.chat) != (other.owner, other.chat)):
         raise InvalidError(
             f"target: {other.name} cannot be related to {one.name}", hint="give two entities of the same owner or chat"
@@ -718,9 +718,9 @@ def add_relation(
     return people.extend(Change()), None
 
 
-def find_entity(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
-    """Return the entity with a name or an id, as given. Raises like `entity_meant`."""
-    return entity_meant(snapshot, scope, short_name(name, name="name", rules=AS_GIVEN) or "")
+def find_entity(snapshot: Snapshot, scope: Scope, name: str, *, by_part: bool = False) -> Entity:
+    """Return the entity with a name or an id, as given. Takes `by_part`, and raises, like `entity_meant`."""
+    return entity_meant(snapshot, scope, short_name(name, name="name", rules=AS_GIVEN) or "", by_part=by_part)
 
 
 def add_entities(

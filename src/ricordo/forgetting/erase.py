@@ -288,7 +288,10 @@ def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, path: Path) -> Pl
     if asked.owner is not None:
         space = snapshot.space(asked.owner, "")
         if space is None:
-            raise NotFoundError(f"there is no memory of {asked.owner}")
+            raise NotFoundError(
+                f"there is no memory of {asked.owner}",
+                hint="what they shared with a chat or space belongs to it: a keeper erases it there",
+            )
         targets = ErasureTargets(kind="owner", space=space, whole_space=True, owner=asked.owner)
     elif asked.session is not None:
         targets = _of_session(snapshot, scope, session_meant(snapshot, scope, asked.session))

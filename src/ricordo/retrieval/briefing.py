@@ -254,7 +254,7 @@ class _Reading:
 
     def _about_user(self) -> list[Hit]:
         """Return who the user is: their own facts, the most telling first, then other facts of such categories."""
-        own = own_facts(self._tx, self._scope, now=self._now)
+        own = [each for each in own_facts(self._tx, self._scope, now=self._now) if each.category != "task"]
         hits = self._hits(most_telling(own, self._names)[:_ABOUT])
         wanted = Filter(shelves=(KNOWLEDGE,), categories=_WHO)
         found = self._tx.nodes.page(self._scope, wanted, now=self._now, before_key=None, limit=_CANDIDATES)

@@ -16,6 +16,7 @@ from rich.text import Text
 from ricordo.interfaces.cli.terminal import dim, fields, one_line, safe
 from ricordo.model import Answer, Hit, Results, Share, SignalName, Trace
 from ricordo.text.analyzer import index_terms
+from ricordo.text.filing import place_label
 from ricordo.trust import is_untrusted, label
 
 _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
@@ -105,8 +106,9 @@ def _circumstances(hit: Hit) -> str:
     """Return the time, category, certainty and source of a hit."""
     when = f"{hit.event_time_relative} ({hit.event_time_local})"
     about = f" about {one_line(', '.join(hit.about), most=60)}" if hit.about else ""
-    if hit.space and hit.speaker and hit.speaker not in hit.about:
-        about += f", said by {one_line(hit.speaker, most=40)}"
+    if hit.space:
+        about += f", in {one_line(place_label(hit.space), most=40)}"
+        about += f" by {one_line(hit.writer, most=40)}" if hit.writer else ""
     kind = f"{hit.category or hit.type}{about}, " if hit.type != "episodic" else ""
     source = label(hit.trust) if is_untrusted(hit.trust) and not hit.place else ""
     warning = f"reads like an instruction: {', '.join(hit.warnings)}" if hit.warnings else ""

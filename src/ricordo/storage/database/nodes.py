@@ -367,7 +367,8 @@ class Lifecycle(Group):
     size = asks("knowledge_size", "scope", lambda rows: rows[0])
 
     def scopes(self) -> list[Scope]:
-        return [Scope.of(owner, chat) for owner, chat in self._sql.rows("spaces_all")]
+        spaces = self._sql.rows("spaces_all")
+        return [Scope.of(owner, chat) for owner, chat in spaces if (owner, chat[:7]) != ("erased", "erased ")]
 
     def whose(self, node_id: str) -> Scope | None:
         known = Nodes(self._sql).known_ids([node_id]).get(node_id)
