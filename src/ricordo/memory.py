@@ -1211,8 +1211,16 @@ class Memory:
             NotFoundError: there is no memory with this id.
             ConflictError: a newer version replaced it.
         """
-        at = self._at
-        return await self._noted("restore", lambda tx: forget.restore(tx.nodes.known(self._scope, id), at=at))
+        at, scope = self._at, self._scope
+
+        def decide(tx: Snapshot) -> tuple[Change, Node]:
+            change, node = forget.restore(tx.nodes.known(scope, id), at=at)
+            if change.is_empty:
+                return change, node
+            learnt = entities.with_people(tx, Change(add=(node,)), scope=scope, heard={})
+            return replace(learnt, add=(), put=change.put), node
+
+        return await self._noted("restore", decide)
 
     async def erase(
         self,

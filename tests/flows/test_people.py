@@ -452,3 +452,46 @@ async def test_a_person_is_looked_up_by_a_part_of_the_name(memory: Any) -> None:
         await memory.entity("Kathar")
     with pytest.raises(NotFoundError):  # what deletes wants the whole name
         await memory.erase(entity="Katharina")
+
+
+@pytest.mark.parametrize("how", ["forget", "forget_where"])
+async def test_a_forgotten_statement_takes_its_relation_along(memory: Any, how: str) -> None:
+    stated = await memory.remember("My husband is called Tomás")
+    await memory.remember("Tomás likes tea")
+    assert (await memory.entity("my husband")).name == "Tomás"
+    if how == "forget":
+        await memory.forget(stated.id)
+    else:
+        await memory.forget_where(entity="Tomás", protected=True)
+    with pytest.raises(NotFoundError):
+        await memory.entity("my husband")
+    assert [each.relation for each in await memory.people()] == [None]
+    assert "husband" not in str(await memory.brief())
+    await memory.restore(stated.id)
+    assert (await memory.entity("my husband")).name == "Tomás"
+    await memory.forget(stated.id)
+    (latest,) = await memory.log(1)
+    await memory.undo(latest.seq)
+    assert (await memory.entity("my husband")).name == "Tomás"
+
+
+async def test_a_relation_that_something_else_states_stays(memory: Any, clock: HandClock) -> None:
+    await memory.add_entity("Tom Berg")
+    await memory.relate("Tom Berg", "brother")
+    clock.ms += DAY
+    told = await memory.remember("My brother is Tom Berg")
+    await memory.remember("My wife is Sarah")
+    said = await memory.remember("Sarah, my wife, likes tea")
+    for node in (told, said):
+        await memory.forget(node.id)
+    assert (await memory.entity("my brother")).name == "Tom Berg"
+    assert (await memory.entity("my wife")).name == "Sarah"
+
+
+async def test_what_a_message_says_of_a_forgotten_relation_is_gone_too(memory: Any) -> None:
+    await memory.add("My wife is Sarah. She likes tea", session="s")
+    await memory.settle(20)
+    await memory.consolidate("s")
+    (fact,) = [node for node in (await memory.list(type="semantic")).nodes if node.content == "My wife is Sarah"]
+    await memory.forget(fact.id)
+    assert [each.relation for each in await memory.people()] == [None]

@@ -119,6 +119,7 @@ LEFT_OUT = frozenset(
         "before",
         "category",
         "confidence",
+        "done",
         "expires",
         "fix",
         "items",

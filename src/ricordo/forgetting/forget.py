@@ -11,14 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
-from ricordo.model import SUMMARY_MEMORY, Change, Closing, Commit, Node, RowId, RowState, Run, Scope, Session
+from ricordo.model import SUMMARY_MEMORY, Change, Closing, Commit, Node, Relation, RowId, RowState, Run, Scope, Session
 from ricordo.storage import Snapshot
 from ricordo.storage.groups import Ledger
 from ricordo.storage.values import Image, content
 from ricordo.text.lifetimes import expiring
+from ricordo.text.names import folded_name, has_relation_word, name_words, relations_in
 from ricordo.text.sentences import plural, shortened
 
 InWords = Callable[[Snapshot, Scope, Sequence[Commit]], Sequence[Commit]]
@@ -56,7 +58,9 @@ def closed(node: Node, change: Change) -> Node:
 def with_conclusions(
     snapshot: Snapshot, scope: Scope, nodes: Sequence[Node], change: Change, *, at: datetime
 ) -> Change:
-    """Extend a change that forgets nodes: close the reflections and summaries based on them; they can be remade."""
+    """Extend a change that forgets nodes: close the reflections and summaries based on them, which can be remade, and
+    remove the relations that nothing else states.
+    """
     if change.is_empty:
         return change
     going = {node.id for node in nodes}
@@ -77,7 +81,58 @@ def with_conclusions(
         for each in entities.values()
     )
     sessions = _sessions_without(snapshot, scope, [each for each in summaries if each.session])
-    return replace(change, close=(*change.close, *closings), put_entities=put, sessions=sessions)
+    removed, altered = _relations_without(snapshot, scope, nodes)
+    return replace(
+        change,
+        close=(*change.close, *closings),
+        put_entities=put,
+        sessions=sessions,
+        rows=(*change.rows, *removed),
+        put_relations=(*change.put_relations, *altered),
+    )
+
+
+def _relations_without(
+    snapshot: Snapshot, scope: Scope, nodes: Sequence[Node]
+) -> tuple[list[RowState], list[Relation]]:
+    """Return the rows of the relations that only these nodes and their sources state, and the others without this
+    evidence. What a source says of them is withheld from now on.
+    """
+    stating = [node for node in nodes if has_relation_word(node.content)]
+    sources = snapshot.nodes.evidence(scope, [node.key for node in stating]) if stating else {}
+    going, stated = {*(node.id for node in nodes), *chain.from_iterable(sources.values())}, dict[str, Relation]()
+    for node in stating:
+        stated |= _stated_in(snapshot, scope, node, sources=sources.get(node.key, ()))
+    removed, altered = list[RowState](), list[Relation]()
+    for relation in stated.values():
+        evidence = [found for id_ in relation.evidence if (found := snapshot.nodes.get(scope, id_)) is not None]
+        is_told = any(node.is_live and node.id not in going for node in evidence)
+        if is_told or relation.created_at < min(
+            each.created_at for each in evidence
+        ):  # that is, related by hand before
+            rest = tuple(id_ for id_ in relation.evidence if id_ not in going)
+            altered.append(replace(relation, evidence=rest))
+        else:
+            removed.append(RowState(row=RowId(table="relations", key=(relation.key,)), values=None))
+    return removed, altered
+
+
+def _stated_in(snapshot: Snapshot, scope: Scope, node: Node, *, sources: Sequence[str]) -> dict[str, Relation]:
+    """Return the relations by id that rest on a node, or on its sources if the node states them, too."""
+    said, words = relations_in(node.content), set(name_words(node.content))
+    names = [folded_name(name) for name in snapshot.nodes.names(node.key)]
+    about = (snapshot.entities.by_id(scope, id_) for id_ in snapshot.nodes.subjects(node.key))
+    linked = [*snapshot.entities.by_folded_names(scope, names), *(each for each in about if each is not None)]
+    found = [each for key in {entity.key for entity in linked} for each in snapshot.entities.relations(key)]
+    found += [each for predicate in said for each in snapshot.entities.open_relations(scope, predicate)]
+
+    def is_stated(relation: Relation) -> bool:
+        if node.id in relation.evidence:
+            return True
+        is_said = relation.predicate in said and not words.isdisjoint(name_words(relation.target_name))
+        return is_said and not set(relation.evidence).isdisjoint(sources)
+
+    return {each.id: each for each in found if is_stated(each)}
 
 
 def _told_in(snapshot: Snapshot, scope: Scope, nodes: Sequence[Node]) -> list[Node]:
