@@ -120,7 +120,7 @@ class Nodes(Group):
 
     def within(self, scope: Scope, filter_: Filter, *, after: int, before: int, most: int) -> Keys:
         rows = self._matching(scope, replace(filter_, after=after, before=before))
-        rows.sort(key=lambda row: row["event_time"], reverse=True)
+        rows.sort(key=lambda row: (row["event_time"], row["key"]), reverse=True)
         return _keys(rows[:most])
 
     def next_turns(self, keys: Iterable[int]) -> dict[int, int]:

@@ -8,8 +8,9 @@ SELECT e.key, e.id, e.type, e.canonical_name,
     GROUP BY predicate ORDER BY min(r.key))),
   e.summary, e.protected, e.attributes, e.first_seen, e.last_updated, e.closed_at,
   (SELECT id FROM entities WHERE key = e.merged_into), s.owner, s.chat,
-  (SELECT json_group_array(DISTINCT alias) FROM aliases
-    WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key) AND alias != e.canonical_name),
+  (SELECT json_group_array(alias) FROM (SELECT alias, min(entity) AS whose, folded FROM aliases
+    WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key) AND alias != e.canonical_name
+    GROUP BY alias ORDER BY whose, folded, alias)),
   (SELECT coalesce(sum(nodes), 0) FROM entity_counts
     WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key))
 FROM entities e CROSS JOIN spaces s ON s.key = e.space
