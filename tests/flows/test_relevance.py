@@ -235,7 +235,7 @@ async def test_a_search_for_a_meal_finds_what_must_not_be_missed(place: Place, q
     async with Memory.open(place.location, settings=Settings(durability="process")) as memory:
         for text in (*FACTS[1:], "I am allergic to peanuts", "I cook pasta on Sundays", "I avoid flying"):
             await memory.remember(text)
-        for query in ({"limit": 4}, {"only_relevant": True}):
+        for query in ({"limit": 5}, {"only_relevant": True}):
             hits = await memory.search(question, **query)
             found = [hit for hit in hits if "peanuts" in hit.content]
             assert len(found) == is_needed, query

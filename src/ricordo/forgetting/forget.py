@@ -14,6 +14,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
+from ricordo.clock import to_ms
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.model import SUMMARY_MEMORY, Change, Closing, Commit, Node, Relation, RowId, RowState, Run, Scope, Session
 from ricordo.storage import Snapshot
@@ -59,7 +60,7 @@ def with_conclusions(
     snapshot: Snapshot, scope: Scope, nodes: Sequence[Node], change: Change, *, at: datetime
 ) -> Change:
     """Extend a change that forgets nodes: close the reflections and summaries based on them, which can be remade, and
-    remove the relations that nothing else states.
+    the relations that nothing else states.
     """
     if change.is_empty:
         return change
@@ -81,21 +82,21 @@ def with_conclusions(
         for each in entities.values()
     )
     sessions = _sessions_without(snapshot, scope, [each for each in summaries if each.session])
-    removed, altered = _relations_without(snapshot, scope, nodes)
+    closed_relations, altered = _relations_without(snapshot, scope, nodes, at=at)
     return replace(
         change,
         close=(*change.close, *closings),
         put_entities=put,
         sessions=sessions,
-        rows=(*change.rows, *removed),
+        rows=(*change.rows, *closed_relations),
         put_relations=(*change.put_relations, *altered),
     )
 
 
 def _relations_without(
-    snapshot: Snapshot, scope: Scope, nodes: Sequence[Node]
+    snapshot: Snapshot, scope: Scope, nodes: Sequence[Node], *, at: datetime
 ) -> tuple[list[RowState], list[Relation]]:
-    """Return the rows of the relations that only these nodes and their sources state, and the others without this
+    """Return the relations that only these nodes and their sources state, as closed rows, and the others without this
     evidence. What a source says of them is withheld from now on.
     """
     stating = [node for node in nodes if has_relation_word(node.content)]
@@ -103,7 +104,7 @@ def _relations_without(
     going, stated = {*(node.id for node in nodes), *chain.from_iterable(sources.values())}, dict[str, Relation]()
     for node in stating:
         stated |= _stated_in(snapshot, scope, node, sources=sources.get(node.key, ()))
-    removed, altered = list[RowState](), list[Relation]()
+    closed, altered, ledger = list[RowState](), list[Relation](), snapshot.history.ledger()
     for relation in stated.values():
         evidence = [found for id_ in relation.evidence if (found := snapshot.nodes.get(scope, id_)) is not None]
         is_told = any(node.is_live and node.id not in going for node in evidence)
@@ -113,8 +114,9 @@ def _relations_without(
             rest = tuple(id_ for id_ in relation.evidence if id_ not in going)
             altered.append(replace(relation, evidence=rest))
         else:
-            removed.append(RowState(row=RowId(table="relations", key=(relation.key,)), values=None))
-    return removed, altered
+            row = RowId(table="relations", key=(relation.key,))
+            closed.append(RowState(row=row, values={**(ledger.current(row) or {}), "closed_at": to_ms(at)}))
+    return closed, altered
 
 
 def _stated_in(snapshot: Snapshot, scope: Scope, node: Node, *, sources: Sequence[str]) -> dict[str, Relation]:

@@ -58,6 +58,8 @@ _QUIET_S = 0.1
 # Two computations side by side on one core take longer than in sequence; but no search waits longer than this.
 _PATIENCE_S = 0.1
 _READ_CHARS = 20_000
+# At most this part of a full answer makes room for what must not be missed.
+_NEEDED = 5
 # Minimum raw value by signal: nearly half of the question's words, or a similar meaning.
 _TELLING = {"words": 0.45, "meaning": 0.4}
 
@@ -329,7 +331,9 @@ async def _with_needed(asking: Asking, query: Query, results: Results, *, as_of:
     needed = await asking.read(partial(asking.needed, needs=needs, turns=0))
     types, known, must = query.filter.types, set(results.ids), {hit.id for hit in needed.values()}
     missing = [hit for hit in needed.values() if hit.id not in known and may_be_quoted(hit)]
-    missing = [hit for hit in missing if not types or hit.type in types][: query.limit // 2]
+    missing = [hit for hit in missing if not types or hit.type in types][
+        : max(query.limit - len(results.hits), query.limit // _NEEDED)
+    ]
     hits = (*results.hits[: query.limit - len(missing)], *missing)
     if query.only_relevant or query.judge:
         hits = tuple(replace(hit, is_relevant=True) if hit.id in must else hit for hit in hits)

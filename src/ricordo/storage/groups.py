@@ -151,7 +151,7 @@ class Nodes(Protocol):
         """Return the keys of all matching nodes, ascending."""
 
     def within(self, scope: Scope, filter_: Filter, *, after: int, before: int, most: int) -> Keys:
-        """Return the keys of the latest matching nodes in a period, the latest first, greater keys first among equals."""
+        """Return the keys of the latest matching nodes in a period, latest first, greater keys first among equals."""
 
     def successor(self, key: int) -> int | None:
         """Return the newest version of a node if it is live: the node itself, or its last successor; else None."""
