@@ -22,7 +22,7 @@ OWN = {
     for name in STATEMENTS
     if re.match(
         r"words_(?!erase|blank)|slots_(drop|put)|traits_put|nodes_(all|following)|\w+_(occurring|guarded)|roles_seeing"
-        r"|entities_named|own_space|postings_of|(traits|linked)_around|traits_whole",
+        r"|entities_named|own_space|postings_of|(traits|linked|word_vectors)_around|traits_whole",
         name,
     )
 }
