@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import random
 import sys
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.postgres_scale import read
+from benchmarks.postgres_scale import read, report
 
 from ricordo import Memory, Message, Node, Scope, Settings
 from ricordo.models.embedding.local import Hashing
@@ -125,10 +124,7 @@ def main() -> None:
         "questions": QUESTIONS,
         **asyncio.run(run(guarded_location(Path("/nearest")), given)),
     }
-    text = json.dumps(result, indent=2) + "\n"
-    if given.out:
-        given.out.write_text(text, encoding="utf-8")
-    print(text)
+    report(result, given.out)
 
 
 if __name__ == "__main__":

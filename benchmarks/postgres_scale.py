@@ -206,9 +206,14 @@ def main() -> None:
         asyncio.run(fill_one(place, turns))
         copy_owners(given.address, Location.of(place).schema)
     result = {"load": os.getloadavg(), **asyncio.run(measured(place, questions, given.rounds))}
+    report(result, given.out)
+
+
+def report(result: dict[str, Any], out: Path | None) -> None:
+    """Print a result as JSON, and write it to a file if one is given."""
     text = json.dumps(result, indent=2) + "\n"
-    if given.out:
-        given.out.write_text(text, encoding="utf-8")
+    if out:
+        out.write_text(text, encoding="utf-8")
     print(text)
 
 

@@ -106,16 +106,16 @@ def _relations_without(
         stated |= _stated_in(snapshot, scope, node, sources=sources.get(node.key, ()))
     closed, altered, ledger = list[RowState](), list[Relation](), snapshot.history.ledger()
     for relation in stated.values():
-        evidence = [found for id_ in relation.evidence if (found := snapshot.nodes.get(scope, id_)) is not None]
+        found = (snapshot.nodes.get(scope, id_) for id_ in relation.evidence)  # a source may be another member's
+        evidence = sorted((node for node in found if node is not None), key=lambda node: node.created_at)
         is_told = any(node.is_live and node.id not in going for node in evidence)
-        if is_told or relation.created_at < min(
-            each.created_at for each in evidence
-        ):  # that is, related by hand before
+        is_by_hand = any(relation.created_at < node.created_at for node in evidence[:1])  # it was there before
+        row = RowId(table="relations", key=(relation.key,))
+        if is_told or is_by_hand:
             rest = tuple(id_ for id_ in relation.evidence if id_ not in going)
             altered.append(replace(relation, evidence=rest))
-        else:
-            row = RowId(table="relations", key=(relation.key,))
-            closed.append(RowState(row=row, values={**(ledger.current(row) or {}), "closed_at": to_ms(at)}))
+        elif (image := ledger.current(row)) is not None:
+            closed.append(RowState(row=row, values={**image, "closed_at": to_ms(at)}))
     return closed, altered
 
 

@@ -13,6 +13,7 @@ from hashlib import blake2b
 
 from ricordo.model import Node
 from ricordo.portability.visible_text import front_matter, heading_in, hidden_lines, says_private, visible
+from ricordo.text.tasks import is_done_task
 
 _MARK_BYTES = 6
 _MARK = re.compile(r"(?:^|\s)\^([0-9a-f]{12})\s*$")
@@ -215,7 +216,7 @@ def _unguarded(line: str) -> str:
 
 def done(node: Node) -> bool | None:
     """Return whether a task is done; None if the memory is not a task."""
-    return bool(node.attributes.get("done")) if node.category == "task" else None
+    return is_done_task(node) if node.category == "task" else None
 
 
 def state_of(node: Node) -> str:

@@ -331,9 +331,8 @@ async def _with_needed(asking: Asking, query: Query, results: Results, *, as_of:
     needed = await asking.read(partial(asking.needed, needs=needs, turns=0))
     types, known, must = query.filter.types, set(results.ids), {hit.id for hit in needed.values()}
     missing = [hit for hit in needed.values() if hit.id not in known and may_be_quoted(hit)]
-    missing = [hit for hit in missing if not types or hit.type in types][
-        : max(query.limit - len(results.hits), query.limit // _NEEDED)
-    ]
+    room = max(query.limit - len(results.hits), query.limit // _NEEDED)
+    missing = [hit for hit in missing if not types or hit.type in types][:room]
     hits = (*results.hits[: query.limit - len(missing)], *missing)
     if query.only_relevant or query.judge:
         hits = tuple(replace(hit, is_relevant=True) if hit.id in must else hit for hit in hits)

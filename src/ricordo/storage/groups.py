@@ -492,7 +492,7 @@ class Lifecycle(Protocol):
         """Return the number of live facts, and the bytes of their texts."""
 
     def scopes(self) -> list[Scope]:
-        """Return one scope for each space of the store."""
+        """Return one scope for each space of the store, without those of erased owners."""
 
     def whose(self, node_id: str) -> Scope | None:
         """Return the owner of a memory, closed or not; None if there is no such memory, or it belongs to a group."""

@@ -144,11 +144,6 @@ class Reviews(Group):
         )
         return {row[side] for row in rows for side in ("newer", "older")} - {node, None}
 
-    def against(self, keys: Any) -> list[tuple[int, int, str]]:
-        asked = {int(key) for key in keys}
-        rows = self._state.all("reviews", lambda row: row["decided_at"] is None and row["kind"] == "conflict")
-        return [(row["older"], row["newer"], row["id"]) for row in rows if row["older"] in asked]
-
     def of_quarantined(self, node: Node) -> Review | None:
         scope = Scope.of(node.owner, node.chat)
         space = self._state.space(node.owner, node.chat)

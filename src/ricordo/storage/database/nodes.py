@@ -367,8 +367,7 @@ class Lifecycle(Group):
     size = asks("knowledge_size", "scope", lambda rows: rows[0])
 
     def scopes(self) -> list[Scope]:
-        spaces = self._sql.rows("spaces_all")
-        return [Scope.of(owner, chat) for owner, chat in spaces if (owner, chat[:7]) != ("erased", "erased ")]
+        return [Scope.of(owner, chat) for owner, chat in self._sql.rows("spaces_all")]
 
     def whose(self, node_id: str) -> Scope | None:
         known = Nodes(self._sql).known_ids([node_id]).get(node_id)

@@ -30,7 +30,8 @@ SELECT count(*), coalesce(sum(octet_length(content)), 0) FROM nodes
 WHERE space IN (SELECT value FROM json_each(:spaces)) AND type != 'episodic' AND closed_at IS NULL
 
 -- name: spaces_all
-SELECT owner, chat FROM spaces ORDER BY key
+-- Without those of erased owners.
+SELECT owner, chat FROM spaces WHERE NOT (owner = 'erased' AND chat LIKE 'erased %') ORDER BY key
 
 -- name: archive_counts
 -- Number of closed memories by type and reason. Quarantined memories never were live and do not count.
