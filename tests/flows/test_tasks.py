@@ -119,3 +119,11 @@ async def test_a_task_is_done_and_open_again() -> None:
         moved = await memory.remember("I moved to Rome")
         with pytest.raises(InvalidError, match="done: this memory is not a task"):
             await memory.update(moved.id, done=True)
+
+
+async def test_a_done_task_does_not_come_first_for_its_day() -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        task = await memory.remember("I have to call the bank tomorrow")
+        visit = await memory.remember("The plumber comes tomorrow")
+        await memory.update(task.id, done=True)
+        assert (await memory.search("What do I have tomorrow?")).ids[0] == visit.id

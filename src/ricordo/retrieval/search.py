@@ -66,7 +66,7 @@ from ricordo.storage.values import Filter
 from ricordo.text.analyzer import index_terms
 from ricordo.text.change import are_of_two_people, asks_for, by_meaning, of_another, says_change, succession
 from ricordo.text.dates.resolution import Span, day_words, names_day_in
-from ricordo.text.tasks import is_open_task
+from ricordo.text.tasks import is_done_task, is_open_task
 from ricordo.trust import UNAPPROVED
 
 # This multiple of the limit, and at least this many, are read in detail, because expired and merged ones are dropped.
@@ -325,11 +325,11 @@ def _with_changes(hits: Sequence[Ranked], known: Shortlist, query: Query) -> lis
 
 
 def _of_coming_days(hits: Sequence[Ranked], known: Shortlist, plan: Plan, zone: ZoneInfo) -> frozenset[int]:
-    """Return the memories that name a coming day about which the question asks."""
+    """Return the memories that name a coming day about which the question asks, without tasks that are done."""
     if not plan.coming:
         return frozenset()
     today = from_ms(plan.now).astimezone(zone).date()
-    nodes = [known.nodes[hit.key] for hit in hits if hit.key in known.nodes]
+    nodes = [node for hit in hits if (node := known.nodes.get(hit.key)) is not None and not is_done_task(node)]
     return frozenset(
         node.key
         for node in nodes

@@ -176,7 +176,7 @@ def names_day_in(text: str, spans: Sequence[Span], *, said: date, returns: date 
 
 def day_words(spans: Sequence[Span]) -> tuple[set[str], set[str], set[str]]:
     """Return the words of all languages with which texts name the days of some spans: months, days of the month and
-    weekdays. Of spans longer than a week, only the months.
+    weekdays, with "tomorrow" and the like. Of spans longer than a week, only the months.
     """
     days = {first + timedelta(days=each) for first, last in spans for each in range(min((last - first).days, 366) + 1)}
     is_short = all((last - first).days < _WEEK for first, last in spans)
@@ -186,6 +186,7 @@ def day_words(spans: Sequence[Span]) -> tuple[set[str], set[str], set[str]]:
     named = vocabulary(languages).words.items()
     months = {word for word, (kind, value) in named if kind == "M" and any(day.month == value for day in days)}
     weekdays = {word for word, (kind, value) in named if kind == "W" and any(day.weekday() == value for day in days)}
+    weekdays |= {word for word, (kind, value) in named if kind == "R" and value >= 0}
     return (months, numbers, weekdays) if is_short else (months, set(), set())
 
 
