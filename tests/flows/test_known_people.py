@@ -225,3 +225,19 @@ async def test_a_known_place_is_linked_where_it_is_named(memory: Any) -> None:
     await memory.settle(20)
     assert (await memory.explain(said)).mentions == (await memory.explain(fact.id)).mentions == ("Paris",)
     assert (await memory.entity("Paris")).type == "place"
+
+
+NUMBERED = [
+    "Room 1 | Room 11",
+    "Gate 7 | Gate 77",
+    "Boeing 707 | Boeing 7077",
+    "Сервер 2 | Сервер 22",
+    "Bus 10 | Bus 100",
+]
+
+
+@pytest.mark.parametrize("pair", NUMBERED)
+async def test_names_with_different_numbers_are_different(memory: Any, pair: str) -> None:
+    one, other = pair.split(" | ")
+    await memory.remember(f"{one} is clean", about=[one])
+    assert (await memory.remember(f"{other} is dirty", about=[other])).about == (other,)

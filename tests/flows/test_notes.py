@@ -145,14 +145,29 @@ async def test_emptying_a_note_forgets_its_facts(vault: Path) -> None:
     async with opened(vault) as memory:
         await memory.remember("Anna plays chess", about=["Anna"])
         await memory.remember("Bob likes tea", about=["Bob"])
-        note = vault / "notes/Anna.md"
-        for _ in range(200):
-            if "chess" in note.read_text("utf-8"):
-                break
-            await asyncio.sleep(0.05)
-        note.write_bytes(b"")
+        await memory.settle()
+        (vault / "notes/Anna.md").write_bytes(b"")
     async with opened(vault) as memory:
         assert await contents(memory) == ["Bob likes tea"]
+
+
+async def test_an_editor_that_saves_the_moment_a_note_appears_is_heard(vault: Path) -> None:
+    """The note is on disk before the memory has recorded that it wrote it."""
+
+    def save(path: Path) -> None:
+        until = time.monotonic() + 10
+        while not path.exists() and time.monotonic() < until:
+            pass
+        path.write_bytes(b"")
+
+    async with opened(vault) as memory:
+        for number in range(20):
+            saved = asyncio.create_task(asyncio.to_thread(save, vault / f"notes/Person{number}.md"))
+            await memory.remember(f"Person{number} likes tea", about=[f"Person{number}"])
+            await memory.settle()
+            await saved
+    async with opened(vault) as memory:
+        assert await contents(memory) == []
 
 
 async def test_what_the_memory_changes_is_written_where_the_line_stands(vault: Path) -> None:

@@ -118,8 +118,9 @@ class Writing:
 
 @dataclass(slots=True)
 class Changed:
-    """A note that was changed by hand: its content, and the memory of each item."""
+    """A note that was changed by hand: its stamp, its content, and the memory of each item."""
 
+    stamp: Stamp
     data: bytes
     note: Note
     known: dict[int, Entry] = field(default_factory=dict)
@@ -280,7 +281,7 @@ class Notes:
             if _stamp_of(self._folder / name) == stamp:
                 if note.conflict is not None:
                     self._conflicts[name], self._unread[name] = note.conflict, stamp
-                found[name] = Changed(data, note)
+                found[name] = Changed(stamp, data, note)
         return found
 
     def _load(self) -> None:
@@ -573,9 +574,10 @@ class Notes:
         """Rewrite the lines of a note whose memories have changed, and keep every other line as it is."""
         if changed is None:
             data = await asyncio.to_thread(_bytes_of, self._folder / name)
-            if data is None or _stamp_of(self._folder / name) != self._stamp(name):
+            stamp = _stamp_of(self._folder / name)
+            if data is None or stamp is None or stamp != self._stamp(name):
                 return False
-            changed = Changed(data, _parsed(data))
+            changed = Changed(stamp, data, _parsed(data))
             by_mark = {entry.mark: entry for entry in self._entries(name)}
             items = enumerate(changed.note.items)
             changed.known = {at: by_mark[item.mark] for at, item in items if item.mark and item.mark in by_mark}
@@ -606,7 +608,7 @@ class Notes:
         whole = None
         if lines != list(changed.note.lines):
             whole = "\n".join(line for line in lines if line is not None)
-        return await asyncio.to_thread(self._replace, name, changed.data, whole, entries)
+        return await asyncio.to_thread(self._replace, name, changed.data, whole, entries, stamp=changed.stamp)
 
     async def _replacement(self, entry: Entry, nodes: Mapping[str, Node], placed: set[str]) -> Node | None:
         """Return the memory that a line now belongs to: the one that replaced its own, or one restored by an undo."""
@@ -652,12 +654,15 @@ class Notes:
         text: str | None,
         entries: list[Entry],
         *,
+        stamp: Stamp | None = None,
         added: frozenset[str] = frozenset(),
     ) -> bool:
         """Replace a note if its content is still what was read, and record its entries once it is on disk.
 
         Args:
             text: the new text; None if it does not change.
+            stamp: the stamp with which `before` was read. What an editor saves while this writes has another one, so
+                that the next sync reads it.
             added: the marks of lines that no editor can have read before.
         """
         path = self._folder / name
@@ -665,11 +670,11 @@ class Notes:
         if text is not None and data is not None and before is not None and b"\r\n" in before:
             data = data.replace(b"\n", b"\r\n")
         if data != before and data is not None:
-            if not _swap(path, before, data):
+            if (stamp := _swap(path, before, data)) is None:
                 return False
             old = {entry.mark: entry for entry in self._entries(name)}
             self._writings[name] = Writing(time.time_ns(), old, added)
-        self._note(name, Seen(_stamp_of(path) or (0, 0, 0), entries))
+        self._note(name, Seen(stamp or (0, 0, 0), entries))
         return True
 
     def _recover(self) -> None:
@@ -752,8 +757,12 @@ def _stamp_of(path: Path) -> Stamp | None:
     return found.st_size, found.st_mtime_ns, found.st_ino
 
 
-def _swap(path: Path, before: bytes | None, data: bytes) -> bool:
-    """Replace a file if it still holds what was read, so that nothing an editor saves meanwhile is lost."""
+def _swap(path: Path, before: bytes | None, data: bytes) -> Stamp | None:
+    """Replace a file if it still holds what was read, so that nothing an editor saves meanwhile is lost.
+
+    Returns:
+        The stamp of what was written; None if the file was not replaced.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh, aside = path.with_name(f".new-{path.name}"), path.with_name(f"{_ASIDE}{path.name}")
     fresh.unlink(missing_ok=True)
@@ -762,20 +771,21 @@ def _swap(path: Path, before: bytes | None, data: bytes) -> bool:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+    stamp = _stamp_of(fresh)
     try:
         if before is not None:
             path.rename(aside)
             if aside.read_bytes() != before:
                 with contextlib.suppress(FileExistsError):  # an editor has written a newer file meanwhile
                     os.link(aside, path)
-                return False
+                return None
         try:
             os.link(fresh, path)  # unlike a rename, it does not replace what an editor has just written
         except FileExistsError:
-            return False
-        return True
+            return None
+        return stamp
     except FileNotFoundError:  # it was deleted meanwhile
-        return False
+        return None
     finally:
         aside.unlink(missing_ok=True)
         fresh.unlink(missing_ok=True)
