@@ -384,3 +384,63 @@ async def test_kills_lose_and_double_nothing(vault: Path) -> None:
         said = [note_edits.Editor.said(line) for line in text_of(vault).split("\n")]
         assert [text for text in known if said.count(text) != 1] == []
         assert (await memory.doctor()).ok
+
+
+HEADINGS = ["Oscar (brother)", "Oscar, my brother", "Oscar (Bruder)", "Oscar (mein Bruder)", "Оскар (брат)"]
+
+
+@pytest.mark.parametrize("heading", HEADINGS)
+async def test_a_heading_with_a_relation_makes_its_person_known(vault: Path, heading: str) -> None:
+    write(
+        vault, "Me.md", f"# Me\n\n- I play chess\n\n## {heading}\n\n- has a boat\n\n## Garden\n\n- water on Mondays\n"
+    )
+    name = heading.split(" (")[0].split(",")[0]
+    async with opened(vault) as memory:
+        found = {node.content: node.about for node in (await memory.list(type="semantic")).nodes}
+        brother = await memory.entity("my brother")
+    assert found == {"I play chess": (), "has a boat": (name,), "water on Mondays": ()}
+    assert brother.name == name
+
+
+async def test_a_note_that_is_made_private_takes_its_facts_along(vault: Path) -> None:
+    async with opened(vault) as memory:
+        await memory.remember("Anna likes tea", about=["Anna"])
+        await memory.remember("Bob likes tea", about=["Bob"])
+    note = vault / "notes/Anna.md"
+    whole = note.read_text("utf-8")
+    private = whole.replace("---\n", "---\nricordo: false\n", 1)
+    note.write_text(private, "utf-8")
+    await asyncio.sleep(0.35)
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["Bob likes tea"]
+        await memory.remember("Anna plays chess", about=["Anna"])
+        await memory.settle()
+        assert note.read_text("utf-8") == private
+        assert "chess" in (vault / "notes/Anna 2.md").read_text("utf-8")
+        note.write_text(whole, "utf-8")
+        await memory.settle()
+        assert await contents(memory) == ["Anna likes tea", "Anna plays chess", "Bob likes tea"]
+    assert note.read_text("utf-8") == whole
+
+
+async def test_the_side_of_a_git_conflict_that_is_dropped_is_forgotten(vault: Path) -> None:
+    """Both clones have remembered something; after the merge, the memory knows it all, and the note has a conflict."""
+    async with opened(vault) as memory:
+        await memory.remember("Anna likes tea", about=["Anna"])
+        await memory.remember("Anna plays chess", about=["Anna"])
+        await memory.remember("Anna plays go", about=["Anna"])
+    note = vault / "notes/Anna.md"
+    whole = note.read_text("utf-8")
+    chess, go = (next(line for line in whole.split("\n") if each in line) for each in ("chess", "go ^"))
+    note.write_text(whole.replace(f"{chess}\n{go}", f"<<<<<<< HEAD\n{chess}\n=======\n{go}\n>>>>>>> other"), "utf-8")
+    (vault / "notes/.ricordo.jsonl").unlink()  # what the other clone remembered is in no state of this one
+    async with opened(vault) as memory:
+        await memory.remember("Anna has a cat", about=["Anna"])
+        await memory.settle()
+        assert "cat" not in text_of(vault)
+    assert [path.name for path in (vault / "notes").glob("*.md")] == ["Anna.md"]
+    note.write_text(whole.replace(f"{go}\n", ""), "utf-8")
+    await asyncio.sleep(0.35)
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["Anna has a cat", "Anna likes tea", "Anna plays chess"]
+    assert "cat" in note.read_text("utf-8")

@@ -81,6 +81,8 @@ class Note:
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     conflict: int | None = None
     """The number of the first line with a git conflict, counted from 1; 0 if the note cannot be read."""
+    disputed: tuple[str, ...] = ()
+    """With a git conflict: the marks of the lines of both sides."""
 
     @property
     def is_ours(self) -> bool:
@@ -92,7 +94,8 @@ def parse(text: str) -> Note:
     """Read a note."""
     lines = tuple(text.split("\n"))
     if found := _CONFLICT.search(text):
-        return Note(lines=lines, items=(), conflict=text.count("\n", 0, found.start()) + 1)
+        marks = tuple(mark[1] for line in lines if (mark := _MARK.search(line)))
+        return Note(lines=lines, items=(), conflict=text.count("\n", 0, found.start()) + 1, disputed=marks)
     fields, start = front_matter(lines)
     shown = tuple(visible(text).split("\n"))
     return Note(lines=lines, items=tuple(_items(shown, start)), shown=shown, hidden=hidden_lines(text), fields=fields)

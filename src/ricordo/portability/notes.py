@@ -23,10 +23,12 @@ from typing import Any, NamedTuple, Protocol
 from ricordo.errors import NotFoundError, RicordoError
 from ricordo.loop_thread import Home
 from ricordo.model import Category, Commit, Explanation, Fact, Finding, Node, Page
-from ricordo.portability.note_text import Item, Note, as_tag, mark_of, parse, says, state_of, written
+from ricordo.portability.note_text import Item, Note, as_tag, fields_of, mark_of, parse, says, state_of, written
+from ricordo.portability.visible_text import says_private
 from ricordo.text.analyzer import name_key
 from ricordo.text.canonical import means_owner
 from ricordo.text.entity_recognition import entities_named
+from ricordo.text.names import folded_relation, relation_named, relation_words
 from ricordo.text.people import people_named
 from ricordo.text.sentences import infer_category, plural
 
@@ -81,6 +83,7 @@ class Knowledge(Protocol):
     async def list(self, *args: Any, **given: Any) -> Page: ...
     async def log(self, *args: Any, **given: Any) -> Sequence[Commit]: ...
     async def entity(self, *args: Any, **given: Any) -> object: ...
+    async def add_entity(self, *args: Any, **given: Any) -> object: ...
 
 
 class Entry(NamedTuple):
@@ -147,6 +150,7 @@ class Notes:
         self._unread: dict[str, Stamp] = {}  # the next process reads these files, too
         self._forgotten: dict[str, tuple[Node, str]] | None = None  # by text, with its mark, in this sync
         self._names: dict[str, bool] = {}  # whether a heading is a known person or thing, in this sync
+        self._private: dict[str, bool] = {}  # whether a note excludes itself, in this sync
         self._busy = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._home = Home()
@@ -234,7 +238,7 @@ class Notes:
         read = await asyncio.to_thread(self._read, altered)
         waits = len(read) < len(altered)
         self._commit = commit
-        self._names, self._forgotten = {}, None
+        self._names, self._private, self._forgotten = {}, {}, None
         nodes = await self._nodes()
         if not stamps and self._seen:  # the folder was moved or not mounted, so nothing is forgotten
             _log.warning("%s contains no notes any more; they are written again", self._folder)
@@ -351,8 +355,9 @@ class Notes:
         present = Counter(elsewhere)
         for name, changed in read.items():
             if changed.note.conflict is not None:
+                self._hold(name, changed.note.disputed, by_mark)
                 present.update(entry.mark for entry in self._entries(name))
-            present.update(item.mark for item in changed.note.items if item.mark)
+            present.update(item.mark for item in changed.note.items if item.mark and changed.note.is_ours)
         missing = {
             name: [entry for entry in self._entries(name) if not present[entry.mark] and entry.id in nodes]
             for name in [*read, *gone]
@@ -363,7 +368,8 @@ class Notes:
                 fresh += await self._take_over_note(name, changed, known, by_mark, nodes, present, missing)
         await self._take_new(fresh)
         for name in [*read, *gone]:
-            unread = self._unread_writing(name) if name in read and read[name].data else None
+            is_kept = name in read and read[name].data and read[name].note.is_ours
+            unread = self._unread_writing(name) if is_kept else None
             for entry in self._entries(name):
                 if present[entry.mark] or entry.id not in nodes:
                     continue
@@ -375,6 +381,16 @@ class Notes:
                     await self._memory.forget(entry.id, reason=f"deleted from {name}")
         for name in gone:
             self._note(name, None)
+
+    def _hold(self, name: str, disputed: Sequence[str], by_mark: Mapping[str, str]) -> None:
+        """Record the memories of both sides of a conflict: those whose lines are gone after it are forgotten."""
+        entries = self._entries(name)
+        known = {entry.mark for entry in entries}
+        more = [
+            Entry(mark, by_mark[mark], "", "") for mark in dict.fromkeys(disputed) if mark in by_mark.keys() - known
+        ]
+        if more:
+            self._note(name, Seen((0, 0, 0), [*entries, *more]))
 
     def _unread_writing(self, name: str) -> Writing | None:
         """Return our last write to a note, if an editor saved the note so soon after it that it had not read it."""
@@ -519,15 +535,18 @@ class Notes:
         headings = [each for each in item.headings if each and each not in _HEADINGS.values()]
         stated = note.fields.get("about", ())
         for subjects in [*((each,) for each in headings), stated, (Path(name).stem,)]:
-            known = [each for each in subjects if subjects is stated or await self._is_known(each)]
+            known = [_without_relation(each) for each in subjects if subjects is stated or await self._is_known(each)]
             if known:
                 return tuple(known) if not named or named & {name_key(each) for each in known} else ()
         return ()
 
     async def _is_known(self, name: str) -> bool:
+        """Return whether a heading is a known person or thing. "Oscar (brother)" makes a person known."""
         if name not in self._names:
             try:
-                await self._memory.entity(name)
+                if relation := _relation_in(name):
+                    await self._memory.add_entity(_without_relation(name), relation=relation)
+                await self._memory.entity(_without_relation(name))
                 self._names[name] = not means_owner(name)  # a heading "About me" is nobody's name
             except RicordoError:
                 self._names[name] = False
@@ -566,7 +585,7 @@ class Notes:
                 continue
             is_whole &= await self._rewrite(name, read.get(name), nodes, placed)
         fresh = [node for node in nodes.values() if node.id not in placed]
-        for name, group in self._places(fresh).items():
+        for name, group in (await asyncio.to_thread(self._places, fresh)).items():
             is_whole &= await asyncio.to_thread(self._add, name, group)
         return is_whole
 
@@ -623,11 +642,19 @@ class Notes:
             stem = re.sub(r'[\\/:*?"<>|#^\[\]\x00-\x1f.\s]+', " ", _subject(node)).strip()[:80]
             stem, number = stem or "Me", 1
             name = f"{stem}.md"
-            while len(self._entries(name)) + len(found.get(name, ())) >= _MOST_LINES or name in self._conflicts:
+            while len(self._entries(name)) + len(found.get(name, ())) >= _MOST_LINES or self._is_private(name):
                 number += 1
                 name = f"{stem} {number}.md"
-            found.setdefault(name, []).append(node)
+            if name not in self._conflicts:  # else it is written once the conflict is resolved
+                found.setdefault(name, []).append(node)
         return found
+
+    def _is_private(self, name: str) -> bool:
+        """Return whether a note excludes itself from the memory. Then nothing is written into it."""
+        if name not in self._private:
+            data = _bytes_of(self._folder / name) or b""
+            self._private[name] = says_private(fields_of(data.decode("utf-8-sig", "replace")))
+        return self._private[name]
 
     def _add(self, name: str, nodes: Sequence[Node]) -> bool:
         """Write new memories into a note, each below the heading of its category."""
@@ -712,6 +739,22 @@ def _subject(node: Node) -> str:
     """Return the person or thing in whose note a memory belongs: the one with which it begins, or the first one."""
     text = node.content.casefold()
     return next((each for each in node.about if text.startswith(each.casefold())), next(iter(node.about), ""))
+
+
+_RELATED = re.compile(r"([^(),]*[^(),\s])\s*(?:,\s+([^(),]+)|\(([^(),]+)\))\s*")
+
+
+def _relation_in(heading: str) -> str | None:
+    """Return the relation that a heading gives its person: "brother" for "Oscar (brother)" and "Oscar, my brother"."""
+    if not (found := _RELATED.fullmatch(heading)):
+        return None
+    stated = found[2] or found[3]
+    return relation_named(stated) or relation_words().get(folded_relation(stated))
+
+
+def _without_relation(heading: str) -> str:
+    found = _RELATED.fullmatch(heading) if _relation_in(heading) else None
+    return found[1] if found else heading
 
 
 def _beginning(stem: str, nodes: Sequence[Node]) -> list[str]:
