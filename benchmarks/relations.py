@@ -20,8 +20,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from ricordo.encoding.relatives import stated_relations
 from ricordo.text.names import predicate_of
+from ricordo.text.relatives import stated_relations
 
 DATA = Path(__file__).parent / "data" / "relations"
 FILES = tuple(DATA / f"{name}.jsonl" for name in ("relations", "held_out", "passing", "passing_held_out"))

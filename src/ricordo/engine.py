@@ -18,7 +18,6 @@ from zoneinfo import ZoneInfo
 
 from ricordo.clock import SystemClock, from_ms, part_of_id
 from ricordo.consolidation.debounce import Conversation, Debouncer
-from ricordo.encoding.entities import owner_names
 from ricordo.encoding.mentions import links
 from ricordo.encoding.validation import TextRules, gate_of, screen_of
 from ricordo.encoding.worker import LEASE, BackgroundWorker
@@ -37,7 +36,7 @@ from ricordo.retrieval.receipts import ReceiptLog
 from ricordo.retrieval.service import Asking, AsOf, Prefetch, Question, Reranking, empty_past, load_rules, read
 from ricordo.rights import Holder, allows
 from ricordo.settings import Settings, api_key, zone_of
-from ricordo.storage import Snapshot, Store, values, witness
+from ricordo.storage import Snapshot, Store, owner_names, values, witness
 from ricordo.storage.key import Key, key_of
 from ricordo.storage.leases import LeaseHolder
 from ricordo.storage.registry import open_store

@@ -106,7 +106,7 @@ from ricordo.retrieval.query import Request, checked_limit, checked_name, checke
 from ricordo.retrieval.receipts import Draft, ids_in
 from ricordo.rights import IN_A_SPACE, Holder, SpaceAction, allows, governed, narrowed, require, role_allows
 from ricordo.settings import Settings
-from ricordo.storage import Snapshot, Store, changes, session_meant, with_openings
+from ricordo.storage import Snapshot, Store, changes, owner_names, session_meant, with_openings
 from ricordo.storage.values import check_encodable
 from ricordo.trust import capped, trust_of
 
@@ -1689,11 +1689,7 @@ class Memory:
         commit = None if isinstance(since, datetime | str) else checked_position(since, name="since")
         asking = self._asking
         found = await briefing.gather(
-            asking,
-            since=at,
-            as_commit=commit,
-            session=session,
-            names=lambda tx: entities.owner_names(tx, self._scope.owner),
+            asking, since=at, as_commit=commit, session=session, names=lambda tx: owner_names(tx, self._scope.owner)
         )
         plain = self._told("brief", briefing.compose(found, budget=room), session=session)
         asking.told([hit for hit in found.by_id().values() if hit.id in plain.ids])
@@ -1768,7 +1764,7 @@ class Memory:
         now, most, wanted = self._opened.now(), checked_limit(limit), checked_name(name)
 
         def read(tx: Snapshot) -> Profile:
-            names = entities.owner_names(tx, self._scope.owner)
+            names = owner_names(tx, self._scope.owner)
             return inspection.profile(tx, self._scope, wanted, own_names=names, now=tx.current(now), limit=most)
 
         found = await service.read(self._asking, read, as_of)
@@ -2051,6 +2047,8 @@ class Memory:
         limit: int = 50,
     ) -> Sequence[Node]:
         """Return events in order of event time: messages and knowledge, the latest `limit` of the period.
+
+        The event time of a plan is when it was told; for plans, search for "what is coming up".
 
         Args:
             entity: only memories linked to this person or thing.

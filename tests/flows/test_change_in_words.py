@@ -50,6 +50,38 @@ STAYS = [
     ("Le chat des Morel s'appelle Filou", "Les Morel ont adopté une lapine, Praline, qui dort contre Filou"),
 ]
 
+BY_NAME = [
+    ("My name is Clara Weber", "Clara works at Acme", "I work at Globex now", "Where does Clara work?"),
+    ("The user's name is Clara", "The user lives in Rome", "Clara moved to Oslo", "Where do I live?"),
+    (
+        "I'm called Clara",
+        "Clara's favourite colour is blue",
+        "My favourite colour is green",
+        "Clara's favourite colour?",
+    ),
+    ("Ich heiße Klara", "Ich wohne in Köln", "Klara ist nach Bremen gezogen", "Wo wohne ich?"),
+    ("Меня зовут Анна", "Анна работает в Яндексе", "Я теперь работаю в Сбере", "Где работает Анна?"),
+    ("Je m'appelle Claire", "Claire habite à Lyon", "J'habite à Nantes", "Où habite Claire ?"),
+    ("Me llamo Clara", "Clara trabaja en Acme", "Ahora trabajo en Globex", "¿Dónde trabajo?"),
+    ("Mi chiamo Chiara", "Chiara vive a Roma", "Mi sono trasferita a Milano", "Dove vive Chiara?"),
+    ("Me chamo Rita", "Rita mora em Lisboa", "Moro no Porto", "Onde é que eu moro?"),
+]
+OCCUPATIONS = [
+    ("I work as a teacher", "I'm a bus driver now"),
+    ("Ich bin Lehrer", "Ich bin jetzt Busfahrer"),
+    ("Я учитель", "Теперь я водитель автобуса"),
+    ("Je suis professeur", "Je suis maintenant chauffeur de bus"),
+    ("Soy profesora", "Ahora soy conductora de autobús"),
+    ("Sono insegnante", "Adesso faccio l'autista"),
+    ("Sou professora", "Agora sou motorista de ônibus"),
+]
+OF_OTHERS = [
+    ("I am a teacher", "The plumber comes tomorrow"),
+    ("I'm a freelancer", "My tutor cancelled today"),
+    ("Ich bin Lehrerin", "Der Klempner kommt jetzt am Dienstag"),
+    ("Мой брат водитель", "Я теперь учитель"),
+]
+
 
 BOTH_TRUE = [
     ("Mein Hausarzt ist Dr. Weiß", "Dr. Weiß ist im Urlaub"),
@@ -603,3 +635,31 @@ async def test_a_fact_that_says_that_another_has_changed_comes_with_it_though_it
         assert [hit.content for hit in narrowed.hits] == ["I work for Acme"]
         await memory.forget(stored.id)
         assert (await memory.search("Who do I work for?")).hits[0].content == "I work for Acme"
+
+
+@pytest.mark.parametrize(("naming", "old", "new", "question"), BY_NAME)
+async def test_facts_that_call_the_user_by_name_meet_their_own(
+    memory: Memory, naming: str, old: str, new: str, question: str
+) -> None:
+    ann = memory.scoped(Scope(owner="ann"))
+    await ann.remember(naming)
+    await ann.remember(old)
+    known = await ann.remember(new)
+    assert [each.content for each in known.outdates] == [old]
+    assert (await ann.search(question))[0].content == new
+
+
+@pytest.mark.parametrize(("old", "new"), OCCUPATIONS)
+def test_a_new_occupation_is_a_change(old: str, new: str) -> None:
+    assert outdated({1: (old, None)}, (new, None))
+
+
+@pytest.mark.parametrize(("old", "new"), OF_OTHERS)
+def test_somebody_elses_occupation_is_none(old: str, new: str) -> None:
+    assert not outdated({1: (old, None)}, (new, None))
+
+
+async def test_a_fact_about_another_name_does_not_come_first(memory: Memory) -> None:
+    await memory.remember("Sarah Mitchell lives in Cardiff")
+    await memory.remember("Sarah Donnelly has moved to Swansea with the kids")
+    assert (await memory.search("Where does Sarah Mitchell live?"))[0].content == "Sarah Mitchell lives in Cardiff"

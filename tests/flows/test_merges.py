@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ricordo import ConflictError, InvalidError, NotFoundError, Scope
-from ricordo.encoding.relations import stated_aliases
 from ricordo.text.name_match import match, name_form
+from ricordo.text.relations import stated_aliases
 from tests.flows.test_consolidation import opened, person, proposal  # noqa: F401  # a fixture
 
 Told = Sequence[tuple[str, ...]]

@@ -280,6 +280,9 @@ COMING = (
     ("Что у меня 1 декабря?", {"лыж"}),
     ("Is there a birthday in March?", {"birthday"}),
     ("What meetings are scheduled for next Friday?", {"fly"}),
+    ("What's coming up?", {"fly", "Friseur", "Dentist", "лыж"}),
+    ("Was steht an?", {"fly", "Friseur", "Dentist", "лыж"}),
+    ("What do I have to do on Friday?", {"fly"}),
     ("What did I do on Friday?", set()),
     ("What did I do last December?", set()),
 )

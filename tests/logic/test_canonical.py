@@ -77,6 +77,15 @@ Ich fahre einen Golf | Die Nutzerin fährt einen Golf
 Я живу в Перми | Пользователь живёт в Перми
 Мой любимый цвет красный | Любимый цвет пользователя красный
 У меня аллергия на арахис | У пользователя аллергия на арахис
+Trabajo en Acme | El usuario trabaja en Acme
+Mi color favorito es el azul | El color favorito del usuario es el azul
+Ya no como carne | La usuaria ya no come carne
+J'habite à Lyon | L'utilisateur habite à Lyon
+Ma couleur préférée est le bleu | La couleur préférée de l'utilisatrice est le bleu
+Vivo a Roma | L'utente vive a Roma
+Non lavoro più per la Fiat | L'utente non lavora più per la Fiat
+Moro em Lisboa | O usuário mora em Lisboa
+A minha cor favorita é azul | A cor favorita da usuária é azul
 """
 
 

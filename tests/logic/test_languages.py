@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from ricordo import Memory, Settings
-from ricordo.encoding.relatives import stated_relations
 from ricordo.errors import InvalidError
 from ricordo.retrieval.query import intent_of
 from ricordo.text.analyzer import index_terms, question_terms, speaks_of_themselves
@@ -28,6 +27,7 @@ from ricordo.text.languages import (
 from ricordo.text.languages.schema import read_language
 from ricordo.text.names import predicate_of, relation_forms
 from ricordo.text.prompt_text import reasons
+from ricordo.text.relatives import stated_relations
 from ricordo.text.sentences import content_words
 from ricordo.text.statement import compare
 

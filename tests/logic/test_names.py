@@ -6,8 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.encoding.relations import is_owners_word, plain_subjects
-from ricordo.encoding.relatives import stated_relations
 from ricordo.text.names import (
     likeness,
     look_up_keys,
@@ -19,6 +17,8 @@ from ricordo.text.names import (
     same_name_key,
     sound_keys,
 )
+from ricordo.text.relations import is_owners_word, plain_subjects, stated_own_names
+from ricordo.text.relatives import stated_relations
 
 ONE_NAME = [
     "Йонас Jonas Yonas",
@@ -286,6 +286,42 @@ def test_direct_statements_are_learnt(said: str) -> None:
 @pytest.mark.parametrize("said", NOT_LEARNT)
 def test_indirect_statements_are_not_learnt(said: str) -> None:
     assert stated_relations(said) == []
+
+
+OWN_NAMES = [
+    "My name is Clara",
+    "The user is called Clara",
+    "Меня зовут Клара",
+    "Известно, что пользователя зовут Клара",
+    "Die Nutzerin heißt Clara",
+    "L'utilisatrice s'appelle Clara",
+    "La usuaria se llama Clara",
+    "L'utente si chiama Clara",
+    "A usuária se chama Clara",
+]
+NAMES_OF_OTHERS = [
+    "The user's dog is called Rex",
+    "Собаку пользователя зовут Рекс",
+    "Кота у меня зовут Барсик",
+    "Die Frau der Nutzerin heißt Anna",
+    "Der Mann der Benutzerin heißt Tom",
+    "Le chien de l'utilisateur s'appelle Rex",
+    "El perro del usuario se llama Rex",
+    "La esposa de la usuaria se llama Ana",
+    "Il cane dell'utente si chiama Rex",
+    "O cachorro do usuário se chama Rex",
+    "A filha da usuária se chama Ana",
+]
+
+
+@pytest.mark.parametrize("text", OWN_NAMES)
+def test_the_users_name_is_learnt(text: str) -> None:
+    assert stated_own_names(text) in (("Clara",), ("Клара",))
+
+
+@pytest.mark.parametrize("text", NAMES_OF_OTHERS)
+def test_the_name_of_somebody_of_the_user_is_not_the_users(text: str) -> None:
+    assert stated_own_names(text) == ()
 
 
 @pytest.mark.parametrize(

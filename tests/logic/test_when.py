@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ricordo.errors import InvalidError
 from ricordo.text.dates import find_interval, format_times, parse_instant
-from ricordo.text.dates.resolution import dated_phrases
+from ricordo.text.dates.resolution import coming_days, dated_phrases
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOON = datetime(2026, 6, 30, 12, tzinfo=BERLIN)  # a Tuesday
@@ -656,3 +656,21 @@ def test_dateparser_is_imported_only_for_phrases_beyond_our_grammar():
 def test_a_weekday_beside_a_date_is_the_same_day(text: str, named: list[str]) -> None:
     found = dated_phrases(text, today=date(2026, 11, 28))
     assert [f"{each.text}: {each.first}" for each in found] == named
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What's coming up?",
+        "Do I have any appointments?",
+        "Was steht an?",
+        "Что мне предстоит?",
+        "Qu'est-ce que j'ai de prévu ?",
+        "¿Qué tengo pendiente?",
+        "Cosa ho in programma?",
+        "O que tenho marcado?",
+    ],
+)
+def test_a_question_about_what_is_to_come_is_about_the_next_month(question: str) -> None:
+    today = date(2026, 11, 28)
+    assert coming_days(question, today=today) == [(today, date(2026, 12, 28))]

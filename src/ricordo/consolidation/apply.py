@@ -19,6 +19,7 @@ from ricordo.consolidation.resolve import (
     are_of_one,
     arrive,
     form_of,
+    in_owners_person,
     is_withheld,
     may_replace,
     repeated,
@@ -523,10 +524,10 @@ def _replace_contradicted(learning: _Learning, arrived: Arrived, facts: Facts) -
     for node_id, node in added.items():
         for verdict in _verdicts(learning, facts[node_id][0], "contradicts") if node.is_live else ():
             old = _present(learning, verdict.old)
-            if old is None or not are_of_one(old, node):
+            if old is None or not are_of_one(*(said := in_owners_person(learning.snapshot, old, node))):
                 continue
             learning.settled.add(frozenset((node_id, old.id)))
-            if verdict.confidence >= learning.rules.min_conflict and _may_close(node, old):
+            if verdict.confidence >= learning.rules.min_conflict and _may_close(*said):
                 _replace(learning, node, old, facts[node_id][1])
             else:
                 learning.reviews.append(review_of_two("conflict", node, old, now=learning.now))
@@ -543,7 +544,7 @@ def _without_settled(learning: _Learning, arrived: Arrived) -> Arrived:
     return replace(arrived, change=replace(change, reviews=reviews))
 
 
-def _may_close(new: Node, old: Node) -> bool:
+def _may_close(old: Node, new: Node) -> bool:
     """Return whether a fact may close an older one that a model is certain it contradicts.
 
     It must not if both name different slots, or if their words allow several values at a time ("likes tea").
@@ -558,7 +559,7 @@ def _replace(learning: _Learning, new: Node, old: Node, fact: Accepted) -> None:
 
 
 def resolve_contradiction(
-    new: Node, old: Node, *, sure: float, least: float, now: int, evidence: Sequence[str]
+    snapshot: Snapshot, new: Node, old: Node, *, sure: float, least: float, now: int, evidence: Sequence[str]
 ) -> tuple[Change, RunItem | None]:
     """Return the effect on an old memory that a new one is said to contradict; None if they cannot be compared.
 
@@ -566,9 +567,10 @@ def resolve_contradiction(
         sure: the caller's certainty of the contradiction, from 0 to 1; below `least` the user is asked.
         now: Unix milliseconds, UTC.
     """
-    if not (new.is_live and old.is_live) or new.id == old.id or not are_of_one(old, new):
+    said = in_owners_person(snapshot, old, new)
+    if not (new.is_live and old.is_live) or new.id == old.id or not are_of_one(*said):
         return Change(), None
-    if least <= sure <= 1 and _may_close(new, old):
+    if least <= sure <= 1 and _may_close(*said):
         change = Change(put=(_faded(superseded(old, by=new, at=from_ms(now))),), link=(supersedes(new, old, evidence),))
         return change, RunItem(what="replaced", id=old.id, other=new.id, text=old.content)
     doubt = RunItem(what="in doubt", id=new.id, text=new.content, other=old.id)

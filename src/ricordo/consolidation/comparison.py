@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.clock import from_ms, new_id
-from ricordo.consolidation.resolve import are_apart, comes_after, form_of, is_rival, review_of_two
+from ricordo.consolidation.resolve import are_apart, comes_after, form_of, in_owners_person, is_rival, review_of_two
 from ricordo.model import Change, Node, Reason, Scope
 from ricordo.models.embedding.scale import Scale
 from ricordo.storage import Snapshot, Store
@@ -98,11 +98,11 @@ class Comparison:
 
     def _likeliest(self, snapshot: Snapshot, new: Node, near: Sequence[int], vectors: Vectors) -> int | None:
         """Return the older fact that a new one most likely makes outdated; None if that is unlikely for all."""
-        nodes = list(snapshot.nodes.by_key(self.scope, near).values())
+        said, *nodes = in_owners_person(snapshot, new, *snapshot.nodes.by_key(self.scope, near).values())
         found = [
-            (likelihood_of(old, new, nodes, vectors, self.scale), old.key)
+            (likelihood_of(old, said, nodes, vectors, self.scale), old.key)
             for old in nodes
-            if self._may_change(old, new)
+            if self._may_change(old, said)
         ]
         likelihood, likeliest = max(found, default=(0.0, 0))
         return likeliest if likelihood >= _LEAST else None

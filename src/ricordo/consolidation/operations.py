@@ -108,6 +108,7 @@ class Operations:
         def decide(tx: Snapshot) -> tuple[Change, Json]:
             pair = tx.nodes.known(self.context.scope, new), tx.nodes.known(self.context.scope, old)
             change, item = resolve_contradiction(
+                tx,
                 *pair,
                 sure=confidence,
                 least=self.context.learning.min_conflict,

@@ -15,9 +15,11 @@ from typing import TypeVar
 from ricordo.clock import from_ms, new_id, to_ms
 from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.model import Change, Edge, Node, Outdated, Review, ReviewKind, Scope
-from ricordo.storage import Snapshot
-from ricordo.text.canonical import Canonical, canonical, is_much_the_same, slot_words
+from ricordo.storage import Snapshot, owner_names
+from ricordo.text.canonical import Canonical, canonical, in_owners_words, is_much_the_same, slot_words
 from ricordo.text.change import Said, likelihood, outdated, topics
+from ricordo.text.names import folded_name
+from ricordo.text.relations import stated_own_names
 from ricordo.text.sentences import is_redacted
 from ricordo.text.statement import Verdict, compare, statement_line
 from ricordo.trust import lower, may_override, trust_of
@@ -73,6 +75,7 @@ def arrive(
             that were replaced in it. Of a fact and its twin, only the one with credentials stays.
     """
     arriving = _Arriving(snapshot, scope, now, may_close=may_close, twins=twins or {})
+    arriving.note_own_names(change.add)
     subjects: dict[str, tuple[str, ...]] = {}
     for node_id, entity_id in change.subjects:
         subjects[node_id] = (*subjects.get(node_id, ()), entity_id)
@@ -108,6 +111,7 @@ class _Arriving:
         self._scope = scope
         self._now = now
         self._at: datetime = from_ms(now)
+        self._own_names: dict[str, tuple[str, ...]] = {}
         self._lines: dict[tuple[str, ...], list[tuple[str, str]]] = {}
         self._by_stem: dict[tuple[str, ...], list[str]] = {}
         self._order: dict[str, int] = {}
@@ -117,6 +121,27 @@ class _Arriving:
         self.reviews: list[Review] = []
         self.instead: dict[str, str] = {}
 
+    def note_own_names(self, facts: Sequence[Node]) -> None:
+        """Note the names that facts of this change give the owner, whatever the order of the facts."""
+        for node in facts:
+            if node.owner and node.speaker is None and (named := stated_own_names(node.content)):
+                self._own_names[node.owner] = tuple(dict.fromkeys((*self._names(node.owner), *named)))
+
+    def _names(self, owner: str) -> tuple[str, ...]:
+        if owner not in self._own_names:
+            self._own_names[owner] = owner_names(self._snapshot, owner)
+        return self._own_names[owner]
+
+    def _by_owner(self, node: Node) -> Node:
+        return by_owner(node, self._names(node.owner))
+
+    def _said_by_owner(self, facts: Mapping[int, Said], owner: str) -> dict[int, Said]:
+        names = self._names(owner)
+        return {
+            key: (content if speaker else in_owners_words(content, names), speaker)
+            for key, (content, speaker) in facts.items()
+        }
+
     def kept(self, given: str) -> Node:
         """Return the node that represents a new fact after this change."""
         node_id = self.instead.get(given, given)
@@ -124,7 +149,7 @@ class _Arriving:
 
     def take(self, node: Node, about: tuple[str, ...], *, may_merge: bool) -> None:
         line = statement_line(node.content)
-        found = self._related(node, about, line) if line else []
+        found = self._related(self._by_owner(node), about, line) if line else []
         if (twin := self._twin(node, about)) is not None:
             if may_merge and is_redacted(node.content):
                 self._alter(repeated(twin, node, at=self._at))
@@ -164,9 +189,9 @@ class _Arriving:
         sharing, *lines = self._snapshot.together(
             lambda: self._sharing_a_word(node), *(partial(look, node.owner, node.chat, each, line) for each in subjects)
         )
-        near = [found for each in lines for found in each]
-        nearby = {key for key, _ in near}
-        verdicts = {key: verdict for key, content in near if (verdict := compare(content, node.content))}
+        near = self._said_by_owner({key: (content, None) for each in lines for key, content in each}, node.owner)
+        sharing = self._said_by_owner(sharing, node.owner)
+        verdicts = {key: verdict for key, (content, _) in near.items() if (verdict := compare(content, node.content))}
         if len(verdicts) > _MAX_SEVERAL and all(verdict == "several" for verdict in verdicts.values()):
             verdicts = {}  # normal for such a slot, so they need not be read
         verdicts |= _in_one_form(sharing, node)
@@ -176,14 +201,15 @@ class _Arriving:
         found = {
             old.id: (_stronger(verdicts.get(key), changed.get(key)), old)
             for key, old in ((key, self.put.get(old.id, old)) for key, old in stored.items())
-            if key in nearby or not are_apart(old, node)
+            if key in near or not are_apart(self._by_owner(old), node)
         }
         beside = {fact.id: fact for each in subjects for fact in self._beside(each, line)}
-        told = {each.id: each for each in self._sharing(node) if not are_apart(each, node)} | beside
-        doubted = _outdated({each.id: (each.content, each.speaker) for each in told.values()}, node)
-        for each in told.values():  # stated together, so nothing is closed without the user
-            aligned = form_of(each).verdict(form_of(node)) if each.id in beside else None
-            found[each.id] = _stronger(aligned, "conflict" if each.id in doubted else None), each
+        told = {each.id: each for each in self._sharing(node) if not are_apart(self._by_owner(each), node)} | beside
+        said = {key: self._by_owner(each) for key, each in told.items()}
+        doubted = _outdated({key: (each.content, each.speaker) for key, each in said.items()}, node)
+        for key, each in told.items():  # stated together, so nothing is closed without the user
+            aligned = form_of(said[key]).verdict(form_of(node)) if key in beside else None
+            found[key] = _stronger(aligned, "conflict" if key in doubted else None), each
         live = [(verdict, old) for verdict, old in found.values() if verdict and is_rival(old, node, now=self._at)]
         # A new value of a slot changes the latest one; a change in other words the likeliest one.
         ranks = {stored[key].id: -place for place, key in enumerate(changed) if key in stored and key not in verdicts}
@@ -224,8 +250,10 @@ class _Arriving:
             self._ask("conflict", node, rivals[0])
         elif same := [old for verdict, old in found if verdict == "same"]:
             self._ask("same", node, same[0])
-        elif 0 < len(several := [old for verdict, old in found if verdict == "several"]) <= _MAX_SEVERAL:
-            self._ask("several", node, several[0])
+        elif node.origin != "import":  # about an import, the user would be asked too much
+            several = [old for verdict, old in found if verdict == "several"]
+            if 0 < len(several) <= _MAX_SEVERAL:
+                self._ask("several", node, several[0])
 
     def _alter(self, node: Node) -> None:
         (self.added if node.id in self.added else self.put)[node.id] = node
@@ -254,6 +282,25 @@ def _begin_alike(one: str, other: str) -> bool:
     """Return whether two statements begin with the same words, as in "I am a ..."."""
     words = statement_line(one).split(), statement_line(other).split()
     return words[0][:2] == words[1][:2] != []
+
+
+def by_owner(node: Node, names: Sequence[str]) -> Node:
+    """Return a fact that calls the owner by name as the owner would state it: "Clara works" is "I work".
+
+    Args:
+        names: the owner's names, the full one first.
+    """
+    if not names or node.speaker is not None:
+        return node
+    own = {folded_name(name) for name in names}
+    about = tuple(name for name in node.about if folded_name(name) not in own)
+    return replace(node, content=in_owners_words(node.content, names), about=about)
+
+
+def in_owners_person(snapshot: Snapshot, *nodes: Node) -> list[Node]:
+    """Return the facts of one space; those that call the owner by name as the owner would state them."""
+    names = owner_names(snapshot, nodes[0].owner) if nodes else ()
+    return [by_owner(node, names) for node in nodes]
 
 
 def form_of(node: Node, *, beside: Node | None = None) -> Canonical:

@@ -13,21 +13,6 @@ from datetime import datetime
 from typing import get_args
 
 from ricordo.clock import from_ms, new_id, to_ms
-from ricordo.encoding.relation_forms import may_state_relation
-from ricordo.encoding.relations import (
-    LASTING,
-    ended_relations,
-    is_owners_word,
-    is_persons_word,
-    may_end_relation,
-    may_state_alias,
-    own_name_stems,
-    plain_subjects,
-    self_words,
-    stated_aliases,
-    stated_own_names,
-)
-from ricordo.encoding.relatives import Stated, stated_relations
 from ricordo.encoding.validation import AS_GIVEN, SCREENED, TextRules, check_choice, short_name
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.model import (
@@ -43,7 +28,7 @@ from ricordo.model import (
     Relation,
     Scope,
 )
-from ricordo.storage import Snapshot, entity_meant
+from ricordo.storage import Snapshot, entity_meant, owner_names
 from ricordo.storage.values import Named
 from ricordo.text.analyzer import name_key
 from ricordo.text.canonical import is_of_one_speaker
@@ -60,6 +45,20 @@ from ricordo.text.names import (
     relation_named,
     untitled_words,
 )
+from ricordo.text.relation_forms import may_state_relation
+from ricordo.text.relations import (
+    LASTING,
+    ended_relations,
+    is_owners_word,
+    is_persons_word,
+    may_end_relation,
+    may_state_alias,
+    plain_subjects,
+    self_words,
+    stated_aliases,
+    stated_own_names,
+)
+from ricordo.text.relatives import Stated, stated_relations
 from ricordo.text.sentences import content_words
 
 SAME = "same as"
@@ -137,17 +136,8 @@ def scope_of(owner: str, chat: str) -> Scope:
     return Scope.of(owner, chat)
 
 
-_MOST_NAMING = 20
-"""How many of the latest facts with a word such as "name" are searched for the owner's name."""
-
-
-def owner_names(snapshot: Snapshot, owner: str) -> tuple[str, ...]:
-    """Return the names that live personal facts give the owner: "The user's name is Katrin"."""
-    if not owner:
-        return ()
-    found = snapshot.nodes.facts_with(owner, "", [(stem,) for stem in own_name_stems()], most=_MOST_NAMING)
-    named = (name for _, (said, speaker) in sorted(found.items()) if speaker is None for name in stated_own_names(said))
-    return tuple(dict.fromkeys(named))
+_MOST_NAMED = 20
+"""How many of the latest facts with the owner's name are searched for relations."""
 
 
 class EntityResolver:
@@ -455,7 +445,7 @@ class EntityResolver:
         """Learn the relations that earlier facts state of the owner by a name that is known only now."""
         stems = [(stem,) for stem in content_words(" ".join(names))]
         place = Scope.of(self._scope.owner, "")
-        found = self._snapshot.nodes.facts_with(self._scope.owner, "", stems, most=_MOST_NAMING)
+        found = self._snapshot.nodes.facts_with(self._scope.owner, "", stems, most=_MOST_NAMED)
         for node in self._snapshot.nodes.by_key(place, found).values():
             if node.is_live and node.speaker is None and has_relation_word(node.content):
                 said = stated_relations(node.content, own_names=names)

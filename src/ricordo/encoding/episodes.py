@@ -10,7 +10,6 @@ from typing import get_args
 
 from ricordo.clock import from_ms, new_id
 from ricordo.encoding.entities import with_people
-from ricordo.encoding.relations import self_words
 from ricordo.encoding.validation import (
     Screened,
     TextRules,
@@ -24,6 +23,7 @@ from ricordo.encoding.validation import (
 from ricordo.errors import ConflictError, NotFoundError
 from ricordo.model import Change, Message, Node, Origin, Pause, Role, Scope
 from ricordo.storage import Snapshot
+from ricordo.text.relations import self_words
 from ricordo.trust import UNAPPROVED, capped, trust_of
 
 Instant = Callable[[datetime | str, str], int]

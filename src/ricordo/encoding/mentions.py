@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ricordo.encoding.relations import is_owners_word
 from ricordo.model import Scope
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import LinkText, RelationHolder
 from ricordo.text.names import MAX_CHARS, NameIndex, candidates, entities_meant_by, relations_in, runs_in, stems_of
+from ricordo.text.relations import is_owners_word
 
 _BATCH = 500
 _MAX_NODES = 100_000

@@ -12,13 +12,13 @@ from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ricordo.clock import checked_id, to_ms
-from ricordo.encoding.relations import is_persons_word
 from ricordo.errors import InvalidError
 from ricordo.model import Change, Json, Node, Reason, Scope, SecretsPolicy
 from ricordo.storage import Snapshot, values
 from ricordo.storage.protocol import Gate
 from ricordo.storage.values import check_encodable
 from ricordo.text.prompt_text import NO_TEXT, PLACE, strings_of, without_recalled
+from ricordo.text.relations import is_persons_word
 
 if TYPE_CHECKING:
     from ricordo.text.secrets import Redacted

@@ -24,7 +24,7 @@ from ricordo.storage.values import COMPARISONS, Filter, Floor, check_encodable
 from ricordo.text.analyzer import QUESTION_MARKS, index_terms, question_terms, speaks_of_themselves
 from ricordo.text.change import denies
 from ricordo.text.dates import Interval, parse_instant
-from ricordo.text.dates.grammar import holds_year
+from ricordo.text.dates.grammar import asks_what_is_to_come, holds_year
 from ricordo.text.dates.resolution import Span, coming_days
 from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, languages_of
 from ricordo.text.languages.schema import Need
@@ -688,9 +688,12 @@ def make_plan(
         intent: derived from the words of the question if None.
         zone: in which a coming day is meant; None if none is.
     """
-    today = None if interval is None or zone is None or query.filter.archived else from_ms(now).astimezone(zone).date()
+    asks_for_day = interval is not None or asks_what_is_to_come(query.text)
+    is_of_now = zone is not None and not query.filter.archived
+    today = from_ms(now).astimezone(zone).date() if asks_for_day and is_of_now else None
     text = query.text if interval is None else query.text.replace(interval.text, " ", 1)
     terms = question_terms(text)
+    names_little_else = len(terms) <= _FEW_TERMS
     terms += [term for term in index_terms(OPEN_TASK) if asks_for_tasks(text) and term not in terms]
     ignored = [term for term in dict.fromkeys(index_terms(query.text[:_LOOKED_AT])) if term not in set(terms)]
     return Plan(
@@ -700,7 +703,7 @@ def make_plan(
         ignored=tuple(ignored),
         interval=interval,
         dated=tuple(question_terms(interval.text)) if interval and holds_year(interval.text) else (),
-        coming=() if today is None or len(terms) > _FEW_TERMS else tuple(coming_days(query.text, today=today)),
+        coming=tuple(coming_days(query.text, today=today)) if today and names_little_else else (),
         vectors=vectors,
         intent=intent or intent_of(query.text),
         complexity=complexity_of(query.text),

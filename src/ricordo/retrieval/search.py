@@ -64,7 +64,15 @@ from ricordo.storage.candidates import (
 )
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import index_terms
-from ricordo.text.change import are_of_two_people, asks_for, by_meaning, of_another, says_change, succession
+from ricordo.text.change import (
+    are_of_two_people,
+    asks_for,
+    by_meaning,
+    of_another,
+    of_another_name,
+    says_change,
+    succession,
+)
 from ricordo.text.dates.resolution import Span, day_words, names_day_in
 from ricordo.text.tasks import is_done_task, is_open_task
 from ricordo.trust import UNAPPROVED
@@ -295,7 +303,7 @@ def _weighed(
     links = [
         (newer, older)
         for newer, older in (*known.versions, *outdated)
-        if newer not in others or older in others or not _are_of_two_people(known, older, newer)
+        if newer not in others or older in others or not _are_of_two_people(known, older, newer, plan)
     ]
     if links or known.successors:
         weighed = in_succession(weighed, links=links, successors=known.successors)
@@ -415,15 +423,22 @@ def _told(hits: Sequence[Ranked], known: Shortlist) -> list[tuple[int, int]]:
     ]
 
 
-def _are_of_two_people(known: Shortlist, older: int, newer: int) -> bool:
+def _are_of_two_people(known: Shortlist, older: int, newer: int, plan: Plan) -> bool:
     before, after = known.nodes.get(older), known.nodes.get(newer)
-    return before is not None and after is not None and are_of_two_people(before.content, after.content)
+    if before is None or after is None:
+        return False
+    said = {older: before.content, newer: after.content}
+    return are_of_two_people(before.content, after.content) or newer in of_another_name(plan.query.text, said)
 
 
 def _of_another(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> Set[int]:
-    """Return the keys of facts about somebody else than the question is about."""
+    """Return the keys of facts about somebody else than the question is about. A later version of a fact that is about
+    the same, such as one that calls the user by name, is not.
+    """
     facts = {each.key: node.content for each in best if (node := known.nodes.get(each.key)) and _stands_alone(node)}
-    return of_another(plan.query.text, facts)
+    others = of_another(plan.query.text, facts)
+    later = {newer for newer, older in known.versions if older in facts and older not in others}
+    return others - later | of_another_name(plan.query.text, facts)
 
 
 def _outdated(

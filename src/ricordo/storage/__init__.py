@@ -7,6 +7,7 @@ from ricordo.storage.protocol import (
     Store,
     changes,
     entity_meant,
+    owner_names,
     session_meant,
     with_openings,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "When",
     "changes",
     "entity_meant",
+    "owner_names",
     "session_meant",
     "with_openings",
 ]

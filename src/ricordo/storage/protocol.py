@@ -49,6 +49,7 @@ from ricordo.storage.values import (
     check_encodable,
 )
 from ricordo.text.names import name_words
+from ricordo.text.relations import own_name_stems, stated_own_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -361,6 +362,17 @@ _POLL_S = 0.1
 """Seconds between two looks for new commits. Only the store is asked, so that processes need not know each other."""
 
 _AT_ONCE = 500
+_MOST_NAMING = 20
+"""How many of the latest facts with a word such as "name" are searched for the owner's name."""
+
+
+def owner_names(snapshot: Snapshot, owner: str) -> tuple[str, ...]:
+    """Return the names that live personal facts give the owner: "The user's name is Katrin"."""
+    if not owner:
+        return ()
+    found = snapshot.nodes.facts_with(owner, "", [(stem,) for stem in own_name_stems()], most=_MOST_NAMING)
+    named = (name for _, (said, speaker) in sorted(found.items()) if speaker is None for name in stated_own_names(said))
+    return tuple(dict.fromkeys(named))
 
 
 def entity_meant(snapshot: Snapshot, scope: Scope, name: str, *, by_part: bool = False) -> Entity:

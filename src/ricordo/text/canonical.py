@@ -90,7 +90,8 @@ def _canonical(text: str, whose: str, name: str, slot: str) -> Canonical:
         said = in_first_person(plain, plain[: len(name)])
     else:
         said = in_first_person(text)
-        subject = whose if topics(said).is_own else folded_name(name) if name else None
+        is_own = said != text or topics(said).is_own
+        subject = whose if is_own else folded_name(name) if name else None
     return Canonical(text=text, subject=subject, said=said, slot=slot_named(slot) or _slot_said(said))
 
 
@@ -120,6 +121,16 @@ def owner_phrases() -> frozenset[str]:
     """Return the folded phrases that mean the owner of a memory, in all languages."""
     phrases = all_languages().words(lambda each: (*each.sentences.user_words, *each.persons.oneself))
     return frozenset(map(folded_name, phrases))
+
+
+def in_owners_words(text: str, names: Sequence[str]) -> str:
+    """Return a statement about the owner that calls them by name as they would make it. Others are unchanged.
+
+    >>> in_owners_words("Clara works at Globex", ["Clara"]), in_owners_words("Clara's home is Rome", ["Clara"])
+    ('I work at Globex', 'My home is Rome')
+    """
+    own = (in_first_person(text, name) for name in names if name in text)
+    return next((said for said in own if said != text), text)
 
 
 def is_of_one_speaker(text: str) -> bool:

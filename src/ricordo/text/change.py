@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -68,6 +68,7 @@ _DENIED_WITHIN = 4  # words before a change
 _DENIABLE: frozenset[Cue] = frozenset(("ended", "replaced"))
 _SHARE_OF_A_VERSION = 0.4  # of the words of a fact that a later version of it repeats
 _SAME_BEGINNING = 6  # common first letters of two forms of a word with different stems
+_SAME_NAME = 3  # common first letters of two forms of a name
 _COMMON, _NUMBER, _NAME = 0.25, 0.5, 2.0  # weights of words; any other word has weight 1
 
 
@@ -125,6 +126,11 @@ class Topics:
         """The stems of the people the statement is about, other than the speaker."""
         return self.others | frozenset(stem for stems in self.persons for stem in stems)
 
+    def may_name(self, name: TopicWord) -> bool:
+        """Return whether a name occurs in the statement, or a short form of it: "Лёша", "Лёшка"."""
+        short = name.stems[0][:_SAME_NAME]
+        return bool(self.likeness(name.stems)) or any(stem.startswith(short) for stem in self.all_stems)
+
     def likeness(self, stems: tuple[str, ...]) -> float:
         """Return 1 if a word is shared, .8 if two words only begin alike (Cortison, Cortisonsalbe), else 0."""
         if not self.all_stems.isdisjoint(stems):
@@ -158,9 +164,15 @@ def _same(languages: LanguageSet) -> dict[str, tuple[str, ...]]:
     """Map a marker that no text contains to each group of words about one thing."""
     found: dict[str, tuple[str, ...]] = {}
     for language in languages:
-        for name, words in language.change.same.items():
+        for name, words in (*language.change.same.items(), *language.change.of_self.items()):
             found[f"={name}"] = (*found.get(f"={name}", ()), *words)
     return found
+
+
+@cached()
+def _of_self(languages: LanguageSet) -> frozenset[str]:
+    """Return the markers of groups that count only in what people say of themselves."""
+    return frozenset(f"={name}" for language in languages for name in language.change.of_self)
 
 
 @cached()
@@ -275,6 +287,10 @@ def topics(text: str) -> Topics:
         of_whom = 1 if 1 in near else max(near, key=abs, default=0)
         words.append(TopicWord(word.stems, worth, found.start(), of_whom, word.is_kin))
     subject = _subject(text, languages) if len(whose) <= _PLAIN_WORDS else None
+    if subject != []:  # somebody else is the teacher
+        marks = _of_self(languages)
+        words = [word._replace(stems=_without(word.stems, marks)) for word in words]
+        subject = subject and [(_without(stems, marks), is_person) for stems, is_person in subject]
     return Topics(
         words=tuple(words),
         stems=_to_look_for(words, languages),
@@ -291,6 +307,10 @@ def topics(text: str) -> Topics:
         subject=None if subject is None else frozenset(stems for stems, _ in subject),
         persons=frozenset(stems for stems, is_person in subject or () if is_person),
     )
+
+
+def _without(stems: tuple[str, ...], marks: Set[str]) -> tuple[str, ...]:
+    return tuple(stem for stem in stems if stem not in marks)
 
 
 def _subject(text: str, languages: LanguageSet) -> list[tuple[tuple[str, ...], bool]] | None:
@@ -909,6 +929,27 @@ def of_another(question: str, facts: Mapping[K, str]) -> set[K]:
     if asked.others:
         return {key for key, said in read.items() if asked.others.isdisjoint(said.all_stems)}
     return {key for key, said in read.items() if said.people and asked.all_stems.isdisjoint(said.people)}
+
+
+def of_another_name(question: str, facts: Mapping[K, str]) -> set[K]:
+    """Return which facts have another name than a question, of which some fact has every name.
+
+    >>> of_another_name("Where does Anna live?", {1: "Anna lives in Oslo", 2: "Her boss Ida lives in Bergen"})
+    {2}
+    """
+    named = [word for word in topics(question[:MAX_CHARS]).words if word.worth == _NAME]
+    read = {key: topics(fact) for key, fact in facts.items()} if named else {}
+    if not any(all(map(said.may_name, named)) for said in read.values()):
+        return set()
+    return {key for key, said in read.items() if _has_another_name(said, named)}
+
+
+def _has_another_name(said: Topics, named: Sequence[TopicWord]) -> bool:
+    """Return whether a statement lacks one of some names, and names somebody or something else instead."""
+    if said.is_own or all(map(said.may_name, named)):
+        return False
+    stems = {stem for word in named for stem in word.stems}
+    return bool(said.persons) or any(word.worth == _NAME and stems.isdisjoint(word.stems) for word in said.words)
 
 
 def likelihood(old: str, new: str) -> float:

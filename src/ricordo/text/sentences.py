@@ -151,7 +151,8 @@ def in_first_person(text: str, name: str = "") -> str:
     languages = languages_of(start)
     if found := _subject_of(languages, name).match(start):
         language = next(each for each in languages if found.lastgroup == f"{_IN}{each.code}")
-        return f"{language.persons.i} {_own_words(start[found.end() :], language)}{rest}"
+        said = f"{language.persons.i} {_own_words(start[found.end() :], language)}{rest}".lstrip()
+        return said[:1].upper() + said[1:]
     if not (name or _speaks_of_user(languages).search(start)):
         return text
     said = start[:1].lower() + start[1:]
@@ -167,7 +168,7 @@ _IN = "in_"
 def _subject_of(languages: LanguageSet, name: str) -> re.Pattern[str]:
     """Return the pattern of a subject at the beginning that is followed by a verb or an adverb."""
     whose = ((each.code, re.escape(name) or f"(?i:{'|'.join(each.persons.subject)})") for each in reversed(languages))
-    has_persons = {each.code for each in languages if each.persons.i}
+    has_persons = {each.code for each in languages if each.persons.subject}
     found = [rf"(?P<{_IN}{code}>\W*{who}) +(?=[^\W\dA-ZÄÖÜА-ЯЁ])" for code, who in whose if code in has_persons]
     return re.compile("|".join(found) or NEVER)
 

@@ -227,6 +227,7 @@ def timeline(out: Console, events: Sequence[Node], *, zone: ZoneInfo) -> None:
     """Print events in order, grouped by day and by conversation."""
     if not events:
         out.print("Nothing is remembered from that time.")
+        out.print(dim('A timeline shows when things were told. For plans: ricordo search "what is coming up"'))
         return
     for day, on_day in groupby(events, lambda event: event.event_time.astimezone(zone).strftime("%A, %Y-%m-%d")):
         out.print(Text(day, style="bold"))

@@ -529,3 +529,13 @@ def _is_a_count(match: _Match) -> bool:
     if re.search(r"[MV]\.?D$", matched) and not match.tokens[match.last - 1].is_ordinal:
         return after.kind in "xKNDUZ" and not (match.before and match.before.kind == "j")
     return False
+
+
+def asks_what_is_to_come(question: str) -> bool:
+    """Return whether a question asks what is planned, without a day: "What is coming up?"."""
+    return _upcoming(languages_of(question)).search(question) is not None
+
+
+@cached()
+def _upcoming(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.dates.upcoming, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)

@@ -14,11 +14,12 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from ricordo.text.dates.calendar import Precision
-from ricordo.text.dates.grammar import RELATIVE_KINDS, Found, find_all_days, vocabulary
+from ricordo.text.dates.grammar import RELATIVE_KINDS, Found, asks_what_is_to_come, find_all_days, vocabulary
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 
 _MOST_CHARS = 2_000
 _WEEK = 7
+_SOON = 30  # days that a question about what is to come means
 _BETWEEN = re.compile(r"\s*[,(]?\s*(?:(?:the|den|dem|der|el|le|il|de)\s+)?", re.IGNORECASE)
 _BEFORE = 24  # characters before a date in which a preposition is looked for
 
@@ -154,9 +155,14 @@ def coming_days(question: str, *, today: date) -> list[Span]:
     [(datetime.date(2026, 12, 3), datetime.date(2026, 12, 3))]
     >>> coming_days("What did I do on 3 December?", today=date(2026, 11, 28))
     []
+    >>> coming_days("What is coming up?", today=date(2026, 11, 28))
+    [(datetime.date(2026, 11, 28), datetime.date(2026, 12, 28))]
     """
     first = today + timedelta(days=speaks_of_past(question))  # "What did I do today?" asks about no coming day
-    named = (each for each in dated_phrases(question, today=today) if not each.is_open and each.last >= first)
+    dated = [each for each in dated_phrases(question, today=today) if not each.is_open]
+    if not dated and asks_what_is_to_come(question):
+        return [(today, today + timedelta(days=_SOON))]
+    named = (each for each in dated if each.last >= first)
     return [(first, each.last) if each.is_deadline or each.first < first else (each.first, each.last) for each in named]
 
 
@@ -176,7 +182,7 @@ def names_day_in(text: str, spans: Sequence[Span], *, said: date, returns: date 
 
 def day_words(spans: Sequence[Span]) -> tuple[set[str], set[str], set[str]]:
     """Return the words of all languages with which texts name the days of some spans: months, days of the month and
-    weekdays, with "tomorrow" and the like. Of spans longer than a week, only the months.
+    weekdays, with "tomorrow" and the like. Of spans longer than a week, any weekday and no days of the month.
     """
     days = {first + timedelta(days=each) for first, last in spans for each in range(min((last - first).days, 366) + 1)}
     is_short = all((last - first).days < _WEEK for first, last in spans)
@@ -187,7 +193,7 @@ def day_words(spans: Sequence[Span]) -> tuple[set[str], set[str], set[str]]:
     months = {word for word, (kind, value) in named if kind == "M" and any(day.month == value for day in days)}
     weekdays = {word for word, (kind, value) in named if kind == "W" and any(day.weekday() == value for day in days)}
     weekdays |= {word for word, (kind, value) in named if kind == "R" and value >= 0}
-    return (months, numbers, weekdays) if is_short else (months, set(), set())
+    return (months, numbers, weekdays) if is_short else (months, set(), weekdays)
 
 
 def _iso(phrase: DatedPhrase) -> str:

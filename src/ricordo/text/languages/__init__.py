@@ -252,7 +252,7 @@ def analyzer_version() -> str:
     return "+".join([_ANALYZER, *codes])
 
 
-_ANALYZER = "7"
+_ANALYZER = "8"
 """Increase this number with every change of the text analysis that alters stored data."""
 
 
@@ -346,9 +346,10 @@ def _evidence(word: str) -> dict[Language, int]:
     """Return the Latin languages that a lower-case word is evidence of, with the weight of the evidence.
 
     A function word of the default language is evidence of that language only, or of none if another language shares it.
-    Another word of the default language that is a function word elsewhere is weak evidence of the other languages.
+    Another word of the default language that is a function word elsewhere is weak evidence of the other languages. A
+    single letter is evidence only if it has an accent: "à", "è".
     """
-    if len(word) < 2:
+    if len(word) < 2 and word.isascii():
         return {}
     found = {language: weight for language in _latin() if (weight := _weight(word, language))}
     default = default_language("LATIN")

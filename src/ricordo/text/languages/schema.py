@@ -130,6 +130,7 @@ class Dates:
     Attributes:
         bare_years: whether a year in a question about the past needs no preposition: "Wo waren wir 2021?".
         year_neighbours: words beside which a number is a year: "our 2018 trip", "Christmas 2019", "around 2015".
+        upcoming: questions about what is to come, without a day: "What is coming up?".
     """
 
     table: str = ""
@@ -157,6 +158,7 @@ class Dates:
     reminders: Patterns = ()
     reminder_leads: Patterns = ()
     reminder_openings: Words = ()
+    upcoming: Patterns = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,6 +248,7 @@ class Change:
         reported: the content of a book, a dream or a joke, or what other people say.
         past: an earlier time. `future`: a change that is settled for a later time.
         same: groups of words about one thing of which people have one, by its name: live, moved, reside.
+        of_self: such groups that count only in what people say of themselves: "I am a teacher", "I drive buses".
         own_beginnings: beginnings of statements that omit I or we: "Sold the car".
         owner_before: prepositions before an owner ("у Риты").
         owner_ending: the ending of an owner that stands before the thing owned ("Emils Schloss").
@@ -267,6 +270,7 @@ class Change:
     past: Patterns = ()
     future: Patterns = ()
     same: Mapping[str, Words] = field(default_factory=dict)
+    of_self: Mapping[str, Words] = field(default_factory=dict)
     own_beginnings: Patterns = ()
     owner_before: Words = ()
     owner_ending: str = ""
@@ -303,8 +307,9 @@ class Sentences:
 class Persons:
     """How a statement about a person is rephrased in the first person: "The user works", "I work".
 
-    `named` are statements of the user's own name, <NAME>; each has one of the words `naming`. People ask
-    what is known about themselves by the phrases of `oneself` and by `sentences.user_words`.
+    `i` is empty where people leave it out: "Trabajo en Acme". `named` are statements of the user's own name, <NAME>;
+    each has one of the words `naming`. People ask what is known about themselves by the phrases of `oneself` and by
+    `sentences.user_words`.
     """
 
     i: str = ""

@@ -14,7 +14,11 @@ from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ricordo.encoding.relation_forms import (
+from ricordo.text.analyzer import first_person_words
+from ricordo.text.change import leaves_out_its_subject
+from ricordo.text.languages import all_languages, fold_letters
+from ricordo.text.names import NOT_PEOPLE, folded_relation
+from ricordo.text.relation_forms import (
     BARE,
     CAPITALISED,
     MANY,
@@ -27,11 +31,7 @@ from ricordo.encoding.relation_forms import (
     relation_words_in,
     stories,
 )
-from ricordo.encoding.relative_names import in_nominative, name_in
-from ricordo.text.analyzer import first_person_words
-from ricordo.text.change import leaves_out_its_subject
-from ricordo.text.languages import all_languages, fold_letters
-from ricordo.text.names import NOT_PEOPLE, folded_relation
+from ricordo.text.relative_names import in_nominative, name_in
 from ricordo.text.sentences import plain_sentences, without_jokes
 
 

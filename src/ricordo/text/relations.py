@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from ricordo.encoding.relation_forms import CAPITALISED, MAX_CHARS, StatementForms
 from ricordo.model import Origin, Role
 from ricordo.text.analyzer import speaks_of_themselves
 from ricordo.text.canonical import is_owner
@@ -18,6 +17,7 @@ from ricordo.text.change import Cue, cues
 from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, languages_of, pattern_of, words_of
 from ricordo.text.languages.schema import Relations
 from ricordo.text.names import known_relation, relation_pattern
+from ricordo.text.relation_forms import CAPITALISED, MAX_CHARS, StatementForms
 from ricordo.text.sentences import content_words, without_jokes
 from ricordo.trust import trust_of
 

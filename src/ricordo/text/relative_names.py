@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from ricordo.encoding.relation_forms import RelationForms, words_everywhere
 from ricordo.text.languages import fold_letters, is_ordinary
 from ricordo.text.languages.schema import Endings
 from ricordo.text.names import folded_relation
+from ricordo.text.relation_forms import RelationForms, words_everywhere
 
 _ENDS_OF_NAMES = ("s", "er")
 """Endings of many names ("Anders", "Asher") that are also endings of words."""
