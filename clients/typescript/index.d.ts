@@ -1512,8 +1512,8 @@ export class Ricordo {
   /** List known people, the most often mentioned first. Permission: read. Trust: at least web. */
   people(parameters?: PeopleParameters, options?: CallOptions): Promise<PeopleResult>;
   /**
-   * Get what happened in a period of time, in order. Use it for questions with when, before, after and lately.
-   * Permission: read. Trust: at least web.
+   * Get what was told or happened in a period, in order, for questions with before, after and lately. Plans are
+   * found by search_memory. Permission: read. Trust: at least web.
    */
   timeline(parameters?: TimelineParameters, options?: CallOptions): Promise<TimelineResult>;
   /**

@@ -75,6 +75,22 @@ OCCUPATIONS = [
     ("Sono insegnante", "Adesso faccio l'autista"),
     ("Sou professora", "Agora sou motorista de ônibus"),
 ]
+ENDINGS = [
+    ("Our cat Minka is 15 and gets half a tablet of Semintra every evening", "Minka died last night"),
+    ("Our dog Rex eats chicken", "Rex died yesterday"),
+    ("Unser Hund Rex frisst nur Huhn", "Rex ist gestern gestorben"),
+    ("Invoice 2026-041 to Weber for 1,850 euros is open and due on 30 October", "Invoice 2026-041 has been paid"),
+    ("Rechnung 2026-17 an Weber über 300 Euro ist offen", "Rechnung 2026-17 wurde bezahlt"),
+    ("My flu shot was on Wednesday", "No, the flu shot was on Tuesday"),
+    ("Unser Vermieter heißt Herr Albrecht", "Unsere neue Vermieterin ist Frau Sommer"),
+    ("The user shoots with a Nikon Z8 and a Nikon D850", "The user sold the Nikon D850"),
+]
+NOT_MOVED = [
+    ("I live in Leeds", "I moved my desk to the window"),
+    ("The user lives in Leipzig", "The user moved the studio to Lindenau"),
+    ("Invoice 2026-041 is open", "Invoice 2026-047 has been paid"),
+    ("Vivo en Madrid", "Trasladé la oficina al centro"),
+]
 OF_OTHERS = [
     ("I am a teacher", "The plumber comes tomorrow"),
     ("I'm a freelancer", "My tutor cancelled today"),
@@ -663,3 +679,18 @@ async def test_a_fact_about_another_name_does_not_come_first(memory: Memory) -> 
     await memory.remember("Sarah Mitchell lives in Cardiff")
     await memory.remember("Sarah Donnelly has moved to Swansea with the kids")
     assert (await memory.search("Where does Sarah Mitchell live?"))[0].content == "Sarah Mitchell lives in Cardiff"
+
+
+@pytest.mark.parametrize(("old", "new"), ENDINGS)
+async def test_what_has_ended_in_part_or_in_a_longer_fact_is_reviewed_and_not_closed(
+    memory: Memory, old: str, new: str
+) -> None:
+    await memory.remember(old)
+    known = await memory.remember(new)
+    assert [(each.content, each.is_closed) for each in known.outdates] == [(old, False)]
+
+
+@pytest.mark.parametrize(("old", "new"), NOT_MOVED)
+async def test_a_thing_that_moved_or_another_number_changes_nothing(memory: Memory, old: str, new: str) -> None:
+    await memory.remember(old)
+    assert not (await memory.remember(new)).outdates

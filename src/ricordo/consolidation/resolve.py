@@ -16,10 +16,11 @@ from ricordo.clock import from_ms, new_id, to_ms
 from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.model import Change, Edge, Node, Outdated, Review, ReviewKind, Scope
 from ricordo.storage import Snapshot, owner_names
+from ricordo.text.analyzer import index_terms
 from ricordo.text.canonical import Canonical, canonical, in_owners_words, is_much_the_same, slot_words
-from ricordo.text.change import Said, likelihood, outdated, topics
+from ricordo.text.change import Said, Succession, likelihood, outdated, topics
 from ricordo.text.names import folded_name
-from ricordo.text.relations import stated_own_names
+from ricordo.text.relations import ended_relations, stated_own_names
 from ricordo.text.sentences import is_redacted
 from ricordo.text.statement import Verdict, compare, statement_line
 from ricordo.trust import lower, may_override, trust_of
@@ -41,6 +42,8 @@ LATEST = 8
 
 _ABOUT_AS_LIKELY = 0.2
 _MOST_OUTDATED = 3
+_SUBJECT_WORDS = 4
+_OF_THE_DEAD = Succession(likelihood=0.6, says_so=True)
 _LIKELY = 0.1  # minimum likelihood of being outdated for asking a model
 
 
@@ -201,10 +204,11 @@ class _Arriving:
         found = {
             old.id: (_stronger(verdicts.get(key), changed.get(key)), old)
             for key, old in ((key, self.put.get(old.id, old)) for key, old in stored.items())
-            if key in near or not are_apart(self._by_owner(old), node)
+            if (key in near or not are_apart(self._by_owner(old), node)) and not _are_of_one_text(old, node)
         }
         beside = {fact.id: fact for each in subjects for fact in self._beside(each, line)}
         told = {each.id: each for each in self._sharing(node) if not are_apart(self._by_owner(each), node)} | beside
+        told = {key: each for key, each in told.items() if not _are_of_one_text(each, node)}
         said = {key: self._by_owner(each) for key, each in told.items()}
         doubted = _outdated({key: (each.content, each.speaker) for key, each in said.items()}, node)
         for key, each in told.items():  # stated together, so nothing is closed without the user
@@ -325,6 +329,7 @@ def _outdated(facts: Mapping[K, Said], node: Node) -> dict[K, Verdict]:
     """
     new = form_of(node)
     found = outdated(dict(sorted(facts.items())), (node.content, node.speaker))
+    found |= {key: _OF_THE_DEAD for key in _about_the_dead(facts, node) if key not in found}
     forms = {key: _form_beside(facts[key], node) for key in found}
     found = {
         key: each
@@ -338,11 +343,23 @@ def _outdated(facts: Mapping[K, Said], node: Node) -> dict[K, Verdict]:
     return {key: "replaced" if key == best else "conflict" for key in ordered}
 
 
+def _about_the_dead(facts: Mapping[K, Said], node: Node) -> list[K]:
+    """Return the facts that begin with somebody who has died, as a new one says: "Our cat Minka is 15"."""
+    dead = [ended.name for ended in ended_relations(node.content) if ended.by_death and ended.name]
+    begun = {key: index_terms(" ".join(content.split()[:_SUBJECT_WORDS])) for key, (content, _) in facts.items()}
+    return [key for key, words in begun.items() if any(set(index_terms(name)) <= set(words) for name in dead)]
+
+
 def _form_beside(said: Said, node: Node) -> Canonical:
     """Return the canonical form of a fact, which may be about the entities of another one."""
     content, speaker = said
     about = [each for each in node.about if each in content]
     return canonical(content, speaker=speaker, owner=node.owner, about=about)
+
+
+def _are_of_one_text(old: Node, new: Node) -> bool:
+    """Return whether two facts are from one note or file, whose lines are true together."""
+    return old.origin == new.origin == "import" and old.valid_from == new.valid_from and old.session == new.session
 
 
 def are_apart(old: Node, new: Node) -> bool:

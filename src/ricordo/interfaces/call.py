@@ -211,6 +211,8 @@ class Dispatcher:
             return answer, results_as_text(answer, left_out=left_out)
         if capability.method == "context" and answer is None:
             return answer, "Nothing in the memory matters for this prompt."
+        if capability.method == "brief" and (answer is None or getattr(answer, "text", answer) is None):
+            return answer, "Nothing relevant is remembered yet."
         is_filed = caller.chat is not None and capability.method in STORING
         return answer, stored_as_text(answer) if is_filed else as_text(answer)
 

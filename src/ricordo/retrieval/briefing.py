@@ -57,8 +57,8 @@ _SAID = {"document": {"exists": False}}
 """Matches conversations, not documents."""
 _WHO: tuple[Category, ...] = ("identity", "relationship", "preference")
 _ABOUT = 12
-_BEFORE_PEOPLE = 4
-"""How many facts about the user stand before the line of the people around them."""
+_FACTS_FIRST = {"who": 4, "open": 6}
+"""How many facts about the user stand before the line of their people, and tasks before what is not decided."""
 _PEOPLE = 8
 _REVIEWS = 5
 
@@ -106,7 +106,7 @@ def compose(found: Gathered, *, budget: int) -> Briefing:
     drafts: dict[ContextName, list[ContextLine]] = {name: list(found.lines.get(name, ())) for name in SECTIONS}
     for name in SECTIONS:
         facts = [fact_line(hit, before=found.before.get(hit.id)) for hit in found.hits.get(name, ())]
-        first = _BEFORE_PEOPLE if name == "who" else 0
+        first = _FACTS_FIRST.get(name, 0)
         drafts[name] = [*facts[:first], *drafts[name], *facts[first:]]
     return briefing_of(
         fitted(drafts, SECTIONS, budget=int(budget * _SAFE), tokens=EstimatedTokens()), budget, found.seq

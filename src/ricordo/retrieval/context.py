@@ -183,10 +183,11 @@ def _time(hit: Hit) -> str:
 
 
 def person_line(
-    name: str, *, what: Sequence[str], facts: Sequence[str], when: str, id: str, handle: str
+    name: str, *, what: Sequence[str], facts: Sequence[tuple[str, str]], when: str, id: str, handle: str
 ) -> ContextLine:
-    """Return a line about an entity, with further facts about it."""
-    known = f": {'; '.join(safe_line(fact) for fact in facts)}" if facts else ""
+    """Return a line about an entity, with further facts about it: (text, handle), "" for a text that has none."""
+    said = [f"{safe_line(fact)}{f' [id:{safe_line(its)}]' if its else ''}" for fact, its in facts]
+    known = f": {'; '.join(said)}" if said else ""
     described = f" ({', '.join(map(as_label, what))})" if what else ""
     return ContextLine(text=f"- {as_label(name)}{described}{known} [{when}] [id:{handle}]", id=id)
 
@@ -456,8 +457,9 @@ def drafted(
 
 def _person(found: Profile, others: Sequence[Hit], *, said: Collection[str], now: int, zone: ZoneInfo) -> ContextLine:
     """Return the line of an entity, with facts that the lines above (`said`) do not state."""
-    facts = [found.summary] if found.summary and found.summary not in said and not reasons(found.summary) else []
-    facts += [f"{hit.excerpt[:_FACT_CHARS]}{caveat(hit)}" for hit in others[:_FACTS_EACH]]
+    is_new = found.summary and found.summary not in said and not reasons(found.summary)
+    facts = [(found.summary, "")] if found.summary and is_new else []
+    facts += [(f"{hit.excerpt[:_FACT_CHARS]}{caveat(hit)}", hit.handle) for hit in others[:_FACTS_EACH]]
     what = [found.relation] if found.relation else [found.type]
     what += [f"also {alias}" for alias in found.aliases if alias != found.name][:3]
     times = format_times(to_ms(found.last_seen), now=now, zone=zone)

@@ -303,7 +303,8 @@ def _weighed(
     links = [
         (newer, older)
         for newer, older in (*known.versions, *outdated)
-        if newer not in others or older in others or not _are_of_two_people(known, older, newer, plan)
+        if not _names_another(known, older, newer, plan)
+        and (newer not in others or older in others or not _are_of_two_people(known, older, newer))
     ]
     if links or known.successors:
         weighed = in_succession(weighed, links=links, successors=known.successors)
@@ -423,12 +424,15 @@ def _told(hits: Sequence[Ranked], known: Shortlist) -> list[tuple[int, int]]:
     ]
 
 
-def _are_of_two_people(known: Shortlist, older: int, newer: int, plan: Plan) -> bool:
+def _are_of_two_people(known: Shortlist, older: int, newer: int) -> bool:
     before, after = known.nodes.get(older), known.nodes.get(newer)
-    if before is None or after is None:
-        return False
-    said = {older: before.content, newer: after.content}
-    return are_of_two_people(before.content, after.content) or newer in of_another_name(plan.query.text, said)
+    return before is not None and after is not None and are_of_two_people(before.content, after.content)
+
+
+def _names_another(known: Shortlist, older: int, newer: int, plan: Plan) -> bool:
+    """Return whether of two facts, the older one has the names of the question, and the newer one another name."""
+    said = {key: node.content for key in (older, newer) if (node := known.nodes.get(key)) is not None}
+    return newer in of_another_name(plan.query.text, said)
 
 
 def _of_another(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> Set[int]:

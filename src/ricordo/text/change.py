@@ -54,6 +54,7 @@ _QUOTED = re.compile(  # three words or more, because a name may also be in quot
 _SENTENCE_END = re.compile(r"(?<=[.!?;…])\s+|(?<!\s)\s+[–—-]\s+")
 _CLAUSE_END = re.compile(r"(?<=[.!?;…,])\s+|(?<!\s)\s+[–—-]\s+|(?<=\w): ")
 _NUMERAL = re.compile(r"\b[A-Z][\w-]{1,30} I(?=[.,;:)]|$)")  # "Ardashir I.", not "so do I"
+_IDENTIFIER = re.compile(r"[^\W\d_]+[-/.]?\d[\w/-]*|\d{3,}[-/]\d{2,5}")  # "LH1234", "INV-77", "2026-041"
 _DAY = re.compile(r"(?:[12]?\d|3[01])(?:st|nd|rd|th|\.)?")
 _HEAD = 2  # content words that name the topic of a statement
 _BEGINNING = 5  # words in which the subject of a statement is searched
@@ -98,7 +99,7 @@ class Topics:
         words: the content words in order.
         stems: stems of each significant word, to search for statements on the topic; `all_stems` those of all words.
         beginnings: the first letters of longer words.
-        numbers: words with a digit, as written.
+        numbers: words with a digit, as written; `identifiers` those that name something: LH1234, 2026-041.
         is_own: the speaker is mentioned outside quotations: I, my, we; or somebody of the speaker's family.
         is_of_self: it says something of the speaker, not only whose brother it is about.
         length: the number of words.
@@ -110,6 +111,7 @@ class Topics:
 
     words: tuple[TopicWord, ...]
     numbers: frozenset[str]
+    identifiers: frozenset[str]
     is_own: bool
     is_of_self: bool
     length: int
@@ -170,6 +172,11 @@ def _same(languages: LanguageSet) -> dict[str, tuple[str, ...]]:
 
 
 @cached()
+def _not_same(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.change.not_same, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
+
+
+@cached()
 def _of_self(languages: LanguageSet) -> frozenset[str]:
     """Return the markers of groups that count only in what people say of themselves."""
     return frozenset(f"={name}" for language in languages for name in language.change.of_self)
@@ -221,6 +228,8 @@ def _word(low: str, languages: LanguageSet) -> _Word:
     is_silent = is_own or low in known.silent or bare in known.silent
     has_digit = any(char.isdigit() for char in low)
     stems = tuple(index_terms(low if has_digit else bare, languages=languages)) or (low,)
+    if len(stems) > 1 and _IDENTIFIER.fullmatch(low):  # invoice 2026-041 is not invoice 2026-047
+        stems = (low,)
     if low in known.same:
         stems = (*stems, known.same[low])
     return _Word(
@@ -252,6 +261,7 @@ def topics(text: str) -> Topics:
     is_own = is_without_subject = leaves_out_its_subject(text, languages)
     of_self = list[int]()  # the places of "I" and "my"
     apart = [each.span() for pattern in (_QUOTED, _NUMERAL) for each in pattern.finditer(text)]
+    unlike = [each.span() for each in _not_same(languages).finditer(text)]
     whose, has_theirs = list[int](), False
     is_of_kin = is_of_somebody = False
     before = ""
@@ -282,10 +292,13 @@ def topics(text: str) -> Topics:
             others.update(word.stems)
         is_name = written[0].isupper() and found.start() > 0 and known.capitals_are_names
         is_date = is_dated and (low in dates or _DAY.fullmatch(low) is not None)
-        worth = _COMMON if word.is_common or is_date else _NUMBER if word.has_digit else _NAME if is_name else 1.0
+        is_number = word.has_digit and _IDENTIFIER.fullmatch(low) is None
+        worth = _COMMON if word.is_common or is_date else _NUMBER if is_number else _NAME if is_name else 1.0
         near = whose[max(0, place - _BEFORE) : place]
         of_whom = 1 if 1 in near else max(near, key=abs, default=0)
-        words.append(TopicWord(word.stems, worth, found.start(), of_whom, word.is_kin))
+        is_unlike = any(start <= found.start() < end for start, end in unlike)
+        stems = _without(word.stems, {each for each in word.stems if each.startswith("=")}) if is_unlike else word.stems
+        words.append(TopicWord(stems, worth, found.start(), of_whom, word.is_kin))
     subject = _subject(text, languages) if len(whose) <= _PLAIN_WORDS else None
     if subject != []:  # somebody else is the teacher
         marks = _of_self(languages)
@@ -299,6 +312,7 @@ def topics(text: str) -> Topics:
             word.stems[0][:_SAME_BEGINNING] for word in words if len(word.stems[0]) >= _SAME_BEGINNING
         ),
         numbers=frozenset(numbers),
+        identifiers=frozenset(each for each in numbers if _IDENTIFIER.fullmatch(each)),
         is_of_self=is_without_subject or bool(of_self),
         is_own=is_own or (is_of_kin and not is_of_somebody),  # "the cat" is the speaker's, "Vera's cat" is not
         length=len(whose),
@@ -339,11 +353,13 @@ def _own_beginnings(languages: LanguageSet) -> re.Pattern[str]:
 
 def _to_look_for(words: Iterable[TopicWord], languages: LanguageSet) -> frozenset[tuple[str, ...]]:
     """Return the stems of each significant word, including those of other words for the same thing."""
-    return frozenset(
-        _same_stems(languages)[stems[-1]] if stems[-1].startswith("=") else stems
-        for stems, worth, *_ in words
-        if worth > _COMMON
-    )
+    return frozenset(_stems_to_look_for(stems, languages) for stems, worth, *_ in words if worth > _COMMON)
+
+
+def _stems_to_look_for(stems: tuple[str, ...], languages: LanguageSet) -> tuple[str, ...]:
+    if stems[-1].startswith("="):
+        return _same_stems(languages)[stems[-1]]
+    return tuple(index_terms(stems[0], languages=languages)) if _IDENTIFIER.fullmatch(stems[0]) else stems
 
 
 @cached()
@@ -479,6 +495,8 @@ def _of_topics(before: Topics, after: Topics) -> dict[str, float]:
     known = [before.likeness(word.stems) for word in after.words]
     novel = sum(word.worth for word, likeness in zip(after.words, known, strict=True) if not likeness)
     whose = {word.whose for word, likeness in zip(after.words, known, strict=True) if likeness}
+    # However much a statement says of it: "Invoice 2026-041 to Weber for 1,850 euros is open and due on 30 October"
+    is_identified = not before.identifiers.isdisjoint(after.identifiers)
     share, is_of_world = _share(before, after), float(not (before.is_own or after.is_own))
     # Two statements about other people or things rarely have the same topic if neither mentions the other's first
     # words: "Amy died in London", "Frank died in Berlin".
@@ -487,7 +505,7 @@ def _of_topics(before: Topics, after: Topics) -> dict[str, float]:
         "telling": float(any(likeness > _COMMON for _, likeness in met)),
         "share": share,
         "novel": min(novel / _MOST_NOVEL, 1.0),
-        "long": min(max(before.length - _SHORT, 0) / (_LONG - _SHORT), 1.0),
+        "long": 0.0 if is_identified else min(max(before.length - _SHORT, 0) / (_LONG - _SHORT), 1.0),
         "head": head,
         "brief": float(after.length <= _BRIEF),
         "world": is_of_world,
@@ -758,14 +776,16 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
         return None  # too many facts share the words to decide by wording
     before, after = topics(old[0]), topics(new[0])
     shared = [word for word in after.words if before.likeness(word.stems)]
-    if _of_different_people(old, new) or (not shared and before.is_own != after.is_own):
+    if _of_different_people(old, new) or _are_numbered_apart(before, after):
+        return None
+    if not shared and before.is_own != after.is_own:
         return None
     known = {**context, **_of_topics(before, after)}
     is_of_world = bool(known["world"])
     if kind == "words" and (
         not shared
         or (is_of_world and not known["head"])
-        or _likelihood(known | {"changes": 1.0, "share changes": known["share"]}, weights) < least[kind]
+        or _likelihood(known | _changed(known["share"], is_of_world=is_of_world), weights) < least[kind]
     ):
         return None
     found = _together(known, _of_cues(before, after, new[0], shared, are_apart=bool(known["apart"])))
@@ -791,11 +811,34 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
         return None
     told = [word for word in shared if word.stems not in (after.subject or ())] or shared
     is_clear = bool(found["says so"]) and not (is_doubted or found["denies"] or _is_in_passing(new[0], told))
-    is_certain = likely >= least["certain"] and is_clear
+    is_certain = likely >= least["certain"] and is_clear and not _names_several(old[0])
     is_beside = is_doubted or are_two or (is_plain and is_of_world)
     return Succession(
         likelihood=likely, is_certain=is_certain, says_so=bool(found["says so"]), is_plain=is_plain, is_beside=is_beside
     )
+
+
+def _changed(share: float, *, is_of_world: bool) -> dict[str, float]:
+    """Return the features of a statement that says that something has changed."""
+    return {"changes": 1.0, "says so": float(not is_of_world), "share changes": share}
+
+
+def _are_numbered_apart(before: Topics, after: Topics) -> bool:
+    """Return whether two statements are about things with other numbers: "Invoice 2026-041", "Invoice 2026-047"."""
+    one, other = (
+        {stem for stems in each.subject or () for stem in stems if stem in each.identifiers} for each in (before, after)
+    )
+    return bool(one and other) and one.isdisjoint(other)
+
+
+def _names_several(text: str) -> bool:
+    """Return whether a statement may name several things, of which a change can mean one: "a Volvo and a Fiat"."""
+    return _joined(languages_of(text)).search(text) is not None
+
+
+@cached()
+def _joined(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.entities.conjunctions, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
 
 
 def says_change(text: str) -> bool:
@@ -826,13 +869,19 @@ def _are_of_two_things(before: Topics, after: Topics) -> bool:
     return len(shared) <= 1 and bool(people) and not any(_said(other, people))  # with more in common, it may be a name
 
 
+def _is_new(word: TopicWord, text: str) -> bool:
+    """Return whether a word for change stands before a word: "our new landlady"."""
+    last = text[: word.start].split()[-1:]
+    return bool(last) and not CHANGES.isdisjoint(cues(last[0], languages_of(text)))
+
+
 def _only_names_a_person(old: Said, new: Said, before: Topics, after: Topics, shared: Sequence[TopicWord]) -> bool:
     """Return whether two statements share only a person that the older one is about: "Tom is 34", "Tom left"."""
     if before.is_of_self or (before.numbers and after.numbers):
         return False
     first = before.subject or {word.stems for word in before.words[:_HEAD]}
     begins = {stem for stems in first for stem in stems}
-    if any(begins.isdisjoint(word.stems) for word in shared):
+    if any(begins.isdisjoint(word.stems) or _is_new(word, new[0]) for word in shared):
         return False
     from ricordo.text.entity_recognition import entities_named  # most searches do without it
 

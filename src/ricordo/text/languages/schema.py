@@ -249,6 +249,7 @@ class Change:
         past: an earlier time. `future`: a change that is settled for a later time.
         same: groups of words about one thing of which people have one, by its name: live, moved, reside.
         of_self: such groups that count only in what people say of themselves: "I am a teacher", "I drive buses".
+        not_same: phrases whose words do not belong to these groups: "moved the studio".
         own_beginnings: beginnings of statements that omit I or we: "Sold the car".
         owner_before: prepositions before an owner ("у Риты").
         owner_ending: the ending of an owner that stands before the thing owned ("Emils Schloss").
@@ -271,6 +272,7 @@ class Change:
     future: Patterns = ()
     same: Mapping[str, Words] = field(default_factory=dict)
     of_self: Mapping[str, Words] = field(default_factory=dict)
+    not_same: Patterns = ()
     own_beginnings: Patterns = ()
     owner_before: Words = ()
     owner_ending: str = ""
