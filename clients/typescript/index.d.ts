@@ -886,7 +886,7 @@ export interface UpdateParameters {
   attributes?: Record<string, unknown> | null;
   /** as in `remember`; "never" removes the expiry. */
   expires?: string | null;
-  /** When it happened, if its date is wrong. 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
+  /** When it happened. 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
   at?: string | null;
   /** Whether a task is done. */
   done?: boolean | null;
@@ -1496,8 +1496,8 @@ export class Ricordo {
    */
   context(parameters: ContextParameters, options?: CallOptions): Promise<ContextResult>;
   /**
-   * Get a briefing for the start of a session: who the user is, decisions, current work, open questions.
-   * Permission: read. Trust: at least web.
+   * Begin a session with this: who the user is, decisions, current work, open tasks. Permission: read. Trust: at
+   * least web.
    */
   brief(parameters?: BriefParameters, options?: CallOptions): Promise<BriefResult>;
   /** Get one memory with all its fields by its id, also if it is closed. Permission: read. Trust: at least web. */
@@ -1512,8 +1512,8 @@ export class Ricordo {
   /** List known people, the most often mentioned first. Permission: read. Trust: at least web. */
   people(parameters?: PeopleParameters, options?: CallOptions): Promise<PeopleResult>;
   /**
-   * Get what was told or happened in a period, in order, for questions with before, after and lately. Plans are
-   * found by search_memory. Permission: read. Trust: at least web.
+   * Get what was told in a period, in order, for questions with before, after and lately. Plans are found by
+   * search_memory. Permission: read. Trust: at least web.
    */
   timeline(parameters?: TimelineParameters, options?: CallOptions): Promise<TimelineResult>;
   /**
@@ -1589,8 +1589,8 @@ export class Ricordo {
    */
   correct(parameters: CorrectParameters, options?: CallOptions): Promise<CorrectResult>;
   /**
-   * Fix a memory in place (spelling, tags, date); it keeps its score. If the world has changed, store the new
-   * state instead. Permission: write or propose. Trust: at least agent.
+   * Fix a memory in place (spelling, tags, date), or tick off a task. Permission: write or propose. Trust: at
+   * least agent.
    */
   update(parameters: UpdateParameters, options?: CallOptions): Promise<UpdateResult>;
   /**

@@ -308,7 +308,7 @@ async def test_the_core_profile_is_short(tmp_path: Path) -> None:
     async with connected(tmp_path / "me.db") as client:
         listed = (await client.list_tools()).tools
         prompt = [{"name": each.name, "d": each.description, "s": each.input_schema} for each in listed]
-        assert len(listed) == 8
+        assert len(listed) == 10
         assert len(json.dumps(prompt)) < 7_000
 
 

@@ -69,10 +69,12 @@ def test_catalog_entries_describe_existing_parameters(capability: Capability) ->
 def test_the_profiles_are_as_specified() -> None:
     assert [each.tool for each in tools("core")] == [
         "search_memory",
+        "get_briefing",
         "get_entity_info",
         "get_timeline",
         "remember_fact",
         "correct_fact",
+        "memory_update",
         "confirm_fact",
         "resolve_review",
         "forget_memory",
