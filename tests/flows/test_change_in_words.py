@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ricordo import Memory, Scope
+from ricordo.clock import to_ms
 from ricordo.model import MaintenanceReport
 from ricordo.text.change import cues, outdated
 from ricordo.text.languages import languages_of
+from tests.flows.conftest import HandClock
 
 CHANGES = [
     ("I work at Acme", "I no longer work at Acme, I work at Globex now", "where do I work"),
@@ -694,3 +697,21 @@ async def test_what_has_ended_in_part_or_in_a_longer_fact_is_reviewed_and_not_cl
 async def test_a_thing_that_moved_or_another_number_changes_nothing(memory: Memory, old: str, new: str) -> None:
     await memory.remember(old)
     assert not (await memory.remember(new)).outdates
+
+
+TO_COME = [
+    ("My hourly rate is 110 euros", "From January my hourly rate will be 125 euros", "What is my current hourly rate?"),
+    ("Mein Stundensatz ist 110 Euro", "Ab Januar ist mein Stundensatz 125 Euro", "Mein Stundensatz derzeit?"),
+]
+
+
+@pytest.mark.parametrize(("present", "coming", "question"), TO_COME)
+async def test_what_is_to_come_does_not_answer_for_the_present(
+    memory: Memory, clock: HandClock, present: str, coming: str, question: str
+) -> None:
+    clock.ms = to_ms(datetime(2026, 11, 28, 9, tzinfo=UTC))
+    await memory.remember(present)
+    await memory.remember(coming)
+    assert (await memory.search(question))[0].content == present
+    clock.ms = to_ms(datetime(2027, 2, 1, 9, tzinfo=UTC))
+    assert (await memory.search(question))[0].content == coming

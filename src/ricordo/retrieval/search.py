@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Container, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain, combinations, islice
 from math import log
 from typing import NamedTuple, TypeGuard
@@ -68,12 +68,14 @@ from ricordo.text.change import (
     are_of_two_people,
     asks_for,
     by_meaning,
+    cues,
     of_another,
     of_another_name,
     says_change,
     succession,
 )
-from ricordo.text.dates.resolution import Span, day_words, names_day_in
+from ricordo.text.dates.resolution import Span, dated_phrases, day_words, names_day_in
+from ricordo.text.languages import languages_of
 from ricordo.text.tasks import is_done_task, is_open_task
 from ricordo.trust import UNAPPROVED
 
@@ -89,6 +91,7 @@ _COMPARED_FOR_PRESENT, _ABOUT_AS_GOOD = 10, 0.7
 _LEFT_OUT = 10
 # Longer spans have too many days to look for.
 _COMING_MOST = 92
+_MONTH = 30
 # Maximum number of causal steps to follow, by the complexity of the question.
 _DEPTHS = {"simple": 2, "complex": 4}
 
@@ -306,6 +309,9 @@ def _weighed(
         if not _names_another(known, older, newer, plan)
         and (newer not in others or older in others or not _are_of_two_people(known, older, newer))
     ]
+    if asks_for_the_present(plan.query.text):
+        to_come = {newer for newer, _ in links if _is_to_come(known.nodes.get(newer), plan)}
+        links = [(older, newer) if newer in to_come else (newer, older) for newer, older in links]
     if links or known.successors:
         weighed = in_succession(weighed, links=links, successors=known.successors)
     present = {each.key for each in weighed}
@@ -433,6 +439,17 @@ def _names_another(known: Shortlist, older: int, newer: int, plan: Plan) -> bool
     """Return whether of two facts, the older one has the names of the question, and the newer one another name."""
     said = {key: node.content for key in (older, newer) if (node := known.nodes.get(key)) is not None}
     return newer in of_another_name(plan.query.text, said)
+
+
+def _is_to_come(node: Node | None, plan: Plan) -> bool:
+    """Return whether a fact begins to hold on a coming day: "From January the rate will be 125". A day that is not
+    understood counts as coming for a month.
+    """
+    if node is None or "future" not in cues(node.content, languages_of(node.content)):
+        return False
+    told, today = node.event_time.date(), from_ms(plan.now).date()
+    first = min((each.first for each in dated_phrases(node.content, today=told)), default=told + timedelta(days=_MONTH))
+    return first > today
 
 
 def _of_another(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> Set[int]:

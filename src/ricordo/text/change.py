@@ -981,16 +981,26 @@ def of_another(question: str, facts: Mapping[K, str]) -> set[K]:
 
 
 def of_another_name(question: str, facts: Mapping[K, str]) -> set[K]:
-    """Return which facts have another name than a question, of which some fact has every name.
+    """Return which facts have another name than a question, if it is the subject of a fact that has all its names.
 
     >>> of_another_name("Where does Anna live?", {1: "Anna lives in Oslo", 2: "Her boss Ida lives in Bergen"})
     {2}
+    >>> of_another_name("Does Anna live in Oslo?", {1: "Anna lives in Oslo", 2: "Anna lives in Bergen"})
+    set()
     """
     named = [word for word in topics(question[:MAX_CHARS]).words if word.worth == _NAME]
     read = {key: topics(fact) for key, fact in facts.items()} if named else {}
-    if not any(all(map(said.may_name, named)) for said in read.values()):
-        return set()
-    return {key for key, said in read.items() if _has_another_name(said, named)}
+    meant = [said for said in read.values() if all(map(said.may_name, named))]
+    heads = [word for word in named if any(_is_head(word, said) for said in meant)]
+    return {key for key, said in read.items() if heads and _has_another_name(said, heads)}
+
+
+def _is_head(name: TopicWord, said: Topics) -> bool:
+    """Return whether a name stands in the subject of a statement or, if it has none, in its first half."""
+    stems = set(name.stems)
+    if said.subject:
+        return any(not stems.isdisjoint(each) for each in said.subject)
+    return any(not stems.isdisjoint(word.stems) for word in said.words[: (len(said.words) + 1) // 2])
 
 
 def _has_another_name(said: Topics, named: Sequence[TopicWord]) -> bool:
