@@ -197,3 +197,17 @@ async def test_without_an_answer_of_the_model_the_memories_stand_as_they_are() -
         await _filled(memory)
         found = await memory.brief_parts()
         assert "Redis" in str(found.text) and found.model is None and found.degraded
+
+
+async def test_open_tasks_stand_before_what_is_not_decided() -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        await memory.remember("The advance return is due on 10 December", category="task")
+        for old, new in (
+            ("My dentist is Dr. Bell", "My dentist could be Dr. Okafor now"),
+            ("I drive a Volvo", "Sold the Volvo"),
+        ):
+            await memory.remember(old)
+            await memory.remember(new)
+        open_ends = _section(await memory.brief(), "Open ends")
+        assert "Not decided" not in open_ends.partition("advance return")[0]
+        assert "advance return" in open_ends

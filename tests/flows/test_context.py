@@ -233,3 +233,12 @@ async def test_a_need_that_is_over_is_not_shown(memory: Any, clock: HandClock) -
     assert "gluten" in await memory.context("What shall I cook tonight?")
     clock.ms += 4 * DAY
     assert await memory.context("What shall I cook tonight?") is None
+
+
+async def test_facts_in_a_line_about_an_entity_have_ids_of_their_own(memory: Any) -> None:
+    await memory.add_entity("Emil", relation="son")
+    await memory.remember("Emil plays handball on Mondays", about=["Emil"])
+    dose = await memory.remember("Emil takes 6 units of Lantus every evening", about=["Emil"])
+    parts = await memory.context_parts("Who is Emil?")
+    lines = [line.text for section in parts.sections for line in section.lines if dose.id[-8:] in line.text]
+    assert lines and all(f"[id:{dose.id[-8:]}]" in line for line in lines)

@@ -345,3 +345,20 @@ async def test_front_matter_gives_tags_a_date_and_other_names(tmp_path: Path) ->
         assert (await memory.entity("Nori")).name == "Nora"
     assert "friend" in node.tags
     assert node.event_time.date().isoformat() == "2024-05-01"
+
+
+async def test_lines_of_one_note_are_no_changes_of_each_other(tmp_path: Path) -> None:
+    note = tmp_path / "vault" / "Mama.md"
+    note.parent.mkdir()
+    note.write_text(
+        "# Medikamente\n\n| Medikament | Dosis |\n|---|---|\n| Ramipril | 5 mg |\n| Apixaban | 5 mg |\n"
+        "| Atorvastatin | 20 mg |\n\n# Reise\n\n- start: 2027-04-10\n- end: 2027-04-18\n- LDL 92\n- Blutdruck 132/78\n",
+        encoding="utf-8",
+    )
+    async with Memory.open(tmp_path / "me.db", embedder="hashing") as memory:
+        report = await memory.import_(note.parent)
+        assert report.added >= 6
+        assert not [each for each in await memory.review() if each.kind in ("conflict", "several", "replaced")]
+        await memory.settle()
+        for name in ("Ramipril", "Apixaban", "Atorvastatin"):
+            assert name in (await memory.search(f"{name} Dosis"))[0].content

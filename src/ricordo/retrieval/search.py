@@ -488,6 +488,8 @@ def _outdated(
             continue
         if older.reinforced_at is not None and older.reinforced_at >= _stated_at(newer):
             continue
+        if older.origin == newer.origin == "import" and older.valid_from == newer.valid_from:
+            continue  # lines of one note or file are true together
         context = by_meaning(
             float(cosines[place, later]),
             of_old=[float(each) for at, each in enumerate(cosines[place]) if at not in (place, later)],
