@@ -25,7 +25,7 @@ async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
 
 async def test_tools_answer_in_text_and_report_errors(memory):
     tools = {each.name: each for each in agent_tools(memory)}
-    assert len(tools) == 8
+    assert len(tools) == 10
     assert "peanuts" in await tools["search_memory"]('{"query": "Sarah"}')
     kept = await tools["remember_fact"]({"content": "Sarah lives in Rome"})
     handle = kept.split("]")[0].removeprefix("[id:")

@@ -49,7 +49,7 @@ def test_the_written_settings_start_a_working_server(cli: Cli, home: Path, clien
     if client == NAMES[0]:
         environment = clean_environment() | entry.get("env", {})
         program = StdioServerParameters(command=entry["command"], args=entry["args"], env=environment)
-        assert len(asyncio.run(_tools(program))) == 8  # the core profile, with `resolve_review`
+        assert len(asyncio.run(_tools(program))) == 10  # the core profile, with `resolve_review`
 
 
 def test_the_written_settings_bind_the_agent_as_asked(cli: Cli, home: Path) -> None:
