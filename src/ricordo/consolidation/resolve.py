@@ -152,7 +152,7 @@ class _Arriving:
 
     def take(self, node: Node, about: tuple[str, ...], *, may_merge: bool) -> None:
         line = statement_line(node.content)
-        found = self._related(self._by_owner(node), about, line) if line else []
+        found = self._related(node, about, line) if line else []
         if (twin := self._twin(node, about)) is not None:
             if may_merge and is_redacted(node.content):
                 self._alter(repeated(twin, node, at=self._at))
@@ -189,9 +189,12 @@ class _Arriving:
         """Return the live facts related to a new one, the latest first."""
         look = self._snapshot.nodes.near_statements
         subjects = _subjects(node, about)
-        sharing, *lines = self._snapshot.together(
-            lambda: self._sharing_a_word(node), *(partial(look, node.owner, node.chat, each, line) for each in subjects)
+        _, sharing, *lines = self._snapshot.together(
+            partial(self._names, node.owner),
+            partial(self._sharing_a_word, node),
+            *(partial(look, node.owner, node.chat, each, line) for each in subjects),
         )
+        node = self._by_owner(node)
         near = self._said_by_owner({key: (content, None) for each in lines for key, content in each}, node.owner)
         sharing = self._said_by_owner(sharing, node.owner)
         verdicts = {key: verdict for key, (content, _) in near.items() if (verdict := compare(content, node.content))}
