@@ -495,6 +495,7 @@ async def test_a_fact_about_whom_the_question_asks_comes_first(
 ) -> None:
     for text in (other, wanted, other):  # whichever is newer
         await memory.remember(text)
+        await memory.settle(20)  # else one of both may be without its vector yet
         hits = (await memory.search(question)).hits
         assert text == other or hits[0].content == wanted
 

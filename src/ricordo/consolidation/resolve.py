@@ -127,7 +127,8 @@ class _Arriving:
     def note_own_names(self, facts: Sequence[Node]) -> None:
         """Note the names that facts of this change give the owner, whatever the order of the facts."""
         for node in facts:
-            if node.owner and node.speaker is None and (named := stated_own_names(node.content)):
+            is_owners = node.owner and node.is_live and node.speaker is None
+            if is_owners and (named := stated_own_names(node.content)):
                 self._own_names[node.owner] = tuple(dict.fromkeys((*self._names(node.owner), *named)))
 
     def _names(self, owner: str) -> tuple[str, ...]:

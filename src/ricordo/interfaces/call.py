@@ -144,6 +144,8 @@ _MEMORY_IDS = frozenset(
     ("get", "history", "explain", "correct", "update", "confirm", "reinforce", "demote", "forget", "restore", "erase")
 )
 """Methods whose `id` is the id of a memory."""
+_NOTHING = {"context": "Nothing in the memory matters for this prompt.", "brief": "Nothing relevant is remembered yet."}
+"""What a model is told where there is nothing to tell it."""
 _REVIEW_IDS = {"resolve_many": "items", "approve": "ids", "refuse": "ids"}
 _RUN_IDS = {"run": "id", "accept": "run", "undo": "commit_or_run"}
 
@@ -209,10 +211,8 @@ class Dispatcher:
             else:
                 answer, left_out = without_tail(answer)
             return answer, results_as_text(answer, left_out=left_out)
-        if capability.method == "context" and answer is None:
-            return answer, "Nothing in the memory matters for this prompt."
-        if capability.method == "brief" and (answer is None or getattr(answer, "text", answer) is None):
-            return answer, "Nothing relevant is remembered yet."
+        if answer is None and capability.method in _NOTHING:
+            return answer, _NOTHING[capability.method]
         is_filed = caller.chat is not None and capability.method in STORING
         return answer, stored_as_text(answer) if is_filed else as_text(answer)
 

@@ -91,7 +91,7 @@ _COMPARED_FOR_PRESENT, _ABOUT_AS_GOOD = 10, 0.7
 _LEFT_OUT = 10
 # Longer spans have too many days to look for.
 _COMING_MOST = 92
-_MONTH = 30
+_SOON = timedelta(days=30)
 # Maximum number of causal steps to follow, by the complexity of the question.
 _DEPTHS = {"simple": 2, "complex": 4}
 
@@ -159,7 +159,7 @@ def find(
     short = _with_asked(short, found, pool, ranking)
     keys, model = [each.key for each in short], next(iter(plan.vectors), 0)
     known = snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model)
-    weighed, links = _weighed(short, known, plan, names_entities=bool(named))
+    weighed, links = _weighed(short, known, plan, zone=zone, names_entities=bool(named))
     dated = _of_coming_days(weighed, known, plan, zone)
     weighed = _latest_first(_arranged(weighed, known, query, first=dated), known, plan)
     judged = None
@@ -283,7 +283,7 @@ def _with_asked(short: Sequence[Ranked], found: CandidateSet, pool: Pool | None,
 
 
 def _weighed(
-    short: Sequence[Ranked], known: Shortlist, plan: Plan, *, names_entities: bool
+    short: Sequence[Ranked], known: Shortlist, plan: Plan, *, zone: ZoneInfo, names_entities: bool
 ) -> tuple[list[Ranked], list[tuple[int, int]]]:
     """Return the best memories that are in force, by score and by the properties of each memory, best first; and pairs
     of which the first says that the second has changed.
@@ -310,7 +310,7 @@ def _weighed(
         and (newer not in others or older in others or not _are_of_two_people(known, older, newer))
     ]
     if asks_for_the_present(plan.query.text):
-        to_come = {newer for newer, _ in links if _is_to_come(known.nodes.get(newer), plan)}
+        to_come = {newer for newer, _ in links if _is_to_come(known.nodes.get(newer), now=plan.now, zone=zone)}
         links = [(older, newer) if newer in to_come else (newer, older) for newer, older in links]
     if links or known.successors:
         weighed = in_succession(weighed, links=links, successors=known.successors)
@@ -441,14 +441,14 @@ def _names_another(known: Shortlist, older: int, newer: int, plan: Plan) -> bool
     return newer in of_another_name(plan.query.text, said)
 
 
-def _is_to_come(node: Node | None, plan: Plan) -> bool:
+def _is_to_come(node: Node | None, *, now: int, zone: ZoneInfo) -> bool:
     """Return whether a fact begins to hold on a coming day: "From January the rate will be 125". A day that is not
     understood counts as coming for a month.
     """
     if node is None or "future" not in cues(node.content, languages_of(node.content)):
         return False
-    told, today = node.event_time.date(), from_ms(plan.now).date()
-    first = min((each.first for each in dated_phrases(node.content, today=told)), default=told + timedelta(days=_MONTH))
+    told, today = node.event_time.astimezone(zone).date(), from_ms(now).astimezone(zone).date()
+    first = min((each.first for each in dated_phrases(node.content, today=told)), default=told + _SOON)
     return first > today
 
 

@@ -218,6 +218,7 @@ class _Word:
     is_theirs: bool
     is_kin: bool
     has_digit: bool
+    is_identifier: bool
 
 
 @cached(maxsize=65_536)
@@ -227,8 +228,9 @@ def _word(low: str, languages: LanguageSet) -> _Word:
     is_own = low in known.own or bare in known.own
     is_silent = is_own or low in known.silent or bare in known.silent
     has_digit = any(char.isdigit() for char in low)
+    is_identifier = has_digit and _IDENTIFIER.fullmatch(low) is not None
     stems = tuple(index_terms(low if has_digit else bare, languages=languages)) or (low,)
-    if len(stems) > 1 and _IDENTIFIER.fullmatch(low):  # invoice 2026-041 is not invoice 2026-047
+    if is_identifier:  # invoice 2026-041 is not invoice 2026-047
         stems = (low,)
     if low in known.same:
         stems = (*stems, known.same[low])
@@ -240,6 +242,7 @@ def _word(low: str, languages: LanguageSet) -> _Word:
         is_theirs=low in known.theirs,
         is_kin=not known.kin.isdisjoint((bare, bare.partition("-")[0])),
         has_digit=has_digit,
+        is_identifier=is_identifier,
     )
 
 
@@ -292,7 +295,7 @@ def topics(text: str) -> Topics:
             others.update(word.stems)
         is_name = written[0].isupper() and found.start() > 0 and known.capitals_are_names
         is_date = is_dated and (low in dates or _DAY.fullmatch(low) is not None)
-        is_number = word.has_digit and _IDENTIFIER.fullmatch(low) is None
+        is_number = word.has_digit and not word.is_identifier
         worth = _COMMON if word.is_common or is_date else _NUMBER if is_number else _NAME if is_name else 1.0
         near = whose[max(0, place - _BEFORE) : place]
         of_whom = 1 if 1 in near else max(near, key=abs, default=0)
@@ -300,8 +303,8 @@ def topics(text: str) -> Topics:
         stems = _without(word.stems, {each for each in word.stems if each.startswith("=")}) if is_unlike else word.stems
         words.append(TopicWord(stems, worth, found.start(), of_whom, word.is_kin))
     subject = _subject(text, languages) if len(whose) <= _PLAIN_WORDS else None
-    if subject != []:  # somebody else is the teacher
-        marks = _of_self(languages)
+    marks: Set[str] = _of_self(languages) if subject != [] else frozenset()
+    if any(not marks.isdisjoint(word.stems) for word in words):  # somebody else is the teacher
         words = [word._replace(stems=_without(word.stems, marks)) for word in words]
         subject = subject and [(_without(stems, marks), is_person) for stems, is_person in subject]
     return Topics(

@@ -248,7 +248,7 @@ class Change:
         reported: the content of a book, a dream or a joke, or what other people say.
         past: an earlier time. `future`: a change that is settled for a later time.
         same: groups of words about one thing of which people have one, by its name: live, moved, reside.
-        of_self: such groups that count only in what people say of themselves: "I am a teacher", "I drive buses".
+        of_self: such groups that count only in what people say of themselves: "I am a teacher".
         not_same: phrases whose words do not belong to these groups: "moved the studio".
         own_beginnings: beginnings of statements that omit I or we: "Sold the car".
         owner_before: prepositions before an owner ("у Риты").
