@@ -233,6 +233,24 @@ async def test_an_agent_sees_that_a_fact_may_be_out_of_date_and_can_decide(tmp_p
         assert "out of date" not in (await client.call_tool("search_memory", question)).content[0].text
 
 
+def test_few_of_the_hits_below_the_floor_are_shown(cli: Cli) -> None:
+    for text in UNLIKE:
+        cli("remember", text)
+    short = cli("search", "who plays chess?").out
+    assert short.count("probably not relevant") == 4  # three hits, and the line that counts the others
+    assert f"{len(UNLIKE) - 4} weaker hit" in short
+    whole = cli("search", "who plays chess?", "--limit", str(len(UNLIKE))).out
+    assert whole.count("probably not relevant") == len(UNLIKE) - 1
+    assert len(cli("search", "who plays chess?", "--json").json["hits"]) == len(UNLIKE)
+
+
+def test_the_short_id_that_a_line_ends_with_is_enough(cli: Cli) -> None:
+    told = cli("remember", "Anna likes tea").out.split()[-1]
+    found = cli("search", "Who likes tea?").out.split()[-1]
+    assert told == found
+    assert cli("show", told, "--json").json["content"] == "Anna likes tea"
+
+
 async def test_hits_below_the_floor_are_marked_for_programs(tmp_path: Path) -> None:
     async with connected(tmp_path / "me.db", profile="full") as client:
         await client.call_tool("remember_facts", {"facts": [{"content": text} for text in UNLIKE]})

@@ -17,6 +17,7 @@ from ricordo.interfaces.cli.terminal import dim, fields, one_line, safe
 from ricordo.model import Answer, Hit, Results, Share, SignalName, Trace
 from ricordo.text.analyzer import index_terms
 from ricordo.text.filing import place_label
+from ricordo.text.sentences import plural
 from ricordo.trust import is_untrusted, label
 
 _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
@@ -37,8 +38,12 @@ def _texts() -> Mapping[str, Any]:
     return tomllib.loads((files("ricordo.interfaces.cli") / "signals.toml").read_text(encoding="utf-8"))
 
 
-def listing(out: Console, question: str, results: Results) -> None:
-    """Print the hits as a numbered list, or that there are none. Hits below the relevance floor are dimmed."""
+def listing(out: Console, question: str, results: Results, *, left_out: int = 0) -> None:
+    """Print the hits as a numbered list, or that there are none. Hits below the relevance floor are dimmed.
+
+    Args:
+        left_out: how many more such hits were found.
+    """
     if not results.hits:
         out.print(Text(f"Nothing in the memory answers “{one_line(question, most=100)}”."))
         return
@@ -57,10 +62,13 @@ def listing(out: Console, question: str, results: Results) -> None:
                 Text(f"perhaps out of date, newer: “{one_line(newer.content, most=200)}” (ricordo review)", "yellow"),
             )
         found = (f"{why}, probably not relevant", "dim") if is_below else (why, "cyan")
-        grid.add_row("", Text.assemble(found, ("  " + safe(hit.id), "dim")))
+        grid.add_row("", Text.assemble(found, ("  " + safe(hit.handle), "dim")))
         if number < len(results.hits):
             grid.add_row("", "")
     out.print(grid)
+    if left_out:
+        weaker = plural(left_out, "weaker hit")
+        out.print(dim(f"\n{weaker} left out, probably not relevant. --limit {len(results) + left_out} shows all."))
 
 
 def answer(out: Console, question: str, answer: Answer) -> None:
@@ -83,7 +91,7 @@ def answer(out: Console, question: str, answer: Answer) -> None:
     terms = frozenset(index_terms(question))
     for hit in sorted((hit for hit in answer.hits if hit.id in numbers), key=lambda hit: numbers[hit.id]):
         grid.add_row(str(numbers[hit.id]), content(hit, terms))
-        grid.add_row("", dim(f"{_circumstances(hit)}  {safe(hit.id)}"))
+        grid.add_row("", dim(f"{_circumstances(hit)}  {safe(hit.handle)}"))
     out.print(grid)
     for open_pair in answer.contradictions:
         pair = " and ".join(str(numbers.get(id, id)) for id in (open_pair.newer, open_pair.older))

@@ -13,19 +13,31 @@ from ricordo.errors import InvalidError
 from ricordo.interfaces.cli import hits, nodes
 from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.terminal import Output, dim, minute, one_line, safe, table
+from ricordo.interfaces.serialize import without_tail
 from ricordo.model import ClosedReason, Receipt, ReceiptReplay, Results, StaleReason, StandingQuestion
 from ricordo.text.sentences import plural
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
 
+_LIMIT = 10
+
 
 @command
 async def search(
-    ctx: CommandContext, memory: Memory, text: str, trace: bool = False, why_not: str | None = None, **given: Any
+    ctx: CommandContext,
+    memory: Memory,
+    text: str,
+    trace: bool = False,
+    why_not: str | None = None,
+    limit: int | None = None,
+    **given: Any,
 ) -> Output:
-    results = await memory.search(text, trace=True, judge=True, why_not=why_not, **given)
-    return _results(ctx, text, results, traced=trace or why_not is not None, whole=trace)
+    results = await memory.search(
+        text, trace=True, judge=True, why_not=why_not, limit=_LIMIT if limit is None else limit, **given
+    )
+    traced = trace or why_not is not None
+    return _results(ctx, text, results, traced=traced, whole=trace, shortened=limit is None and not traced)
 
 
 @command
@@ -33,15 +45,22 @@ async def query(ctx: CommandContext, memory: Memory, keywords: str, **given: Any
     return _results(ctx, keywords, await memory.query(keywords, **given), traced=False)
 
 
-def _results(ctx: CommandContext, question: str, results: Results, *, traced: bool, whole: bool = True) -> Output:
-    """Show hits, with the complete trace or only the reason why an expected memory is missing."""
+def _results(
+    ctx: CommandContext, question: str, results: Results, *, traced: bool, whole: bool = True, shortened: bool = False
+) -> Output:
+    """Show hits, with the complete trace or only the reason why an expected memory is missing.
+
+    Args:
+        shortened: show a few of the hits at the end that are probably irrelevant, and say how many are left out.
+    """
     _tell_receipt(ctx, results.receipt)
     for part in results.degraded:
         if not part.startswith("as_of: "):  # every command says that the memory was empty then
             ctx.notice(f"Part of the search was not available: {safe(part)}")
 
     def show(out: Console) -> None:
-        hits.listing(out, question, results)
+        shown, left_out = without_tail(results) if shortened else (results, 0)
+        hits.listing(out, question, shown, left_out=left_out)
         if traced and results.trace is not None:
             if whole:
                 hits.trace(out, results, results.trace)

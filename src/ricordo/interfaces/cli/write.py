@@ -75,7 +75,7 @@ async def _stored(
     def show(out: Console) -> None:
         done = f"Remembered as {with_article(node.category)}: " if node.category else "Recorded: "
         done = "Already known: " if is_repeated else done
-        out.print(Text.assemble((done, "green"), one_line(node.content, most=100), (f"  {safe(node.id)}", "dim")))
+        out.print(Text.assemble((done, "green"), one_line(node.content, most=100), "  ", short_id(node.id)))
         if expires:
             out.print(dim(f"Expires {expires}."))
         for older in outdates:
@@ -213,7 +213,7 @@ async def update(
         if node.closed_reason == "quarantined":
             return Output(data=node, show=lambda out: _show_quarantined(out, node))
         told = f"Shared with {safe(ctx.chat or '')}: " if shared else "Private: "
-        shown = Text.assemble((told, "green"), one_line(node.content), (f"  {safe(node.id)}", "dim"))
+        shown = Text.assemble((told, "green"), one_line(node.content), "  ", short_id(node.id))
         return Output(data=node, show=lambda out: out.print(shown))
     return await memory.update(tags=[] if tags == [""] else tags, **given)
 
