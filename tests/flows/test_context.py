@@ -202,6 +202,39 @@ async def test_a_meal_is_planned_with_what_people_must_not_eat(memory: Any, prom
     assert "Bergen" not in context
 
 
+@pytest.mark.parametrize(
+    ("prompt", "needed"),
+    [
+        ("What should I cook for Lena?", "I am vegetarian, Lena is allergic to nuts"),
+        ("What can my son eat?", "I am vegetarian, Emil is lactose intolerant"),
+        ("Was koche ich heute für Lena?", "I am vegetarian, Lena is allergic to nuts"),
+        ("Which painkiller can I take?", "I am allergic to penicillin"),
+        ("Which painkiller can I give Lena?", "I am allergic to penicillin, Lena is allergic to nuts"),
+        ("What should I cook tonight?", "I am vegetarian, Lena is allergic to nuts, Emil is lactose intolerant"),
+    ],
+)
+async def test_needs_of_other_relatives_are_left_out(memory: Any, prompt: str, needed: str) -> None:
+    needs = ("I am vegetarian", "I am allergic to penicillin", "Lena is allergic to nuts", "Emil is lactose intolerant")
+    for text in ("My sister Lena lives in Porto", "My son Emil plays the cello", *needs):
+        await memory.remember(text)
+    context = await memory.context(prompt)
+    assert all(need in context for need in needed.split(", "))
+    others = set(needs[2:]) - set(needed.split(", "))
+    assert not any(need in context for need in others)
+
+
+async def test_who_needs_something_is_described_only_if_the_prompt_is_about_them(memory: Any) -> None:
+    for text in ("My son Emil plays the cello", "Emil is lactose intolerant"):
+        await memory.remember(text)
+    assert "cello" not in await memory.context("What should I cook tonight?")
+    assert "cello" in await memory.context("What should I cook for Emil?")
+
+
+async def test_a_need_of_somebody_without_a_known_relation_stays(memory: Any) -> None:
+    await memory.remember("Clara is allergic to penicillin", about=["Clara"])
+    assert "penicillin" in await memory.context("Which antibiotic can I take?")
+
+
 async def test_a_meal_is_planned_with_what_people_said_of_themselves_in_passing(memory: Any) -> None:
     await memory.add("yes! but not that café, I'm allergic to hazelnuts", speaker="Katrin", session="whatsapp")
     await memory.add("Ich bin übrigens jetzt Vegetarierin", speaker="Katrin", session="whatsapp")

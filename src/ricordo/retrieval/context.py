@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -24,7 +24,6 @@ from ricordo.retrieval.query import (
     complexity_of,
     follows_up,
     namings,
-    needs_of,
     query_of,
 )
 from ricordo.retrieval.receipts import Draft
@@ -217,6 +216,8 @@ _RECENT, _RECENT_CHARS = 2, 300
 _ECHO = 0.75
 _PROFILES = 4
 _DAYS = 3
+# How many messages in which people state a need of their own are added.
+_TURNS_NEEDED = 3
 _FACTS_EACH = 3
 _PEOPLE = 12
 _SOURCES_EACH = 2
@@ -272,17 +273,23 @@ async def brief(
         facts, others = await ask(replace(query, filter=Filter(shelves=(KNOWLEDGE,))))
         keys |= dict(zip(facts.ids, others.shown, strict=False))
         found += [hit for hit in facts.hits if hit.id not in results.ids]
-    if as_of is None and (needs := needs_of(text)) is not None:
-        needed = await asking.read(partial(asking.needed, needs=needs))
-        keys |= {hit.id: key for key, hit in needed.items()}
-        found = [*(hit for hit in needed.values() if hit.id not in results.ids), *found]
+    needed = await asking.needed(text, turns=_TURNS_NEEDED) if as_of is None else {}
+    keys |= {hit.id: key for key, hit in needed.items()}
+    found = [*(hit for hit in needed.values() if hit.id not in results.ids), *found]
     hits = without_echoes([hit for hit in found if may_be_quoted(hit) and (session is None or hit.session != session)])
     extras = Extras()
     if hits and as_of is None:
         is_of_people = results.intent == "who"
         extras = await asking.read(
             lambda snapshot: _extras(
-                snapshot, asking.scope, text, hits, keys, now=asking.now, is_of_people=is_of_people
+                snapshot,
+                asking.scope,
+                text,
+                hits,
+                keys,
+                now=asking.now,
+                is_of_people=is_of_people,
+                needed={hit.id for hit in needed.values()},
             ),
             Foreseen(about=text),
         )
@@ -369,12 +376,17 @@ def _extras(
     *,
     now: int,
     is_of_people: bool,
+    needed: Set[str],
 ) -> Extras:
-    """Return what a context shows besides some hits, given with their keys by id."""
+    """Return what a context shows besides some hits, given with their keys by id.
+
+    Args:
+        needed: the ids of facts that must not be missed. The prompt is not about the people who need it.
+    """
     facts = [hit for hit in hits if hit.type != "episodic"]
     (before, sources), profiles, people, replies = snapshot.together(
         lambda: _behind(snapshot, scope, {hit.id: keys[hit.id] for hit in facts}),
-        lambda: _profiles(snapshot, scope, prompt, facts, now=now),
+        lambda: _profiles(snapshot, scope, prompt, [hit for hit in facts if hit.id not in needed], now=now),
         lambda: known_people(snapshot, scope, most=_PEOPLE) if is_of_people else (),
         lambda: _replies(snapshot, scope, hits, keys),
     )

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
 from ricordo.model import Hit, Node, Scope
 from ricordo.retrieval.hits import as_own, as_shown, hit_of
-from ricordo.retrieval.query import ALL_EPISODES, KNOWLEDGE, Needs
+from ricordo.retrieval.query import ALL_EPISODES, KNOWLEDGE, Needs, namings
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
 from ricordo.text.change import topics
+from ricordo.text.names import folded_name
 from ricordo.text.sentences import plain_sentences
 
 _FACTS = 6
-TURNS = 3
-"""The number of messages that are added at most."""
 
 
 def needed_memories(
-    snapshot: Snapshot, scope: Scope, needs: Needs, *, now: int, zone: ZoneInfo, until: float, turns: int = TURNS
+    snapshot: Snapshot, scope: Scope, prompt: str, needs: Needs, *, now: int, zone: ZoneInfo, until: float, turns: int
 ) -> dict[int, Hit]:
     """Return what must not be missed about the topics of a prompt: facts, then what people last said of themselves.
 
@@ -38,12 +38,31 @@ def needed_memories(
 
     from ricordo.storage.candidates import CandidateQuery  # it needs numpy
 
-    facts, said = stating(KNOWLEDGE), stating(*ALL_EPISODES) if turns else []
+    facts = _without_others(snapshot, scope, prompt, stating(KNOWLEDGE), of_oneself=needs.of_oneself)
+    said = stating(*ALL_EPISODES) if turns else []
     own = [node for node in said if node.role == "user" and _says_of_oneself(node.content, needs)]
     latest = sorted(own, key=lambda node: (node.event_time, node.key), reverse=True)
     nodes = [*facts[:_FACTS], *latest[:turns]]
     hits = {node.key: hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone) for node in nodes}
     return {key: as_own(hit, scope.owner) for key, hit in hits.items()}
+
+
+def _without_others(
+    snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Node], *, of_oneself: bool
+) -> list[Node]:
+    """Return the needs that a prompt may be about.
+
+    If it names people ("What shall I cook for Lena?") or asks for the user alone ("What can I take for a headache?"),
+    those of other relatives are left out. Anybody without a known relation may be the user by name, so they stay.
+    """
+    named = {key for naming in namings(snapshot, scope, prompt) for key in naming.entities}
+    subjects = [folded_name(name) for node in facts for name in node.about] if named or of_oneself else []
+    if not subjects:
+        return list(facts)
+    relatives = [each for each in snapshot.entities.by_folded_names(scope, subjects) if each.relation]
+    asked = {each.id for each in snapshot.entities.by_key(scope, sorted(named))}
+    others = {folded_name(name) for each in relatives if each.id not in asked for name in (each.name, *each.aliases)}
+    return [node for node in facts if not node.about or not others.issuperset(map(folded_name, node.about))]
 
 
 def _says_of_oneself(text: str, needs: Needs) -> bool:

@@ -428,10 +428,14 @@ def follows_up(text: str) -> bool:
 
 
 class Needs(NamedTuple):
-    """What must not be missed about a topic: index terms anywhere in a fact, and words in a negated one."""
+    """What must not be missed about some topics: index terms anywhere in a fact, and words in a negated one.
+
+    `of_oneself`: only what the speaker needs counts, such as for a medicine, unless the prompt names others.
+    """
 
     stated: frozenset[str]
     denied: frozenset[str]
+    of_oneself: bool
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -460,13 +464,16 @@ def needs_of(prompt: str) -> Needs | None:
     languages = languages_of(prompt)
     found = [
         needs
-        for topic, asked, of_oneself, needs in _needs()
-        if (not asked.isdisjoint(words) and (is_own or not of_oneself))
+        for topic, asked, needs in _needs()
+        if (not asked.isdisjoint(words) and (is_own or not needs.of_oneself))
         or (
             is_own and any(topic in each.needs and not words.isdisjoint(each.needs[topic].stated) for each in languages)
         )
     ]
-    return Needs(*(frozenset().union(*each) for each in zip(*found, strict=True))) if found else None
+    if not found:
+        return None
+    stated, denied = (frozenset().union(*each) for each in zip(*(needs[:2] for needs in found), strict=True))
+    return Needs(stated, denied, of_oneself=all(needs.of_oneself for needs in found))
 
 
 def states_need(fact: str) -> bool:
@@ -524,9 +531,9 @@ def _words_in(text: str) -> frozenset[str]:
 
 
 @cached()
-def _needs() -> tuple[tuple[str, frozenset[str], bool, Needs], ...]:
-    """Return the topics: name, words of a prompt, whether it must be in the first person, and the needs. All languages
-    are taken together, because facts may be in another one than the prompt.
+def _needs() -> tuple[tuple[str, frozenset[str], Needs], ...]:
+    """Return the topics: name, words of a prompt, and the needs. All languages are taken together, because facts may be
+    in another one than the prompt.
     """
 
     def words(topic: str, of: Callable[[Need], Iterable[str]]) -> list[tuple[str, LanguageSet]]:
@@ -541,8 +548,11 @@ def _needs() -> tuple[tuple[str, frozenset[str], bool, Needs], ...]:
         (
             topic,
             frozenset(word for word, _ in words(topic, lambda need: need.asked)),
-            any(topic in each.needs and each.needs[topic].of_oneself for each in all_languages()),
-            Needs(terms(topic), frozenset(word for word, _ in words(topic, lambda need: need.denied))),
+            Needs(
+                terms(topic),
+                frozenset(word for word, _ in words(topic, lambda need: need.denied)),
+                of_oneself=any(topic in each.needs and each.needs[topic].of_oneself for each in all_languages()),
+            ),
         )
         for topic in dict.fromkeys(topic for language in all_languages() for topic in language.needs)
     )

@@ -18,11 +18,10 @@ from ricordo.model import Hit, ReceiptId, Results, Scope
 from ricordo.models.embedding import Embedded
 from ricordo.ports import Reranker
 from ricordo.retrieval.hits import as_own, may_be_quoted
-from ricordo.retrieval.needs import TURNS, needed_memories
+from ricordo.retrieval.needs import needed_memories
 from ricordo.retrieval.query import (
     KNOWLEDGE,
     Intent,
-    Needs,
     Query,
     Request,
     Weighing,
@@ -221,10 +220,14 @@ class Asking:
     weighing: Weighing = Weighing()
     reranking: Reranking | None = None
 
-    def needed(self, snapshot: Snapshot, needs: Needs, *, turns: int = TURNS) -> dict[int, Hit]:
-        """Return what must not be missed about some needs, by key; see `needed_memories`."""
-        until = time.monotonic() + self.deadline_s
-        return needed_memories(snapshot, self.scope, needs, now=self.now, zone=self.zone, until=until, turns=turns)
+    async def needed(self, prompt: str, *, turns: int) -> dict[int, Hit]:
+        """Return what must not be missed about the topics of a prompt, by key; see `needed_memories`."""
+        if (needs := needs_of(prompt)) is None:
+            return {}
+        given: dict[str, Any] = {"now": self.now, "zone": self.zone, "until": time.monotonic() + self.deadline_s}
+        return await self.read(
+            lambda tx: needed_memories(tx, self.scope, prompt, needs, turns=turns, **given), Foreseen(about=prompt)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,10 +328,9 @@ async def _with_needed(asking: Asking, query: Query, results: Results, *, as_of:
     """Return results that end with the facts that must not be missed about the question, if they were not found."""
     if as_of is not None or query.is_narrowed or KNOWLEDGE not in query.filter.shelves or _asks_for_nothing(query.text):
         return results
-    needs = needs_of(asked_in(query.text))
-    if needs is None:
+    needed = await asking.needed(asked_in(query.text), turns=0)
+    if not needed:
         return results
-    needed = await asking.read(partial(asking.needed, needs=needs, turns=0))
     types, known, must = query.filter.types, set(results.ids), {hit.id for hit in needed.values()}
     missing = [hit for hit in needed.values() if hit.id not in known and may_be_quoted(hit)]
     room = max(query.limit - len(results.hits), query.limit // _NEEDED)

@@ -257,7 +257,7 @@ class PostgresConnection:
             self._cursor.execute(text, bound, binary=_has_bytes(text))
         self.has_savepoint = self.has_savepoint or statement.startswith("SAVEPOINT")
         self._changed = self._cursor.rowcount
-        return Result(self._cursor.fetchall()) if self._cursor.description else Result()
+        return Result(self._cursor.fetchall()) if self._cursor.rownumber is not None else Result()
 
     def executemany(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run a statement once for each row of parameters, in one round trip; in a block of `in_one_trip`, later."""
@@ -405,7 +405,7 @@ class PostgresConnection:
 
 
 def _rows_of(cursors: Sequence[psycopg.Cursor[Row]]) -> list[list[Row]]:
-    return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+    return [cursor.fetchall() if cursor.rownumber is not None else [] for cursor in cursors]
 
 
 def _insert_all(raw: psycopg.Connection[Row], statement: str, rows: Sequence[Sequence[Any]]) -> None:
