@@ -558,10 +558,12 @@ async def test_a_note_that_says_ricordo_false_stays_out_of_the_memory(tmp_path, 
         step = await watching(memory, folder).step(settled_s=0)
         assert (step.removed, step.refused) == (["diary.md"], {})
         assert not await watching(memory, folder).step(settled_s=0)
-        report = await memory.import_(folder)
-        assert report.added == 1 and any("diary.md" in note for note in report.refused)
         with pytest.raises(InvalidError, match="ricordo: false"):
             await memory.add_document(path=folder / "diary.md")
+        assert not any("quitting" in node.content for node in (await memory.list(type="any")).nodes)
+    async with Memory.open(tmp_path / "imported.db", embedder=None) as memory:
+        report = await memory.import_(folder)
+        assert report.added == 1 and any("diary.md" in note for note in report.refused)
         assert not any("quitting" in node.content for node in (await memory.list(type="any")).nodes)
 
 

@@ -111,6 +111,17 @@ def test_an_import_refuses_one_note_by_name_and_takes_the_rest(cli: Cli, vault: 
     ]
 
 
+def test_watched_notes_are_not_imported_as_well(cli: Cli, vault: Path) -> None:
+    cli("watch", str(vault), "--once")
+    before = cli("list", "--json").json
+    note = cli("documents", "--json").json["documents"][0]["title"]
+    for path in (vault, vault / note):
+        refused = cli("import", str(path))
+        assert refused.status != 0
+        assert "watch" in refused.err and "documents" in refused.err
+    assert cli("list", "--json").json == before
+
+
 def test_a_watch_names_what_it_leaves_out_and_reports_credentials(cli: Cli, vault: Path) -> None:
     said = cli("watch", str(vault), "--once", "--json").json["steps"]
     refused, skipped = ({k: v for step in said for k, v in step[name].items()} for name in ("refused", "skipped_files"))

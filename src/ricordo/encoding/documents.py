@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
+from pathlib import Path
 from zlib import crc32
 
 from ricordo.clock import to_ms
@@ -44,6 +45,9 @@ _OUTLINE_CHARS = 600
 _HEADING_CHARS = 200
 TITLE_PAGE: Json = {"document": {"exists": True}, "digest": {"exists": True}}
 """Matches the attributes of title pages."""
+ROOT_ENDS = "/./"
+"""The separator of watched folder and relative path in the source of a document, as in rsync."""
+_LISTED_MOST = 1_000
 _ROW = re.compile(r"\s*\|")
 _REPLACED: ClosedReason = "superseded"
 _REMOVED: ClosedReason = "retracted"
@@ -410,6 +414,13 @@ def listed(snapshot: Snapshot, scope: Scope, *, at: datetime, most: int) -> list
     wanted = Filter(types=("episodic",), where=TITLE_PAGE)
     found = snapshot.nodes.page(scope, wanted, now=to_ms(at), before_key=None, limit=most)
     return [document_of(node) for node in found if is_title_page(node)]
+
+
+def watched(snapshot: Snapshot, scope: Scope, path: Path, *, at: datetime) -> list[str]:
+    """Return the latest documents that `watch` keeps in step with a file, or with the files of a folder."""
+    found = listed(snapshot, scope, at=at, most=_LISTED_MOST)
+    files = [Path(each.source.replace(ROOT_ENDS, "/")) for each in found if each.source and ROOT_ENDS in each.source]
+    return [str(file) for file in files if file.is_relative_to(path)]
 
 
 def is_title_page(node: Node) -> bool:

@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ricordo.encoding.documents import TITLE_PAGE, document_of, is_title_page
+from ricordo.encoding.documents import ROOT_ENDS, TITLE_PAGE, document_of, is_title_page
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Document
 from ricordo.portability import markdown
@@ -44,8 +44,6 @@ _OTHER_KIND = "of other kinds"
 _SOME = 2
 _ELSEWHERE = "nothing is removed; if this is another folder of that name, give it another with --name"
 _IMPORTED = "`import` has stored its facts; to watch it instead, `undo` the import, which `log` lists"
-_ROOT_ENDS = "/./"
-"""The separator of watched folder and relative path in the source of a document, as in rsync."""
 _SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__"))
 
 Ignores = Callable[[Path], bool]
@@ -196,7 +194,7 @@ class Watch:
         while True:
             page = await self._memory.list(type="episodic", where=TITLE_PAGE, limit=1_000, cursor=cursor)
             for document in map(document_of, filter(is_title_page, page)):
-                folder, mark, path = (document.source or "").partition(_ROOT_ENDS)
+                folder, mark, path = (document.source or "").partition(ROOT_ENDS)
                 if not mark or not document.id.startswith(f"{self.name}/"):
                     continue
                 if document.chat != (self._memory.scope.chat or ""):
@@ -245,7 +243,7 @@ class Watch:
             raise InvalidError(f"not stored twice: {_IMPORTED}")
         document = gone.pop(moved) if moved is not None else before
         id = self._new_id(file.relative, digest, ids) if document is None else document.id
-        source = f"{self.folder}{_ROOT_ENDS}{file.relative}"
+        source = f"{self.folder}{ROOT_ENDS}{file.relative}"
         report = await self._memory.add_document(path=file.path, id=id, title=file.relative, source=source)
         done.redacted += report.redacted
         if report.left_out:

@@ -17,11 +17,12 @@ from typing import TypeVar
 
 from ricordo.clock import from_ms, new_id
 from ricordo.consolidation import resolve, reviews
-from ricordo.encoding import entities, episodes, facts
+from ricordo.encoding import documents, entities, episodes, facts
 from ricordo.encoding.episodes import Instant
 from ricordo.encoding.validation import TextRules, redactions, short_name
 from ricordo.errors import InvalidError
 from ricordo.model import AGENT, Change, Edge, Entity, ImportPart, ImportReport, Node, Scope
+from ricordo.portability import markdown
 from ricordo.portability.documents import is_document
 from ricordo.portability.identity import settle
 from ricordo.portability.importers import UNKNOWN_FORMAT, complete, exports_in, format_of, parse
@@ -40,6 +41,7 @@ from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store
 from ricordo.text.analyzer import name_key
 from ricordo.text.names import SINGLE, predicate_of
+from ricordo.text.sentences import plural
 
 T = TypeVar("T", ImportedPerson, ImportedRelation, ImportedLink, Node)
 M = TypeVar("M", ImportedMessage, ImportedFact)
@@ -151,6 +153,11 @@ async def import_path(
         )
         return await _import_each(parts, one)
     chosen = await asyncio.to_thread(format_of, source, format)
+    if chosen.name == markdown.NAME:
+        at = from_ms(context.now)
+        if twice := await store.read(lambda tx: documents.watched(tx, scope, path.resolve(), at=at)):
+            told = f"{path}: nothing was imported: `watch` already keeps {plural(len(twice), 'note')} of it in step"
+            raise InvalidError(told, hint="to have their lines as facts instead, remove what `documents` lists of it")
     with ExitStack() as stack:
         if chosen.name == complete.NAME and not dry_run:
             export = await asyncio.to_thread(lambda: stack.enter_context(complete.unpacked(path)))
