@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from ricordo.model import Change, Reason, RowId, RowState, Scope
 from ricordo.storage.database.apply import apply
-from ricordo.storage.database.history import TABLES, Table, truth_of
+from ricordo.storage.database.history import TABLES, Table, names_of, truth_of
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import Row
 from ricordo.storage.protocol import Snapshot
@@ -30,14 +30,6 @@ _OWN = frozenset(("key", "space", "commit_seq", "seal"))
 """Columns that have a meaning only in the store that holds the row."""
 _ORDER: Final[Mapping[str, int]] = {name: place for place, name in enumerate(TABLES["exchanged"])}
 _TOGETHER: Final[Mapping[str, Sequence[str]]] = TABLES["together"]
-_NAMED: Final[Mapping[str, tuple[str, ...]]] = {
-    "sessions": ("session_id",),
-    "edges": ("source", "relation_type", "target"),
-    "subjects": ("node", "entity"),
-    "aliases": ("folded", "entity", "alias"),
-    "members": ("member",),
-}
-"""The columns that identify a row to other devices, in tables where its `id` does not."""
 _NEXT_KEY: Final[Mapping[str, str]] = {
     "sessions": "session_last_key",
     "nodes": "node_last_key",
@@ -282,7 +274,7 @@ class Exchange:
                 parent = self._former(RowId(table=target, key=(found[column],)))
                 if parent is None:
                     return None
-                found[column] = parent[_names(target)[0]]
+                found[column] = parent[names_of(target)[0]]
         return found
 
     def stamp(self, record: str, table: str, row: str, stamp: Stamp, fields: Iterable[str]) -> None:
@@ -322,7 +314,7 @@ class Exchange:
         if named is None:
             return None
         is_new = bool(fields & {_ALL, _THERE})
-        wanted = self.columns(table) if _ALL in fields else [*_names(table), *sorted(fields - {_THERE})]
+        wanted = self.columns(table) if _ALL in fields else [*names_of(table), *sorted(fields - {_THERE})]
         return Delta(
             table=table,
             record=record,
@@ -552,7 +544,7 @@ class _Join:
 
     def _row_here(self, delta: Delta) -> str:
         """Return the key of a row that exists here but was never exchanged, as text; "" if there is none."""
-        name = delta.values.get(_names(delta.table)[0])
+        name = delta.values.get(names_of(delta.table)[0])
         if name is None or self._exchange.table(delta.table).key != ("key",):
             return ""
         key = self._key(delta.table, name)
@@ -620,7 +612,7 @@ class _Join:
 
     def _key(self, target: str, name: str) -> int | None:
         if (target, name) not in self._keys:
-            column = _names(target)[0]
+            column = names_of(target)[0]
             statement = f'SELECT key FROM "{target}" WHERE space = ? AND "{column}" = ?'
             key = self._exchange.sql.connection.execute(statement, (self._exchange.space, name)).get
             self._keys[target, name] = key
@@ -660,7 +652,7 @@ class _Join:
         if row != wanted.row:
             self._exchange.moved(record, row)
         if table.key == ("key",):
-            self._keys[wanted.table, wanted.named[_names(wanted.table)[0]]] = int(row.key[0])
+            self._keys[wanted.table, wanted.named[names_of(wanted.table)[0]]] = int(row.key[0])
         if before is not None and all(before[name] == value for name, value in image.items()):
             return
         self._rows[row] = image
@@ -698,7 +690,7 @@ class _Join:
             self._remove(child)
         self._rows[row] = None
         if self._exchange.table(row.table).key == ("key",):
-            self._keys[row.table, image[_names(row.table)[0]]] = None
+            self._keys[row.table, image[names_of(row.table)[0]]] = None
 
     def _refers(self, table: str, image: Image, row: RowId) -> bool:
         targets = self._exchange.references(table).items()
@@ -721,16 +713,12 @@ class _Join:
 
 def record_of(table: str, named: Mapping[str, Any]) -> str:
     """Return the name by which devices refer to a row. It is a hash, since the row's own name may hold text."""
-    return _hash(table, [named[name] for name in _names(table)])
+    return _hash(table, [named[name] for name in names_of(table)])
 
 
 def _hash(table: str, name: Sequence[Any]) -> str:
     plain = json.dumps([table, *name], ensure_ascii=True)
     return blake2b(plain.encode(), digest_size=16).hexdigest()
-
-
-def _names(table: str) -> tuple[str, ...]:
-    return _NAMED.get(table, ("id",))
 
 
 def _text(row: RowId) -> str:

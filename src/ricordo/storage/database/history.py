@@ -233,6 +233,11 @@ TABLES: Final[Mapping[str, Any]] = tomllib.loads((files("ricordo.storage.databas
 _OWN_KEY = "key"
 
 
+def names_of(table: str) -> tuple[str, ...]:
+    """Return the columns that identify a row outside this store."""
+    return tuple(TABLES["named"].get(table, ("id",)))
+
+
 def named(columns: Iterable[str]) -> str:
     """Return column names as SQL, separated by commas. The names come from the schema."""
     return ", ".join(f'"{name}"' for name in columns)

@@ -30,7 +30,7 @@ _ORIGIN = "import"
 _OWNER = "me"
 """The default owner of a line, the same as for a memory opened without an owner."""
 _DEEPEST = 5
-_SEALING = {"commit", "seal", "row", "kind", "owner_user_id", "chat_id"}
+_SEALING = {"commit", "seal", "row", "kind", "owner_user_id", "chat_id", "removed"}
 """Fields of a line that its row does not have."""
 _IMPOSSIBLE = (apsw.ConstraintError, apsw.MismatchError, RicordoError)
 
@@ -154,7 +154,8 @@ class _Adoption:
         self.unused = unused
 
     def states(self, lines: Sequence[HandLine]) -> tuple[RowState, ...]:
-        """Return the new state of the rows, from all usable lines. People come first: memories refer to them."""
+        """Return the new state of the rows, from all usable lines. People are read first: memories refer to them."""
+        self._reserve(lines)
         for given in sorted(lines, key=lambda each: each.table != "entities"):
             known = len(self._rows)
             try:
@@ -165,7 +166,8 @@ class _Adoption:
             fresh = [*self._rows][known:]
             self.lines.update(dict.fromkeys(fresh, given))
             self.unchanged += [] if fresh else [given]
-        return tuple(self._rows.values())
+        order = {name: place for place, name in enumerate(self._shapes.rows)}  # what rows refer to first
+        return tuple(sorted(self._rows.values(), key=lambda each: order[each.row.table]))
 
     def taken_over(self, lines: Sequence[HandLine]) -> list[HandLine]:
         """Return the lines that became rows without losing a field."""
@@ -176,34 +178,45 @@ class _Adoption:
 
         return [given for given in lines if is_held(given)]
 
+    def _reserve(self, lines: Sequence[HandLine]) -> None:
+        """Choose keys for complete rows of another clone: they may refer to each other."""
+        for given in lines:
+            shape = self._shapes.rows[given.table]
+            if _is_whole(given.line) and "row" not in given.line and (key := self._key(shape, given.line)) is not None:
+                self._keys.learn(shape, given.line, str(key))
+
     def _adopt(self, given: HandLine) -> None:
-        shape = self._shapes.rows[given.table]
-        is_altered = "seal" in given.line
-        if is_altered and not names_row(given.line.get("row"), shape):
+        shape, line = self._shapes.rows[given.table], given.line
+        if _is_whole(line) and "row" in line and not names_row(line["row"], shape):
             raise LineError("the line does not identify a row")
-        if given.table == "nodes" and not is_altered:
+        if given.table == "nodes" and not _is_whole(line):
             self._memory(shape, given)
-        elif given.table == "entities" and not is_altered:
+        elif given.table == "entities" and not _is_whole(line):
             self._person(shape, given)
         else:
-            image = shape.image(given.line, self._keys)
-            self._put(shape, self._key(shape, given.line), image)
+            image = shape.image(line, self._keys)
+            self._put(shape, self._key(shape, line), image, is_removed=bool(line.get("removed")))
 
     def _key(self, shape: Shape, line: Line) -> int | None:
         """Return the key of the row of a line; None if the key consists of other columns."""
         if not shape.has_own_key:
             return None
-        if "seal" in line:  # a commit wrote it
+        if _is_whole(line) and "row" in line:
             return int(line["row"])
-        known = self._keys.key(shape.table.name, line["id"], space=None) if "id" in line else None
-        return self._fresh(shape.table.name) if known is None else known
+        table, known = shape.table.name, None
+        if table == "sessions":
+            space = self._keys.space(str(line.get("owner_user_id") or ""), str(line.get("chat_id") or ""))
+            known = self._keys.key(table, line.get("session_id"), space=space)
+        elif "id" in line:
+            known = self._keys.key(table, line["id"], space=None)
+        return self._fresh(table) if known is None else known
 
-    def _put(self, shape: Shape, key: int | None, image: Mapping[str, Any]) -> None:
+    def _put(self, shape: Shape, key: int | None, image: Mapping[str, Any], *, is_removed: bool = False) -> None:
         """Record the new state of a row."""
         own = {} if key is None else {"key": key}
         whole = {**image, **own, "commit_seq": 0, "seal": b""}
         row = shape.table.row_id(whole)
-        self._rows[row] = RowState(row=row, values=whole)
+        self._rows[row] = RowState(row=row, values=None if is_removed else whole)
 
     def _fresh(self, table: str) -> int:
         """Return an unused key, one that no row ever had."""
@@ -332,3 +345,8 @@ class _Adoption:
         if isinstance(line.get("relation"), str) and line["relation"].strip():
             told = {"id": new_id(self._now), "predicate": line["relation"], "created_at": since}
             self._add("relations", self._fresh("relations"), space=space, target=key, **told)
+
+
+def _is_whole(line: Line) -> bool:
+    """Return whether a commit wrote the line, here or in another clone, so that it holds all of its row."""
+    return "seal" in line

@@ -1,8 +1,8 @@
 """Take apart two histories that were merged line by line, as git does it with two clones of a folder.
 
 Both clones have counted on from the same commit, so numbers of commits and keys of rows occur twice. The first history
-stays as it is. Of the second one, memories and people are kept as lines without a commit, which are adopted like lines
-written by hand; its other lines are set aside in files beside.
+stays as it is. What the second one changed is merged into it row by row, as lines without a commit, which are adopted
+like lines written by hand. The commits, former versions and runs of the second one are set aside in files beside.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from pathlib import Path
-from typing import Any
 
 from ricordo.storage.database.hashes import bare, digest, former_hash
 from ricordo.storage.folder.files import Disk
-from ricordo.storage.jsonl.layout import COMMITS, ENTITIES, FILES, HISTORY, MEMORY_FILES, ROW_FILES, VECTORS
+from ricordo.storage.folder.row_merge import merged_rows
+from ricordo.storage.jsonl.layout import COMMITS, FILES, HISTORY, ROW_FILES, RUNS, VECTORS
 from ricordo.storage.jsonl.lines import Line, LineError, lines_of, parsed
 from ricordo.text.sentences import plural
 
 _log = logging.getLogger("ricordo.storage")
 
 _MARKERS = (b"<<<<<<< ", b"||||||| ", b"=======", b">>>>>>> ")
-_OF_A_COMMIT = ("row", "commit", "seal")
+_BESIDE = frozenset((COMMITS, HISTORY, RUNS))
 _TRIED_MOST = 20_000
 
 
@@ -60,16 +60,15 @@ def untangle(folder: Path, disk: Disk) -> int:
     for name, gone in others.items():
         leaving = {*map(id, gone)}
         files[name] = [each for each in files[name] if id(each) not in leaving]
-    names = {str(each.line.get("name", "")).casefold() for each in files[ENTITIES]}
+    rows, other_rows = _rows_of(files), _rows_of(others)
+    for name, line in merged_rows(rows, other_rows, start=start):
+        files[name].append(_Read(json.dumps(line, ensure_ascii=False).encode(), {}))
     for name, gone in others.items():
-        adopted = [each for each in gone if _is_adopted(name, each.line, names)]
-        files[name] += [_Read(_unsealed(each.line), {}) for each in adopted]
-        staying = {*map(id, adopted)}  # not beside as well, where erasing does not reach
-        if aside := b"".join(each.raw + b"\n" for each in gone if id(each) not in staying):
-            disk.set_aside(folder, name, aside)
+        if gone and name in _BESIDE:  # never rows that live on: erasing does not reach there
+            disk.set_aside(folder, name, b"".join(each.raw + b"\n" for each in gone))
     _rewrite(folder, disk, files)
     _log.warning(
-        "%s: two histories were merged, as git does it; the memories of the second one (%s) were taken over by hand",
+        "%s: two histories were merged, as git does it; what the second one (%s) changed was taken over by hand",
         folder,
         plural(len(second), "commit"),
     )
@@ -157,15 +156,8 @@ def _hashes(name: str, line: Line) -> Iterable[bytes]:
         return []
 
 
-def _is_adopted(name: str, line: Line, names: set[str]) -> bool:
-    """Return whether a line of the second history is a memory, or an entity whose name the first one does not know."""
-    if name not in (*MEMORY_FILES, ENTITIES) or not line or line.get("removed") or line.get("kind"):
-        return False
-    return name != ENTITIES or str(line.get("name", "")).casefold() not in names
-
-
-def _unsealed(line: Mapping[str, Any]) -> bytes:
-    return json.dumps({name: value for name, value in line.items() if name not in _OF_A_COMMIT}).encode()
+def _rows_of(files: Mapping[str, Sequence[_Read]]) -> list[tuple[str, Line]]:
+    return [(name, each.line) for name in ROW_FILES for each in files.get(name, ()) if each.line]
 
 
 def _rewrite(folder: Path, disk: Disk, files: Mapping[str, Sequence[_Read]]) -> None:
