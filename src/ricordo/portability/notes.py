@@ -40,6 +40,9 @@ except ImportError:  # pragma: no cover - other systems than POSIX
 _log = logging.getLogger(__name__)
 
 _STATE, _LOCK, _OWNER, _ASIDE = ".ricordo.jsonl", ".ricordo.lock", ".ricordo.owner", ".aside-"
+_LINES = ".ricordo.lines"
+"""The marks of the lines of each note. Git tracks it, unlike the state: it tells another clone what was deleted."""
+_ATTRIBUTES = ".gitattributes"
 _MOST_GONE = 1_000
 _TYPES = ("semantic", "procedural", "opinion")
 _HEADINGS: Mapping[Category, str] = {
@@ -251,6 +254,8 @@ class Notes:
         is_whole = await self._write(read, nodes)
         if not is_whole:
             self._commit = -1
+        elif not waits:
+            await asyncio.to_thread(self._record_lines)
         return is_whole and not waits
 
     # what is on disk
@@ -333,6 +338,34 @@ class Notes:
         fresh.write_bytes(b"".join(json.dumps(each, separators=(",", ":")).encode() + b"\n" for each in lines))
         fresh.replace(self._folder / _STATE)
 
+    def _recorded_lines(self) -> dict[str, list[str]]:
+        """Return the marks of the lines that the notes of a git commit had, by note; nothing without git.
+
+        A commit brings the notes together with this record, so that a line that only the record has was deleted.
+        Programs that copy file by file may bring the record before the note.
+        """
+        here = self._folder.resolve()
+        found: dict[str, list[str]] = {}
+        if any((each / ".git").exists() for each in (here, *here.parents)):
+            for raw in (_bytes_of(self._folder / _LINES) or b"").split(b"\n"):
+                with contextlib.suppress(ValueError, TypeError):  # such as the marks of a conflict: both sides count
+                    name, mark = json.loads(raw)
+                    found.setdefault(name, []).append(mark)
+        return found
+
+    def _record_lines(self) -> None:
+        """Record the lines of the notes for other clones, after the notes are on disk."""
+        pairs = sorted((name, entry.mark) for name, seen in self._seen.items() for entry in seen.entries)
+        data = b"".join(json.dumps(pair, ensure_ascii=False).encode() + b"\n" for pair in dict.fromkeys(pairs))
+        path, attributes = self._folder / _LINES, self._folder / _ATTRIBUTES
+        if data == (_bytes_of(path) or b""):
+            return
+        if not attributes.exists():
+            attributes.write_text(f"{_LINES} merge=union\n", encoding="utf-8")
+        fresh = self._folder / f".new-{_LINES}"
+        fresh.write_bytes(data)
+        fresh.replace(path)
+
     # from the notes into the memory
 
     async def _nodes(self) -> dict[str, Node]:
@@ -358,6 +391,10 @@ class Notes:
                 self._hold(name, changed.note.disputed, by_mark)
                 present.update(entry.mark for entry in self._entries(name))
             present.update(item.mark for item in changed.note.items if item.mark and changed.note.is_ours)
+        recorded = await asyncio.to_thread(self._recorded_lines)
+        for name, changed in read.items():
+            if _is_same_note(changed, recorded.get(name, ())):
+                self._hold(name, [mark for mark in recorded[name] if not present[mark]], by_mark)
         missing = {
             name: [entry for entry in self._entries(name) if not present[entry.mark] and entry.id in nodes]
             for name in [*read, *gone]
@@ -382,13 +419,13 @@ class Notes:
         for name in gone:
             self._note(name, None)
 
-    def _hold(self, name: str, disputed: Sequence[str], by_mark: Mapping[str, str]) -> None:
-        """Record the memories of both sides of a conflict: those whose lines are gone after it are forgotten."""
+    def _hold(self, name: str, marks: Sequence[str], by_mark: Mapping[str, str]) -> None:
+        """Record that a note has had lines that this clone did not see: of both sides of a git conflict, or of another
+        clone. The memories whose lines are gone afterwards are forgotten.
+        """
         entries = self._entries(name)
         known = {entry.mark for entry in entries}
-        more = [
-            Entry(mark, by_mark[mark], "", "") for mark in dict.fromkeys(disputed) if mark in by_mark.keys() - known
-        ]
+        more = [Entry(mark, by_mark[mark], "", "") for mark in dict.fromkeys(marks) if mark in by_mark.keys() - known]
         if more:
             self._note(name, Seen((0, 0, 0), [*entries, *more]))
 
@@ -712,6 +749,15 @@ class Notes:
                 aside.rename(path)
             else:
                 aside.unlink()
+
+
+def _is_same_note(changed: Changed, marks: Sequence[str]) -> bool:
+    """Return whether a note is a version of the one that had the lines with these marks: it still has one of them, or
+    its lines are gone and a heading is left. Otherwise, another text has its name, such as a pointer of Git LFS.
+    """
+    left = any(item.mark in marks for item in changed.note.items)
+    is_emptied = not changed.note.items and bool(changed.data.strip())
+    return bool(marks) and changed.note.conflict is None and (left or is_emptied)
 
 
 def _same(item: Item, name: str, missing: Mapping[str, list[Entry]], nodes: Mapping[str, Node]) -> Entry | None:
