@@ -610,3 +610,15 @@ async def test_a_line_by_hand_counts_once_after_a_crash(folder, with_index):
         without_index(folder)
     async with opened(folder) as memory:
         assert sorted(node.content for node in (await memory.list()).nodes) == ["Anna likes tea", "Ben sails"]
+
+
+async def test_a_memory_whose_line_was_deleted_is_not_told_from_its_message(folder):
+    async with opened(folder) as memory:
+        await memory.add("Boris hates celery.", session="lunch")
+        await memory.remember("Boris hates celery.", about=["Boris"])
+    rewritten(folder, "memories.jsonl", without("celery"))
+    async with opened(folder) as memory:
+        assert not (await memory.search("Who hates celery?")).hits
+        await memory.undo((await memory.log(1))[0].seq)
+        assert {hit.content for hit in (await memory.search("Who hates celery?")).hits} == {"Boris hates celery."}
+        assert failing(await memory.doctor()) == set()

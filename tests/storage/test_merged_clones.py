@@ -234,3 +234,30 @@ async def test_what_one_clone_took_back_is_gone(folder):
         # One clone has changed what the other one took back: it stays.
         assert {*await about(memory)} == {"We bought a kayak", "Boris sold the bicycle"}
         assert failing(await memory.doctor()) == set()
+
+
+@pytest.mark.parametrize("writes", [0, 4])
+async def test_what_either_clone_forgot_is_not_told_from_its_message(folder, writes):
+    async with opened(folder) as memory:
+        await memory.add("Anna hates olives.", session="lunch")
+        await memory.add("Boris hates celery.", session="lunch")
+    other = cloned(folder)
+    async with opened(folder) as memory:
+        for number in range(writes):
+            await memory.remember(f"We own boat {number}")
+        await memory.forget((await memory.remember("Anna hates olives.", about=["Anna"])).id)
+    async with opened(other) as memory:
+        await memory.remember("Carl hates figs.", about=["Carl"])
+        await memory.forget((await memory.remember("Boris hates celery.", about=["Boris"])).id)
+    merged(folder, other)
+    async with opened(folder) as memory:
+        assert [hit.content for hit in (await memory.search("Who hates what?")).hits] == ["Carl hates figs."]
+        assert failing(await memory.doctor()) == set()
+        await memory.rebuild_index()
+        assert [hit.content for hit in (await memory.search("Who hates what?")).hits] == ["Carl hates figs."]
+        assert failing(await memory.doctor()) == set()
+        for node in (await memory.archive()).nodes:
+            await memory.restore(node.id)
+        found = [hit.content for hit in (await memory.search("Who hates what?")).hits]
+        both = ["Anna hates olives."] * 2 + ["Boris hates celery."] * 2
+        assert sorted(found) == [*both, "Carl hates figs."]

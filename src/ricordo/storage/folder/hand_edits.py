@@ -126,7 +126,7 @@ def _commit(
     extra: Line = {"adopted": marks} if marks else {}
     connection.execute("SAVEPOINT by_hand")
     try:
-        change = Change(rows=tuple(rows))
+        change = _change(connection, journal.shapes, rows)
         apply(DatabaseSnapshot(connection), change, scope=scope, reason=reason, at=from_ms(now))
     except BaseException:
         connection.execute("ROLLBACK TO by_hand")
@@ -134,6 +134,20 @@ def _commit(
         raise
     connection.execute("RELEASE by_hand")
     journal.collect(connection, extra)
+
+
+def _change(connection: apsw.Connection, shapes: Shapes, rows: Sequence[RowState]) -> Change:
+    """Return the change to these rows. What is forgotten by it must not be learnt again, as after `forget`."""
+    suppression, table = DatabaseSnapshot(connection).suppression, shapes.rows["nodes"].table
+    withhold, lifted = list[str](), list[int]()
+    for row, then in ((each.row, each.values) for each in rows if each.row.table == "nodes" and each.values):
+        now = table.current(connection, row.key)
+        was_open = now is None or now["closed_at"] is None
+        if was_open and then["closed_reason"] == "forgotten":
+            withhold.append(then["id"])
+        elif not was_open and then["closed_at"] is None:
+            lifted += suppression.said_anew(then["space"], then["content"])
+    return Change(rows=tuple(rows), withhold=tuple(withhold), said_anew=tuple(lifted))
 
 
 class _Adoption:

@@ -11,13 +11,13 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import groupby, islice, product
 from pathlib import Path
 
 from ricordo.storage.database.hashes import bare, digest, former_hash
 from ricordo.storage.folder.files import Disk
 from ricordo.storage.folder.row_merge import merged_rows
-from ricordo.storage.jsonl.layout import COMMITS, FILES, HISTORY, ROW_FILES, RUNS, VECTORS
+from ricordo.storage.jsonl.layout import COMMITS, FILES, HISTORY, ROW_FILES, RUNS, STORE, VECTORS
 from ricordo.storage.jsonl.lines import Line, LineError, lines_of, parsed
 from ricordo.text.sentences import plural
 
@@ -60,6 +60,7 @@ def untangle(folder: Path, disk: Disk) -> int:
     for name, gone in others.items():
         leaving = {*map(id, gone)}
         files[name] = [each for each in files[name] if id(each) not in leaving]
+    files[STORE] = list(_without_suppressions(files[STORE], first, second))
     rows, other_rows = _rows_of(files), _rows_of(others)
     for name, line in merged_rows(rows, other_rows, start=start):
         files[name].append(_Read(json.dumps(line, ensure_ascii=False).encode(), {}))
@@ -158,6 +159,22 @@ def _hashes(name: str, line: Line) -> Iterable[bytes]:
 
 def _rows_of(files: Mapping[str, Sequence[_Read]]) -> list[tuple[str, Line]]:
     return [(name, each.line) for name in ROW_FILES for each in files.get(name, ()) if each.line]
+
+
+def _without_suppressions(lines: Sequence[_Read], first: Sequence[_Read], second: Sequence[_Read]) -> Iterator[_Read]:
+    """Yield the lines of the store without the second history's suppressions of forgotten text: they have the keys of
+    other rows here. Adoption makes them again for the memories that it forgot.
+    """
+    ours, theirs = ({each.commit: each.line.get("at") for each in commits} for commits in (first, second))
+    for commit, group in groupby(lines, key=lambda each: each.commit):
+        found = list(group)
+        times = {each.line.get("at") for each in found if each.line.get("kind") == "withheld"}
+        is_theirs = theirs.get(commit) in times and ours.get(commit) not in times
+        yield from (each for each in found if not (is_theirs and _is_suppression(each.line)))
+
+
+def _is_suppression(line: Line) -> bool:
+    return str(line.get("kind", "")).startswith("withheld") or line.get("name") == "fingerprint_key"
 
 
 def _rewrite(folder: Path, disk: Disk, files: Mapping[str, Sequence[_Read]]) -> None:
