@@ -55,6 +55,27 @@ Meine beiden Jungs, Mats und Jonte, klettern gern | son | Mats, Jonte
 У меня двое сыновей: Матвей и Глеб | son | Матвей, Глеб
 Tengo dos hijas, Jimena y Carlota | daughter | Jimena, Carlota
 I miei figli Luca e Sara sono a scuola | child | Luca, Sara
+We have two kids. Their names are Lotte and Emil. | child | Lotte, Emil
+We have two kids, Lotte (7) and Emil (4) | child | Lotte, Emil
+Our children's names are Lotte and Emil | child | Lotte, Emil
+I have five cousins: Ann, Ben, Carl, Dora and Emil | cousin | Ann, Ben, Carl, Dora, Emil
+We have two kids called Lotte and Emil | child | Lotte, Emil
+My kids — Lotte and Emil — love skiing | child | Lotte, Emil
+Wir haben zwei Kinder, sie heißen Lotte und Emil | child | Lotte, Emil
+Wir haben fünf Kinder, die Anna, Bernd, Emil, Hugo und Lotte heißen | child | Anna, Bernd, Emil, Hugo, Lotte
+Die Namen unserer Kinder sind Lotte und Emil | child | Lotte, Emil
+Наших детей зовут Лотта и Эмиль | child | Лотта, Эмиль
+У нас двое детей, их зовут Лотта и Эмиль | child | Лотта, Эмиль
+У меня две сестры, Анна и Мария | sister | Анна, Мария
+Мои дочери Анна и Мария любят лыжи | daughter | Анна, Мария
+Tengo dos hermanas, Ana e Isabel | sister | Ana, Isabel
+Tenemos dos hijos. Se llaman Lotte y Emil | child | Lotte, Emil
+Nous avons deux enfants : Lotte et Emil | child | Lotte, Emil
+Nous avons deux enfants. Ils s'appellent Lotte et Emil | child | Lotte, Emil
+Abbiamo due figli: Lotte ed Emil | child | Lotte, Emil
+I nostri figli si chiamano Lotte ed Emil | child | Lotte, Emil
+Temos dois filhos: Lotte e Emil | child | Lotte, Emil
+Os nossos filhos chamam-se Lotte e Emil | child | Lotte, Emil
 """.strip().splitlines()
 PETS = """
 Our dog Rufus sleeps all day | my dog | Rufus
@@ -97,6 +118,8 @@ My dog Walker is late | my dog
 My boss is called Karen, I think | my boss
 Meine Schwester Hamburg Reise ist ins Wasser gefallen | meine Schwester
 Meine Mutter Sprache ist Türkisch | meine Mutter
+Unsere Kinder sind Lehrer und Anwalt | mein Kind
+We have two kids called when Anna and Bob left | my kid
 Früher war Anke meine Chefin | meine Chefin
 Hätte ich einen Bruder, er heißt Tom | mein Bruder
 Моему коту Вискас нельзя | мой кот

@@ -44,7 +44,7 @@ _BEHIND = (
     r"<BARE>\s*\(<NAME>[),]",
     r"<MINE>(?:\s+[—–-]\s+|:\s+)<NAME>(?!['’]s\b)(?=\s+[—–-]|\s*[.!,;)]|\s*$)",
     r"<MINE>,\s+<NAME>(?:(?=\s*,)<NO_LIST>|(?=$|\s*[.!)]))",
-    r"<MANY>(?:,\s+|:\s*|\s*\(|\s+)<NAMES>",
+    r"<MANY>(?:,\s+|\s*:\s*|\s*\(|\s+[—–-]\s+|\s+)<NAMES>",
 )
 _BEFORE = (
     r"<NAME>\s*(?:,|\(|\s[—–-])\s*<LINK>\s+<MINE><END>",
@@ -137,7 +137,9 @@ class RelationForms(StatementForms):
     def mention(self) -> re.Pattern[str]:
         """The pattern of a relation to the speaker. The word for it is in a group: "my [brother]", "I have a [dog]"."""
         words = _one_of_words(self.kin)
-        kinds = f"(?:(?:{self._one_of(lambda each: each.kinship.kinds)})\\s+){{0,2}}"
+        counts = f"(?:{self._one_of(lambda each: each.relations.counts)})"
+        have = self._one_of(lambda each: each.relations.have).replace("<COUNT>", counts)
+        kinds = f"(?:(?:{counts}|{self._one_of(lambda each: each.kinship.kinds)})\\s+){{0,2}}"
         kinds_behind = rf"(?:\s+(?:{self._one_of(lambda each: each.relations.kinds_behind)}))?"
         articles = rf"(?:(?:{self._one_of(lambda each: each.statements.articles)})\s+)?"
         whole = _one_of_words(self.languages.words(_whole))
@@ -146,11 +148,16 @@ class RelationForms(StatementForms):
         alone = "".join(rf"|(?<=\b{re.escape(word)}\s)" for word in before_bare)
         return re.compile(
             rf"(?<![\w'’-])(?:(?P<mine>{self._one_of(_possessives)})\s+{kinds}(?P<own>{words}){kinds_behind}"
-            rf"|(?:{self._one_of(lambda each: each.relations.have)})\s+{kinds}(?P<had>{words})"
+            rf"|(?:{have})\s+{kinds}(?P<had>{words})"
             rf"|{articles}{kinds}(?P<behind>{words})\s+(?P<whose>{self._one_of(_owners_behind)})"
             rf"|(?P<whole>{whole})|(?:(?<!\w\s){alone})(?P<bare>{bare}))(?![\w-])",
             re.IGNORECASE,
         )
+
+    @cached_property
+    def several(self) -> re.Pattern[str]:
+        """The pattern of a word that shows several people, such as a number."""
+        return re.compile(rf"(?<!\w)(?:{self._one_of(lambda each: each.relations.counts)})(?!\w)", re.IGNORECASE)
 
     def may_be_own(self, text: str, place: int, word: str) -> bool:
         """Return whether a word may be the end of a mention. Fast, with some false positives."""
@@ -165,7 +172,7 @@ class RelationForms(StatementForms):
 
     @cached_property
     def _owner(self) -> re.Pattern[str]:
-        owners = self._one_of(lambda each: (*each.kinship.possessives, *each.relations.have))
+        owners = self._one_of(lambda each: (*each.kinship.possessives, *each.relations.have)).replace("<COUNT>", r"\w+")
         return re.compile(rf"(?<![\w'’-])(?:{owners})\s(?:\s*\S+\s+){{0,3}}\S*\Z", re.IGNORECASE)
 
     @cached_property
@@ -192,7 +199,11 @@ class RelationForms(StatementForms):
         """The patterns that name the one mentioned before ("her name is Anna"), by pronoun."""
         start = r"(?:^|[,;(—–-]\s*|[,\s](?:<JOIN>)\s+)"
         forms = [(who, form) for each in self.languages for who, form in each.relations.pronouns.items()]
-        return tuple((who, next(self._compiled((rf"{start}(?:{form})\s+<CALLED><END>",)))) for who, form in forms)
+        named = {"they": "<NAMES>"}
+        return tuple(
+            (who, next(self._compiled((rf"{start}(?:{form})\s+{named.get(who, '<CALLED><END>')}",))))
+            for who, form in forms
+        )
 
     @cached_property
     def silent(self) -> frozenset[str]:
@@ -223,7 +234,7 @@ class RelationForms(StatementForms):
         leads = self._one_of(lambda each: each.relations.leads)
         following = self._one_of(_next_words)
         name = rf"(?:{titles})*+{CAPITALISED}(?:\s+{CAPITALISED}){{0,2}}"
-        item = rf"{CAPITALISED}(?:\s+{CAPITALISED})?"
+        item = rf"{CAPITALISED}(?:\s+{CAPITALISED})?(?:\s*\([^()]{{1,20}}\))?"  # "Lotte (7) and Emil (4)"
         return {
             "<LEAD>": rf"(?:^\W*|[,;:(—–]\s+|\s(?=(?:{joined})\s))(?:(?:{leads})[,:!]?\s+){{0,4}}+",
             "<LINK>": f"(?:{self._one_of(lambda each: each.relations.links)})",

@@ -152,13 +152,15 @@ def _marked(written: str, forms: RelationForms) -> _Sentence:
 def _mention(found: re.Match[str], forms: RelationForms) -> _Mention | None:
     word = next(word for group in ("own", "had", "behind", "whole", "bare") if (word := found[group]))
     kin = forms.kin[folded_relation(word)]
+    if forms.several.search(found.group()):  # "две сестры" has the form of one sister
+        kin = kin._replace(is_many=True)
     whose = found["mine"] or found["whose"] or ""
     if kin.relation == "partner" and not forms.plural_possessives.isdisjoint(whose.lower().split()):  # a firm's
         return None
     is_title = whose[:1].isupper() and word[0].isupper() and not whose.isupper()
     if is_title and not forms.has_capital_nouns:  # "My Cousin Vinny"
         return None
-    if not forms.is_inflected or not whose or forms.owner.match(whose):
+    if not forms.is_inflected or not whose or kin.is_many or forms.owner.match(whose):
         return _Mention(kin)
     is_woman = forms.feminine.match(whose) is not None
     if kin.relation in _NEVER_CALLED["he" if not is_woman else "she"]:  # "внучку моему" is no granddaughter
@@ -264,7 +266,11 @@ def _told_by_pronoun(sentence: _Sentence, before: _Sentence | None, forms: Relat
 def _may_mean(who: str, mention: _Mention, told: str, forms: RelationForms) -> bool:
     """Return whether a pronoun means the one mentioned, and nobody else is spoken of after the mention."""
     relation = mention.kin.relation
-    if mention.kin.is_many or relation in _NEVER_CALLED.get(who, ()) or (who == "it" and relation not in NOT_PEOPLE):
+    if (
+        mention.kin.is_many != (who == "they")
+        or relation in _NEVER_CALLED.get(who, ())
+        or (who == "it" and relation not in NOT_PEOPLE)
+    ):
         return False
     behind = re.split(_MARKS, told)[-1]
     if re.match(r"['’]s\b", behind) or relation_words_in(behind) or forms.others.search(behind):
@@ -286,7 +292,7 @@ def _told_of_the_one_named(sentence: _Sentence, before: _Sentence, forms: Relati
 
 def _names_of(found: re.Match[str], mention: _Mention, forms: RelationForms, *, is_statement: bool) -> Iterator[_Told]:
     if names := found.groupdict().get("names"):
-        told = [name_in(each, forms) for each in forms.joined.split(names)]
+        told = [name_in(each, forms) for each in forms.joined.split(re.sub(r"\s*\([^()]*\)", "", names))]
     else:
         told = [_name_of(found, mention, forms)]
     if all(told):

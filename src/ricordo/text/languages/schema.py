@@ -80,7 +80,8 @@ class Kinship:
 class Relations:
     """Statements of a relation to the speaker: "my wife is Sarah", "my wife Sarah left"; and of its end (`endings`,
     which are read only in texts with one of `ending_cues`; those that name no relation end that of a couple, those
-    without any name a marriage). `deaths` say that somebody died, and are read in the same texts.
+    without any name a marriage). `deaths` say that somebody died, and are read in the same texts. `counts` are words
+    before a relation that show several people: "two sons", "мои дочери". `have` names them as <COUNT>.
     """
 
     words: Mapping[str, Words] = field(default_factory=dict)
@@ -89,6 +90,7 @@ class Relations:
     bare: Words = ()
     before_bare: Words = ()
     have: Patterns = ()
+    counts: Patterns = ()
     titles: Words = ()
     kinds_behind: Patterns = ()
     possessives_behind: Patterns = ()
