@@ -82,7 +82,7 @@ def folded_words(languages: LanguageSet, of: Callable[[Entities], Sequence[str]]
 
 
 def _folded(of: Callable[[Entities], Sequence[str]]) -> cached_property[frozenset[str]]:
-    return cached_property(lambda lexicon: folded_words(lexicon.languages, of))
+    return cached_property(lambda lexicon: frozenset(map(folded_name, folded_words(lexicon.languages, of))))
 
 
 _AFTER_BLANK = r"(?:^|\s)(?:{})\s+\Z"
@@ -108,7 +108,8 @@ class _CueWords(Lexicon):
     locative = endings_of(lambda each: each.names.locative)
     function_words = words_of(lambda each: each.function_words)
     inflected_function_words = words_of(lambda each: each.function_words if each.letters.inflected else ())
-    not_names = words_of(lambda each: map(fold_letters, each.names.not_names))
+    not_names = words_of(lambda each: map(folded_name, each.names.not_names))
+    also_names = words_of(lambda each: map(folded_name, (*each.names.also_words, *each.relations.also_names)))
     role_stops = words_of(lambda each: each.entities.role_stops)
     of = words_of(lambda each: each.entities.of)
     two_word_bodies = words_of(lambda each: each.entities.two_word_bodies)
@@ -156,6 +157,14 @@ class _CueWords(Lexicon):
     def is_ordinary(self, word: str) -> bool:
         """Return whether a folded word is an ordinary word of one of the languages, so not a name by itself."""
         return any(is_ordinary(word, language) for language in self.languages)
+
+    def is_common(self, word: str) -> bool:
+        """Return whether a folded word is an ordinary word or looks like a verb: "Started learning Italian"."""
+        return self.is_verb(word) or self.is_ordinary(word)
+
+    def is_verb(self, word: str) -> bool:
+        """Return whether a folded word has the ending of a verb."""
+        return self.verb_first.match(word) is not None and word not in self.names_like_verbs
 
     def is_deed(self, word: str) -> bool:
         """Return whether a folded word is a verb for an act of people: "whistled", "нарисовала"."""
@@ -333,9 +342,11 @@ def _kind(said: Collection[_Evidence], *, is_ordinary: bool) -> EntityType | Non
 
 
 def _may_be_name(key: str, texts: Sequence[str], known: _CueWords) -> bool:
-    """Return whether a word that only begins sentences is a name: not a plural, and nowhere in lower case."""
-    first = key.split()[0]
-    return not known.no_single.search(first) and not any(re.search(rf"\b{re.escape(first)}\b", text) for text in texts)
+    """Return whether a word that only begins sentences is a name: no common word, and nowhere in lower case."""
+    first, *rest = key.split()
+    if any(re.search(rf"\b{re.escape(first)}\b", text) for text in texts):
+        return False
+    return first in known.also_names or not (known.no_single.search(first) or (not rest and known.is_common(first)))
 
 
 def _is_part(key: str, found: Mapping[str, EntityType]) -> bool:
@@ -391,8 +402,7 @@ def _leads_up(words: Sequence[str], known: _CueWords, *, is_bold: bool) -> bool:
     if not (is_bold and rest):
         return False
     is_mixed = not words[0].isascii() and rest[0].isascii()
-    is_verb = known.verb_first.match(first) is not None and first not in known.names_like_verbs
-    return is_mixed or is_verb or first in known.openings or first in known.acting
+    return is_mixed or known.is_verb(first) or first in known.openings or first in known.acting
 
 
 def _can_be_name(words: Sequence[str], known: _CueWords) -> bool:
