@@ -157,6 +157,53 @@ async def test_a_title_makes_no_second_person(memory: Any) -> None:
     await memory.remember("Mrs. Lee bakes bread")
     assert {person.name for person in await memory.people()} == {"Bell", "Lee", "Mrs. Lee"}
     assert (await memory.entity("Dr. Bell")).name == "Bell"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Dr. Seidel moved to Bern | Seidel plays chess | Seidel",
+        "Seidel is my dentist | Dr. Seidel moved to Bern | Dr. Seidel",
+        "Frau Dr. Weber ist meine Chefin | Dr. Weber wohnt in Bern | Weber",
+        "Tante Hilde wohnt in Bern | Hilde hat im Mai Geburtstag | Hilde",
+        "Hilde kocht gern für uns | Tante Hilde wohnt in Bern | Tante Hilde",
+        "My aunt Vera lives in Leeds | Aunt Vera likes tea | Aunt Vera",
+        "Uncle Bob lives in Leeds | Bob likes tea | Bob",
+        "Тётя Галина живёт в Омске | Галина любит чай | Галина",
+    ],
+)
+async def test_a_name_with_a_title_and_without_is_one_person(memory: Any, line: str) -> None:
+    first, second, name = line.split(" | ")
+    await memory.remember(first)
+    newer = await memory.remember(second)
+    (person,) = await memory.people()
+    assert (await memory.entity(name)).id == person.id
+    assert newer.about == (person.name,)
+
+
+async def test_two_people_of_one_surname_stay_two(memory: Any) -> None:
+    await memory.remember("My neighbour is Mrs. Seidel")
+    await memory.remember("My boss is Mr. Seidel")
+    assert (await memory.remember("Mr. Seidel teaches maths")).about == ("Mr. Seidel",)
+    assert (await memory.remember("Seidel called")).about == ()  # either of them
+    assert {(person.name, person.relation) for person in await memory.people()} == {
+        ("Seidel", "neighbor"),
+        ("Mr. Seidel", "boss"),
+    }
+
+
+async def test_an_uncle_is_no_colleague_of_his_name(memory: Any) -> None:
+    await memory.remember("My colleague Bob likes tea")
+    await memory.remember("Uncle Bob lives in Leeds")
+    assert (await memory.remember("Bob plays chess")).about == ("Bob",)
+    assert (await memory.remember("Uncle Bob is ill")).about == ("Uncle Bob",)
+
+
+async def test_a_name_of_two_in_a_conversation_adds_no_third(memory: Any) -> None:
+    for said in ("My neighbour is Mrs. Seidel", "My boss is Mr. Seidel"):
+        await memory.add(said, session="s")
+    await memory.consolidate("s")
+    assert len(await memory.people()) == 2
     assert list(await memory.review()) == []
 
 

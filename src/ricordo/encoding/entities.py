@@ -38,12 +38,13 @@ from ricordo.text.names import (
     SINGLE,
     folded_name,
     has_relation_word,
+    known_relation,
     likeness,
     looks_nominative,
     name_words,
     predicate_of,
     relation_named,
-    untitled_words,
+    split_title,
 )
 from ricordo.text.relation_forms import may_state_relation
 from ricordo.text.relations import (
@@ -203,8 +204,8 @@ class EntityResolver:
 
     def known(self, name: str) -> Entity | None:
         """Return the one entity of exactly this name; None if there is none or more than one."""
-        new = self._new.get(self._new_names.get(tuple(name_words(name)), ""))
-        if new is not None and likeness(name, new.name) == "same":
+        new = self._found.get(name) or self._new.get(self._new_names.get(tuple(name_words(name)), ""))
+        if new is not None and any(likeness(name, each) == "same" for each in (new.name, *new.aliases)):
             return new
         found = self._named_in_store(name)
         return found.entities[0] if found.by == "same" and found.is_clear else None
@@ -228,10 +229,47 @@ class EntityResolver:
         return found.entities[0] if found.is_clear else None
 
     def _make(self, name: str) -> Entity:
+        if (bearer := self.bearer(name)) is not None:
+            return bearer
         entity = self.guess(name, self._types.get(folded_name(name), "person"))
         if predicate := relation_named(name):  # such as "my wife", whose name is not known yet
             self.relate(predicate, entity)
         return entity
+
+    def bearer(self, name: str) -> Entity | None:
+        """Return the known person that a new name with a title means, and learn the name: "Dr. Bell" is Bell, but "Mrs.
+        Lee" is not "Mr. Lee", and "Uncle Bob" is no colleague. None if there is none.
+        """
+        titles, bare = split_title(name)
+        known = self.known(bare) if titles else None
+        known = None if known is None else self._put.get(known.id, known)
+        if known is None or known.type != "person" or self._has_another_title(known, titles, bare):
+            return None
+        own = {relation.predicate for relation in self._own_open_with(known)}
+        kin = {relation for title in titles if (relation := known_relation(title))}
+        if own and kin and own.isdisjoint(kin):
+            return None
+        self.add_aliases(known, (name,))
+        return self._found.get(name, known)
+
+    def _has_another_title(self, known: Entity, titles: frozenset[str], bare: str) -> bool:
+        named = [split_title(each) for each in (known.name, *known.aliases)]
+        held = [its for its, rest in named if its and folded_name(rest) == folded_name(bare)]
+        return any(not (its <= titles or its >= titles) for its in held)
+
+    def _bare_name(self, name: str) -> tuple[str, ...]:
+        """Return a new person's name without its title, as an alias. Two of one surname share it, but "Uncle Bob" does
+        not share the name of Bob.
+        """
+        titles, bare = split_title(name)
+        is_kin = any(known_relation(title) for title in titles)
+        return (bare,) if titles and not (is_kin and self.is_taken(bare)) else ()
+
+    def is_taken(self, name: str) -> bool:
+        """Return whether one or several entities have a name."""
+        with contextlib.suppress(InvalidError):
+            return self.find(name) is not None
+        return True
 
     def add_aliases(self, entity: Entity, names: Sequence[str]) -> None:
         """Add those names to an entity that no entity has; they resolve to it from then on."""
@@ -255,9 +293,16 @@ class EntityResolver:
 
     def guess(self, name: str, type: EntityType) -> Entity:
         """Add an entity with a guessed type, which may be corrected later."""
-        entity = new_entity(name, scope=self._scope, now=self._now, type=type, attributes={GUESSED_TYPE: True})
+        aliases = self._bare_name(name) if type == "person" else ()
+        guessed = {GUESSED_TYPE: True}
+        entity = new_entity(name, scope=self._scope, now=self._now, type=type, aliases=aliases, attributes=guessed)
         self.add(entity)
         return entity
+
+    def introduced(self, given: Introduction) -> Entity:
+        """Return a new entity as introduced. Raises InvalidError."""
+        aliases = (*given.aliases, *(self._bare_name(given.name) if given.type == "person" else ()))
+        return new_entity(given.name, scope=self._scope, now=self._now, type=given.type, aliases=aliases)
 
     def alter(self, entity: Entity) -> None:
         """Update an entity that is stored or that this change adds."""
@@ -272,9 +317,9 @@ class EntityResolver:
                 known = self.find(named.name)
             except InvalidError:
                 continue
-            if known is None and (new := self._new_names.get(tuple(untitled_words(named.name)))) is not None:
-                self.add_aliases(self._new[new], (named.name,))  # "my dentist is Dr. Bell" has just added Bell
-            elif known is None and named.type == "person" and not self._is_part_of_known(named.name):
+            if known is None and self.bearer(named.name) is not None:
+                continue
+            if known is None and named.type == "person" and not self._is_part_of_known(named.name):
                 self.guess(named.name, named.type)
             elif known is None:
                 continue
@@ -433,13 +478,23 @@ class EntityResolver:
         heard = []
         for stated in said:
             is_pet = stated.predicate in NOT_PEOPLE
-            entity = self.typed(stated.name, _PET if is_pet else "person", is_certain=False)
+            entity = self._stated(stated, _PET if is_pet else "person")
             if entity is None or (entity.type == _PET) != is_pet or (source is not None and source.id == entity.id):
                 continue
             self.relate(stated.predicate, entity, evidence=[node.id], source=source, may_end=may_end)
             if not is_pet:  # "My dog is called Rex" is about the speaker
                 heard.append(entity)
         return heard
+
+    def _stated(self, stated: Stated, type: EntityType) -> Entity | None:
+        """Return the one whose relation is stated; a new one has the name without the title, unless another has it."""
+        titled = f"{stated.title} {stated.name}".lstrip()
+        if not stated.title or (self.find_any((titled,)) is None and not self.is_taken(stated.name)):
+            entity = self.typed(stated.name, type, is_certain=False)
+            if entity is not None and stated.title:
+                self.add_aliases(entity, (titled,))
+            return entity
+        return self.typed(titled, type, is_certain=False)
 
     def _learn_named(self, names: Sequence[str]) -> None:
         """Learn the relations that earlier facts state of the owner by a name that is known only now."""
@@ -518,7 +573,7 @@ class EntityResolver:
             return [(entity.name, entity) for entity in heard]
         if own is not None:
             return [(own.name, own)]
-        found = [(name, self.known(name)) for name in plain_subjects(node.content)]
+        found = [(name, self.known(name) or self.bearer(name)) for name in plain_subjects(node.content)]
         return [(name, entity) for name, entity in found if entity is not None]
 
     def extend(self, change: Change) -> Change:
@@ -755,10 +810,12 @@ def with_subjects(change: Change, names: Sequence[tuple[str, str, str]]) -> Chan
 
 
 def _introduce(people: EntityResolver, given: Introduction, *, snapshot: Snapshot, scope: Scope, now: int) -> None:
-    entity = people.find_any((given.name, *given.aliases))
+    entity = people.find_any((given.name, *given.aliases)) or people.bearer(given.name)
+    if entity is None and people.is_taken(given.name):  # by several
+        return
     if entity is None:
         try:
-            entity = new_entity(given.name, scope=scope, now=now, type=given.type, aliases=given.aliases)
+            entity = people.introduced(given)
         except InvalidError:
             return
         people.add(entity)

@@ -85,10 +85,23 @@ def untitled_words(name: str) -> list[str]:
     return [word for word in words if word not in _titles()] or words
 
 
+def split_title(name: str) -> tuple[frozenset[str], str]:
+    """Return the titles and words for relatives that a name begins with, folded, and the rest; none if nothing is left.
+
+    >>> split_title("Dr. Bell"), split_title("Uncle Bob"), split_title("Oma")
+    ((frozenset({'dr'}), 'Bell'), (frozenset({'uncle'}), 'Bob'), (frozenset(), 'Oma'))
+    """
+    words = name.split()
+    count = next((place for place, word in enumerate(words) if folded_name(word) not in _titles()), 0)
+    return frozenset(map(folded_name, words[:count])), " ".join(words[count:])
+
+
 @cached()
 def _titles() -> frozenset[str]:
-    given = all_languages().words(lambda each: each.names.titles)
-    return frozenset(word for title in given for word in name_words(title))
+    """Return the titles of all languages, folded, without those that are names, too: "Don"."""
+    given = all_languages().words(lambda each: (*each.names.titles, *each.relations.titles, *each.people.titles))
+    names = all_languages().words(lambda each: each.relations.also_names)
+    return frozenset(word for title in given for word in name_words(title)) - names
 
 
 def folded_name(name: str) -> str:

@@ -258,7 +258,8 @@ def _is_name(word: str, forms: _Forms) -> bool:
 def _subject() -> re.Pattern[str]:
     """Return the pattern of a statement that begins with one or two names and then another word, such as a verb."""
     joined = "|".join(all_languages().in_order(lambda each: each.entities.conjunctions)) or NEVER
-    name = rf"{CAPITALISED}(?:\s+{CAPITALISED}){{0,2}}"
+    titles = "|".join(all_languages().in_order(lambda each: each.names.titles)) or NEVER
+    name = rf"(?:(?:{titles})\.\s+)*{CAPITALISED}(?:\s+{CAPITALISED}){{0,2}}"
     return re.compile(rf"\s*(?P<first>{name})(?:\s+(?:{joined})\s+(?P<second>{name}))?\s+(?P<next>[^\W\d_][\w'’-]*)")
 
 

@@ -42,6 +42,13 @@ def name_in(
     return " ".join(kept) or None
 
 
+def title_in(written: str, forms: RelationForms) -> str:
+    """Return the titles that stand right before a name: "Dr." of "Dr. Bell"; "" if there are none."""
+    words = written.split()
+    count = next((place for place, word in enumerate(words) if word.rstrip(".").lower() not in forms.titles), 0)
+    return " ".join(words[:count])
+
+
 def _may_begin_name(word: str, forms: RelationForms, *, is_pet: bool) -> bool:
     lower = fold_letters(word.lower())
     everywhere = words_everywhere()

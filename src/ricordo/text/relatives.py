@@ -31,17 +31,18 @@ from ricordo.text.relation_forms import (
     relation_words_in,
     stories,
 )
-from ricordo.text.relative_names import in_nominative, name_in
+from ricordo.text.relative_names import in_nominative, name_in, title_in
 from ricordo.text.sentences import plain_sentences, without_jokes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
-    """A person's or pet's relation to the speaker, and the sentence that states it."""
+    """A person's or pet's relation to the speaker, and the sentence that states it. `title` goes before the name."""
 
     predicate: str
     name: str
     sentence: str
+    title: str = ""
 
 
 class _Mention(NamedTuple):
@@ -66,6 +67,7 @@ class _Told(NamedTuple):
     mention: _Mention
     name: str
     is_statement: bool
+    title: str = ""
 
 
 _MOST_MENTIONS = 16
@@ -127,7 +129,7 @@ def _stated_in(text: str, words: Collection[str], forms: RelationForms) -> list[
         return []
     kept, serious = without_jokes(text, with_laughs=True), without_jokes(text)
     return [
-        Stated(predicate=told.mention.kin.relation, name=told.name, sentence=written)
+        Stated(predicate=told.mention.kin.relation, name=told.name, sentence=written, title=told.title)
         for told, written in found
         if written in (serious if told.is_statement else kept)
     ]
@@ -291,12 +293,14 @@ def _told_of_the_one_named(sentence: _Sentence, before: _Sentence, forms: Relati
 
 
 def _names_of(found: re.Match[str], mention: _Mention, forms: RelationForms, *, is_statement: bool) -> Iterator[_Told]:
+    title = ""
     if names := found.groupdict().get("names"):
         told = [name_in(each, forms) for each in forms.joined.split(re.sub(r"\s*\([^()]*\)", "", names))]
     else:
         told = [_name_of(found, mention, forms)]
+        title = title_in(found.groupdict().get("called") or found["name"], forms)
     if all(told):
-        yield from (_Told(mention, name, is_statement) for name in told if name)
+        yield from (_Told(mention, name, is_statement, title) for name in told if name)
 
 
 def _name_of(found: re.Match[str], mention: _Mention, forms: RelationForms) -> str | None:
