@@ -744,7 +744,7 @@ export interface RememberParameters {
   type?: "episodic" | "semantic" | "procedural" | "opinion";
   /** inferred by rule if None. */
   category?: "preference" | "identity" | "relationship" | "knowledge" | "reflection" | "summary" | "context" | "event" | "task" | "observation" | null;
-  /** names of the people or things it is about; an unknown name becomes a person. */
+  /** names of the people or things it is about, or one name; an unknown name becomes a person. */
   about?: string[];
   tags?: string[];
   attributes?: Record<string, unknown> | null;

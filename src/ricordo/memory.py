@@ -629,7 +629,7 @@ class Memory:
 
         Args:
             category: inferred by rule if None.
-            about: names of the people or things it is about; an unknown name becomes a person.
+            about: names of the people or things it is about, or one name; an unknown name becomes a person.
             expires: a duration ("for 2 weeks"), an end ("until Friday", "до пятницы", a date, a time), or "never". If
                 None, the text decides: it may contain the expiry ("Remember for 2 weeks: ..."); a temporary fact is
                 kept for 30 days, a fact with a coming date until at least 30 days after it, and any other fact for

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from ricordo import InvalidError
 from ricordo.interfaces.serialize import as_text
 from tests.flows.conftest import DAY, HandClock
+
+
+async def test_one_name_may_be_given_as_a_text(memory: Any) -> None:
+    assert (await memory.remember("Emil likes tea", about="Emil")).about == ("Emil",)
+    await memory.add_entity("Max", aliases="Maxi")
+    assert (await memory.entity("Maxi")).name == "Max"
+    with pytest.raises(InvalidError, match="about: 5 is not a list of names"):
+        await memory.remember("Emil likes tea", about=5)
 
 
 async def test_tags_match_in_any_case(memory: Any) -> None:

@@ -545,6 +545,8 @@ async def test_tags_may_be_written_as_one_text_and_parameters_under_their_other_
         for name in ("query", "text", "question"):
             assert "Anna likes tea" in await by_name["search_memory"]({name: "tea"})
         assert "Anna likes tea" in await by_name["get_memory"]({"memory_id": node.id})
+        await by_name["remember_fact"]({"content": "Emil likes cake", "about": "Emil"})
+        assert [each.content for each in (await memory.entity("Emil")).facts] == ["Emil likes cake"]
         assert "Error" in await by_name["search_memory"]({"query": "tea", "colour": "red"})
         await memory.remember("Bob likes coffee", tags="a, b")
         assert (await memory.list(tag="b")).nodes[0].tags == ("a", "b")

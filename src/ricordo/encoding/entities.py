@@ -84,10 +84,15 @@ _ROLES = frozenset(
 )
 
 
-def checked_names(about: Sequence[str], *, rules: TextRules = SCREENED) -> tuple[str, ...]:
-    """Return names given by the caller, checked and without repeats. Raises InvalidError."""
-    if isinstance(about, str):
-        raise InvalidError("about must be a list of names, not one text", hint=f"pass [{about!r}]")
+def checked_names(about: str | Sequence[str], *, rules: TextRules = SCREENED) -> tuple[str, ...]:
+    """Return names given by the caller as a list, or one name as a text, checked and without repeats.
+
+    Raises:
+        InvalidError: a name is invalid, or there are too many.
+    """
+    about = (about,) if isinstance(about, str) else about
+    if not isinstance(about, Sequence):
+        raise InvalidError(f"about: {about!r} is not a list of names", hint='pass ["Anna"]')
     if len(about) > _MOST_NAMES:
         hint = f"at most {_MOST_NAMES} are allowed; divide them between several calls"
         raise InvalidError(f"about: {len(about):,} names", hint=hint)

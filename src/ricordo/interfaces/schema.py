@@ -357,6 +357,15 @@ def closed_model(name: str, members: Mapping[str, Any]) -> type[BaseModel]:
     return cast(type[BaseModel], made)
 
 
+def _listed(given: Any) -> Any:
+    """Return one name that was given as a text as a list."""
+    return [given] if isinstance(given, str) else given
+
+
+_FROM_TEXT: Mapping[str, Callable[[Any], Any]] = {"tags": _split, "about": _listed, "aliases": _listed}
+"""What makes a list of a text, by the name of the parameter."""
+
+
 def _field(parameter: Parameter) -> Any:
     default = ... if parameter.is_required else parameter.default
     return (parameter.annotation, pydantic.Field(default, description=parameter.description or None))
@@ -379,7 +388,7 @@ def _accepted(annotation: Any, *, name: str) -> Any:
         return Union[tuple(dict.fromkeys(_accepted(each, name=name) for each in inner))]  # noqa: UP007  # made here
     if origin is not None and origin is not Literal and issubclass(origin, Sequence):
         listed: Any = list[_accepted(inner[0], name=name)]  # type: ignore[misc]
-        return Annotated[listed, pydantic.BeforeValidator(_split)] if name == "tags" else listed
+        return Annotated[listed, pydantic.BeforeValidator(_FROM_TEXT[name])] if name in _FROM_TEXT else listed
     return annotation
 
 
