@@ -33,6 +33,14 @@ def test_a_command_waits_until_its_memory_is_embedded(cli: Cli) -> None:
     assert (figures["embedded"], figures["embedding_missing"]) == (202, 0)
 
 
+def test_a_question_is_not_remembered_as_a_fact(cli: Cli) -> None:
+    refused = cli("remember", "Where did I park?")
+    assert refused.status == 2
+    assert "content: a question states no fact" in refused.err
+    assert "search" in refused.err
+    assert cli("remember", "I asked where I parked").status == 0
+
+
 def test_the_default_store_is_created_on_first_use(cli: Cli) -> None:
     there = {"RICORDO_STORE": "", "XDG_DATA_HOME": str(cli.folder / "data"), "HOME": str(cli.folder)}
     assert cli.process("remember", "tea at five", **there).status == 0

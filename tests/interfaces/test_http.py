@@ -264,6 +264,17 @@ async def test_rpc_takes_batches_and_notifications(at: House) -> None:
     assert set(Rpc(None).methods) >= {"memory.delete", *(f"memory.{each.method.rstrip('_')}" for each in routes())}  # type: ignore[arg-type]
 
 
+async def test_a_question_is_no_fact(tmp_path: Path) -> None:
+    async with house(tmp_path / "me.db") as at:
+        ann = at.client(at.secret("ann"))
+        told = {"content": "Where did I park?"}
+        calls = ("/v1/remember", told), ("/rpc", rpc("memory.remember", **told)), ("/rpc", rpc("memory.add", **told))
+        for path, given in calls:
+            refused = (await ann.post(path, json=given)).json()["error"]
+            assert "content: a question states no fact" in refused["message"], path
+        assert await call(ann, "remember", content="I asked where I parked")
+
+
 async def test_limits_on_size_kind_time_and_rate(tmp_path: Path) -> None:
     async with house(tmp_path / "a.db", limits=Limits(body_bytes=1_000, upload_bytes=2_000, rate=1, burst=1_000)) as at:
         ann = at.client(at.secret("ann"))

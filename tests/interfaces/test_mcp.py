@@ -536,6 +536,18 @@ async def test_what_a_proposing_agent_shares_waits_for_the_decision(tmp_path: Pa
         assert [hit.space for hit in (await cem.search("staging server")).hits] == ["team"]
 
 
+async def test_a_question_is_no_fact_for_an_agent_either(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db", profile="full") as client:
+        for content in ("Where did I park?", ["Anna likes tea", "Where did I park?"]):
+            answer = await client.call_tool("remember_fact", {"content": content})
+            assert answer.is_error
+            assert "a question states no fact" in str(answer.content)
+        kept = await client.call_tool("remember_fact", {"content": "Open question: where did I park?"})
+        assert not kept.is_error
+    async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+        assert [node.content for node in (await memory.list()).nodes] == ["Open question: where did I park?"]
+
+
 async def test_tags_may_be_written_as_one_text_and_parameters_under_their_other_names(tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
         by_name = {each.name: each for each in agent_tools(memory, "full")}

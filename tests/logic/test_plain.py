@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ricordo.consolidation.plain_rules import plain_statements
+from ricordo.text.work import is_bare_question
 
 
 @pytest.mark.parametrize(
@@ -140,3 +141,36 @@ def test_abbreviations_and_decimals_do_not_end_a_sentence() -> None:
 def test_long_texts_cost_no_more_than_their_beginning() -> None:
     assert len(plain_statements("I love tea. " + "word " * 200_000)) == 1
     assert plain_statements("a" * 1_000_000) == ()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where did I park?",
+        "Do you know where Anna lives? And her sister?",
+        "Weißt du, wo Anna wohnt?",
+        "Где живёт Анна?",
+        "¿Dónde vive Ana?",
+        "Où habite Anne ?",
+        "Dove abita Anna?",
+        "Onde mora a Ana?",
+        "安娜住在哪里？",
+    ],
+)
+def test_a_text_of_questions_only_tells_nothing(question: str) -> None:
+    assert is_bare_question(question)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I asked where I parked",
+        "Open question: who pays for the hosting?",
+        "Anna moved out. Where does she live now?",
+        'Her favourite line is "To be or not to be?"',
+        "Please remember that I parked in row 7, ok?",
+        "",
+    ],
+)
+def test_what_tells_or_notes_something_is_no_bare_question(said: str) -> None:
+    assert not is_bare_question(said)

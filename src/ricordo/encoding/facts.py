@@ -30,6 +30,7 @@ from ricordo.storage import Snapshot
 from ricordo.text.canonical import is_of_one_speaker
 from ricordo.text.names import folded_name
 from ricordo.text.sentences import infer_category, is_bare_credential, is_redacted
+from ricordo.text.work import is_bare_question
 from ricordo.trust import capped
 
 _CATEGORIES: frozenset[str] = frozenset(get_args(Category))
@@ -105,6 +106,15 @@ def twin_of(fact: Fact, node: Node, *, rules: TextRules) -> str | None:
         return fact.content if is_redacted(node.content) and node.content != fact.content else None
     screened = storable(node.content, name="content", rules=replace(rules, secrets="redact"))
     return screened if screened != node.content else None
+
+
+def check_is_told(content: str) -> None:
+    """Raise InvalidError if what a person or an agent asks to remember is only a question."""
+    if is_bare_question(content):
+        raise InvalidError(
+            "content: a question states no fact",
+            hint="ask it with `ask` or `search`, or state what is to be remembered: I asked where the car is",
+        )
 
 
 def _check(fact: Fact) -> None:

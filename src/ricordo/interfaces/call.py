@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ricordo.encoding.facts import check_is_told
 from ricordo.errors import RicordoError, UnavailableError
 from ricordo.interfaces.serialize import (
     FULL_ID_CHARS,
@@ -251,6 +252,10 @@ class Dispatcher:
         if "judge" in names:
             arguments.setdefault("judge", True)
         bound = {name: _bind_origin(value, capability, caller) for name, value in arguments.items()}
+        if capability.method in STORING and arguments.get("type", "semantic") == "semantic":
+            given_content = arguments.get("content", ())
+            for text in (given_content,) if isinstance(given_content, str) else given_content:
+                check_is_told(text)
         if caller.shares and caller.chat and capability.method in STORING:
             bound = await _filed(bound, memory, project=caller.chat, takes_several="of_project" in names)
         answer = await work(memory, **bound)

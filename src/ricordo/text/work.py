@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from ricordo.text.analyzer import QUESTION_MARKS
 from ricordo.text.languages import LanguageSet, Lexicon, cached, languages_of, pattern_of
-from ricordo.text.sentences import plain_sentences
+from ricordo.text.sentences import MAX_PLAIN_CHARS, plain_sentences
 
 Kind = Literal["decision", "rule", "left", "cause"]
 
@@ -81,6 +82,25 @@ def to_remember(sentence: str, languages: LanguageSet) -> str | None:
             if asked and not cues.please.match(said, asked.end()):
                 return cues.last_please.sub("", said[asked.end() :])
     return None
+
+
+_NOTED = re.compile(r"\w:\s|[\"«»“”„]")
+"""What shows that a question is noted or quoted: "Open question: who pays?"."""
+
+
+def is_bare_question(text: str) -> bool:
+    """Return whether a text consists of questions only, and asks neither to remember something nor notes a question.
+
+    >>> is_bare_question("Anna moved. Where to?"), is_bare_question("Please remember that I parked in row 7, ok?")
+    (False, False)
+    >>> is_bare_question("Where did I park?"), is_bare_question("Open question: who pays?")
+    (True, False)
+    """
+    asked = [sentence for sentence in plain_sentences(text) if sentence]
+    if len(text) > MAX_PLAIN_CHARS or _NOTED.search(text) or not asked:
+        return False
+    languages = languages_of(text)
+    return all(each.endswith(QUESTION_MARKS) and to_remember(each, languages) is None for each in asked)
 
 
 def _sentences(text: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from ricordo.clock import handle_of, shortens, with_handles
 from ricordo.consolidation.reviews import REFUSED
+from ricordo.encoding.facts import check_is_told
 from ricordo.encoding.validation import removal_notice
 from ricordo.errors import InvalidError, NotFoundError, RicordoError
 from ricordo.interfaces.cli import nodes
@@ -34,6 +35,8 @@ _SHOWN_IDS = 4
 
 @command
 async def remember(ctx: CommandContext, memory: Memory, content: str, **given: Any) -> Output:
+    if given.get("type", "semantic") == "semantic":
+        check_is_told(content)
     node = await memory.remember(content, origin="cli", **given)
     return await _stored(ctx, memory, node.id, given=content, outdates=node.outdates, notice=node.notice)
 

@@ -27,6 +27,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from ricordo.encoding.facts import check_is_told
 from ricordo.errors import DeniedError, InvalidError, RicordoError, UnavailableError
 from ricordo.interfaces.call import Caller, Dispatcher
 from ricordo.interfaces.catalog import CATALOG, Capability, routes
@@ -434,6 +435,7 @@ class Rpc:
     async def _add(self, params: _Add, caller: Caller) -> Any:
         caller.require("remember")
         memory = await self._dispatcher.memory(caller)
+        check_is_told(params.content)
         expires = None if params.expires_days is None else f"in {params.expires_days} days"
         # Only a caller with the trust level "user" may give another origin.
         origin = (params.source or "rpc") if caller.trust == "user" else caller.origin
