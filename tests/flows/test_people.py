@@ -542,3 +542,28 @@ async def test_what_a_message_says_of_a_forgotten_relation_is_gone_too(memory: A
     (fact,) = [node for node in (await memory.list(type="semantic")).nodes if node.content == "My wife is Sarah"]
     await memory.forget(fact.id)
     assert [each.relation for each in await memory.people()] == [None]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "My mother is called Helga | My mother's birthday is on 3 May | When is my mother's birthday? | Helga",
+        "Mein Vater heißt Karl | Der Geburtstag meines Vaters ist am 3. Mai | Wann hat mein Vater Geburtstag? | Karl",
+        "Mein Onkel heißt Fritz | Das Auto meines Onkels ist rot | Welche Farbe hat das Auto meines Onkels? | Fritz",
+        "Meine Schwester heißt Lena | Meine Schwester hat am 3. Mai Geburtstag | Wann hat Lena Geburtstag? | Lena",
+        "Мою маму зовут Галина | День рождения моей мамы 3 мая | Когда день рождения у моей мамы? | Галина",
+        "Mi madre se llama Carmen | El cumpleaños de mi madre es el 3 de mayo | ¿Cuándo cumple años mi madre? | Carmen",
+        "Ma mère s'appelle Claire | L'anniversaire de ma mère est le 3 mai | Quand est son anniversaire ? | Claire",
+        "Mia madre si chiama Ornella | Il compleanno di mia madre è il 3 maggio | Quando è il compleanno? | Ornella",
+        "Minha mãe se chama Helena | O aniversário da minha mãe é 3 de maio | Quando é o aniversário? | Helena",
+    ],
+)
+async def test_a_fact_about_a_relative_is_found_by_the_relation_and_by_the_name(memory: Any, line: str) -> None:
+    named, told, question, name = line.split(" | ")
+    for facts in ((told, named), ("My brother has a dog", "I live in Rome")):  # the name may come later
+        for fact in facts:
+            await memory.remember(fact)
+    await memory.settle(20)
+    assert (await memory.search(question)).hits[0].content == told
+    assert told in [hit.content for hit in (await memory.search(told, entity=name)).hits]
+    assert told in [node.content for node in (await memory.list(entity=name)).nodes]

@@ -346,6 +346,17 @@ def begins_with_oneself(text: str) -> bool:
     return speaks_of_themselves(" ".join(text.split(None, 2)[:2]))
 
 
+def leaves_out_its_subject(text: str, languages: LanguageSet) -> bool:
+    """Return whether a statement omits its subject, which is the speaker: "Sold the car", "Живу в Перми"."""
+    begun = _own_beginnings(languages).match(text.lower())
+    return begun is not None and not any(begun.group().strip() in function_words(each.code) for each in languages)
+
+
+@cached()
+def _own_beginnings(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.change.own_beginnings, r"\W*(?:{})(?!\w)")
+
+
 def is_latin(text: str) -> bool:
     """Return whether at least half of the letters of a text (of its first 2,000 characters) are Latin."""
     if text.isascii():

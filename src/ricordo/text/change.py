@@ -19,9 +19,10 @@ from itertools import dropwhile, islice
 from math import exp
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
-from ricordo.text.analyzer import function_words, index_terms
+from ricordo.text.analyzer import function_words, index_terms, leaves_out_its_subject
 from ricordo.text.dates.grammar import vocabulary
 from ricordo.text.languages import LanguageSet, cached, fold_letters, is_ordinary, languages_of
+from ricordo.text.relatives import stated_relations
 from ricordo.text.statement import subject_of
 
 Cue: TypeAlias = Literal[
@@ -341,17 +342,6 @@ def _subject(text: str, languages: LanguageSet) -> list[tuple[tuple[str, ...], b
 
 def _is_ordinary(word: str, languages: LanguageSet) -> bool:
     return any(is_ordinary(fold_letters(word), language) for language in languages)
-
-
-def leaves_out_its_subject(text: str, languages: LanguageSet) -> bool:
-    """Return whether a statement omits its subject, which is the speaker: "Sold the car", "Живу в Перми"."""
-    begun = _own_beginnings(languages).match(text.lower())
-    return begun is not None and begun.group().strip() not in _words(languages).silent
-
-
-@cached()
-def _own_beginnings(languages: LanguageSet) -> re.Pattern[str]:
-    return languages.pattern(lambda each: each.change.own_beginnings, r"\W*(?:{})(?!\w)")
 
 
 def _to_look_for(words: Iterable[TopicWord], languages: LanguageSet) -> frozenset[tuple[str, ...]]:
@@ -804,6 +794,8 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
     is_added = bool(found["added"]) and not found["changes"]  # "I am also allergic to nuts" replaces nothing
     if likely < enough or (kind == "words" and (is_idle or is_added or (is_of_world and not found["changes"]))):
         return None
+    if _only_names_a_relative(old, new, after, shared):
+        return None
     if shared and context.get("meaning", 0.0) < _ONE_MATTER and _only_names_a_person(old, new, before, after, shared):
         return None
     is_plain = not found["changes"] and not says_change(new[0])
@@ -891,6 +883,22 @@ def _only_names_a_person(old: Said, new: Said, before: Topics, after: Topics, sh
     named = entities_named([old[0][:MAX_CHARS], new[0][:MAX_CHARS]])
     people = {stem for each in named if each.type == "person" for stem in index_terms(each.name)}
     return all(word.is_kin or not people.isdisjoint(word.stems) for word in shared)
+
+
+def _only_names_a_relative(old: Said, new: Said, after: Topics, shared: Sequence[TopicWord]) -> bool:
+    """Return whether a newer statement only gives the name of a relative, and the older one says something else about
+    them: "My mother is called Eve" after "My mother's birthday is on 3 May".
+    """
+    if says_change(new[0]) or not any(word.is_kin for word in shared):
+        return False
+    told = stated_relations(new[0][:MAX_CHARS])
+    names = {stem for each in told for stem in index_terms(each.name)}
+    if not told or not all(
+        word.is_kin or word.worth == _COMMON or not names.isdisjoint(word.stems) for word in after.words
+    ):
+        return False
+    before = {each.predicate for each in stated_relations(old[0][:MAX_CHARS])}
+    return before.isdisjoint(each.predicate for each in told)
 
 
 def _share_a_value_only(before: Topics, shared: Sequence[TopicWord]) -> bool:

@@ -14,8 +14,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ricordo.text.analyzer import first_person_words
-from ricordo.text.change import leaves_out_its_subject
+from ricordo.text.analyzer import first_person_words, leaves_out_its_subject
 from ricordo.text.languages import all_languages, fold_letters
 from ricordo.text.names import NOT_PEOPLE, folded_relation
 from ricordo.text.relation_forms import (
