@@ -128,6 +128,19 @@ what was said 3-10 March 2025 | 2025-03-03 | 2025-03-11
 что мы делали зимой прошлого года? | 2024-12-01 | 2025-03-01
 где я работал в 2021 году | 2021-01-01 | 2022-01-01
 что сказала мама в понедельник | 2026-06-29 | 2026-06-30
+cosa ho fatto ieri? | 2026-06-29 | 2026-06-30
+cosa abbiamo fatto la settimana scorsa? | 2026-06-22 | 2026-06-29
+cosa abbiamo fatto la scorsa settimana? | 2026-06-22 | 2026-06-29
+dove eravamo nell'estate del 2019? | 2019-06-01 | 2019-09-01
+cosa ho detto il 3 marzo? | 2026-03-03 | 2026-03-04
+chi è venuto a dicembre? | 2025-12-01 | 2026-01-01
+cosa è successo tra il 3 e il 9 maggio? | 2026-05-03 | 2026-05-10
+o que eu fiz ontem? | 2026-06-29 | 2026-06-30
+o que fizemos na semana passada? | 2026-06-22 | 2026-06-29
+o que aconteceu em março de 2024? | 2024-03-01 | 2024-04-01
+o que fiz há três dias? | 2026-06-27 | 2026-06-28
+o que tenho na próxima semana? | 2026-07-06 | 2026-07-13
+¿qué dije el 3 de marzo de 2024? | 2024-03-03 | 2024-03-04
 что я обещал в прошлую пятницу | 2026-06-26 | 2026-06-27
 что будет в следующую среду | 2026-07-08 | 2026-07-09
 что изменилось с марта | 2026-03-01 | now
@@ -651,6 +664,19 @@ def test_dateparser_is_imported_only_for_phrases_beyond_our_grammar():
         ("Der Termin wurde auf Freitag verschoben", ["auf Freitag: 2026-12-04"]),
         ("La cita se cambió al viernes", ["viernes: 2026-12-04"]),
         ("I moved to Rome on Friday", ["on Friday: 2026-11-27"]),
+        ("Fra tre giorni ho l'esame", ["Fra tre giorni: 2026-12-01"]),
+        ("Vado a Roma venerdì prossimo", ["venerdì prossimo: 2026-12-04"]),
+        ("L'esame è stato spostato al 4 dicembre", ["4 dicembre: 2026-12-04"]),
+        ("Consegnare il rapporto entro venerdì", ["entro venerdì: 2026-12-04"]),
+        ("Lavoro da lunedì a venerdì", []),
+        ("Ogni venerdì ho yoga", []),
+        ("Na sexta tenho uma reunião", ["Na sexta: 2026-12-04"]),
+        ("Daqui a duas semanas viajo para o Rio", ["Daqui a duas semanas: 2026-12-12"]),
+        (
+            "Ontem nasceu minha sobrinha, em 3 de maio de 1990 nasci eu",
+            ["Ontem: 2026-11-27", "em 3 de maio de 1990: 1990-05-03"],
+        ),
+        ("Trabalho de segunda a sexta", []),
     ],
 )
 def test_a_weekday_beside_a_date_is_the_same_day(text: str, named: list[str]) -> None:

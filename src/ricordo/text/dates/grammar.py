@@ -210,8 +210,8 @@ def _written_date(text: str, form: str) -> tuple[str, int]:
 
 # ---- rules
 
-_MONTH, _YEAR, _WHICH = "[MV]", "YG?", "[ltn]"
-_DAY = rf"h?Do?h?{_MONTH}(?:[.,]?{_YEAR}|{_WHICH}G)?|{_MONTH}\.?h?D(?:,?{_YEAR})?"
+_MONTH, _YEAR, _WHICH = "[MV]", "YG?", "[ltnL]"
+_DAY = rf"h?Do?h?{_MONTH}(?:[.,]?o?{_YEAR}|{_WHICH}G)?|{_MONTH}\.?h?D(?:,?{_YEAR})?"
 _PART = "E-?o?h?"
 _NAMED = "|".join(
     (
@@ -347,7 +347,7 @@ def _matches(rules: _Rules, tokens: list[Token], words: Vocabulary) -> Iterator[
 
 # Further rules for statements: "in two weeks" counts forward, and a bare weekday may be the day of an appointment.
 _STATED_RULES: _Rules = (
-    ("forward", re.compile(r"i(?:(?P<count>[DNK])|(?P<one>h))o?(?P<unit>[UZG])(?![ae])")),
+    ("forward", re.compile(r"[iw](?:(?P<count>[DNK])|(?P<one>h))o?(?P<unit>[UZG])(?![ae&])")),
     ("forward", re.compile(r"(?:(?P<count>[DNK])|(?P<one>h))(?P<unit>[UZ])f(?:R|x)")),
     *_RULES,
     ("weekday", re.compile(r"(?P<point>W)(?=$|[.,&jkDix])")),
@@ -463,7 +463,7 @@ def _is_owned_or_habitual(match: _Match) -> bool:
     before, after = match.before, match.after
     if "H" in match.kinds and match.matched[-1] == "W" and match.matched[0] in "ij":
         return True
-    if before and (before.kind == "H" or (before.kind == "P" and match.matched[0] in "ltnSV")):
+    if before and (before.kind == "H" or (before.kind == "P" and match.matched[0] in "ltnLSV")):
         return True
     return after is not None and (after.kind == "H" or (after.kind == "o" and match.matched[-1] in "UGZ"))
 
