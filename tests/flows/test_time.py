@@ -313,3 +313,75 @@ async def test_what_is_coming_is_found_by_its_day(
     if found:
         told = await memory.context(question)
         assert all(word in told for word in found)
+
+
+TWO_DAYS = (
+    ("Dentist on 3 May", "Dentist on 17 May"),
+    ("Dentist on 3 May at 10:00", "Dentist on 17 May at 11:30"),
+    ("I am going to the dentist on 3 May", "I am going to the dentist on 17 May"),
+    ("Yoga today", "Yoga today"),
+    ("I went for a run yesterday", "I went for a run yesterday"),
+    ("Ich habe am 3. Mai einen Zahnarzttermin", "Ich habe am 17. Mai einen Zahnarzttermin"),
+    ("Heute gehe ich zum Yoga", "Heute gehe ich zum Yoga"),
+    ("Зубной 3 мая", "Зубной 17 мая"),
+    ("Сегодня йога", "Сегодня йога"),
+    ("Tengo dentista el 3 de mayo", "Tengo dentista el 17 de mayo"),
+    ("Hoy tengo yoga", "Hoy tengo yoga"),
+    ("J'ai rendez-vous chez le dentiste le 3 mai", "J'ai rendez-vous chez le dentiste le 17 mai"),
+    ("Aujourd'hui je fais du yoga", "Aujourd'hui je fais du yoga"),
+    ("Ho il dentista il 3 maggio", "Ho il dentista il 17 maggio"),
+    ("Oggi ho yoga", "Oggi ho yoga"),
+    ("Tenho dentista no dia 3 de maio", "Tenho dentista no dia 17 de maio"),
+    ("Hoje tenho yoga", "Hoje tenho yoga"),
+)
+
+
+@pytest.mark.parametrize(("first", "second"), TWO_DAYS)
+async def test_what_is_told_of_two_days_is_two_facts(memory: Any, clock: HandClock, first: str, second: str) -> None:
+    clock.ms = to_ms(datetime(2026, 4, 20, 9, tzinfo=UTC))
+    one = await memory.remember(first)
+    clock.ms += 3 * DAY
+    other = await memory.remember(second)
+    assert one.id != other.id
+    assert not await memory.review()
+    await memory.settle(60)
+    found = (await memory.search(second)).ids
+    assert {one.id, other.id} <= set(found), "neither hides the other"
+    asked = await memory.search(second, why_not=one.id, limit=1, trace=True)
+    assert "says the same" not in asked.trace.absence.detail
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind"),
+    [
+        ("I have a dentist appointment on 3 May", "The dentist appointment has been moved to 17 May", "replaced"),
+        ("Zahnarzt am 3. Mai", "Der Zahnarzt ist auf den 17. Mai verschoben", "replaced"),
+        ("Зубной 3 мая", "Зубного перенесли на 17 мая", "replaced"),
+        ("The deadline is 3 May", "The deadline is 17 May", "replaced"),
+        ("My birthday is on 3 May", "My birthday is on 17 May", "conflict"),
+        ("The launch is on 3 May", "The launch is on 17 May", "conflict"),
+    ],
+)
+async def test_a_day_that_has_moved_changes_the_fact(memory: Any, first: str, second: str, kind: str) -> None:
+    await memory.remember(first)
+    await memory.remember(second)
+    assert [each.kind for each in await memory.review()] == [kind]
+
+
+async def test_what_is_repeated_on_its_day_or_lasts_stays_one_fact(memory: Any, clock: HandClock) -> None:
+    for text in ("Meeting with Tom on Friday", "I live in Rome today"):
+        one = await memory.remember(text)
+        clock.ms += 4 * 3_600_000
+        assert (await memory.remember(text)).id == one.id
+
+
+@pytest.mark.parametrize("sessions", [("one", "one"), ("monday", "thursday")])
+async def test_conversations_of_two_days_become_two_facts(
+    memory: Any, clock: HandClock, sessions: tuple[str, str]
+) -> None:
+    for session in sessions:
+        await memory.add("Remember that I had a migraine today.", session=session)
+        clock.ms += 3 * DAY
+    for session in dict.fromkeys(sessions):
+        await memory.consolidate(session)
+    assert len((await memory.list(type="semantic")).nodes) == 2

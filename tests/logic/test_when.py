@@ -664,6 +664,7 @@ def test_dateparser_is_imported_only_for_phrases_beyond_our_grammar():
         ("Der Termin wurde auf Freitag verschoben", ["auf Freitag: 2026-12-04"]),
         ("La cita se cambió al viernes", ["viernes: 2026-12-04"]),
         ("I moved to Rome on Friday", ["on Friday: 2026-11-27"]),
+        ("Aujourd'hui je fais du yoga", ["Aujourd'hui: 2026-11-28"]),
         ("Fra tre giorni ho l'esame", ["Fra tre giorni: 2026-12-01"]),
         ("Vado a Roma venerdì prossimo", ["venerdì prossimo: 2026-12-04"]),
         ("L'esame è stato spostato al 4 dicembre", ["4 dicembre: 2026-12-04"]),

@@ -19,6 +19,7 @@ from ricordo.decay import STATED
 from ricordo.model import Assertion, Category, EntityType, Introduction, Node, NodeType
 from ricordo.text.analyzer import index_terms, name_terms, question_terms
 from ricordo.text.canonical import slot_named
+from ricordo.text.dates.resolution import resolved_dates
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 from ricordo.text.sentences import infer_category, is_bare_credential
 from ricordo.text.statement import statement_line
@@ -288,10 +289,12 @@ def _pairs(causes: Iterable[tuple[Node, Node]]) -> tuple[tuple[Node, Node], ...]
 
 
 def _without_repeats(facts: Iterable[Accepted]) -> tuple[Accepted, ...]:
-    """Merge facts with the same statement, and their evidence."""
-    kept: dict[tuple[str, str], Accepted] = {}
+    """Merge facts with the same statement about the same days, and their evidence."""
+    kept: dict[tuple[str, str, tuple[str, ...]], Accepted] = {}
     for fact in facts:
-        line = fact.type, statement_line(fact.content) or fact.content
+        said = max(node.event_time for node in fact.evidence).date()
+        days = tuple(resolved_dates(fact.content, today=said).values())
+        line = fact.type, statement_line(fact.content) or fact.content, days
         if line in kept:
             evidence = {node.id: node for node in (*kept[line].evidence, *fact.evidence)}
             kept[line] = replace(kept[line], evidence=tuple(evidence.values()))

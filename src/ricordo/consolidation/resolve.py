@@ -20,6 +20,7 @@ from ricordo.text.analyzer import index_terms
 from ricordo.text.canonical import Canonical, canonical, in_owners_words, is_much_the_same, slot_words
 from ricordo.text.change import Said, Succession, likelihood, outdated, topics
 from ricordo.text.names import folded_name
+from ricordo.text.occasions import are_of_two_days
 from ricordo.text.relations import ended_relations, stated_own_names
 from ricordo.text.sentences import is_redacted
 from ricordo.text.statement import Verdict, compare, statement_line
@@ -218,6 +219,9 @@ class _Arriving:
         for key, each in told.items():  # stated together, so nothing is closed without the user
             aligned = form_of(said[key]).verdict(form_of(node)) if key in beside else None
             found[key] = _stronger(aligned, "conflict" if key in doubted else None), each
+        found = {
+            key: pair for key, pair in found.items() if pair[0] and not are_of_two_days(self._by_owner(pair[1]), node)
+        }
         live = [(verdict, old) for verdict, old in found.values() if verdict and is_rival(old, node, now=self._at)]
         # A new value of a slot changes the latest one; a change in other words the likeliest one.
         ranks = {stored[key].id: -place for place, key in enumerate(changed) if key in stored and key not in verdicts}

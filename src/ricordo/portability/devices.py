@@ -29,6 +29,7 @@ from ricordo.storage.key import Key
 from ricordo.storage.leases import LeaseHolder
 from ricordo.storage.staging import check_file_name
 from ricordo.text.change import topics
+from ricordo.text.occasions import are_of_two_days
 from ricordo.text.statement import compare
 
 T = TypeVar("T")
@@ -484,6 +485,8 @@ def _rivals(tx: Snapshot, exchange: Exchange, node: Node, scope: Scope) -> list[
 
 
 def _verdict(node: Node, other: Node) -> str:
+    if are_of_two_days(other, node):
+        return ""
     if node.content.casefold().split() == other.content.casefold().split():
         return "same"
     found = compare(other.content, node.content) or form_of(other).verdict(form_of(node)) or ""

@@ -74,8 +74,11 @@ from ricordo.text.change import (
     says_change,
     succession,
 )
+from ricordo.text.dates import DATES
+from ricordo.text.dates.grammar import mentions_time
 from ricordo.text.dates.resolution import Span, dated_phrases, day_words, names_day_in
 from ricordo.text.languages import languages_of
+from ricordo.text.occasions import are_of_two_days
 from ricordo.text.tasks import is_done_task, is_open_task
 from ricordo.trust import UNAPPROVED
 
@@ -315,7 +318,11 @@ def _weighed(
     if links or known.successors:
         weighed = in_succession(weighed, links=links, successors=known.successors)
     present = {each.key for each in weighed}
-    said = {key: (f"{about}|{line}", since) for key, (about, line, since) in known.statements.items() if key in present}
+    said = {
+        key: ("|".join((about, line, *_dates_of(known.nodes[key]))), since)
+        for key, (about, line, since) in known.statements.items()
+        if key in present and key in known.nodes
+    }
     return newest_of_equal(weighed, said=said) if said else weighed, told
 
 
@@ -420,6 +427,12 @@ def _is_open(node: Node | None) -> bool:
     return node is not None and is_open_task(node)
 
 
+def _dates_of(node: Node) -> tuple[str, ...]:
+    """Return the resolved dates of a fact whose text names days relative to when it was stated: "yoga today"."""
+    known = node.attributes.get(DATES)
+    return tuple(sorted(map(str, known.values()))) if isinstance(known, Mapping) else ()
+
+
 def _told(hits: Sequence[Ranked], known: Shortlist) -> list[tuple[int, int]]:
     """Return the stored pairs of a newer and an older version whose newer one says that something has changed."""
     present = {hit.key for hit in hits}
@@ -503,6 +516,8 @@ def _outdated(
         if not change or {older.key, newer.key} in known.decided:
             continue
         if not change.stands_aside:
+            if mentions_time(newer.content) and are_of_two_days(older, newer):
+                continue
             likely.append((change.likelihood, newer.key, older.key, change.says_so))
             over.setdefault(place, later)
         elif not asks_for(plan.query.text, newer.content, older.content):
@@ -737,8 +752,10 @@ def _said_newer(snapshot: Snapshot, scope: Scope, node: Node, keys: Sequence[int
     if node.key in keys:
         return None
     said = {key: (about, line) for key, about, line, _ in snapshot.graph.lines([node.key, *keys])}
-    found = next((key for key in keys if key in said and said[key] == said.get(node.key)), None)
-    return None if found is None else snapshot.nodes.by_key(scope, [found])[found].id
+    alike = [key for key in keys if key in said and said[key] == said.get(node.key)]
+    found = snapshot.nodes.by_key(scope, alike)
+    dates = _dates_of(node)
+    return next((found[key].id for key in alike if key in found and _dates_of(found[key]) == dates), None)
 
 
 def _place(pool: Pool | None, key: int, ranking: Ranking) -> int | None:

@@ -290,6 +290,7 @@ class Frame:
         has_verb: the frame includes the verb; otherwise the statements say two different things about one subject.
         is_event: the frame describes an event in the past.
         has_copula: the frame has a copula after its first word ("Berlin is famous for").
+        has_activity: several words say what somebody does ("I am going to the dentist on").
     """
 
     size: int
@@ -304,6 +305,7 @@ class Frame:
     has_verb: bool
     is_event: bool
     has_copula: bool
+    has_activity: bool
 
 
 @cached(maxsize=8_192)
@@ -332,7 +334,14 @@ def frame_of(words: tuple[str, ...], tokens: tuple[str, ...], languages: Languag
         has_verb=any(known.is_verb(word, before) for before, word in pairs),
         is_event=any(known.is_past_event(word, before) for before, word in pairs),
         has_copula=not known.copulas.isdisjoint(words[1:]),
+        has_activity=_words_after_copula(words, known) > 1,
     )
+
+
+def _words_after_copula(words: Sequence[str], known: _SlotWords) -> int:
+    """Return the number of words after the last copula that are neither articles nor prepositions."""
+    last = max((place for place, word in enumerate(words) if word in known.copulas), default=len(words))
+    return sum(word not in known.articles | known.prepositions for word in words[last + 1 :])
 
 
 def _readings(words: tuple[str, ...], tokens: tuple[str, ...], known: _SlotWords) -> list[str]:
@@ -592,4 +601,6 @@ def _is_state(aligned: _Aligned) -> bool:
     frame = aligned.frame
     if aligned.is_several or frame.is_event or not frame.has_copula:
         return False
+    if frame.has_activity and aligned.known.is_date((*aligned.new.words, *aligned.tail)):
+        return False  # people do the same on several days
     return aligned.new.kind in ("number", "date") or (aligned.new.kind in ("name", "country") and frame.size > 2)

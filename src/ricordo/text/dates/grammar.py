@@ -115,9 +115,8 @@ class Vocabulary(Lexicon):
     @cached_property
     def anchors(self) -> frozenset[str]:
         """Every phrase of time has one of these words or digits; all other words only qualify them."""
-        phrases = (phrase for phrase, (kind, _) in self._phrases.items() if kind in _ANCHORS)
-        longest = (max(_WORD.findall(phrase), key=len) for phrase in phrases)
-        return frozenset(word for word, (kind, _) in self._single.items() if kind in _ANCHORS).union(longest)
+        anchors = [word for word, (kind, _) in self.words.items() if kind in _ANCHORS]
+        return frozenset(anchors).union(max(_WORD.findall(each), key=len) for each in anchors)  # "aujourd", "hui"
 
     @cached_property
     def token(self) -> re.Pattern[str]:

@@ -140,7 +140,7 @@ def resolved_dates(text: str, *, today: date) -> dict[str, str]:
     found: dict[str, str] = {}
     for each in dated_phrases(text, today=today):
         if each.is_relative:
-            found.setdefault(each.text, _iso(each))
+            found.setdefault(each.text, iso_of(each))
     return found
 
 
@@ -196,7 +196,8 @@ def day_words(spans: Sequence[Span]) -> tuple[set[str], set[str], set[str]]:
     return (months, numbers, weekdays) if is_short else (months, set(), weekdays)
 
 
-def _iso(phrase: DatedPhrase) -> str:
+def iso_of(phrase: DatedPhrase) -> str:
+    """Return the days of a phrase: a day, month or year in ISO 8601, or the first and last day separated by a slash."""
     first, last = phrase.first.isoformat(), phrase.last.isoformat()
     match phrase.precision:
         case "year":
