@@ -385,3 +385,54 @@ async def test_conversations_of_two_days_become_two_facts(
     for session in dict.fromkeys(sessions):
         await memory.consolidate(session)
     assert len((await memory.list(type="semantic")).nodes) == 2
+
+
+PAST = (
+    ("What did I do on 20 October?", "On 20 October I am going to the dentist"),
+    ("What happened on 20 October?", "I have a job interview in eight days"),
+    ("What did I do yesterday?", "I am going to the cinema with Anna on 27 November"),
+    ("Was habe ich am 20. Oktober gemacht?", "Am 20. Oktober gehe ich zum Zahnarzt"),
+    ("Что я делал 20 октября?", "20 октября я иду к зубному"),
+    ("¿Qué hice el 20 de octubre?", "El 20 de octubre voy al dentista"),
+    ("Qu'est-ce que j'ai fait le 20 octobre ?", "Le 20 octobre je vais chez le dentiste"),
+    ("Cosa ho fatto il 20 ottobre?", "Il 20 ottobre vado dal dentista"),
+    ("O que eu fiz no dia 20 de outubro?", "No dia 20 de outubro vou ao dentista"),
+)
+
+
+@pytest.mark.parametrize(("question", "told"), PAST)
+@pytest.mark.parametrize("is_message", [True, False], ids=["message", "fact"])
+async def test_a_past_day_is_also_found_by_what_was_said_of_it_on_another(
+    memory: Any, clock: HandClock, question: str, told: str, is_message: bool
+) -> None:
+    clock.ms = to_ms(datetime(2026, 10, 12, 9, tzinfo=UTC))
+    for n in range(200):
+        await memory.add(f"We talked about sofa {n} and tea", session=f"s{n % 9}")
+    clock.ms = to_ms(datetime(2026, 10, 12, 10, tzinfo=UTC))
+    added = await (memory.add(told, session="plans") if is_message else memory.remember(told, expires="never"))
+    for day in (19, 20, 27):
+        clock.ms = to_ms(datetime(2026, 10, day, 9, tzinfo=UTC))
+        await memory.add("What a rainy day, I was reading about tea", session=f"d{day}")
+    clock.ms = to_ms(datetime(2026, 11, 28, 9, tzinfo=UTC))
+    await memory.settle(60)
+    assert (await memory.search(question)).ids[0] == (added.id if hasattr(added, "id") else added)
+
+
+async def test_what_is_coming_is_listed_by_day(memory: Any, clock: HandClock) -> None:
+    clock.ms = to_ms(datetime(2026, 11, 28, 9, tzinfo=UTC))
+    for text in (
+        "I fly to Lisbon on Friday",
+        "Dentist on 3 December at 10:00",
+        "Dinner with Anna tomorrow",
+        "Ich habe am 2. Dezember einen Termin beim Friseur",
+        "My appointment with Dr. Fonseca, whom I have known for years and like a lot, is on 1 December",
+    ):
+        await memory.remember(text)
+    await memory.settle(60)
+    in_order = ["Dinner", "Fonseca", "Friseur", "Dentist", "Lisbon"]
+    for question in ("What's coming up?", "Was steht an?", "Что мне предстоит?", "Cosa ho in programma?"):
+        found = await memory.search(question)
+        assert all(word in hit.content for word, hit in zip(in_order, found, strict=True)), question
+        assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+        told = await memory.context(question)
+        assert [told.index(word) for word in in_order] == sorted(told.index(word) for word in in_order)

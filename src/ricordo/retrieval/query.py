@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from zoneinfo import ZoneInfo
@@ -21,7 +21,14 @@ from ricordo.model import OPEN_TASK, Category, Fusion, Json, Judging, NodeType, 
 from ricordo.models.embedding import Embedded
 from ricordo.storage import Snapshot, entity_meant, session_meant
 from ricordo.storage.values import COMPARISONS, Filter, Floor, check_encodable
-from ricordo.text.analyzer import QUESTION_MARKS, index_terms, question_terms, speaks_of_themselves
+from ricordo.text.analyzer import (
+    QUESTION_MARKS,
+    function_terms,
+    index_terms,
+    language_of_function_words,
+    question_terms,
+    speaks_of_themselves,
+)
 from ricordo.text.change import denies
 from ricordo.text.dates import Interval, parse_instant
 from ricordo.text.dates.grammar import asks_what_is_to_come, holds_year
@@ -258,6 +265,8 @@ INTENTS: tuple[Intent, ...] = ("why", "when", "who", "what")
 _LOOKED_AT = 2_000
 _LONG = 10
 _FEW_TERMS = 4  # a question for a day names little else
+_FEWEST_TERMS = 2  # the same for a past day
+_DAYS_OF_A_WEEK = 7
 _JOINED = 2
 
 
@@ -640,7 +649,8 @@ class Plan:
     """A query ready to run: its terms, period, intent, and its vectors by model, the active model first.
 
     `dated` are the terms of a period with a year, which a memory from another time may hold: "our trip in 2019".
-    `coming` are the days from today on that the question asks about, if it names little else.
+    `days` are the days that the question asks about, if it names little else: those from today on or, if there are
+    none, a past day or week.
     `floor` is the chance level, None unless only relevant hits are requested. `scale` is that of the active model's
     cosines, None if facts cannot be compared by meaning. `ratings` are the reranker's, by the keys
     of memories.
@@ -652,7 +662,7 @@ class Plan:
     ignored: tuple[str, ...]
     interval: Interval | None
     dated: tuple[str, ...] = ()
-    coming: tuple[Span, ...] = ()
+    days: tuple[Span, ...] = ()
     vectors: Mapping[int, Embedded] = field(default_factory=dict)
     intent: Intent = "general"
     complexity: Complexity = "simple"
@@ -696,14 +706,14 @@ def make_plan(
 
     Args:
         intent: derived from the words of the question if None.
-        zone: in which a coming day is meant; None if none is.
+        zone: in which a day is meant; None if none is.
     """
     asks_for_day = interval is not None or asks_what_is_to_come(query.text)
     is_of_now = zone is not None and not query.filter.archived
     today = from_ms(now).astimezone(zone).date() if asks_for_day and is_of_now else None
     text = query.text if interval is None else query.text.replace(interval.text, " ", 1)
     terms = question_terms(text)
-    names_little_else = len(terms) <= _FEW_TERMS
+    days = _days_asked(query.text, interval, zone, today=today, terms=terms) if today and zone else ()
     terms += [term for term in index_terms(OPEN_TASK) if asks_for_tasks(text) and term not in terms]
     ignored = [term for term in dict.fromkeys(index_terms(query.text[:_LOOKED_AT])) if term not in set(terms)]
     return Plan(
@@ -713,9 +723,26 @@ def make_plan(
         ignored=tuple(ignored),
         interval=interval,
         dated=tuple(question_terms(interval.text)) if interval and holds_year(interval.text) else (),
-        coming=tuple(coming_days(query.text, today=today)) if today and names_little_else else (),
+        days=days,
         vectors=vectors,
         intent=intent or intent_of(query.text),
         complexity=complexity_of(query.text),
         weighing=weighing,
     )
+
+
+def _days_asked(
+    question: str, interval: Interval | None, zone: ZoneInfo, *, today: date, terms: Sequence[str]
+) -> tuple[Span, ...]:
+    """Return the days that a question asks about: those from today on or else the past ones, if they are few.
+
+    Args:
+        terms: of the question without its time. A question that names more is answered by what it names.
+    """
+    if len(terms) <= _FEW_TERMS and (coming := coming_days(question, today=today)):
+        return tuple(coming)
+    named = set(terms) - function_terms(language_of_function_words(question))
+    if interval is None or len(named) > _FEWEST_TERMS:
+        return ()
+    first, last = (from_ms(each).astimezone(zone).date() for each in (interval.start, interval.end - 1))
+    return ((first, last),) if last <= today and (last - first).days < _DAYS_OF_A_WEEK else ()

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Container, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from itertools import chain, combinations, islice
 from math import log
 from typing import NamedTuple, TypeGuard
@@ -76,7 +76,7 @@ from ricordo.text.change import (
 )
 from ricordo.text.dates import DATES
 from ricordo.text.dates.grammar import mentions_time
-from ricordo.text.dates.resolution import Span, dated_phrases, day_words, names_day_in
+from ricordo.text.dates.resolution import Span, dated_phrases, day_named_in, day_words
 from ricordo.text.languages import languages_of
 from ricordo.text.occasions import are_of_two_days
 from ricordo.text.tasks import is_done_task, is_open_task
@@ -163,11 +163,11 @@ def find(
     keys, model = [each.key for each in short], next(iter(plan.vectors), 0)
     known = snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model)
     weighed, links = _weighed(short, known, plan, zone=zone, names_entities=bool(named))
-    dated = _of_coming_days(weighed, known, plan, zone)
+    dated = _days_named(weighed, known, plan, zone)
     weighed = _latest_first(_arranged(weighed, known, query, first=dated), known, plan)
     judged = None
     if query.only_relevant or query.judge:
-        judged = _judged(pool, weighed, known, plan, links=links + _told(weighed, known), sure=dated)
+        judged = _judged(pool, weighed, known, plan, links=links + _told(weighed, known), sure=dated.keys())
         if weighed and (pool is None or plan.floor is None):
             degraded.append("relevance: no time left")
     left_out = judged if query.only_relevant else None
@@ -231,14 +231,14 @@ def _candidate_query(
         strategies=strategies,
         directions=asks_for_a_list(plan.query.text),
         tasks=asks_for_tasks(plan.query.text),
-        days=_day_terms(plan.coming),
+        days=_day_terms(plan.days),
         probe=probe,
         until=until,
     )
 
 
 def _day_terms(spans: Sequence[Span]) -> DayTerms | None:
-    """Return how texts name coming days; None if there are too many, or none."""
+    """Return how texts name some days; None if there are too many, or none."""
     if not spans or any((last - first).days > _COMING_MOST for first, last in spans):
         return None
     months, numbers, weekdays = (sorted({*chain.from_iterable(map(index_terms, each))}) for each in day_words(spans))
@@ -346,27 +346,30 @@ def _with_changes(hits: Sequence[Ranked], known: Shortlist, query: Query) -> lis
     return found
 
 
-def _of_coming_days(hits: Sequence[Ranked], known: Shortlist, plan: Plan, zone: ZoneInfo) -> frozenset[int]:
-    """Return the memories that name a coming day about which the question asks, without tasks that are done."""
-    if not plan.coming:
-        return frozenset()
+def _days_named(hits: Sequence[Ranked], known: Shortlist, plan: Plan, zone: ZoneInfo) -> dict[int, date]:
+    """Return the first day, of those about which the question asks, that each memory names. Tasks that are done are not
+    among what is to come.
+    """
+    if not plan.days:
+        return {}
     today = from_ms(plan.now).astimezone(zone).date()
-    nodes = [node for hit in hits if (node := known.nodes.get(hit.key)) is not None and not is_done_task(node)]
-    return frozenset(
-        node.key
-        for node in nodes
-        if names_day_in(
+    is_of_past = plan.days[-1][1] < today
+    found: dict[int, date] = {}
+    for node in (known.nodes[hit.key] for hit in hits if hit.key in known.nodes):
+        day = day_named_in(
             node.content,
-            plan.coming,
+            plan.days,
             said=node.event_time.astimezone(zone).date(),
-            returns=today if node.expires_at is None and node.type != "episodic" else None,
+            returns=min(today, plan.days[0][0]) if node.expires_at is None and node.type != "episodic" else None,
         )
-    )
+        if day is not None and (is_of_past or not is_done_task(node)):
+            found[node.key] = day
+    return found
 
 
-def _arranged(hits: Sequence[Ranked], known: Shortlist, query: Query, *, first: Set[int]) -> list[Ranked]:
-    """Return hits without the title pages, among those that are shown, of documents of which a passage was found. Some
-    come first, facts before messages, and open tasks if the question asks for tasks.
+def _arranged(hits: Sequence[Ranked], known: Shortlist, query: Query, *, first: Mapping[int, date]) -> list[Ranked]:
+    """Return hits without the title pages, among those that are shown, of documents of which a passage was found. Those
+    with a day come first, facts before messages, by their days, and open tasks if the question asks for tasks.
     """
     if any(_is_title(known.nodes.get(hit.key)) for hit in hits[: query.limit]):
         nodes = {hit.key: known.nodes[hit.key] for hit in hits if hit.key in known.nodes}
@@ -377,10 +380,10 @@ def _arranged(hits: Sequence[Ranked], known: Shortlist, query: Query, *, first: 
         return list(hits)
     scores = sorted((hit.score for hit in hits), reverse=True)
 
-    def place(hit: Ranked) -> tuple[bool, bool, bool]:
-        node, comes_first = known.nodes.get(hit.key), hit.key in first
-        is_message = comes_first and node is not None and node.type == "episodic"
-        return not comes_first, is_message, is_of_tasks and not _is_open(node)
+    def place(hit: Ranked) -> tuple[bool, bool, date, bool]:
+        node, day = known.nodes.get(hit.key), first.get(hit.key)
+        is_message = day is not None and node is not None and node.type == "episodic"
+        return day is None, is_message, day or date.max, is_of_tasks and not _is_open(node)
 
     hits = sorted(hits, key=place)
     return [hit._replace(score=score) for hit, score in zip(hits, scores, strict=True)]

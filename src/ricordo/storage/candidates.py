@@ -112,7 +112,7 @@ class CandidateQuery:
         strategies: which of FINDERS and FOLLOWERS to use.
         directions: whether `CandidateRows.directions` is wanted.
         tasks: whether the latest open tasks are wanted.
-        days: how texts name the coming days that the question asks about; None if it asks about none.
+        days: how texts name the days that the question asks about; None if it asks about none.
         probe: key of a memory whose absence is to be explained.
         until: deadline on the clock of `time.monotonic`, in seconds.
     """

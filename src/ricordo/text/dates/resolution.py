@@ -166,23 +166,26 @@ def coming_days(question: str, *, today: date) -> list[Span]:
     return [(first, each.last) if each.is_deadline or each.first < first else (each.first, each.last) for each in named]
 
 
-def names_day_in(text: str, spans: Sequence[Span], *, said: date, returns: date | None = None) -> bool:
-    """Return whether a statement names a day in one of some spans.
+def day_named_in(text: str, spans: Sequence[Span], *, said: date, returns: date | None = None) -> date | None:
+    """Return the first day in one of some spans that a statement names; None if it names none.
 
     Args:
         said: when the statement was made.
-        returns: today, for what may come back every year, such as a birthday.
+        returns: from when on to look for what may come back every year, such as a birthday.
     """
     phrases = dated_phrases(text, today=said)
     if returns is not None:
         phrases += [each for each in dated_phrases(text, today=returns, ahead=True) if not each.is_relative]
     named = [each for each in phrases if not each.is_open]
-    return any(each.first <= last and first <= each.last for each in named for first, last in spans)
+    days = [
+        max(each.first, first) for each in named for first, last in spans if each.first <= last and first <= each.last
+    ]
+    return min(days, default=None)
 
 
 def day_words(spans: Sequence[Span]) -> tuple[set[str], set[str], set[str]]:
     """Return the words of all languages with which texts name the days of some spans: months, days of the month and
-    weekdays, with "tomorrow" and the like. Of spans longer than a week, any weekday and no days of the month.
+    weekdays, with "tomorrow" and "yesterday". Of spans longer than a week, any weekday and no days of the month.
     """
     days = {first + timedelta(days=each) for first, last in spans for each in range(min((last - first).days, 366) + 1)}
     is_short = all((last - first).days < _WEEK for first, last in spans)
@@ -192,7 +195,7 @@ def day_words(spans: Sequence[Span]) -> tuple[set[str], set[str], set[str]]:
     named = vocabulary(languages).words.items()
     months = {word for word, (kind, value) in named if kind == "M" and any(day.month == value for day in days)}
     weekdays = {word for word, (kind, value) in named if kind == "W" and any(day.weekday() == value for day in days)}
-    weekdays |= {word for word, (kind, value) in named if kind == "R" and value >= 0}
+    weekdays |= {word for word, (kind, _) in named if kind == "R"}
     return (months, numbers, weekdays) if is_short else (months, set(), weekdays)
 
 
