@@ -698,6 +698,6 @@ def test_a_weekday_beside_a_date_is_the_same_day(text: str, named: list[str]) ->
         "O que tenho marcado?",
     ],
 )
-def test_a_question_about_what_is_to_come_is_about_the_next_month(question: str) -> None:
+def test_a_question_about_what_is_to_come_is_about_the_next_three_months(question: str) -> None:
     today = date(2026, 11, 28)
-    assert coming_days(question, today=today) == [(today, date(2026, 12, 28))]
+    assert coming_days(question, today=today) == [(today, date(2027, 2, 26))]

@@ -19,7 +19,7 @@ from ricordo.text.languages import LanguageSet, all_languages, cached, languages
 
 _MOST_CHARS = 2_000
 _WEEK = 7
-_SOON = 30  # days that a question about what is to come means
+_SOON = 90  # days that a question about what is to come means
 _BETWEEN = re.compile(r"\s*[,(]?\s*(?:(?:the|den|dem|der|el|le|il|de)\s+)?", re.IGNORECASE)
 _BEFORE = 24  # characters before a date in which a preposition is looked for
 
@@ -156,7 +156,7 @@ def coming_days(question: str, *, today: date) -> list[Span]:
     >>> coming_days("What did I do on 3 December?", today=date(2026, 11, 28))
     []
     >>> coming_days("What is coming up?", today=date(2026, 11, 28))
-    [(datetime.date(2026, 11, 28), datetime.date(2026, 12, 28))]
+    [(datetime.date(2026, 11, 28), datetime.date(2027, 2, 26))]
     """
     first = today + timedelta(days=speaks_of_past(question))  # "What did I do today?" asks about no coming day
     dated = [each for each in dated_phrases(question, today=today) if not each.is_open]
