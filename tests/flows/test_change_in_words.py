@@ -716,3 +716,28 @@ async def test_what_is_to_come_does_not_answer_for_the_present(
     assert (await memory.search(question))[0].content == present
     clock.ms = to_ms(datetime(2027, 2, 1, 9, tzinfo=UTC))
     assert (await memory.search(question))[0].content == coming
+
+
+async def test_what_one_person_has_changes_nothing_of_another(memory: Any) -> None:
+    await memory.remember("Emil is allergic to hazelnuts and cashews")
+    own = await memory.remember("I'm allergic to wasp stings; the adrenaline pen expires in April 2027")
+    await memory.settle(20)
+    assert not own.outdates
+    for question in ("What is Emil allergic to?", "Worauf ist Emil allergisch?"):
+        assert (await memory.search(question))[0].content.startswith("Emil")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (
+            "The user has a dentist appointment on 4 March 2027.",
+            "The user's brother Nuno gets married on 22 March 2027.",
+        ),
+        ("The car inspection is due on 14 January 2027.", "The user starts at Arup on 11 January 2027."),
+        ("Der Pass muss bis 10. Dezember 2026 verlängert werden", "Mama wird am 19. Dezember 2026 siebzig"),
+    ],
+)
+async def test_two_days_of_one_month_have_nothing_in_common(memory: Any, first: str, second: str) -> None:
+    await memory.remember(first)
+    assert not (await memory.remember(second)).outdates

@@ -436,3 +436,27 @@ async def test_what_is_coming_is_listed_by_day(memory: Any, clock: HandClock) ->
         assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
         told = await memory.context(question)
         assert [told.index(word) for word in in_order] == sorted(told.index(word) for word in in_order)
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "Our daughter Lotte's birthday is 14 December 2016",
+        "Lotte was born on 14 December 2016",
+        "Lotte ist am 14. Dezember 2016 geboren",
+        "Лотта родилась 14 декабря 2016 года",
+        "Lotte nació el 14 de diciembre de 2016",
+        "Lotte est née le 14 décembre 2016",
+        "Lotte è nata il 14 dicembre 2016",
+        "A Lotte nasceu em 14 de dezembro de 2016",
+        "We got married on 14 December 2016",
+    ],
+)
+async def test_a_birthday_with_its_year_comes_back_every_year(memory: Any, clock: HandClock, fact: str) -> None:
+    clock.ms = to_ms(datetime(2026, 11, 28, 9, tzinfo=UTC))
+    await memory.remember(fact)
+    await memory.remember("We bought the house on 15 December 2016")
+    await memory.settle(60)
+    assert [hit.content for hit in await memory.search("What's coming up?", only_relevant=True)] == [fact]
+    clock.ms = to_ms(datetime(2026, 12, 13, 9, tzinfo=UTC))
+    assert (await memory.search("What do I have tomorrow?"))[0].content == fact

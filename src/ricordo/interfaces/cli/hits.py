@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ricordo.clock import handle_of
 from ricordo.interfaces.cli.terminal import dim, fields, one_line, safe
 from ricordo.model import Answer, Hit, Results, Share, SignalName, Trace
 from ricordo.text.analyzer import index_terms
@@ -94,7 +95,7 @@ def answer(out: Console, question: str, answer: Answer) -> None:
         grid.add_row("", dim(f"{_circumstances(hit)}  {safe(hit.handle)}"))
     out.print(grid)
     for open_pair in answer.contradictions:
-        pair = " and ".join(str(numbers.get(id, id)) for id in (open_pair.newer, open_pair.older))
+        pair = " and ".join(str(numbers.get(id, handle_of(id))) for id in (open_pair.newer, open_pair.older))
         out.print(Text(f"{pair} contradict each other; `ricordo review` decides.", style="yellow"))
 
 

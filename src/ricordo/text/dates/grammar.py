@@ -535,6 +535,16 @@ def asks_what_is_to_come(question: str) -> bool:
     return _upcoming(languages_of(question)).search(question) is not None
 
 
+def comes_back(statement: str) -> bool:
+    """Return whether a statement is about what comes back every year: "Emil was born on 3 May 2015"."""
+    return _yearly(languages_of(statement)).search(statement) is not None
+
+
+@cached()
+def _yearly(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.dates.yearly, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
+
+
 @cached()
 def _upcoming(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.dates.upcoming, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)

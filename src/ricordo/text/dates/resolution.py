@@ -14,7 +14,14 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from ricordo.text.dates.calendar import Precision
-from ricordo.text.dates.grammar import RELATIVE_KINDS, Found, asks_what_is_to_come, find_all_days, vocabulary
+from ricordo.text.dates.grammar import (
+    RELATIVE_KINDS,
+    Found,
+    asks_what_is_to_come,
+    comes_back,
+    find_all_days,
+    vocabulary,
+)
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 
 _MOST_CHARS = 2_000
@@ -171,16 +178,26 @@ def day_named_in(text: str, spans: Sequence[Span], *, said: date, returns: date 
 
     Args:
         said: when the statement was made.
-        returns: from when on to look for what may come back every year, such as a birthday.
+        returns: from when on to look for what comes back every year, such as a birthday.
     """
     phrases = dated_phrases(text, today=said)
     if returns is not None:
         phrases += [each for each in dated_phrases(text, today=returns, ahead=True) if not each.is_relative]
+        if comes_back(text):
+            phrases += [_next_year(each, after=returns) for each in phrases if each.first == each.last < returns]
     named = [each for each in phrases if not each.is_open]
     days = [
         max(each.first, first) for each in named for first, last in spans if each.first <= last and first <= each.last
     ]
     return min(days, default=None)
+
+
+def _next_year(phrase: DatedPhrase, *, after: date) -> DatedPhrase:
+    """Return a phrase for one day as the next day of that name."""
+    is_past = (phrase.first.month, phrase.first.day) < (after.month, after.day)
+    year, leap = after.year + is_past, (phrase.first.month, phrase.first.day) == (2, 29)
+    day = date(year, 3, 1) - timedelta(days=1) if leap else phrase.first.replace(year=year)
+    return phrase._replace(first=day, last=day)
 
 
 def day_words(spans: Sequence[Span]) -> tuple[set[str], set[str], set[str]]:

@@ -133,6 +133,7 @@ class Dates:
         bare_years: whether a year in a question about the past needs no preposition: "Wo waren wir 2021?".
         year_neighbours: words beside which a number is a year: "our 2018 trip", "Christmas 2019", "around 2015".
         upcoming: questions about what is to come, without a day: "What is coming up?".
+        yearly: what comes back every year, also if it is told with its year: "was born on 3 May 2015".
     """
 
     table: str = ""
@@ -161,6 +162,7 @@ class Dates:
     reminder_leads: Patterns = ()
     reminder_openings: Words = ()
     upcoming: Patterns = ()
+    yearly: Patterns = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
