@@ -67,6 +67,14 @@ def whatsapp_ios(folder: Path) -> Path:
     return path
 
 
+def whatsapp_zip(folder: Path) -> Path:
+    path = folder / "WhatsApp Chat mit Anna.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("IMG-20240101-WA0001.jpg", b"\xff\xd8")
+        archive.writestr("WhatsApp Chat mit Anna.txt", whatsapp(folder).read_text("utf-8"))
+    return path
+
+
 def slack(folder: Path) -> Path:
     write(folder / "s/users.json", [{"id": "U1", "name": "anna", "profile": {"real_name": "Anna Rossi"}}])
     write(folder / "s/channels.json", [])
@@ -121,6 +129,7 @@ def letta(folder: Path) -> Path:
         (telegram, "telegram", 2),
         (whatsapp, "whatsapp", 2),
         (whatsapp_ios, "whatsapp", 2),
+        (whatsapp_zip, "whatsapp", 2),
         (slack, "slack", 1),
         (zep, "zep", 3),
         (letta, "letta", 4),

@@ -199,21 +199,26 @@ def _former_text(text: str) -> str:
 
 def is_whatsapp(source: Source) -> bool:
     """Return whether one of the first lines is a message with a date and a name."""
-    return bool(source.head) and any(map(_LINE.match, _chat_text(source).split("\n")[:20]))
+    return bool(source.head) and _is_chat(_chat_text(source))
+
+
+def _is_chat(text: str) -> bool:
+    return any(map(_LINE.match, text.split("\n")[:20]))
 
 
 def _chat_text(source: Source) -> str:
+    """Return the text of a chat. An iPhone calls it `_chat.txt`; Android names it after the chat, in an archive."""
     if source.is_archive or source.is_folder:
-        names = [name for name in source.names if PurePosixPath(name).name.endswith("chat.txt")]
-        return source.text(names[0]).text if names else ""
+        texts = [name for name in source.names if name.lower().endswith(".txt")]
+        named = [name for name in texts if PurePosixPath(name).name.lower().endswith("chat.txt")]
+        found = (source.text(name).text for name in named or (texts if source.is_archive else ()))
+        return next((text for text in found if named or _is_chat(text)), "")
     return "" if source.is_database else source.own_text
 
 
 def is_whatsapp_archive(source: Source) -> bool:
-    """Return whether an archive or folder holds `_chat.txt`, or a single file is such a log."""
-    if source.is_archive or source.is_folder:
-        return any(map(_LINE.match, _chat_text(source).split("\n")[:20]))
-    return is_whatsapp(source)
+    """Return whether an archive or folder holds such a log, or a single file is one."""
+    return _is_chat(_chat_text(source)) if source.is_archive or source.is_folder else is_whatsapp(source)
 
 
 def read_whatsapp(source: Source, destination: Destination) -> Records:
