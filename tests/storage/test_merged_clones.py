@@ -261,3 +261,29 @@ async def test_what_either_clone_forgot_is_not_told_from_its_message(folder, wri
         found = [hit.content for hit in (await memory.search("Who hates what?")).hits]
         both = ["Anna hates olives."] * 2 + ["Boris hates celery."] * 2
         assert sorted(found) == [*both, "Carl hates figs."]
+
+
+async def test_commits_of_another_clone_are_no_cut_file(folder):
+    async with opened(folder) as memory:
+        await memory.remember("The piano was tuned in May")
+        await memory.remember("The attic key hangs behind the clock")
+    other = cloned(folder)
+    async with opened(folder) as memory:
+        await memory.forget((await named(memory, "piano")).id)
+    async with opened(other) as memory:
+        for number in range(5):
+            await memory.add(f"We painted fence {number}", session="fences")
+        expected = sorted(node.content for node in (await memory.list(type="any", limit=100)).nodes)
+    store = folder / "store.jsonl"
+    assert store.stat().st_size > (other / "store.jsonl").stat().st_size
+    for file in folder.glob("*.jsonl"):
+        if (other / file.name).exists():
+            file.write_bytes((other / file.name).read_bytes())  # in place: git often reuses the inodes
+        else:
+            file.unlink()
+    for file in other.glob("*.jsonl"):
+        (folder / file.name).write_bytes(file.read_bytes())
+    async with opened(folder) as memory:
+        assert sorted(node.content for node in (await memory.list(type="any", limit=100)).nodes) == expected
+        assert (await memory.doctor()).ok
+    assert all((folder / file.name).read_bytes() == file.read_bytes() for file in other.glob("*.jsonl"))

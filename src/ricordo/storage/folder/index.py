@@ -8,7 +8,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
@@ -363,23 +363,36 @@ class FolderIndex:
         """Return files that another program has cut while other files go on: they contain less than the index.
 
         If all files are in an older state, as after a git checkout, none is returned. Nor is any if an older index sees
-        a rewrite, which replaces the file of commits, so that its inode differs.
+        a rewrite, which replaces the file of commits, so that its inode differs; or if git has brought the commits of
+        another clone, since the inode of a replaced file is often used again.
         """
         state = read_state(connection)
-        has_same_commits = stamp_of(self.folder / COMMITS).inode == state[COMMITS].stamp.inode
+        has_same_file = stamp_of(self.folder / COMMITS).inode == state[COMMITS].stamp.inode
         shorter = [each for each in names if stamp_of(self.folder / each).size < state[each].stamp.size]
         if COMMITS not in shorter:
-            return [each for each in shorter if each in (HISTORY, STORE) and has_same_commits]
+            cut = [each for each in shorter if each in (HISTORY, STORE)]
+            return cut if cut and has_same_file and self._has_commits_of(connection) else []
         last = max(self._commits_in(COMMITS), default=0)
         known = int(connection.execute(sql("commit_last_seq")).get or 0)
         later = (seq for name in (*ROW_FILES, HISTORY) for seq in self._commits_in(name))
         return shorter if any(last < seq <= known for seq in later) else []
 
+    def _has_commits_of(self, connection: apsw.Connection) -> bool:
+        """Return whether the file of commits has the last commit of an index, and so all before it: each commit has a
+        hash that covers the one before.
+        """
+        seq, known = connection.execute(sql("commit_last")).get or (0, b"")
+        return any(each.get("commit") == seq and each.get("hash") == known.hex() for each in self._lines_in(COMMITS))
+
     def _commits_in(self, name: str) -> Iterator[int]:
         """Yield the commit numbers in the lines of a file."""
+        return (each["commit"] for each in self._lines_in(name) if isinstance(each.get("commit"), int))
+
+    def _lines_in(self, name: str) -> Iterator[Mapping[str, Any]]:
+        """Yield the lines of a file that are JSON objects."""
         for _, raw in lines_of(self.folder / name):
-            with contextlib.suppress(ValueError, AttributeError):
-                if isinstance(found := json.loads(opened(self.cipher, name, raw)).get("commit"), int):
+            with contextlib.suppress(ValueError):
+                if isinstance(found := json.loads(opened(self.cipher, name, raw)), dict):
                     yield found
 
     def _write_again(self, connection: apsw.Connection, torn: list[str]) -> None:
