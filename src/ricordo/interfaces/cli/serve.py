@@ -129,6 +129,7 @@ async def page(ctx: CommandContext, port: int = 7411, no_browser: bool = False) 
     if (link := await asyncio.to_thread(_link_of_running, ctx, port)) is not None:
         show(link)
         return Output(data={"link": link}, show=lambda out: None)
+    ctx.notice("This command serves the page until it is stopped, with Ctrl-C.")
     await serve_page(ctx, _config(ctx), show, port=port)
     return Output(data=None, show=lambda out: None)
 
