@@ -12,6 +12,7 @@ import pytest
 from ricordo import InvalidError, Memory, Message, Scope, UnavailableError
 from ricordo.language import ScriptedModel
 from ricordo.ports import Turn
+from tests.flows.conftest import DAY, HandClock
 
 pytestmark = pytest.mark.asyncio
 
@@ -211,3 +212,12 @@ async def test_open_tasks_stand_before_what_is_not_decided() -> None:
         open_ends = _section(await memory.brief(), "Open ends")
         assert "Not decided" not in open_ends.partition("advance return")[0]
         assert "advance return" in open_ends
+
+
+async def test_what_was_remembered_last_is_new_without_conversations(memory: Any, clock: HandClock) -> None:
+    for number in range(30):
+        await memory.remember(f"The user likes the song number {number}")
+    clock.ms += 3 * DAY
+    await memory.remember("The user signed a contract with Arup and starts there in January")
+    clock.ms += 4 * DAY
+    assert "Arup" in (await memory.brief()).split("New or changed")[1]

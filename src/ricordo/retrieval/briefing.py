@@ -93,7 +93,8 @@ async def gather(
     """Read the candidates for a briefing in one snapshot.
 
     Args:
-        since: what counts as changed, in Unix milliseconds; by default, since the start of the latest conversation.
+        since: what counts as changed, in Unix milliseconds; by default, since the start of the latest conversation or,
+            where none is recorded, the latest day on which anything was remembered.
         as_commit: a commit number instead of `since`.
         session: the current conversation, which is excluded.
         names: returns the owner's names.
@@ -186,6 +187,7 @@ class _Reading:
         hits["open"] = self._best(node for node in tasks if not _is_stale(node, talks))
         hits["how"] = self._best(node for node in recent if node.type == "procedural")
         known = [node for node in recent if node.category != "summary"]
+        start = _last_written(known) if start is None else start
         if start is None:  # there is no last time to compare with
             fresh = [node for node in known[:_EACH] if self._tx.nodes.replaced(node.key)]
         else:
@@ -306,6 +308,16 @@ class _Reading:
     def _people(self) -> list[ContextLine]:
         people = [each for each in known_people(self._tx, self._scope, most=_PEOPLE) if each.relation]
         return [people_line([(each.name, each.relation) for each in people])] if people else []
+
+
+def _last_written(known: Sequence[Node]) -> int | None:
+    """Return a day before the latest of some memories was recorded, in Unix milliseconds; None if none is older.
+
+    Args:
+        known: last recorded first.
+    """
+    start = to_ms(known[0].created_at) - _DAY_MS if known else 0
+    return start if any(to_ms(node.created_at) < start for node in known) else None
 
 
 def _belongs_elsewhere(node: Node) -> bool:
