@@ -105,7 +105,7 @@ async def test_personal_and_chat_memories_are_searched_together(memory: Any) -> 
         ({"content": "x", "category": "gossip"}, "category"),
         ({"content": "x", "confidence": 1.5}, "confidence"),
         ({"content": "x", "confidence": float("nan")}, "confidence"),
-        ({"content": "x", "about": "Sarah"}, "about"),
+        ({"content": "x", "about": 5}, "about"),
         ({"content": "x", "about": ["!?"]}, "name"),
         ({"content": "x", "tags": 1}, "tags"),
         ({"content": "x", "expires": "whenever"}, "expires"),
