@@ -416,11 +416,11 @@ def listed(snapshot: Snapshot, scope: Scope, *, at: datetime, most: int) -> list
     return [document_of(node) for node in found if is_title_page(node)]
 
 
-def watched(snapshot: Snapshot, scope: Scope, path: Path, *, at: datetime) -> list[str]:
-    """Return the latest documents that `watch` keeps in step with a file, or with the files of a folder."""
+def count_watched(snapshot: Snapshot, scope: Scope, path: Path, *, at: datetime) -> int:
+    """Return how many of the latest documents `watch` keeps in step with a file, or with the files of a folder."""
     found = listed(snapshot, scope, at=at, most=_LISTED_MOST)
     files = [Path(each.source.replace(ROOT_ENDS, "/")) for each in found if each.source and ROOT_ENDS in each.source]
-    return [str(file) for file in files if file.is_relative_to(path)]
+    return sum(file.is_relative_to(path) for file in files)
 
 
 def is_title_page(node: Node) -> bool:

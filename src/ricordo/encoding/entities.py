@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import get_args
@@ -84,14 +84,14 @@ _ROLES = frozenset(
 )
 
 
-def checked_names(about: str | Sequence[str], *, rules: TextRules = SCREENED) -> tuple[str, ...]:
+def checked_names(about: str | Collection[str], *, rules: TextRules = SCREENED) -> tuple[str, ...]:
     """Return names given by the caller as a list, or one name as a text, checked and without repeats.
 
     Raises:
         InvalidError: a name is invalid, or there are too many.
     """
     about = (about,) if isinstance(about, str) else about
-    if not isinstance(about, Sequence):
+    if not isinstance(about, Collection):
         raise InvalidError(f"about: {about!r} is not a list of names", hint='pass ["Anna"]')
     if len(about) > _MOST_NAMES:
         hint = f"at most {_MOST_NAMES} are allowed; divide them between several calls"

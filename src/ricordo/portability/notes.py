@@ -181,7 +181,8 @@ class Notes:
 
     async def _stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
+            async with self._busy:  # a thread that reads or writes notes would go on after the task is cancelled
+                self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         with contextlib.suppress(RicordoError, OSError):
             await self.settle()
@@ -240,7 +241,7 @@ class Notes:
             return True
         read = await asyncio.to_thread(self._read, altered)
         waits = len(read) < len(altered)
-        self._commit = commit
+        self._commit = -1  # until all notes are written
         self._names, self._private, self._forgotten = {}, {}, None
         nodes = await self._nodes()
         if not stamps and self._seen:  # the folder was moved or not mounted, so nothing is forgotten
@@ -249,13 +250,12 @@ class Notes:
         if read or gone:
             await self._take_over(read, [] if waits else gone, nodes)
             commits = await self._memory.log(1)
-            self._commit = commits[0].seq if commits else 0
+            commit = commits[0].seq if commits else 0
             nodes = await self._nodes()
         is_whole = await self._write(read, nodes)
-        if not is_whole:
-            self._commit = -1
-        elif not waits:
+        if is_whole and not waits:
             await asyncio.to_thread(self._record_lines)
+        self._commit = commit if is_whole else -1
         return is_whole and not waits
 
     # what is on disk

@@ -155,8 +155,8 @@ async def import_path(
     chosen = await asyncio.to_thread(format_of, source, format)
     if chosen.name == markdown.NAME:
         at = from_ms(context.now)
-        if twice := await store.read(lambda tx: documents.watched(tx, scope, path.resolve(), at=at)):
-            told = f"{path}: nothing was imported: `watch` already keeps {plural(len(twice), 'note')} of it in step"
+        if twice := await store.read(lambda tx: documents.count_watched(tx, scope, path.resolve(), at=at)):
+            told = f"{path}: nothing was imported: `watch` already keeps {plural(twice, 'note')} of it in step"
             raise InvalidError(told, hint="to have their lines as facts instead, remove what `documents` lists of it")
     with ExitStack() as stack:
         if chosen.name == complete.NAME and not dry_run:

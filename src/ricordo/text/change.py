@@ -56,14 +56,12 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;…])\s+|(?<!\s)\s+[–—-]\s+")
 _CLAUSE_END = re.compile(r"(?<=[.!?;…,])\s+|(?<!\s)\s+[–—-]\s+|(?<=\w): ")
 _NUMERAL = re.compile(r"\b[A-Z][\w-]{1,30} I(?=[.,;:)]|$)")  # "Ardashir I.", not "so do I"
 _IDENTIFIER = re.compile(r"[^\W\d_]+[-/.]?\d[\w/-]*|\d{3,}[-/]\d{2,5}")  # "LH1234", "INV-77", "2026-041"
-_DAY = re.compile(r"(?:[12]?\d|3[01])(?:st|nd|rd|th|\.)?")
-_YEAR = re.compile(r"(?:19|20)\d\d")
+_DAY_OR_YEAR = re.compile(r"(?:[12]?\d|3[01])(?:st|nd|rd|th|\.)?|(?:19|20)\d\d")
 _HEAD = 2  # content words that name the topic of a statement
 _BEGINNING = 5  # words in which the subject of a statement is searched
 _LEAST_SAID = 3  # words of a clause that says something
 _OF_A_PART = 0.75  # the likelihood from which a change of one clause counts
 _PLAIN_WORDS = 12  # maximum length of a statement whose subject can be recognised
-_BESIDE_MONTH = 2  # words from a month to its day and year: "3 de mayo"
 _OF_KIN_WITHIN = 2  # words from "my" to "brother"
 _ONE_MATTER = 0.55  # the cosine of two statements about one matter of a person, with the default embedder
 _LAST_CHARS = 20  # characters in which the word before a word begins
@@ -271,9 +269,7 @@ def topics(text: str) -> Topics:
     whose, has_theirs = list[int](), False
     is_of_kin = is_of_somebody = False
     before = ""
-    said = list(_WORD.finditer(text))
-    of_dates = _places_of_dates([each.group().lower() for each in said], dates) if is_dated else frozenset()
-    for place, found in enumerate(said):
+    for place, found in enumerate(_WORD.finditer(text)):
         written = found.group()
         low = written.lower()
         word = _word(low, languages)
@@ -299,7 +295,7 @@ def topics(text: str) -> Topics:
         if is_owner or (place < _BEGINNING and word.is_kin):
             others.update(word.stems)
         is_name = written[0].isupper() and found.start() > 0 and known.capitals_are_names
-        is_date = place in of_dates or (is_dated and (low in dates or _DAY.fullmatch(low) is not None))
+        is_date = is_dated and (low in dates or _DAY_OR_YEAR.fullmatch(low) is not None)
         is_number = word.has_digit and not word.is_identifier
         worth = _COMMON if word.is_common or is_date else _NUMBER if is_number else _NAME if is_name else 1.0
         near = whose[max(0, place - _BEFORE) : place]
@@ -328,17 +324,6 @@ def topics(text: str) -> Topics:
         has_theirs=has_theirs,
         subject=None if subject is None else frozenset(stems for stems, _ in subject),
         persons=frozenset(stems for stems, is_person in subject or () if is_person),
-    )
-
-
-def _places_of_dates(words: Sequence[str], months: Set[str]) -> frozenset[int]:
-    """Return the places of days and years beside the name of a month or a weekday: "14 December 2016"."""
-    named = [place for place, word in enumerate(words) if word in months]
-    beside = {place + step for place in named for step in range(-_BESIDE_MONTH, _BESIDE_MONTH + 1)}
-    return frozenset(
-        place
-        for place in beside.intersection(range(len(words)))
-        if _DAY.fullmatch(words[place]) or _YEAR.fullmatch(words[place])
     )
 
 
