@@ -137,6 +137,32 @@ async def test_a_time_in_the_question_raises_events_of_that_time(memory: Any) ->
     assert "rained" in hits[0].content
 
 
+@pytest.mark.parametrize(
+    ("answer", "question", "about_the_question"),
+    [
+        (
+            "Our flight leaves on 14 November at 7:40.",
+            "When does our flight leave?",
+            "What did I ask about the flight?",
+        ),
+        ("Unser Flug geht am 14. November um 7:40.", "Wann geht unser Flug?", "Was habe ich zum Flug gefragt?"),
+        ("Мы вылетаем 14 ноября в 7:40.", "Когда мы вылетаем?", "О чём я спрашивал: когда мы вылетаем?"),
+        ("El vuelo es el 14 de noviembre a las 7:40.", "¿Cuándo es el vuelo?", "¿Qué pregunté sobre el vuelo?"),
+        ("Le vol part le 14 novembre à 7h40.", "Quand part le vol ?", "Qu'ai-je demandé sur le vol ?"),
+        ("Il volo parte il 14 novembre alle 7:40.", "Quando parte il volo?", "Cosa ho chiesto sul volo?"),
+        ("O voo parte a 14 de novembro às 7:40.", "Quando parte o voo?", "O que perguntei sobre o voo?"),
+    ],
+)
+async def test_a_question_asked_again_finds_the_answer_before_the_question(
+    memory: Any, answer: str, question: str, about_the_question: str
+) -> None:
+    await memory.add(answer, session="october", at="2025-10-01")
+    await memory.add(question, session="november", at="2025-11-01")
+    await memory.add("I have to buy bread on Saturday", session="november", at="2025-11-01T00:01")
+    assert (await memory.search(question)).hits[0].content == answer
+    assert (await memory.search(about_the_question)).hits[0].content == question
+
+
 async def test_a_hit_gives_its_time_in_four_forms(memory: Any) -> None:
     await memory.add("The heating broke", at="2025-12-30T09:30:00Z", speaker="Ann")
     (hit,) = (await memory.search("heating")).hits

@@ -398,14 +398,34 @@ _ASKS_ONLY = 5.0
 """The value of a turn that consists of questions; one that only ends in a question has 1. With 5, LoCoMo and REALTALK
 have the most hits in first place, and no fewer among the first ten.
 """
+_ASKED_BEFORE = 20.0
+"""The value of a short question to an assistant: asked again, it would come before every answer. With 10 as with 20,
+BEAM and RealMem find as much as without; with 20, answers in other words come first.
+"""
+_SHORT_QUESTION = 100
+"""Longer questions to an assistant, in characters, often tell something: "What can Nora eat, who has no fish?"."""
 
 
 def asks(pool: Pool, plan: Plan) -> Floats:
     """Whether the turn of a named speaker ends in a question; more if it consists of questions: it has the words of the
-    topic, but no answer. Messages to an assistant are not counted, because they often end in a question.
+    topic, but no answer. Messages to an assistant often end in a question, so only short questions count, and they are
+    raised if the question is about what was asked.
     """
-    asked = np.maximum(_holds(pool, ENDS_ASKING), np.float32(_ASKS_ONLY) * _holds(pool, ASKS_ONLY))
-    return np.asarray(asked * _is_of_speaker(pool), np.float32)
+    of_speaker, only = _is_of_speaker(pool), _holds(pool, ASKS_ONLY)
+    asked = np.maximum(_holds(pool, ENDS_ASKING), np.float32(_ASKS_ONLY) * only) * of_speaker
+    is_short = pool.turns.lengths[: pool.size] <= _SHORT_QUESTION
+    text = plan.query.text.lower()
+    languages = languages_of(text)
+    if _of_asking(languages).search(text):
+        asked -= _ASKS_ONLY * only
+    elif not _of_both(languages).search(text):
+        asked += _ASKED_BEFORE * only * is_short * (1 - of_speaker)
+    return np.asarray(asked, np.float32)
+
+
+@cached()
+def _of_asking(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.questions.of_asking)
 
 
 def name(pool: Pool, plan: Plan) -> Floats:

@@ -458,6 +458,7 @@ class Questions:
 
     Attributes:
         present: what asks for the present state: "now", "currently".
+        of_asking: what asks about questions of the user: "what did I ask".
     """
 
     present: Patterns = ()
@@ -478,6 +479,7 @@ class Questions:
     a_time: Patterns = ()
     a_number: Patterns = ()
     a_name: Patterns = ()
+    of_asking: Patterns = ()
     of_assistant: Patterns = ()
     of_both: Patterns = ()
     causal: Patterns = ()
