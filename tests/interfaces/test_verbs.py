@@ -445,6 +445,18 @@ def test_an_import_says_who_was_taken_as_the_owner(cli, tmp_path):
         assert "Nobody in it is called Anna" in done.out
 
 
+def test_the_owners_name_in_a_chat_is_known_once_it_was_imported(cli, tmp_path):
+    chat = tmp_path / "WhatsApp Chat with Bob.txt"
+    chat.write_text("31/12/2023, 22:15 - Ann Reed: Hello\n31/12/2023, 22:16 - Bob: Ann Reed, are you coming?\n")
+    for _ in range(2):
+        cli("import", str(chat), "--me", "ann reed")
+    assert [each["content"] for each in cli("list", "--type", "semantic", "--json").json["nodes"]] == [
+        "The user's name is Ann Reed"
+    ]
+    assert {each["name"] for each in cli("people", "--json").json["people"]} == {"Bob"}
+    assert "The user's name is Ann Reed" in cli("context", "What is my name?").out
+
+
 def test_a_dry_run_lists_the_speakers_and_a_name_given_too_late_is_not_called_taken(cli, tmp_path):
     chat = tmp_path / "WhatsApp Chat with Bob.txt"
     chat.write_text(

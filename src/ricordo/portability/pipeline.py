@@ -21,7 +21,7 @@ from ricordo.encoding import documents, entities, episodes, facts
 from ricordo.encoding.episodes import Instant
 from ricordo.encoding.validation import TextRules, redactions, short_name
 from ricordo.errors import InvalidError
-from ricordo.model import AGENT, Change, Edge, Entity, ImportPart, ImportReport, Node, Scope
+from ricordo.model import AGENT, Change, Edge, Entity, Fact, ImportPart, ImportReport, Node, Scope
 from ricordo.portability import markdown
 from ricordo.portability.documents import is_document
 from ricordo.portability.identity import settle
@@ -41,6 +41,7 @@ from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store
 from ricordo.text.analyzer import name_key
 from ricordo.text.names import SINGLE, predicate_of
+from ricordo.text.relations import stated_own_names
 from ricordo.text.sentences import plural
 
 T = TypeVar("T", ImportedPerson, ImportedRelation, ImportedLink, Node)
@@ -48,6 +49,7 @@ M = TypeVar("M", ImportedMessage, ImportedFact)
 
 HELD = "quarantined"
 
+_NAMED = "The user's name is {}"
 _BATCH = 1_000
 _SHOWN_REFUSALS = 20
 _SHOWN_CHARS = 200
@@ -243,13 +245,37 @@ def _steps(records: Records, context: ImportContext, counts: _Counts) -> list[tu
     messages = _made(records.messages.values(), episode, counts)
     own = _made([each for each in facts if not each.in_chat], partial(_knowledge, context=context), counts)
     group = _made([each for each in facts if each.in_chat], partial(_knowledge, context=chats), counts)
+    introduced = _made(_own_names(records, context), partial(_knowledge, context=context), counts)
     return [
+        *_batches("facts", introduced, partial(_facts, context)),
         *_batches("people", records.people, partial(_people, context)),
         *_batches("messages", messages, partial(_messages, context)),
         *_batches("facts", own, partial(_facts, context)),
         *_batches("facts", group, partial(_facts, chats)),
         *_batches("relations", list(records.relations), partial(_relations, context)),
         *_batches("links", records.links, partial(_links, context)),
+    ]
+
+
+def _own_names(records: Records, context: ImportContext) -> list[ImportedFact]:
+    """Return a fact for each name under which the owner speaks, so that it means the owner when others say it."""
+    first: dict[str, ImportedMessage] = {}
+    for each in records.messages.values():
+        name = each.message.speaker
+        if name and name_key(name) in context.me and stated_own_names(_NAMED.format(name)):  # not "Me"
+            first.setdefault(name, each)
+    return [
+        ImportedFact(
+            fact=Fact(
+                content=_NAMED.format(name),
+                id=records.destination.id_of("the owner's name", name),
+                origin="import",
+                category="identity",
+            ),
+            place=said.place,
+            at=said.message.at,
+        )
+        for name, said in first.items()
     ]
 
 
