@@ -11,8 +11,8 @@ from tests.crash.forking import run_forked
 from tests.portability.conftest import opened
 from tests.storage.canonical import canonical
 
-FACTS = 1_500
-MESSAGES = 1_200
+FACTS = 1_050
+MESSAGES = 1_050
 
 KILLED = """
 import asyncio, os, sys
@@ -68,7 +68,7 @@ async def test_a_killed_and_resumed_import_equals_an_undisturbed_one(tmp_path: P
     source = large_database(tmp_path)
     async with opened(tmp_path / "whole.db") as memory:
         undisturbed = await memory.import_(source)
-    for at in (1, 1_500, 3_500):
+    for at in (1, 1_030, 2_080):
         killed = tmp_path / f"killed-{at}.db"
         assert await asyncio.to_thread(status_of_killed, source, killed, at) == 9
         async with opened(killed) as memory:
