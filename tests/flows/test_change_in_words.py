@@ -741,3 +741,44 @@ async def test_what_one_person_has_changes_nothing_of_another(memory: Any) -> No
 async def test_two_days_of_one_month_have_nothing_in_common(memory: Any, first: str, second: str) -> None:
     await memory.remember(first)
     assert not (await memory.remember(second)).outdates
+
+
+OF_A_CLAUSE = [
+    ("I live in Dover", "After the divorce I found a nice flat, and I live in Hastings"),
+    ("I work at Arup", "I'm a structural engineer at Ferrovia Norte since May and live in Braga"),
+    ("I'm an engineer at Ferrovia Norte and live in Braga", "I work at Arup"),
+    ("I teach at Harrow High, live in Pinner and drive a Skoda", "I live in Watford"),
+    ("The user works at Globex and lives in Lund", "The user lives in Ystad"),
+    ("Ich lebe in Graz, arbeite bei Magna und fahre einen Seat", "Ich fahre einen Kia"),
+    ("Ich wohne in Mainz", "Ich bin Lehrerin, verheiratet und wohne in Worms"),
+    ("Я живу в Твери, работаю в Сбере и езжу на Тойоте", "Я езжу на Мазде"),
+    ("Trabajo en Repsol", "Soy economista, estoy casada y trabajo en Cepsa"),
+    ("J'habite à Dijon", "Je suis mariée, j'ai deux filles et j'habite à Beaune"),
+    ("Abito a Parma, lavoro per Barilla e ho un cane", "Lavoro per Ferrari"),
+    ("Moro em Faro, trabalho na EDP e tenho um cão", "Trabalho na Galp"),
+]
+
+
+@pytest.mark.parametrize(("older", "newer"), OF_A_CLAUSE)
+async def test_a_change_of_one_clause_is_reviewed_and_the_other_clauses_stay(
+    memory: Any, older: str, newer: str
+) -> None:
+    old = await memory.remember(older)
+    assert [(each.id, each.is_closed) for each in (await memory.remember(newer)).outdates] == [(old.id, False)]
+    assert (await memory.get(old.id)).is_live
+
+
+OF_ANOTHER = [
+    ("I live in Dover and work at Arup", "My best friend lives in Hastings and works at Lidl"),
+    ("I work at Arup and live in Braga", "My mother moved to Porto"),
+    ("I work for Barclays and live in Ely", "I work at home on Fridays"),
+    ("Ich wohne in Graz und arbeite bei Magna", "Meine Schwester wohnt in Linz und arbeitet bei Voest"),
+    ("Moro em Faro e trabalho na EDP", "A minha prima mora em Lagos e trabalha na Galp"),
+]
+
+
+@pytest.mark.parametrize(("older", "newer"), OF_ANOTHER)
+async def test_a_clause_about_somebody_else_changes_nothing(memory: Any, older: str, newer: str) -> None:
+    await memory.remember(older)
+    assert (await memory.remember(newer)).outdates == ()
+    assert list(await memory.review()) == []

@@ -19,6 +19,7 @@ from ricordo.storage import Snapshot, owner_names
 from ricordo.text.analyzer import index_terms
 from ricordo.text.canonical import Canonical, canonical, in_owners_words, is_much_the_same, slot_words
 from ricordo.text.change import Said, Succession, likelihood, outdated, topics
+from ricordo.text.clauses import changes_a_clause, words_to_look_for
 from ricordo.text.names import folded_name
 from ricordo.text.occasions import are_of_two_days
 from ricordo.text.relations import ended_relations, stated_own_names
@@ -191,9 +192,10 @@ class _Arriving:
         """Return the live facts related to a new one, the latest first."""
         look = self._snapshot.nodes.near_statements
         subjects = _subjects(node, about)
-        _, sharing, *lines = self._snapshot.together(
+        _, sharing, of_slots, *lines = self._snapshot.together(
             partial(self._names, node.owner),
-            partial(self._sharing_a_word, node),
+            partial(self._sharing, node, topics(node.content).stems),
+            partial(self._sharing, node, words_to_look_for(form_of(node))),
             *(partial(look, node.owner, node.chat, each, line) for each in subjects),
         )
         node = self._by_owner(node)
@@ -204,6 +206,8 @@ class _Arriving:
             verdicts = {}  # normal for such a slot, so they need not be read
         verdicts |= _in_one_form(sharing, node)
         changed = _outdated(sharing, node)
+        of_clauses = _in_clauses(self._said_by_owner(of_slots, node.owner) | sharing, node) - changed.keys()
+        changed |= dict.fromkeys(sorted(of_clauses), "conflict")
         keys = verdicts.keys() | changed.keys()
         stored = self._snapshot.nodes.by_key(self._scope, keys) if keys else {}
         found = {
@@ -212,10 +216,13 @@ class _Arriving:
             if (key in near or not are_apart(self._by_owner(old), node)) and not _are_of_one_text(old, node)
         }
         beside = {fact.id: fact for each in subjects for fact in self._beside(each, line)}
-        told = {each.id: each for each in self._sharing(node) if not are_apart(self._by_owner(each), node)} | beside
+        told = {
+            each.id: each for each in self._sharing_here(node) if not are_apart(self._by_owner(each), node)
+        } | beside
         told = {key: each for key, each in told.items() if not _are_of_one_text(each, node)}
         said = {key: self._by_owner(each) for key, each in told.items()}
-        doubted = _outdated({key: (each.content, each.speaker) for key, each in said.items()}, node)
+        contents = {key: (each.content, each.speaker) for key, each in said.items()}
+        doubted = _outdated(contents, node).keys() | _in_clauses(contents, node)
         for key, each in told.items():  # stated together, so nothing is closed without the user
             aligned = form_of(said[key]).verdict(form_of(node)) if key in beside else None
             found[key] = _stronger(aligned, "conflict" if key in doubted else None), each
@@ -227,12 +234,11 @@ class _Arriving:
         ranks = {stored[key].id: -place for place, key in enumerate(changed) if key in stored and key not in verdicts}
         return sorted(live, key=lambda pair: (ranks.get(pair[1].id, 0), self._recency(pair[1])), reverse=True)
 
-    def _sharing_a_word(self, node: Node) -> dict[int, tuple[str, str | None]]:
-        """Return (content, speaker) of the latest stored facts that share a significant word, by key."""
-        words = topics(node.content).stems
+    def _sharing(self, node: Node, words: Collection[tuple[str, ...]]) -> dict[int, tuple[str, str | None]]:
+        """Return (content, speaker) of the latest stored facts with one of some words, by key."""
         return self._snapshot.nodes.facts_with(node.owner, node.chat, words, most=LATEST) if words else {}
 
-    def _sharing(self, node: Node) -> list[Node]:
+    def _sharing_here(self, node: Node) -> list[Node]:
         """Return the earlier facts of this change that share a significant word."""
         found = {each for stem in topics(node.content).stems for each in self._by_stem.get(stem, ())[-LATEST:]}
         return [self.added[each] for each in sorted(found)]
@@ -327,6 +333,12 @@ def _in_one_form(facts: Mapping[int, tuple[str, str | None]], node: Node) -> dic
     new = form_of(node)
     found = {key: _form_beside(said, node).verdict(new) for key, said in facts.items()}
     return {key: verdict for key, verdict in found.items() if verdict in ("same", "replaced", "conflict")}
+
+
+def _in_clauses(facts: Mapping[K, Said], node: Node) -> set[K]:
+    """Return the facts of which a new one contradicts a clause."""
+    new = form_of(node)
+    return {key for key, said in facts.items() if changes_a_clause(_form_beside(said, node), new)}
 
 
 def _outdated(facts: Mapping[K, Said], node: Node) -> dict[K, Verdict]:

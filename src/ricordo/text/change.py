@@ -71,6 +71,7 @@ _DENIABLE: frozenset[Cue] = frozenset(("ended", "replaced"))
 _SHARE_OF_A_VERSION = 0.4  # of the words of a fact that a later version of it repeats
 _SAME_BEGINNING = 6  # common first letters of two forms of a word with different stems
 _SAME_NAME = 3  # common first letters of two forms of a name
+_JOB = "=job"
 _COMMON, _NUMBER, _NAME = 0.25, 0.5, 2.0  # weights of words; any other word has weight 1
 
 
@@ -363,6 +364,11 @@ def _same_stems(languages: LanguageSet) -> dict[str, tuple[str, ...]]:
     }
 
 
+def job_stems(text: str) -> tuple[str, ...]:
+    """Return the stems of the professions that the languages of a text have words for."""
+    return _same_stems(languages_of(text)).get(_JOB, ())
+
+
 @cached()
 def _cue_patterns(languages: LanguageSet) -> dict[Cue, re.Pattern[str]]:
     def pattern(cue: Cue) -> re.Pattern[str]:
@@ -452,7 +458,7 @@ USUAL = 0.08
 
 _MOST_NOVEL, _MOST_RIVALS, _MANY = 2.0, 48.0, 8.0
 _BRIEF, _SHORT, _LONG = 8, 10, 22  # words of a simple statement, of a statement of a state, and of a detailed one
-_AGAINST: tuple[Cue, ...] = ("added", "unchanged", "unsure", "reported", "past", "future", "asks")
+AGAINST: tuple[Cue, ...] = ("added", "unchanged", "unsure", "reported", "past", "future", "asks")
 _PLAIN = ("world", "apart", "people apart", "branched")
 _IDLE: tuple[str, ...] = ("reported", "asks", "quoted")
 APART = (
@@ -460,7 +466,7 @@ APART = (
     *("introduced", "introduced brief", "branched", "branched plain"),
 )
 """Features of two statements about different things or people, or about somebody other than the speaker."""
-DOUBTS = (*_AGAINST, "quoted", "another's", "possessed")
+DOUBTS = (*AGAINST, "quoted", "another's", "possessed")
 """Features against a change. With one of them, a newer statement may rank below the older one."""
 
 
@@ -576,7 +582,7 @@ def _of_cues(
         "denied": float(any(denials)),
         "denies": float(bool(denials)),
         "quoted": float(is_quoted),
-    } | {cue: float(cue in (said if cue == "reported" else doubts)) for cue in _AGAINST}
+    } | {cue: float(cue in (said if cue == "reported" else doubts)) for cue in AGAINST}
 
 
 def _parts(end: re.Pattern[str], text: str) -> list[tuple[int, str]]:
@@ -730,7 +736,7 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     if found or before.length <= _SHORT or not (before.is_own or topics(new[0]).is_own):
         return found
     of_parts = [
-        _succession((part, old[1]), new, _of_part(context, old[0], part, new[0])) for part in _things_said(old[0])
+        _succession((part, old[1]), new, _of_part(context, old[0], part, new[0])) for part in things_said(old[0])
     ]
     likeliest = max((each for each in of_parts if each and not each.stands_aside), key=_by_likelihood, default=None)
     is_clear = likeliest is not None and likeliest.says_so and likeliest.likelihood >= _OF_A_PART
@@ -747,7 +753,7 @@ def _by_likelihood(found: Succession) -> float:
     return found.likelihood
 
 
-def _things_said(text: str) -> list[str]:
+def things_said(text: str) -> list[str]:
     """Return the clauses of a statement that say something of their own; none if there is only one."""
     text = text[:MAX_CHARS]
     ends = _between_things(languages_of(text))
@@ -950,7 +956,7 @@ def asks_for(question: str, new: str, old: str) -> bool:
     question = question[:MAX_CHARS]
     before, after, asked = topics(old), topics(new), topics(question)
     said = cues(question, languages_of(question)) - {"asks"}
-    return not said.isdisjoint(_AGAINST) or any(
+    return not said.isdisjoint(AGAINST) or any(
         word.worth > _COMMON and after.likeness(word.stems) and not before.likeness(word.stems) for word in asked.words
     )
 

@@ -44,7 +44,7 @@ _TOKEN = re.compile(
     rf"|[^\w\s{_DIVIDES}]|_"
 )
 _APOSTROPHE = re.compile("[’ʼ]")
-_DASHES = frozenset(("—", "–", "-", ":"))
+DASHES = frozenset(("—", "–", "-", ":"))
 _MOST_VALUE_WORDS_FIRST = 5
 
 
@@ -52,7 +52,7 @@ class _Reading(Lexicon):
     """The words by which sentences in some languages are normalised."""
 
     fillers = words_of(lambda each: each.statements.fillers)
-    silent = words_of(lambda each: (*each.statements.articles, *_DASHES))
+    silent = words_of(lambda each: (*each.statements.articles, *DASHES))
     contractions = endings_of(lambda each: each.persons.contractions)
     not_a_value = words_of(lambda each: each.statements.not_a_value)
 
@@ -150,7 +150,7 @@ class _SlotWords(Lexicon):
     unsure_as_written = words_of(lambda each: each.statements.unsure_as_written)
     negations = words_of(lambda each: each.statements.negations)
     negated_endings = list_of(lambda each: each.statements.negated_endings)
-    copulas = words_of(lambda each: (*each.statements.copulas, *_DASHES))
+    copulas = words_of(lambda each: (*each.statements.copulas, *DASHES))
     definite_copulas = words_of(lambda each: each.statements.definite_copulas)
     articles = words_of(lambda each: each.statements.articles)
     determiners = words_of(lambda each: each.statements.determiners)
@@ -262,7 +262,7 @@ def subject_of(text: str) -> tuple[str, ...] | None:
         return ()
     if not known.prepositions.isdisjoint(words[:1]):
         return None
-    is_verb = [word in _DASHES or known.is_verb(word, before) for before, word in pairwise(("", *words))]
+    is_verb = [word in DASHES or known.is_verb(word, before) for before, word in pairwise(("", *words))]
     if words and not any(is_verb[:2]) and known.may_begin(words[0]):
         return ()  # "Lives in Rome"
     return words[: is_verb.index(True)] if True in is_verb else None
@@ -361,13 +361,13 @@ def _slot(frame: str, known: _SlotWords) -> str:
     "" if there is none.
     """
     *rest, last = frame.split(" ")
-    is_definite = last in _DASHES or (last in known.definite_copulas and known.definite.search(frame) is not None)
+    is_definite = last in DASHES or (last in known.definite_copulas and known.definite.search(frame) is not None)
     if not is_definite or len(rest) < 2:
         return ""
     if place := next((place for place, word in enumerate(rest) if place and word in known.of), 0):
         return " ".join(rest[:place])
     # Before a verb, the thing comes last ("Anna's old friend"); before a dash, first ("друг Анны") or last.
-    return " ".join(rest) if last in _DASHES else rest[-1]
+    return " ".join(rest) if last in DASHES else rest[-1]
 
 
 # ---- another value for a slot

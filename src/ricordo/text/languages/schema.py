@@ -333,10 +333,15 @@ class Persons:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slots:
-    """Things that people have one of at a time: names that models give them, and words in statements about them."""
+    """Things that people have one of at a time: names that models give them, and words in statements about them.
+
+    Attributes:
+        at_employer: words between a profession and an employer: "an engineer at Arup".
+    """
 
     labels: Mapping[str, Words] = field(default_factory=dict)
     said: Mapping[str, Words] = field(default_factory=dict)
+    at_employer: Words = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,173 @@
+"""Read the slots that the clauses of a statement fill: "I work at Arup and live in Braga" gives an employer and a home.
+
+A statement with several clauses aligns with no statement of one slot, so its clauses are compared one by one. A clause
+never closes a whole statement, of which other clauses may still be true: the user decides. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from itertools import dropwhile, islice, takewhile
+
+from ricordo.text.analyzer import index_terms
+from ricordo.text.canonical import Canonical, canonical
+from ricordo.text.change import AGAINST, cues, job_stems, things_said, topics
+from ricordo.text.languages import LanguageSet, Lexicon, cached, languages_of, words_of
+from ricordo.text.sentences import content_words, in_first_person
+from ricordo.text.statement import DASHES, is_reserved, statement, subject_of
+
+_EMPLOYER, _OCCUPATION = "employer", "occupation"
+_SOMEBODY = "Xx"  # in place of the subject of a clause
+_MOST_VALUE_WORDS = 4
+
+
+class _Words(Lexicon):
+    determiners = words_of(lambda each: (*each.statements.articles, *each.statements.determiners))
+    copulas = words_of(lambda each: (*each.statements.copulas, *DASHES))
+    prepositions = words_of(lambda each: each.statements.prepositions)
+    links = words_of(lambda each: (*each.statements.copulas, *each.statements.prepositions))
+    things = words_of(lambda each: each.sentences.first_person)
+    at_employer = words_of(lambda each: each.slots.at_employer)
+
+
+_words = cached()(_Words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotValue:
+    """A value that a clause gives to a slot. `is_name`: a name or a number, rather than ordinary words."""
+
+    slot: str
+    clause: str
+    terms: frozenset[str]
+    is_name: bool
+
+    def contradicts(self, other: SlotValue) -> bool:
+        """Return whether another value of the same kind is given to the same slot, both without reservation."""
+        if (self.slot, self.is_name) != (other.slot, other.is_name) or not self.terms.isdisjoint(other.terms):
+            return False
+        return not (is_reserved(self.clause, other.clause) or is_reserved(other.clause, self.clause))
+
+
+def changes_a_clause(old: Canonical, new: Canonical) -> bool:
+    """Return whether a clause of a new statement contradicts a clause of an older one with the same subject.
+
+    >>> from ricordo.text.canonical import canonical
+    >>> both = canonical("I work as an engineer at Ferrovia Norte and live in Braga")
+    >>> changes_a_clause(both, canonical("I've moved to Porto")), changes_a_clause(both, canonical("I play padel"))
+    (True, False)
+    """
+    old, new = _of_one_name(old, new)
+    if old.subject is None or old.subject != new.subject:
+        return False
+    values = _values_of(new)
+    return any(before.contradicts(after) for after in values for before in (_values_of(old) if values else ()))
+
+
+def _of_one_name(*forms: Canonical) -> list[Canonical]:
+    """Return statements that begin with the same unknown name as statements about it: "Paul works", "Paul lives"."""
+    names = {form.said.partition(" ")[0] for form in forms if form.subject is None}
+    name = next(iter(names), "")
+    is_name = len(names) == 1 and all(form.subject is None for form in forms) and name.istitle()
+    if not is_name or name.lower() in _words(languages_of(forms[0].said)).determiners:
+        return list(forms)
+    return [canonical(form.said, about=[name]) for form in forms]
+
+
+def words_to_look_for(form: Canonical) -> frozenset[tuple[str, ...]]:
+    """Return, for each slot that a statement fills, the stems that find statements of the slot."""
+    filled = {(each.slot, each.clause) for each in _values_of(form)}
+    return frozenset(
+        (*_slot_stems(slot, languages_of(clause)), *(job_stems(clause) if slot == _EMPLOYER else ()))
+        for slot, clause in filled
+    )
+
+
+@cached()
+def _slot_stems(slot: str, languages: LanguageSet) -> tuple[str, ...]:
+    phrases = [" ".join(phrase) for name, phrase in _phrases(languages) if name == slot]
+    return tuple(dict.fromkeys(stem for phrase in phrases for stem in sorted(content_words(phrase))))
+
+
+def _values_of(form: Canonical) -> tuple[SlotValue, ...]:
+    return _slot_values(form.said, is_own=form.subject == "")
+
+
+@cached(maxsize=4_096)
+def _slot_values(said: str, *, is_own: bool) -> tuple[SlotValue, ...]:
+    """Return the values of a statement in the first person of its subject, `is_own` if that is the speaker."""
+    languages = languages_of(said)
+    found: list[SlotValue] = []
+    is_of_another = False  # "My sister lives in Linz and works at Voest"
+    for place, clause in enumerate(things_said(said) or [said]):
+        has_speaker = topics(clause).is_of_self
+        if place and has_speaker and not is_own:
+            continue
+        is_of_another = _has_another_subject(clause) or (is_of_another and not has_speaker)
+        if is_of_another:
+            found += _values(clause, languages, of_thing=True)
+        else:
+            found += _values(_of_subject(clause) if place else clause, languages)
+    return tuple(found)
+
+
+def _has_another_subject(clause: str) -> bool:
+    return bool(subject_of(clause) or topics(clause).others)
+
+
+def _of_subject(clause: str) -> str:
+    """Return a clause without a subject in the first person: "works at Arup" is "I work at Arup"."""
+    said = in_first_person(f"{_SOMEBODY} {clause}", _SOMEBODY)
+    return clause if said.startswith(_SOMEBODY) else said
+
+
+def _values(clause: str, languages: LanguageSet, *, of_thing: bool = False) -> Iterator[SlotValue]:
+    if clause.endswith("?") or not cues(clause, languages).isdisjoint(AGAINST):
+        return
+    known, read = _words(languages), statement(clause)
+    jobs = frozenset(job_stems(clause))
+    subject = frozenset(subject_of(clause) or ())
+    phrases = [each for each in _phrases(languages) if not of_thing or (subject and subject.issubset(each[1]))]
+    for slot, place in _places(read.words, known, jobs, phrases):
+        terms, is_name = _value(read.tokens[place:], known)
+        is_vague = (slot == _EMPLOYER and not is_name) or (
+            slot == _OCCUPATION and read.words[place - 1] not in known.links and jobs.isdisjoint(terms)
+        )
+        if terms and not is_vague:  # "I work at home"
+            yield SlotValue(slot=slot, clause=clause, terms=terms, is_name=is_name)
+
+
+def _places(
+    words: tuple[str, ...], known: _Words, jobs: Set[str], phrases: Sequence[tuple[str, tuple[str, ...]]]
+) -> Iterator[tuple[str, int]]:
+    """Yield each slot that a clause names by some phrases, and the place where its value begins."""
+    for slot, phrase in phrases:
+        for place in range(len(phrase), len(words)):
+            if words[place - len(phrase) : place] == phrase and (
+                words[place] in known.copulas
+                or phrase[-1] in known.links
+                or known.things.isdisjoint(phrase)  # "my doctor raised the dose"
+            ):
+                yield slot, place
+    for place in range(2, len(words) if len(phrases) > 1 else 0):
+        if words[place - 1] in known.at_employer and not jobs.isdisjoint(index_terms(words[place - 2])):
+            yield _EMPLOYER, place
+
+
+@cached()
+def _phrases(languages: LanguageSet) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    tables = [each.slots.said for each in languages]
+    return tuple((slot, tuple(phrase.split())) for table in tables for slot in table for phrase in table[slot])
+
+
+def _value(tokens: tuple[str, ...], known: _Words) -> tuple[frozenset[str], bool]:
+    """Return the terms of the value at the beginning of some words, and whether it is a name or a number."""
+    rest = dropwhile(lambda token: token.lower() in known.determiners | known.copulas, tokens)
+    words = list(takewhile(lambda token: token.lower() not in known.prepositions, islice(rest, _MOST_VALUE_WORDS)))
+    names = list(takewhile(_is_name, dropwhile(lambda token: not _is_name(token), words)))
+    return frozenset(term for word in names or words for term in index_terms(word)), bool(names)
+
+
+def _is_name(token: str) -> bool:
+    return token != token.lower() or any(map(str.isdigit, token))
