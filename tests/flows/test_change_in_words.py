@@ -768,17 +768,34 @@ async def test_a_change_of_one_clause_is_reviewed_and_the_other_clauses_stay(
     assert (await memory.get(old.id)).is_live
 
 
-OF_ANOTHER = [
+UNRELATED = [
     ("I live in Dover and work at Arup", "My best friend lives in Hastings and works at Lidl"),
     ("I work at Arup and live in Braga", "My mother moved to Porto"),
     ("I work for Barclays and live in Ely", "I work at home on Fridays"),
     ("Ich wohne in Graz und arbeite bei Magna", "Meine Schwester wohnt in Linz und arbeitet bei Voest"),
     ("Moro em Faro e trabalho na EDP", "A minha prima mora em Lagos e trabalha na Galp"),
+    ("Renew the mooring by 15 January", "The policy renews on 1 March"),
+    ("Passport expires on 3 April 2029", "The parking permit expires on 30 June"),
+    ("Book Anna's flight by 3 June", "Anna's thesis is due on 10 June"),
+    ("Lotte's birthday is on 14 December 2016", "Elternabend in Lottes Schule am 8. Dezember"),
+    ("Liegeplatz bis 15. Januar verlängern", "Die Versicherung verlängert sich am 1. März"),
+    ("Загранпаспорт истекает 3 мая", "Полис истекает 9 июня"),
+    ("El cumpleaños de Lucía es el 14 de diciembre", "Reunión de padres en el cole de Lucía el 8 de diciembre"),
+    ("Le passeport expire le 3 mai", "L'abonnement expire le 9 juin"),
+    ("Il passaporto scade il 3 maggio", "L'abbonamento scade il 9 giugno"),
+    ("Renovar a amarração até 15 de janeiro", "A apólice renova-se a 1 de março"),
 ]
 
 
-@pytest.mark.parametrize(("older", "newer"), OF_ANOTHER)
-async def test_a_clause_about_somebody_else_changes_nothing(memory: Any, older: str, newer: str) -> None:
+@pytest.mark.parametrize(("older", "newer"), UNRELATED)
+async def test_a_date_an_owner_a_verb_of_duty_or_a_place_of_somebody_else_ties_no_facts(
+    memory: Any, older: str, newer: str
+) -> None:
     await memory.remember(older)
     assert (await memory.remember(newer)).outdates == ()
     assert list(await memory.review()) == []
+
+
+async def test_another_date_of_one_thing_of_a_person_is_reviewed(memory: Any) -> None:
+    old = await memory.remember("Anna's flight is on 3 June")
+    assert [each.id for each in (await memory.remember("Anna's flight leaves on 10 June")).outdates] == [old.id]

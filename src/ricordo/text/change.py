@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from ricordo.text.analyzer import function_words, index_terms, leaves_out_its_subject
 from ricordo.text.dates.grammar import vocabulary
-from ricordo.text.languages import LanguageSet, cached, fold_letters, is_ordinary, languages_of
+from ricordo.text.languages import LanguageSet, all_languages, cached, fold_letters, is_ordinary, languages_of
 from ricordo.text.relatives import stated_relations
 from ricordo.text.statement import subject_of
 
@@ -229,7 +229,7 @@ def _word(low: str, languages: LanguageSet) -> _Word:
     bare = low.partition("'")[0]
     is_own = low in known.own or bare in known.own
     is_silent = is_own or low in known.silent or bare in known.silent
-    has_digit = any(char.isdigit() for char in low)
+    has_digit = _has_digit(low)
     is_identifier = has_digit and _IDENTIFIER.fullmatch(low) is not None
     stems = tuple(index_terms(low if has_digit else bare, languages=languages)) or (low,)
     if is_identifier:  # invoice 2026-041 is not invoice 2026-047
@@ -802,7 +802,7 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
     is_added = bool(found["added"]) and not found["changes"]  # "I am also allergic to nuts" replaces nothing
     if likely < enough or (kind == "words" and (is_idle or is_added or (is_of_world and not found["changes"]))):
         return None
-    if _only_names_a_relative(old, new, after, shared):
+    if _only_names_a_relative(old, new, after, shared) or _are_two_dates_of_one(old, new, before, shared):
         return None
     if shared and context.get("meaning", 0.0) < _ONE_MATTER and _only_names_a_person(old, new, before, after, shared):
         return None
@@ -891,6 +891,26 @@ def _only_names_a_person(old: Said, new: Said, before: Topics, after: Topics, sh
     named = entities_named([old[0][:MAX_CHARS], new[0][:MAX_CHARS]])
     people = {stem for each in named if each.type == "person" for stem in index_terms(each.name)}
     return all(word.is_kin or not people.isdisjoint(word.stems) for word in shared)
+
+
+def _are_two_dates_of_one(old: Said, new: Said, before: Topics, shared: Sequence[TopicWord]) -> bool:
+    """Return whether two statements with dates share only whose they are: "Anna's flight is on 3 June", "Anna's thesis
+    is due on 10 June".
+    """
+    telling = [word for word in shared if word.worth > _COMMON and not before.numbers.intersection(word.stems)]
+    if not telling or any(before.others.isdisjoint(word.stems[:1]) for word in telling) or says_change(new[0]):
+        return False
+    return all(_has_date(said[0][:MAX_CHARS]) for said in (old, new))
+
+
+def _has_date(text: str) -> bool:
+    """Return whether a text has a number and a word of a date, in any language."""
+    words = _WORD.findall(text.lower())
+    return any(map(_has_digit, words)) and not vocabulary(all_languages()).anchors.isdisjoint(words)
+
+
+def _has_digit(word: str) -> bool:
+    return any(map(str.isdigit, word))
 
 
 def _only_names_a_relative(old: Said, new: Said, after: Topics, shared: Sequence[TopicWord]) -> bool:
