@@ -320,6 +320,21 @@ async def test_people_are_told_from_things_by_folder_and_name(tmp_path: Path) ->
         assert (await memory.entity("Boat")).type == "concept"
 
 
+async def test_only_a_box_or_a_heading_makes_a_task_of_a_note(tmp_path: Path) -> None:
+    (tmp_path / "Jetty.md").write_text(
+        "- Call the plumber\n- [ ] Buy stamps\n\n```python\nreturn 1\n```\n\n## Tasks\n\n- Paint the fence\n"
+    )
+    async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+        await memory.import_(tmp_path / "Jetty.md")
+        said = {node.content: node.category for node in (await memory.list()).nodes}
+    assert said == {
+        "Jetty: Call the plumber": "knowledge",
+        "Jetty: Buy stamps": "task",
+        "Jetty:\n```python\nreturn 1\n```": "knowledge",
+        "Jetty: Paint the fence": "task",
+    }
+
+
 async def test_headings_are_no_tags_and_rows_of_a_table_no_tasks(tmp_path: Path) -> None:
     (tmp_path / "Lab.md").write_text(
         "# Sunday 23 August\n\n## Done\n\n- Ran 6 km #sport\n\n## Tasks\n\n- Buy tape\n- [x] Sow\n\n"

@@ -56,7 +56,7 @@ from ricordo.portability.visible_text import (
 from ricordo.text.analyzer import name_key
 from ricordo.text.entity_recognition import entities_named
 from ricordo.text.names import known_relation
-from ricordo.text.sentences import plural
+from ricordo.text.sentences import infer_category, plural
 
 _BULLET = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])(?:\s+(?P<text>\S.*)|\s*\Z)")
 _FENCE = re.compile(r"\s*(```+|~~~+)")
@@ -548,11 +548,7 @@ class _Reading(Records):
             fact = Fact(
                 content=entry.text,
                 type=said.get("type", "semantic"),
-                category="task"
-                if entry.is_task
-                else None
-                if place.category == "task" and (item.is_row or item.is_code or place.has_boxes)
-                else place.category,
+                category=_category(entry, item, place),
                 about=tuple(said.get("about", dict.fromkeys((*about, *entry.about)))),
                 tags=(*said.get("tags", place.tags), *filter(None, (entry.label,)), *entry.tags),
                 confidence=said.get("confidence", 1.0),
@@ -580,6 +576,18 @@ class _Reading(Records):
         key = (text, at, place.about)
         self.counts[key] += 1
         return self.destination.id_of(NAME, *key, self.counts[key])
+
+
+def _category(entry: Entry, item: Item, place: _Section) -> Category | None:
+    """Return the category of an item. A task has a box to tick, or stands in a list under a heading for tasks."""
+    if entry.is_task:
+        return "task"
+    is_no_task = item.is_row or item.is_code or place.has_boxes
+    if place.category and not (place.category == "task" and is_no_task):
+        return place.category
+    if item.is_code:
+        return "knowledge"
+    return None if entry.said else infer_category(entry.text, may_be_task=place.category == "task")
 
 
 def _attributes(entry: Entry, place: _Section) -> Mapping[str, Any] | None:

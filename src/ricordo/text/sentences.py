@@ -200,12 +200,15 @@ def _first_person_verb(word: str, language: Language) -> str:
     return word
 
 
-def infer_category(content: str) -> Category:
+def infer_category(content: str, *, may_be_task: bool = True) -> Category:
     """Return the category of a simple statement, which decides how fast it decays. The rules are tried from the most to
     the least specific; `knowledge` if none matches.
+
+    Args:
+        may_be_task: whether words alone make a task. In notes, a task has a box.
     """
     start = content[:1_000]
-    if states_task(start):
+    if may_be_task and states_task(start):
         return "task"
     return next((category for category, rule in _categories(languages_of(start)) if rule.search(start)), "knowledge")
 
