@@ -217,3 +217,14 @@ async def test_a_hit_names_who_wrote_what_is_shared(memory: Any) -> None:
             "The staging server is slow": "Dora",
         }
         assert all(hit.writer == "" for hit in found if "bores" in hit.content)
+
+
+@pytest.mark.parametrize("said", ["Papa mag keinen Karpfen", "Mum is allergic to nuts", "Папа не любит рыбу"])
+async def test_what_a_speaker_says_of_a_relative_is_not_about_the_speaker(memory: Any, said: str) -> None:
+    await memory.add(f"{said}.", speaker="Ida", session="s1")
+    await memory.end_session("s1")
+    await memory.consolidate()
+    facts = [node for node in (await memory.list()).nodes if node.type != "episodic"]
+    assert all("Ida" not in node.about for node in facts)
+    shared = await of(memory, "ann").remember(said, shared=True)
+    assert ("ann" in shared.about, shared.speaker) == (False, "ann")

@@ -66,7 +66,7 @@ def propose(page: Page) -> Proposal:
                 text=said.text,
                 kind=_KINDS[said.kind],
                 category=_CATEGORIES.get(said.kind, infer_category(said.text)),
-                about=[node.speaker] if node.speaker and topics(said.text).is_own else [],
+                about=[node.speaker] if node.speaker and topics(said.text).names_speaker else [],
                 slot="",
                 evidence=[handle],
                 said=True,

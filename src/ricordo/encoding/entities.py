@@ -32,6 +32,7 @@ from ricordo.storage import Snapshot, entity_meant, owner_names
 from ricordo.storage.values import Named
 from ricordo.text.analyzer import name_key
 from ricordo.text.canonical import is_of_one_speaker
+from ricordo.text.change import topics
 from ricordo.text.entity_recognition import entities_named
 from ricordo.text.names import (
     NOT_PEOPLE,
@@ -60,7 +61,7 @@ from ricordo.text.relations import (
     stated_own_names,
 )
 from ricordo.text.relatives import Stated, stated_relations
-from ricordo.text.sentences import content_words
+from ricordo.text.sentences import content_words, in_first_person
 
 SAME = "same as"
 """The relation of two entities that are said to be one person or thing. They are not merged: the user is asked."""
@@ -567,6 +568,7 @@ class EntityResolver:
         sister ..." is not about Anna).
         """
         is_own = bool(node.chat and node.speaker) and is_of_one_speaker(node.content)
+        is_own = is_own and topics(in_first_person(node.content)).names_speaker  # "Dad hates carp" is about Dad
         own = self.named_clearly(node.speaker or "") if is_own else None
         heard = self.learn_relations(node, owner=self._scope.owner)
         if node.origin in _NAMING:

@@ -130,6 +130,11 @@ class Topics:
         """The stems of the people the statement is about, other than the speaker."""
         return self.others | frozenset(stem for stems in self.persons for stem in stems)
 
+    @property
+    def names_speaker(self) -> bool:
+        """Whether a word means the speaker: "My dad hates carp". In "Dad hates carp", none does."""
+        return self.is_of_self or any(word.whose == 1 for word in self.words)
+
     def may_name(self, name: TopicWord) -> bool:
         """Return whether a name occurs in the statement, or a short form of it: "Лёша", "Лёшка"."""
         short = name.stems[0][:_SAME_NAME]
