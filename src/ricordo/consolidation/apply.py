@@ -301,6 +301,9 @@ def _change(learning: _Learning, sound: Collection[str]) -> Change:
         doubts = (doubt,) if (doubt := facts[node.id][1].doubt) and not draft.is_verbatim else ()
         if why := (*reasons_to_hold(node, holds_untrusted=waits), *doubts):
             held_for[node.id] = why
+    updates = {node_id for node_id, (_, fact) in facts.items() if fact.is_update}
+    kept = [node for node in kept if node.id not in updates & held_for.keys()]  # what is held is not compared
+    held_for = {node_id: why for node_id, why in held_for.items() if node_id not in updates}
     given = [quarantined(node, at=learning.at) if node.id in held_for else node for node in kept]
     change = learning.rules.add_entities(
         snapshot,
@@ -315,7 +318,7 @@ def _change(learning: _Learning, sound: Collection[str]) -> Change:
         RunItem(what="relation", text=each.predicate, evidence=each.evidence) for each in change.relations
     ]
     change, same = _without_same(learning, change, facts)
-    arrived = arrive(snapshot, change, scope=draft.said.scope, now=learning.now, claimed=())
+    arrived = arrive(snapshot, change, scope=draft.said.scope, now=learning.now, claimed=(), updates=updates)
     if held_for:
         arrived = with_quarantine_reviews(snapshot, arrived, given, held_for, claimed=(), now=learning.now)
     arrived = _as_derived(arrived, facts)
@@ -422,7 +425,8 @@ def _is_learnt(learning: _Learning, fact: Accepted) -> bool:
 def _is_withheld(learning: _Learning, node: Node, fact: Accepted) -> bool:
     if not is_withheld(learning.snapshot, node, fact.evidence):
         return False
-    learning.items.append(RunItem(what="refused", text=node.content, reason="was forgotten"))
+    if not fact.is_update:
+        learning.items.append(RunItem(what="refused", text=node.content, reason="was forgotten"))
     return True
 
 

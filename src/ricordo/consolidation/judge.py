@@ -80,6 +80,10 @@ class ProposedFact(BaseModel, extra="ignore"):
     confidence: float
 
 
+class ProposedUpdate(ProposedFact):
+    """A statement that is worth keeping only if it makes a known fact out of date. Only the rules propose it."""
+
+
 class ProposedEntity(BaseModel, extra="ignore"):
     name: str
     type: str = _choice("person", "project", "organization", "place", "concept", "tool")
@@ -196,6 +200,7 @@ class Accepted:
     Attributes:
         sure: the model's certainty, from 0 to 1.
         doubt: why it may differ from its evidence; such a fact is held back for review.
+        is_update: whether it is kept only if it makes a known fact out of date.
     """
 
     content: str
@@ -207,6 +212,7 @@ class Accepted:
     sure: float
     evidence: tuple[Node, ...]
     doubt: str = ""
+    is_update: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,7 +303,8 @@ def _without_repeats(facts: Iterable[Accepted]) -> tuple[Accepted, ...]:
         line = fact.type, statement_line(fact.content) or fact.content, days
         if line in kept:
             evidence = {node.id: node for node in (*kept[line].evidence, *fact.evidence)}
-            kept[line] = replace(kept[line], evidence=tuple(evidence.values()))
+            is_update = kept[line].is_update and fact.is_update
+            kept[line] = replace(kept[line], evidence=tuple(evidence.values()), is_update=is_update)
         else:
             kept[line] = fact
     return tuple(kept.values())
@@ -316,8 +323,10 @@ class _PageJudge:
         """Return the fact; None if it is refused, with the reason in `refused`."""
         text = " ".join(given.text.split())
         evidence = self._handed(given.evidence)
+        is_update = isinstance(given, ProposedUpdate)
         if reason := self._objection(text, given, evidence):
-            self.refused.append(Refused(text=text[:_MAX_CHARS], reason=reason))
+            if not is_update:  # the rules propose many of which nothing comes
+                self.refused.append(Refused(text=text[:_MAX_CHARS], reason=reason))
             return None
         category = "preference" if given.kind == "preference" else given.category
         return Accepted(
@@ -330,6 +339,7 @@ class _PageJudge:
             sure=scaled(given.confidence),
             evidence=evidence or (),
             doubt=doubt(text, evidence or ()),
+            is_update=is_update,
         )
 
     def _objection(self, text: str, given: ProposedFact, evidence: tuple[Node, ...] | None) -> str:

@@ -14,14 +14,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ricordo.consolidation.judge import MAX_ITEMS, Proposal, ProposedEntity, ProposedFact
+from ricordo.consolidation.judge import MAX_ITEMS, Proposal, ProposedEntity, ProposedFact, ProposedUpdate
 from ricordo.consolidation.prompts import Page, own_words
-from ricordo.model import AGENT, Category
-from ricordo.text.change import topics
+from ricordo.model import AGENT, Category, Node
+from ricordo.text.canonical import canonical
+from ricordo.text.change import CHANGES, Cue, says_change, topics
+from ricordo.text.change import cues as change_cues
 from ricordo.text.dates.grammar import mentions_time
 from ricordo.text.entity_recognition import entities_named
 from ricordo.text.languages import Lexicon, cached, languages_of, pattern_of
 from ricordo.text.sentences import infer_category, plain_sentences, without_jokes
+from ricordo.text.statement import subject_of
 from ricordo.text.work import WorkStatement, statements_of_work, to_remember
 from ricordo.trust import trust_of
 
@@ -56,9 +59,48 @@ def plain_statements(text: str) -> tuple[Plain, ...]:
     return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
+def states_liking(text: str) -> bool:
+    """Return whether a statement says what somebody likes or dislikes."""
+    return _cues(languages_of(text)).preference.search(text) is not None
+
+
+def told_changes(text: str) -> tuple[str, ...]:
+    """Return the sentences of a message that may make a known fact out of date, in order.
+
+    They say that something has changed, or give a value ("My phone number is"). What has come in place of something
+    that ended belongs to the sentence about its end: "I left Acme. I'm at Globex now".
+
+    >>> told_changes("I left Acme in May. I'm at Globex now. Nice weather. If I sold the car, I would walk.")
+    ("I left Acme in May. I'm at Globex now",)
+    """
+    languages = languages_of(text)
+    cues, found, before = _cues(languages), list[str](), frozenset[Cue]()
+    for sentence in _sentences(text, cues, without_tails=True):
+        signs = change_cues(sentence, languages_of(sentence))
+        said = sentence if "corrected" in signs else cues.lead.sub("", sentence)  # "No, I live in Bergen"
+        comes_instead = before & _ENDS and signs & CHANGES and not signs & (_ENDS | _NO_CHANGE)
+        if found and comes_instead and _statement(sentence, cues) is None:
+            found[-1] = f"{found[-1]}. {said}"
+        elif not signs & _NO_CHANGE and (says_change(said) or _gives_value(said)):
+            found.append(said)
+        before = signs
+    kept = (_kept("fact", said, least=_LEAST_OF_LIFE) for said in found)
+    return tuple(dict.fromkeys(each.text for each in kept if each))
+
+
+def _gives_value(said: str) -> bool:
+    """Return whether a sentence may give something of the speaker's another value: "My dentist is"."""
+    return bool(canonical(said).slot) or (topics(said).is_own and subject_of(said) is not None)
+
+
+_ENDS: frozenset[Cue] = frozenset(("no_longer", "ended", "replaced"))
+_NO_CHANGE: frozenset[Cue] = frozenset(("unsure", "reported", "future", "asks"))
+
+
 def propose(page: Page) -> Proposal:
     """Return the clear statements of people on a page in the form of a model's proposal, to be judged like one."""
     facts: dict[tuple[str, str], ProposedFact] = {}
+    updates: dict[tuple[str, str], ProposedFact] = {}
     for handle, node in page.episodes.items():
         plain = plain_statements(node.content) if node.role == "user" else ()
         for said in plain:
@@ -73,10 +115,26 @@ def propose(page: Page) -> Proposal:
                 confidence=1.0,
             )
             facts.setdefault((node.id, said.text), fact)
+        for sentence in told_changes(node.content) if node.role == "user" else ():
+            updates.setdefault((node.id, sentence), _update(node, sentence, handle))
         for told in statements_of_work(node.content) if node.role == "user" and AGENT in node.attributes else ():
             if told.kind != "cause" and not any(_is_one(told.text, said.text) for said in plain):
                 facts.setdefault((node.id, told.text), _of_work(told, handle))
-    return Proposal(facts=list(facts.values())[:MAX_ITEMS], entities=_named(page)[:MAX_ITEMS])
+    found = [*facts.values(), *(update for key, update in updates.items() if key not in facts)]
+    return Proposal(facts=found[:MAX_ITEMS], entities=_named(page)[:MAX_ITEMS])
+
+
+def _update(node: Node, text: str, handle: str) -> ProposedUpdate:
+    return ProposedUpdate(
+        text=text,
+        kind="fact",
+        category=infer_category(text),
+        about=[node.speaker] if node.speaker and topics(text).is_own else [],
+        slot="",
+        evidence=[handle],
+        said=True,
+        confidence=1.0,
+    )
 
 
 def _is_one(one: str, other: str) -> bool:
@@ -178,7 +236,8 @@ def _kept(kind: Kind, said: str, *, least: int = _LEAST_WORDS) -> Plain | None:
 _QUOTED = re.compile(r"^\s*[\"«“„>]|[\"“”„]")
 
 
-def _sentences(text: str, cues: _Cues) -> Iterator[str]:
-    for sentence in plain_sentences(without_jokes(text)):
+def _sentences(text: str, cues: _Cues, *, without_tails: bool = False) -> Iterator[str]:
+    for whole in plain_sentences(without_jokes(text)):
+        sentence = cues.tails.sub("", whole) if without_tails else whole
         if not (sentence.endswith("?") or _QUOTED.search(sentence) or cues.doubtful.search(sentence)):
             yield sentence.rstrip(".!… ")

@@ -14,11 +14,12 @@ from typing import TypeVar
 
 from ricordo.clock import from_ms, new_id, to_ms
 from ricordo.consolidation.evolution import superseded, supersedes
+from ricordo.consolidation.plain_rules import states_liking
 from ricordo.model import Change, Edge, Node, Outdated, Review, ReviewKind, Scope
 from ricordo.storage import Snapshot, owner_names
 from ricordo.text.analyzer import index_terms
 from ricordo.text.canonical import Canonical, canonical, in_owners_words, is_much_the_same, slot_words
-from ricordo.text.change import Said, Succession, likelihood, outdated, topics
+from ricordo.text.change import Said, Succession, likelihood, outdated, tells_change, topics
 from ricordo.text.clauses import changes_a_clause, words_to_look_for
 from ricordo.text.names import folded_name
 from ricordo.text.occasions import are_of_two_days
@@ -69,6 +70,7 @@ def arrive(
     claimed: Collection[str],
     may_close: bool = True,
     twins: Mapping[str, str] | None = None,
+    updates: Collection[str] = (),
 ) -> Arrived:
     """Compare each fact in a change with earlier facts, including those of the same change.
 
@@ -78,8 +80,9 @@ def arrive(
         may_close: whether a rule may close a fact; otherwise the user is asked.
         twins: by the id of a new fact, its text with the credentials replaced that it keeps, or its text with those
             that were replaced in it. Of a fact and its twin, only the one with credentials stays.
+        updates: ids of facts that are kept only if they make an earlier fact out of date, or may.
     """
-    arriving = _Arriving(snapshot, scope, now, may_close=may_close, twins=twins or {})
+    arriving = _Arriving(snapshot, scope, now, may_close=may_close, twins=twins or {}, updates=updates)
     arriving.note_own_names(change.add)
     subjects: dict[str, tuple[str, ...]] = {}
     for node_id, entity_id in change.subjects:
@@ -100,7 +103,7 @@ def arrive(
             reviews=(*change.reviews, *arriving.reviews),
             subjects=kept,
         ),
-        kept={node.id: arriving.kept(node.id) for node in change.add},
+        kept={node.id: arriving.kept(node.id) for node in change.add if node.id not in arriving.dropped},
     )
 
 
@@ -108,9 +111,17 @@ class _Arriving:
     """The facts of one change, processed one after the other."""
 
     def __init__(
-        self, snapshot: Snapshot, scope: Scope, now: int, *, may_close: bool, twins: Mapping[str, str]
+        self,
+        snapshot: Snapshot,
+        scope: Scope,
+        now: int,
+        *,
+        may_close: bool,
+        twins: Mapping[str, str],
+        updates: Collection[str],
     ) -> None:
         self._twins = twins
+        self._updates = updates
         self._may_close = may_close
         self._snapshot = snapshot
         self._scope = scope
@@ -125,6 +136,7 @@ class _Arriving:
         self.links: list[Edge] = []
         self.reviews: list[Review] = []
         self.instead: dict[str, str] = {}
+        self.dropped: set[str] = set()
 
     def note_own_names(self, facts: Sequence[Node]) -> None:
         """Note the names that facts of this change give the owner, whatever the order of the facts."""
@@ -156,6 +168,9 @@ class _Arriving:
     def take(self, node: Node, about: tuple[str, ...], *, may_merge: bool) -> None:
         line = statement_line(node.content)
         found = self._related(node, about, line) if line else []
+        if node.id in self._updates and not self._is_update(node, found):
+            self.dropped.add(node.id)
+            return
         if (twin := self._twin(node, about)) is not None:
             if may_merge and is_redacted(node.content):
                 self._alter(repeated(twin, node, at=self._at))
@@ -175,6 +190,15 @@ class _Arriving:
         for stem in topics(node.content).stems:
             self._by_stem.setdefault(stem, []).append(node.id)
         self._settle(node, found)
+
+    def _is_update(self, node: Node, found: Sequence[tuple[Verdict, Node]]) -> bool:
+        """Return whether a sentence of a conversation clearly changes one of the facts it is related to."""
+        earlier = [(verdict, old) for verdict, old in found if comes_after(node, old)]
+        if any(verdict == "same" for verdict, _ in earlier):
+            return False
+        new = self._by_owner(node)
+        olds = (self._by_owner(old) for verdict, old in earlier if verdict in ("replaced", "conflict"))
+        return any(_changes(old, new) for old in olds)
 
     def _twin(self, node: Node, about: tuple[str, ...]) -> Node | None:
         """Return the live fact that differs from a new one only in credentials that were replaced in one of both."""
@@ -205,9 +229,7 @@ class _Arriving:
         if len(verdicts) > _MAX_SEVERAL and all(verdict == "several" for verdict in verdicts.values()):
             verdicts = {}  # normal for such a slot, so they need not be read
         verdicts |= _in_one_form(sharing, node)
-        changed = _outdated(sharing, node)
-        of_clauses = _in_clauses(self._said_by_owner(of_slots, node.owner) | sharing, node) - changed.keys()
-        changed |= dict.fromkeys(sorted(of_clauses), "conflict")
+        changed = _changed(sharing, node, of_slots=self._said_by_owner(of_slots, node.owner))
         keys = verdicts.keys() | changed.keys()
         stored = self._snapshot.nodes.by_key(self._scope, keys) if keys else {}
         found = {
@@ -215,17 +237,7 @@ class _Arriving:
             for key, old in ((key, self.put.get(old.id, old)) for key, old in stored.items())
             if (key in near or not are_apart(self._by_owner(old), node)) and not _are_of_one_text(old, node)
         }
-        beside = {fact.id: fact for each in subjects for fact in self._beside(each, line)}
-        told = {
-            each.id: each for each in self._sharing_here(node) if not are_apart(self._by_owner(each), node)
-        } | beside
-        told = {key: each for key, each in told.items() if not _are_of_one_text(each, node)}
-        said = {key: self._by_owner(each) for key, each in told.items()}
-        contents = {key: (each.content, each.speaker) for key, each in said.items()}
-        doubted = _outdated(contents, node).keys() | _in_clauses(contents, node)
-        for key, each in told.items():  # stated together, so nothing is closed without the user
-            aligned = form_of(said[key]).verdict(form_of(node)) if key in beside else None
-            found[key] = _stronger(aligned, "conflict" if key in doubted else None), each
+        found |= self._told_here(node, {fact.id: fact for each in subjects for fact in self._beside(each, line)})
         found = {
             key: pair for key, pair in found.items() if pair[0] and not are_of_two_days(self._by_owner(pair[1]), node)
         }
@@ -233,6 +245,23 @@ class _Arriving:
         # A new value of a slot changes the latest one; a change in other words the likeliest one.
         ranks = {stored[key].id: -place for place, key in enumerate(changed) if key in stored and key not in verdicts}
         return sorted(live, key=lambda pair: (ranks.get(pair[1].id, 0), self._recency(pair[1])), reverse=True)
+
+    def _told_here(self, node: Node, beside: dict[str, Node]) -> dict[str, tuple[Verdict | None, Node]]:
+        """Return the verdicts on earlier facts of this change, by id. What is stated together closes nothing by itself.
+
+        Args:
+            beside: those with the same subject and the same beginning.
+        """
+        sharing = {each.id: each for each in self._sharing_here(node) if not are_apart(self._by_owner(each), node)}
+        told = {key: each for key, each in (sharing | beside).items() if not _are_of_one_text(each, node)}
+        said = {key: self._by_owner(each) for key, each in told.items()}
+        changed = _changed({key: (each.content, each.speaker) for key, each in said.items()}, node)
+        found: dict[str, tuple[Verdict | None, Node]] = {}
+        for key, each in told.items():
+            aligned = form_of(said[key]).verdict(form_of(node)) if key in beside else None
+            is_together = each.valid_from == node.valid_from
+            found[key] = _stronger(aligned, "conflict" if key in changed and is_together else changed.get(key)), each
+        return found
 
     def _sharing(self, node: Node, words: Collection[tuple[str, ...]]) -> dict[int, tuple[str, str | None]]:
         """Return (content, speaker) of the latest stored facts with one of some words, by key."""
@@ -278,6 +307,15 @@ class _Arriving:
 
     def _ask(self, kind: ReviewKind, node: Node, old: Node) -> None:
         self.reviews.append(review_of_two(kind, node, old, now=self._now))
+
+
+def _changes(old: Node, new: Node) -> bool:
+    """Return whether a sentence of a conversation gives a fact another value, tells its change, or a death."""
+    if form_of(old).verdict(form_of(new)) in ("replaced", "conflict"):
+        return True
+    if _about_the_dead({old.id: (old.content, old.speaker)}, new):
+        return True
+    return tells_change(old.content, new.content, is_liking=states_liking(old.content))
 
 
 def rivals_of(snapshot: Snapshot, place: tuple[str, str], form: Canonical) -> list[Node]:
@@ -335,10 +373,17 @@ def _in_one_form(facts: Mapping[int, tuple[str, str | None]], node: Node) -> dic
     return {key: verdict for key, verdict in found.items() if verdict in ("same", "replaced", "conflict")}
 
 
-def _in_clauses(facts: Mapping[K, Said], node: Node) -> set[K]:
-    """Return the facts of which a new one contradicts a clause."""
-    new = form_of(node)
-    return {key for key, said in facts.items() if changes_a_clause(_form_beside(said, node), new)}
+def _changed(facts: Mapping[K, Said], node: Node, *, of_slots: Mapping[K, Said] | None = None) -> dict[K, Verdict]:
+    """Return the facts that a new one may change, in any wording or in a clause, by key: the likeliest first.
+
+    Args:
+        of_slots: facts of slots that the new one fills, of which only clauses are compared.
+    """
+    found, new = _outdated(facts, node), form_of(node)
+    in_clauses = (
+        key for key, said in {**(of_slots or {}), **facts}.items() if changes_a_clause(_form_beside(said, node), new)
+    )
+    return found | {key: "conflict" for key in in_clauses if key not in found}
 
 
 def _outdated(facts: Mapping[K, Said], node: Node) -> dict[K, Verdict]:

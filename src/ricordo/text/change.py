@@ -69,6 +69,8 @@ _BEFORE = 3  # words in which the owner of a thing is searched
 _DENIED_WITHIN = 4  # words before a change
 _DENIABLE: frozenset[Cue] = frozenset(("ended", "replaced"))
 _SHARE_OF_A_VERSION = 0.4  # of the words of a fact that a later version of it repeats
+_AS_LIKELY_AS_NOT = 0.5  # in conversations, hardly any sentence below it was about a change
+_OF_AN_END: frozenset[Cue] = frozenset(("no_longer", "ended"))
 _SAME_BEGINNING = 6  # common first letters of two forms of a word with different stems
 _SAME_NAME = 3  # common first letters of two forms of a name
 _JOB = "=job"
@@ -283,8 +285,8 @@ def topics(text: str) -> Topics:
         if word.is_own and not any(start <= found.start() < end for start, end in apart):
             is_own = True
             of_self.append(place)
-        elif word.is_kin and of_self == [0] and place <= _OF_KIN_WITHIN:
-            of_self = []  # "my brother plays"
+        elif word.is_kin and of_self in ([0], [1]) and place <= _OF_KIN_WITHIN:
+            of_self = []  # "my brother plays", "o meu irmão joga"
         is_owner = place < _BEGINNING and (
             (before in known.owner_before and not word.is_own)
             or (before in known.of and written[0].isupper() and known.capitals_are_names)
@@ -1065,6 +1067,32 @@ def likelihood(old: str, new: str) -> float:
     """
     found = features(old, new) | by_words({0: old}, new)[0]
     return _likelihood(found, _coefficients()["words"]) if found["share"] else 0.0
+
+
+def tells_change(old: str, new: str, *, is_liking: bool = False) -> bool:
+    """Return whether a sentence of a conversation tells a change of a known fact, and is not only on its topic.
+
+    People say in passing much that shares a word with a fact. So a clause that says that something has changed must
+    name what the fact is about, the sentence must repeat a good part of the fact, and be about nobody else.
+
+    Args:
+        is_liking: whether the fact is what somebody likes, which does not end with what they do next.
+
+    >>> tells_change("I drive a Skoda", "I've sold the Skoda")
+    True
+    >>> tells_change("I drive a Skoda", "My brother sold a Skoda")
+    False
+    """
+    before, after = topics(old), topics(new)
+    are_of_one = after.is_of_self or not after.others or any(before.likeness((each,)) for each in after.others)
+    if not are_of_one or _share(before, after) < _SHARE_OF_A_VERSION:
+        return False
+    text = new[:MAX_CHARS].replace("’", "'")
+    shared, languages = [word for word in after.words if before.likeness(word.stems)], languages_of(text)
+    told = [cues(clause, languages) for start, clause in _parts(_CLAUSE_END, text) if _holds_any(shared, start, clause)]
+    told.append(cues(text, languages) & {"corrected"})  # "No, that's wrong: I live in Bergen"
+    signs = CHANGES if not is_liking else _OF_AN_END
+    return any(not each.isdisjoint(signs) for each in told) and likelihood(old, new) >= _AS_LIKELY_AS_NOT
 
 
 def _likelihood(found: Mapping[str, float], weights: Mapping[str, float]) -> float:
