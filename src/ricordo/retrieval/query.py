@@ -29,7 +29,7 @@ from ricordo.text.analyzer import (
     question_terms,
     speaks_of_themselves,
 )
-from ricordo.text.change import denies
+from ricordo.text.change import denies, states_asked
 from ricordo.text.dates import Interval, parse_instant
 from ricordo.text.dates.grammar import asks_what_is_to_come, holds_year
 from ricordo.text.dates.resolution import Span, coming_days
@@ -511,6 +511,28 @@ def _present(languages: LanguageSet) -> re.Pattern[str]:
 
 
 @cached(maxsize=1_024)
+def asked_before(question: str) -> tuple[str, str]:
+    """Return what a question asks, and the event before which it was so; the whole question and "" if it names none.
+
+    >>> asked_before("Where did I live before I moved to Lyon?"), asked_before("Where do I live?")
+    (('Where did I live', 'I moved to Lyon?'), ('Where do I live?', ''))
+    """
+    text = question[:_LOOKED_AT]
+    found = _before_events(languages_of(text)).search(text)
+    return (question, "") if found is None else (text[: found.start()].strip(), text[found.end() :].strip())
+
+
+def asks_for_a_past(question: str, interval: Interval | None, *, now: int) -> bool:
+    """Return whether a question is about a time that has begun, or about the time before an event."""
+    return bool(asked_before(question)[1]) if interval is None else interval.start <= now
+
+
+@cached()
+def _before_events(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.questions.before, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
+
+
+@cached(maxsize=1_024)
 def asks_for_tasks(question: str) -> bool:
     """Return whether a question asks for tasks, and for little else.
 
@@ -649,6 +671,7 @@ class Plan:
     """A query ready to run: its terms, period, intent, and its vectors by model, the active model first.
 
     `dated` are the terms of a period with a year, which a memory from another time may hold: "our trip in 2019".
+    `states` are the terms of statements about what the question asks for, if it asks how things were in the past.
     `days` are the days that the question asks about, if it names little else: those from today on or, if there are
     none, a past day or week.
     `floor` is the chance level, None unless only relevant hits are requested. `scale` is that of the active model's
@@ -662,6 +685,7 @@ class Plan:
     ignored: tuple[str, ...]
     interval: Interval | None
     dated: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
     days: tuple[Span, ...] = ()
     vectors: Mapping[int, Embedded] = field(default_factory=dict)
     intent: Intent = "general"
@@ -677,9 +701,14 @@ class Plan:
         return None if self.interval is None else (self.interval.start, self.interval.end)
 
     @property
+    def is_of_past(self) -> bool:
+        """Whether the question is about a time that is over, so that newer facts do not answer it."""
+        return bool(self.states) if self.interval is None else self.interval.end <= self.now
+
+    @property
     def looked_up(self) -> tuple[str, ...]:
         """All index terms to search for, each once."""
-        return tuple(dict.fromkeys((*self.terms, *self.dated)))
+        return tuple(dict.fromkeys((*self.terms, *self.dated, *self.states)))
 
     @property
     def question_vectors(self) -> dict[int, Vector]:
@@ -723,6 +752,7 @@ def make_plan(
         ignored=tuple(ignored),
         interval=interval,
         dated=tuple(question_terms(interval.text)) if interval and holds_year(interval.text) else (),
+        states=tuple(sorted(states_asked(query.text))) if asks_for_a_past(query.text, interval, now=now) else (),
         days=days,
         vectors=vectors,
         intent=intent or intent_of(query.text),

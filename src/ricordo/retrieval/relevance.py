@@ -204,13 +204,18 @@ def _in_period(pool: Pool, plan: Plan) -> NDArray[np.bool_]:
     question names a person, they must also be about that person.
     """
     span = plan.interval
-    asked = asked_for(pool.words, terms=pool.frequencies, names=pool.name_terms)
-    said = {word for word, is_asked in zip(pool.words, asked, strict=True) if is_asked}
-    if span is None or said - function_terms(language_of_function_words(plan.query.text)):
+    if span is None or not asks_for_any_event(pool, plan):
         return np.zeros(pool.size, np.bool_)
     times = pool.turns.event_times[: pool.size]
     is_meant = _anchored(pool) | (not pool.names_entities and not pool.persons)
     return np.asarray((times >= span.start) & (times < span.end) & is_meant, np.bool_)
+
+
+def asks_for_any_event(pool: Pool, plan: Plan) -> bool:
+    """Return whether a question has no topic apart from a time and names: "What happened last month?"."""
+    asked = asked_for(pool.words, terms=pool.frequencies, names=pool.name_terms)
+    said = {word for word, is_asked in zip(pool.words, asked, strict=True) if is_asked}
+    return plan.interval is not None and not said - function_terms(language_of_function_words(plan.query.text))
 
 
 def _anchored(pool: Pool) -> NDArray[np.bool_]:

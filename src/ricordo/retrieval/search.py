@@ -23,8 +23,18 @@ from numpy.typing import NDArray
 
 from ricordo.clock import from_ms, to_ms
 from ricordo.model import DOCUMENT, UPDATED_AT, Absence, Hit, Newer, Node, Results, Scope, Share, Trace
-from ricordo.retrieval.hits import hit_of, warnings_of, without_withheld
-from ricordo.retrieval.query import Plan, Query, asks_for_tasks, asks_for_the_present, filter_of, namings
+from ricordo.retrieval.hits import as_shown, hit_of, warnings_of, without_withheld
+from ricordo.retrieval.past import past_question
+from ricordo.retrieval.query import (
+    KNOWLEDGE,
+    Plan,
+    Query,
+    asks_for_a_past,
+    asks_for_tasks,
+    asks_for_the_present,
+    filter_of,
+    namings,
+)
 from ricordo.retrieval.ranking import (
     Ranked,
     Ranking,
@@ -37,7 +47,7 @@ from ricordo.retrieval.ranking import (
     totals_of,
     weigh,
 )
-from ricordo.retrieval.relevance import MEASURES, Judged, evidence_of, judge
+from ricordo.retrieval.relevance import MEASURES, Judged, asks_for_any_event, evidence_of, judge
 from ricordo.retrieval.signals import (
     WEIGHTS,
     Pool,
@@ -94,6 +104,8 @@ _COMPARED_FOR_PRESENT, _ABOUT_AS_GOOD = 10, 0.7
 _LEFT_OUT = 10
 # Longer spans have too many days to look for.
 _COMING_MOST = 92
+# Replaced facts of the time that a question names.
+_FORMER = 40
 _SOON = timedelta(days=30)
 # Maximum number of causal steps to follow, by the complexity of the question.
 _DEPTHS = {"simple": 2, "complex": 4}
@@ -165,9 +177,10 @@ def find(
     weighed, links = _weighed(short, known, plan, zone=zone, names_entities=bool(named))
     dated = _days_named(weighed, known, plan, zone)
     weighed = _latest_first(_arranged(weighed, known, query, first=dated), known, plan)
+    weighed, known, held = _of_the_past(snapshot, scope, weighed, known, pool, plan, zone)
     judged = None
     if query.only_relevant or query.judge:
-        judged = _judged(pool, weighed, known, plan, links=links + _told(weighed, known), sure=dated.keys())
+        judged = _judged(pool, weighed, known, plan, links=links + _told(weighed, known), sure=dated.keys() | held)
         if weighed and (pool is None or plan.floor is None):
             degraded.append("relevance: no time left")
     left_out = judged if query.only_relevant else None
@@ -302,7 +315,7 @@ def _weighed(
         ]
     others = set() if names_entities else _of_another(alive[:_COMPARED], known, plan)
     weighed = weigh(alive, weights, now=plan.now, of_another=others)
-    if plan.query.filter.archived:
+    if plan.query.filter.archived or plan.is_of_past:
         return weighed, []
     weighed = _with_changes(weighed, known, plan.query)
     outdated, told = _outdated(weighed[:_COMPARED], known, plan)
@@ -412,6 +425,60 @@ def _latest_first(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[
         moved = hits[place].score - hits[other].score
         ordered[place] = hits[other]._replace(score=hits[place].score, moved=hits[other].moved + moved)
     return ordered
+
+
+def _of_the_past(
+    snapshot: Snapshot,
+    scope: Scope,
+    hits: Sequence[Ranked],
+    known: Shortlist,
+    pool: Pool | None,
+    plan: Plan,
+    zone: ZoneInfo,
+) -> tuple[list[Ranked], Shortlist, Set[int]]:
+    """Return hits in the order in which they answer a question about a past time, with the replaced facts of that time;
+    and the keys of those that answer it for sure.
+    """
+    if plan.query.filter.archived or not asks_for_a_past(plan.query.text, plan.interval, now=plan.now):
+        return list(hits), known, set()
+    question = past_question(plan, zone)
+    former = {} if plan.query.is_narrowed else _former(snapshot, scope, hits, known, plan)
+    nodes = {**{hit.key: known.nodes[hit.key] for hit in hits if hit.key in known.nodes}, **former}
+    held = {key: place for place, key in enumerate(question.in_force(list(nodes.values())))}
+    counted = {hit.key for hit in hits if hit.key in nodes and _is_within(nodes[hit.key], plan)}
+    added = [Ranked(key=key, place=0, score=0.0) for key in former if key not in known.nodes]
+    found, within = list[Ranked](), set[int]()
+    for hit in (*hits, *added):
+        share = question.share_within(nodes[hit.key]) if hit.key in nodes else 0.0
+        if share:
+            within.add(hit.key)
+        change = WEIGHTS["date"] * (share - (hit.key in counted))
+        if hit.key not in former or share or hit.key in held:
+            found.append(hit._replace(score=hit.score + change, moved=hit.moved + change))
+    found.sort(key=lambda hit: -hit.score)
+    scores = [hit.score for hit in found]
+    found.sort(key=lambda hit: held.get(hit.key, len(held)))
+    arranged = [hit._replace(score=score) for hit, score in zip(found, scores, strict=True)]
+    is_any = pool is not None and not pool.names_entities and not pool.persons and asks_for_any_event(pool, plan)
+    return arranged, replace(known, nodes={**known.nodes, **former}), held.keys() | (within if is_any else set())
+
+
+def _is_within(node: Node, plan: Plan) -> bool:
+    return plan.span is not None and plan.span[0] <= to_ms(node.event_time) < plan.span[1]
+
+
+def _former(snapshot: Snapshot, scope: Scope, hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> dict[int, Node]:
+    """Return the facts that were replaced since: those of the time of a question, and those that hits replaced."""
+    asked = replace(plan.query.filter, shelves=(KNOWLEDGE,), archived=True)
+    if KNOWLEDGE not in plan.query.filter.shelves or not snapshot.graph.kinds().versions:
+        return {}
+    facts = [hit.key for hit in hits if (node := known.nodes.get(hit.key)) and node.type != "episodic"]
+    keys = dict.fromkeys(key for fact in facts for key in snapshot.nodes.replaced(fact))
+    if plan.span is not None:
+        start, end = plan.span
+        keys |= dict.fromkeys(snapshot.nodes.within(scope, asked, after=start, before=end, most=_FORMER).tolist())
+    nodes = as_shown(snapshot, snapshot.nodes.by_key(scope, keys))
+    return {key: node for key, node in nodes.items() if node.closed_reason == "superseded"}
 
 
 def _is_said(node: Node) -> bool:

@@ -195,7 +195,7 @@ def _strengths(
     A word matches a turn by the best cosine among the turn's words. If one of them has no word vectors (another script
     or embedder), the cosine of the complete turn is used. A turn that contains the word itself matches fully.
     """
-    names, cosines = terms_of(persons) | (set(plan.dated) - set(plan.terms)), rows.cosines
+    names, cosines = terms_of(persons) | ({*plan.dated, *plan.states} - {*plan.terms}), rows.cosines
     words = {
         term: inverse_frequency(count, found.total) for term, count in found.frequencies.items() if term not in names
     }

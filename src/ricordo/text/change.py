@@ -376,6 +376,17 @@ def job_stems(text: str) -> tuple[str, ...]:
     return _same_stems(languages_of(text)).get(_JOB, ())
 
 
+@cached(maxsize=1_024)
+def states_asked(question: str) -> frozenset[str]:
+    """Return the index terms of all words for the things in a question of which people have one at a time: a home, a
+    job. They find the statements that answer it: "I moved to Porto" answers "Where did I live in 2019?".
+    """
+    marks, languages = topics(question).all_stems, languages_of(question)
+    words = (word for mark, words in _same(languages).items() if mark in marks for word in words)
+    # Short statements may be indexed in another language.
+    return frozenset(term for word in words for term in (*index_terms(word, languages=languages), *index_terms(word)))
+
+
 @cached()
 def _cue_patterns(languages: LanguageSet) -> dict[Cue, re.Pattern[str]]:
     def pattern(cue: Cue) -> re.Pattern[str]:

@@ -79,6 +79,7 @@ class Vocabulary(Lexicon):
     planned = words_of(lambda each: each.dates.planned)
     loose = words_of(lambda each: each.dates.loose)
     year_neighbours = words_of(lambda each: each.dates.year_neighbours)
+    states = words_of(lambda each: (word for words in each.change.same.values() for word in words))
 
     @cached_property
     def has_bare_years(self) -> bool:
@@ -350,18 +351,20 @@ _STATED_RULES: _Rules = (
     ("forward", re.compile(r"(?:(?P<count>[DNK])|(?P<one>h))(?P<unit>[UZ])f(?:R|x)")),
     *_RULES,
     ("weekday", re.compile(r"(?P<point>W)(?=$|[.,&jkDix])")),
+    ("year", re.compile("(?P<point>Y)")),
 )
 RELATIVE_KINDS = frozenset("RltnLpaATWF")
 """The kinds of words whose date depends on the day of the statement. F is a date that counts forward."""
 
 
-def find_all_days(text: str, *, today: date, ahead: bool) -> list[Found]:
+def find_all_days(text: str, *, today: date, ahead: bool, languages: LanguageSet | None = None) -> list[Found]:
     """Return all dates and times mentioned in a statement, in order. Impossible dates are skipped. Never raises.
 
     Args:
         ahead: a weekday, or a date without a year, is the coming one.
+        languages: the languages of the statement; detected with `languages_of` by default.
     """
-    languages = languages_of(text)
+    languages = languages_of(text) if languages is None else languages
     tokens, now = _tokens_of_time(text, languages), Today(date=today, is_ahead=ahead)
     taken: set[int] = set()
     all_found = []
@@ -517,9 +520,9 @@ def _is_written_as_month(match: _Match) -> bool:
 
 
 def _is_a_count(match: _Match) -> bool:
-    """Reject counts: "in 2000 steps", "in June 12 people came"."""
+    """Reject counts: "in 2000 steps", "in June 12 people came". No verb follows a count: "Seit 2021 wohne ich hier"."""
     matched, after = match.matched, match.after
-    if after is None:
+    if after is None or (after.text.islower() and after.text in match.words.states | match.words.past):
         return False
     if matched[-1] == "Y" and not re.search("[MVSE]", matched):
         return after.kind in "xuhBDNKMVWUZm"

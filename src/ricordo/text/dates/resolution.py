@@ -51,7 +51,9 @@ class DatedPhrase(NamedTuple):
     is_arranged: bool
 
 
-def dated_phrases(text: str, *, today: date, ahead: bool = False) -> list[DatedPhrase]:
+def dated_phrases(
+    text: str, *, today: date, ahead: bool = False, languages: LanguageSet | None = None
+) -> list[DatedPhrase]:
     """Return the phrases of a statement that name days, in order.
 
     A weekday or a date without a year is the next one, unless the statement is about the past and nothing was arranged
@@ -59,10 +61,11 @@ def dated_phrases(text: str, *, today: date, ahead: bool = False) -> list[DatedP
 
     Args:
         ahead: it is the next one even then.
+        languages: the languages of the statement; detected with `languages_of` by default.
     """
     text = text[:_MOST_CHARS]
     is_past = not ahead and speaks_of_past(text)
-    all_found = find_all_days(text, today=today, ahead=not is_past)
+    all_found = find_all_days(text, today=today, ahead=not is_past, languages=languages)
     arranged = {each.start for each in all_found if _is_arranged(text, each.start)}
     if is_past and arranged:
         coming = [each for each in find_all_days(text, today=today, ahead=True) if each.start in arranged]

@@ -464,9 +464,11 @@ class Questions:
     Attributes:
         present: what asks for the present state: "now", "currently".
         of_asking: what asks about questions of the user: "what did I ask".
+        before: what stands before an event up to which a state is asked for: "before I moved".
     """
 
     present: Patterns = ()
+    before: Patterns = ()
     why: Patterns = ()
     when: Patterns = ()
     when_first: Patterns = ()

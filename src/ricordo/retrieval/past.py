@@ -1,0 +1,173 @@
+"""What a question about a past time asks for: what happened in that time, and what held in it. Pure.
+
+The time that a text tells counts, else the time at which it was said or since which it is true. A state holds until it
+ends, or until the next statement about the same thing: "I moved to Ghent in 2020" answers where the speaker lived in
+2021, unless they moved again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import pairwise
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from ricordo.clock import from_ms
+from ricordo.model import Node
+from ricordo.retrieval.query import Plan, asked_before
+from ricordo.text.analyzer import index_terms, question_terms, speaks_of_themselves
+from ricordo.text.canonical import canonical
+from ricordo.text.change import cues, topics
+from ricordo.text.dates.resolution import DatedPhrase, Span, dated_phrases
+from ricordo.text.languages import LanguageSet, any_of, languages_of
+from ricordo.text.sentences import plain_sentences
+
+_DAY = timedelta(days=1)
+_EARLIEST_MS, _LATEST_MS = -62_135_510_400_000, 253_402_214_400_000  # a day within the calendar, for any time zone
+_NO_BEGINNING = date(1, 1, 3)  # of a span such as "before 2019"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastQuestion:
+    """A question about a past time.
+
+    Attributes:
+        asked: the question without the event.
+        span: the days that it names; None if it names an event: "before I moved to Lyon".
+        states: the index terms of statements about the state that it asks for; empty if it asks for none.
+        event: the index terms that name the event.
+    """
+
+    text: str
+    asked: str
+    span: Span | None
+    states: frozenset[str]
+    event: frozenset[str]
+    zone: ZoneInfo
+
+    @property
+    def _named(self) -> frozenset[str]:
+        """The stems of what the question names, apart from the state and times."""
+        words = (word for word in topics(self.text).words if word.start < len(self.asked) and word.worth >= 1)
+        named = {stem for word in words for stem in word.stems}
+        return frozenset(stem for stem in named if stem[:1] != "=" and stem not in self.states)
+
+    def days_told(self, node: Node) -> list[DatedPhrase]:
+        """Return the phrases of a memory that name days."""
+        said = node.event_time.astimezone(self.zone).date()
+        return dated_phrases(node.content, today=said, languages=_of_both(self.text, node.content))
+
+    def share_within(self, node: Node) -> float:
+        """Return how much a memory is of the days asked about: 1, 0 for other days, 0.5 if it tells only a longer time
+        that contains them.
+        """
+        if self.span is None:
+            return 0.0
+        first, last = self.span
+        told = [(each.first, each.last) for each in self.days_told(node) if not each.is_deadline]
+        if meant := [end - start <= last - first for start, end in told if start <= last and first <= end]:
+            return 1.0 if any(meant) else 0.5
+        if told and len(list(plain_sentences(node.content))) <= 1:
+            return 0.0
+        times = (node.event_time, node.valid_from)
+        return float(any(first <= each.astimezone(self.zone).date() <= last for each in times))
+
+    def in_force(self, nodes: Sequence[Node]) -> list[int]:
+        """Return the keys of the memories that say what held in the days asked about, best first.
+
+        The longer a state held in these days, the better; of equals, the one that began last.
+        """
+        spells = [spell for node in nodes if self._states(node) and (spell := self._spell(node)) is not None]
+        sure = [each for each in spells if each.is_sure]  # "My way to work is long" is about no other job
+        return self._held(sure, nodes) or self._held(spells, nodes)
+
+    def _held(self, spells: Sequence[_Spell], nodes: Sequence[Node]) -> list[int]:
+        """Return the keys of the statements that held in the days asked about, best first."""
+        span = self.span or self._before_event(spells, nodes)
+        if span is None:
+            return []
+        following = dict(pairwise(sorted({each.first for each in spells if each.first != date.min})))
+        ended = [min(each.last, following.get(each.first, date.max) - _DAY) for each in spells]
+        held = [
+            (min(last, span[1]) - max(each.first, span[0]), each)
+            for each, last in zip(spells, ended, strict=True)
+            if each.first <= span[1] and span[0] <= last
+        ]
+        if span[0] <= _NO_BEGINNING and held:  # what held last
+            latest = max(each.first for _, each in held)
+            held = [(days, each) for days, each in held if each.first == latest]
+        held.sort(key=lambda each: (each[0], each[1].first, each[1].is_knowledge, each[1].key), reverse=True)
+        return [each.key for _, each in held]
+
+    def _states(self, node: Node) -> bool:
+        """Return whether a memory is a statement about the state, of the person in the question."""
+        text = node.content
+        if node.role == "assistant" or text.rstrip().endswith("?") or self.states.isdisjoint(index_terms(text)):
+            return False
+        if not {"future", "unsure"}.isdisjoint(cues(text, languages_of(text))) and not self.days_told(node):
+            return False
+        said = topics(text)
+        named = self._named
+        if speaks_of_themselves(self.text) or not named:
+            return not node.about and not any(each.isalpha() for each in said.people)
+        people = {term for name in (*node.about, node.speaker or "") for term in index_terms(name)}
+        return not named.isdisjoint(said.all_stems | people)
+
+    def _spell(self, node: Node) -> _Spell | None:
+        """Return from when until when a statement about a state held; None if it is about a time to come."""
+        said = node.event_time.astimezone(self.zone).date()
+        all_told = self.days_told(node)
+        told = [each for each in all_told if each.first <= said]
+        if all_told and not told:
+            return None
+        since = next((each for each in told if not each.is_deadline), None)
+        until = next((each.last for each in told if each.is_deadline), None)
+        first = since.first if since else date.min if until else node.valid_from.astimezone(self.zone).date()
+        last = until or (node.valid_until.astimezone(self.zone).date() if node.valid_until else date.max)
+        if since is not None and since.precision == "range" and not since.is_open:  # "from 2015 to 2018"
+            last = min(last, since.last)
+        said_of_change = cues(node.content, languages_of(node.content))
+        if not {"no_longer", "ended"}.isdisjoint(said_of_change) and "replaced" not in said_of_change:
+            first, last = date.min, first
+        is_sure = bool(canonical(node.content).slot or told or said_of_change & {"replaced", "ended", "no_longer"})
+        return _Spell(first, max(first, last), node.key, is_sure, node.type != "episodic")
+
+    def _before_event(self, spells: Sequence[_Spell], nodes: Sequence[Node]) -> Span | None:
+        """Return the days before the latest beginning of a state that the words of the event name."""
+        naming = {node.key for node in nodes if not self.event.isdisjoint(index_terms(node.content))}
+        begun = [each.first for each in spells if each.key in naming and each.first > date.min]
+        return (date.min, max(begun) - _DAY) if begun else None
+
+
+class _Spell(NamedTuple):
+    """From when until when a statement about a state held.
+
+    `is_sure`: it tells when, or that something changed, or gives a value in common words.
+    """
+
+    first: date
+    last: date
+    key: int
+    is_sure: bool
+    is_knowledge: bool
+
+
+def past_question(plan: Plan, zone: ZoneInfo) -> PastQuestion:
+    """Return what a question asks for of a past time."""
+    interval = plan.interval
+    text, states, span = plan.query.text, frozenset(plan.states), None
+    asked, event = (text, "") if interval else asked_before(text)
+    if interval is not None:
+        span = _day(interval.start, zone), _day(interval.end - 1, zone)
+    terms = frozenset(question_terms(event)) - states if event else frozenset[str]()
+    return PastQuestion(text=text, asked=asked, span=span, states=states, event=terms, zone=zone)
+
+
+def _day(at: int, zone: ZoneInfo) -> date:
+    return from_ms(min(max(at, _EARLIEST_MS), _LATEST_MS)).astimezone(zone).date()
+
+
+def _of_both(*texts: str) -> LanguageSet:
+    return any_of(tuple(sorted({each.code for text in texts for each in languages_of(text)})))
