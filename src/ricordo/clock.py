@@ -98,10 +98,14 @@ def part_of_id(given: str) -> str:
 
 
 def shortens(given: str, id: str) -> bool:
-    """Return whether a text is an id, or a beginning or an end of it of at least 4 characters, dashes apart.
+    """Return whether a text is an id, or a beginning or an end of it of at least 4 characters, dashes apart, or a
+    beginning of its short form.
 
     >>> shortens("3343-9512", "01a0c3f0-9c3a-7000-8123-456733439512"), shortens("01a0c3f09", "01a0c3f0-9c3a-7000")
     (True, True)
+    >>> shortens("3343", "01a0c3f0-9c3a-7000-8123-456733439512")
+    True
     """
     part, plain = part_of_id(given), id.replace("-", "").lower()
-    return given == id or (part != "" and (plain.startswith(part) or plain.endswith(part)))
+    forms = plain, handle_of(plain)
+    return given == id or (part != "" and (plain.endswith(part) or any(each.startswith(part) for each in forms)))

@@ -759,7 +759,7 @@ class StoreView:
         return found
 
     async def ids(self, part: str, *, as_of: AsOf = None) -> Sequence[str]:
-        """Return the ids of memories that begin or end with a shortened id, at most a few.
+        """Return the ids of memories that a shortened id can mean, at most a few.
 
         Raises:
             InvalidError: `as_of` is neither a time nor a commit number.

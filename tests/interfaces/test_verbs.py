@@ -176,6 +176,19 @@ def test_any_beginning_or_end_of_an_id_names_it_with_or_without_dashes(cli: Cli)
         assert (refused.status, "unique beginning or end of at least 4" in refused.err) == (3, True)
 
 
+def test_the_beginning_of_a_shown_id_is_enough(cli: Cli) -> None:
+    for shown in ("bba6c222", "bba7c222", "d00d1234"):
+        cli("remember", f"The boat {shown} is in the harbour", "--id", f"01a0c3f0-9c3a-7000-8123-4567{shown}")
+        assert shown in cli("list").out
+    for verb in ("show", "history", "explain"):
+        assert cli(verb, "bba6", "--json").status == 0
+    assert cli("forget", "d00d1", "--json").json["id"].endswith("d00d1234")
+    cli("remember", "There is a kayak", "--id", "01a0c3f0-9c3a-7000-8123-4567bba6c999")
+    refused = cli("show", "bba6")
+    assert refused.status == 2 and "bba6c222" in refused.err and "bba6c999" in refused.err
+    assert cli("show", "bba6c9", "--json").json["content"] == "There is a kayak"
+
+
 def test_an_ambiguous_short_id_is_refused(cli: Cli) -> None:
     for name in ("one-00000000", "two-00000000"):
         remembered(cli, f"called {name}", "--id", name)

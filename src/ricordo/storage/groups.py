@@ -130,7 +130,9 @@ class Nodes(Protocol):
         """Return a node by id, closed or not. Raises NotFoundError if the caller sees no such node."""
 
     def ids_with(self, scope: Scope, part: str) -> list[str]:
-        """Return ids of a caller's nodes that begin or end with a text, both without dashes; at most 10."""
+        """Return ids of a caller's nodes that begin or end with a text, or whose last 8 characters begin with it, all
+        without dashes; at most 10.
+        """
 
     def by_key(self, scope: Scope, keys: Iterable[int]) -> dict[int, Node]:
         """Return nodes by key, without those the caller may not see."""

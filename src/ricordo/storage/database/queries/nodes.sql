@@ -22,7 +22,8 @@ WHERE n.key IN (SELECT value FROM json_each(:keys)) AND n.space IN (SELECT value
 -- Reads every id of these tenants, since there is no index of the ends of ids.
 SELECT id FROM (SELECT id, lower(replace(id, '-', '')) AS plain FROM nodes
   WHERE space IN (SELECT value FROM json_each(:spaces)))
-WHERE substr(plain, 1, length(:part)) = :part OR substr(plain, -length(:part)) = :part LIMIT 10
+WHERE substr(plain, 1, length(:part)) = :part OR substr(plain, -length(:part)) = :part
+  OR substr(plain, -8, length(:part)) = :part LIMIT 10
 
 -- name: node_place
 -- The internal key of a node, and when it happened.

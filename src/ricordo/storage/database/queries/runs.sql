@@ -129,7 +129,8 @@ INSERT INTO proposals VALUES (:id, :space, :at, :body)
 -- name: proposal_by_id
 SELECT body FROM proposals
 WHERE (id = :id OR :part != '' AND (substr(replace(id, '-', ''), 1, length(:part)) = :part
-  OR substr(replace(id, '-', ''), -length(:part)) = :part)) AND space IN (SELECT value FROM json_each(:spaces))
+  OR substr(replace(id, '-', ''), -length(:part)) = :part
+  OR substr(replace(id, '-', ''), -8, length(:part)) = :part)) AND space IN (SELECT value FROM json_each(:spaces))
 
 -- name: proposals_remove
 DELETE FROM proposals WHERE id IN (SELECT value FROM json_each(:ids))
@@ -282,7 +283,8 @@ SELECT r.id, s.owner, r.in_chat, r.trust, r.verb, r.at, r.commit_number, r.asked
 FROM receipts r JOIN spaces s ON s.key = r.space
 WHERE r.space = :space AND r.verb != 'standing'
   AND (r.id = :id OR :part != '' AND (substr(replace(r.id, '-', ''), 1, length(:part)) = :part
-    OR substr(replace(r.id, '-', ''), -length(:part)) = :part)) ORDER BY r.id = :id DESC LIMIT 2
+    OR substr(replace(r.id, '-', ''), -length(:part)) = :part
+    OR substr(replace(r.id, '-', ''), -8, length(:part)) = :part)) ORDER BY r.id = :id DESC LIMIT 2
 
 -- name: receipts_expire
 -- Standing questions stay until they are dropped.

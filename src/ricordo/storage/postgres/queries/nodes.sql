@@ -12,7 +12,8 @@ WHERE n.id = :id AND n.space = ANY (ints(:spaces))
 -- name: node_ids_with
 -- Reads every id of these tenants, since there is no index of the ends of ids.
 SELECT id FROM (SELECT id, lower(replace(id, '-', '')) AS plain FROM nodes WHERE space = ANY (ints(:spaces))) AS own
-WHERE left(plain, length(:part)) = :part OR right(plain, length(:part)) = :part LIMIT 10
+WHERE left(plain, length(:part)) = :part OR right(plain, length(:part)) = :part
+  OR left(right(plain, 8), length(:part)) = :part LIMIT 10
 
 -- name: nodes_by_key
 -- Nodes by key, in no order. The caller found the keys within its own tenants.

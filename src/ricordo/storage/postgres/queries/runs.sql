@@ -103,7 +103,8 @@ WHERE f.space = ANY (ints(:spaces)) ORDER BY f.at DESC
 -- name: proposal_by_id
 SELECT body FROM proposals
 WHERE (id = :id OR :part != '' AND (left(replace(id, '-', ''), length(:part)) = :part
-  OR right(replace(id, '-', ''), length(:part)) = :part)) AND space = ANY (ints(:spaces))
+  OR right(replace(id, '-', ''), length(:part)) = :part
+  OR left(right(replace(id, '-', ''), 8), length(:part)) = :part)) AND space = ANY (ints(:spaces))
 
 -- name: proposals_remove
 DELETE FROM proposals WHERE id = ANY (texts(:ids))
@@ -195,7 +196,8 @@ SELECT r.id, s.owner, r.in_chat, r.trust, r.verb, r.at, r.commit_number, r.asked
 FROM receipts r JOIN spaces s ON s.key = r.space
 WHERE r.space = :space AND r.verb != 'standing'
   AND (r.id = :id OR :part != '' AND (left(replace(r.id, '-', ''), length(:part)) = :part
-    OR right(replace(r.id, '-', ''), length(:part)) = :part)) ORDER BY r.id = :id DESC LIMIT 2
+    OR right(replace(r.id, '-', ''), length(:part)) = :part
+    OR left(right(replace(r.id, '-', ''), 8), length(:part)) = :part)) ORDER BY r.id = :id DESC LIMIT 2
 
 -- name: ids_known
 -- The ids that are in a row or a former version of one.
