@@ -38,6 +38,7 @@ export interface Hit {
   writer?: string;
   is_relevant?: boolean | null;
   doubted_by?: Newer[];
+  notice?: string;
 }
 
 export interface Newer {

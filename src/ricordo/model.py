@@ -289,7 +289,8 @@ class Node:
         reinforced_at: when the score was last raised.
         outdates: the older facts that it replaced or may make outdated; set only in the result of storing it.
         notice: what the caller of a change should know: that it waits for approval and where that is decided, or what
-            was removed from the text. Set only in the result of the call.
+            was removed from the text; of a memory listed as of an earlier time, that it is closed now, why and since
+            when. Set only in the result of the call.
         key: internal to the store.
     """
 
@@ -941,6 +942,7 @@ class Hit:
         writer: who wrote a memory of a chat or space: its speaker, or the owner who recorded it.
         is_relevant: whether it is above the relevance floor; None if the search did not decide.
         doubted_by: the newer facts that may make it outdated, latest first.
+        notice: of a memory of an earlier time, why and since when it is closed: "forgotten since 2026-03-01".
     """
 
     id: str
@@ -972,6 +974,7 @@ class Hit:
     writer: str = ""
     is_relevant: bool | None = None
     doubted_by: tuple[Newer, ...] = ()
+    notice: str = ""
 
     def __repr__(self) -> str:
         """Return one line, so that a list of hits stays readable despite the many fields."""

@@ -246,6 +246,7 @@ async def test_a_replaced_fact_answers_for_the_time_in_which_it_held(clock: Hand
             assert await _first(memory, f"Where did I live in {year}?") == content
             assert content in (await memory.context(f"Where did I live in {year}?") or "")
         assert await _first(memory, "Where did I live before I moved to Lyon?") == ghent.content
+        assert (await memory.search("Where did I live in 2019?")).hits[0].notice == "replaced since 2020-05-01"
         assert (await memory.search("Where do I live?")).ids == [lyon.id]
 
 

@@ -198,7 +198,8 @@ def people_line(people: Sequence[tuple[str, str | None]]) -> ContextLine:
 
 
 def _line(text: str, hit: Hit) -> ContextLine:
-    return ContextLine(text=f"- {text} [id:{safe_line(hit.handle)}]", id=hit.id, at=hit.event_time_iso)
+    notice = f" ({safe_line(hit.notice)})" if hit.notice else ""
+    return ContextLine(text=f"- {text}{notice} [id:{safe_line(hit.handle)}]", id=hit.id, at=hit.event_time_iso)
 
 
 def when(hit: Hit) -> str:

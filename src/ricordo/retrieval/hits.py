@@ -69,6 +69,15 @@ def _cut(node: Node, shown: str) -> Node:
     return replace(node, content=shown, attributes=without_parts(node.attributes, lost))
 
 
+def closing_of(node: Node, zone: ZoneInfo) -> str:
+    """Return why and since when a memory is closed: "forgotten since 2026-03-01"; "" if it is not."""
+    if node.closed_at is None:
+        return ""
+    is_replaced = node.closed_reason == "superseded"
+    since = node.valid_until if is_replaced and node.valid_until else node.closed_at
+    return f"{'replaced' if is_replaced else node.closed_reason} since {since.astimezone(zone).date()}"
+
+
 def hit_of(
     node: Node,
     *,
@@ -123,6 +132,7 @@ def hit_of(
         space=node.chat,
         writer=(node.speaker or actor.removesuffix(BY_AGENT)) if node.chat else "",
         doubted_by=doubted_by,
+        notice=closing_of(node, zone),
     )
 
 

@@ -60,7 +60,12 @@ async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
         cursor = str(nodes[query.limit - 1].key) if more else None
         return Page(nodes=tuple(nodes[: query.limit]), cursor=cursor, total=total)
 
-    return await service.read(asking, read, request.as_of)
+    found = await service.read(asking, read, request.as_of)
+    if request.as_of is None:
+        return found
+    closings = await service.closings_now(asking, [node.id for node in found.nodes])
+    nodes = tuple(replace(node, notice=closings.get(node.id, "")) for node in found.nodes)
+    return replace(found, nodes=nodes)
 
 
 def archive(snapshot: Snapshot, scope: Scope, reason: ClosedReason | None, *, limit: int) -> Archive:

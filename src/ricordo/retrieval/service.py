@@ -17,7 +17,7 @@ from ricordo.errors import InvalidError
 from ricordo.model import Hit, ReceiptId, Results, Scope
 from ricordo.models.embedding import Embedded
 from ricordo.ports import Reranker
-from ricordo.retrieval.hits import as_own, may_be_quoted
+from ricordo.retrieval.hits import as_own, closing_of, may_be_quoted
 from ricordo.retrieval.needs import needed_memories
 from ricordo.retrieval.query import (
     KNOWLEDGE,
@@ -270,6 +270,16 @@ async def read_past(asking: Asking, ask: Callable[[PastSnapshot], T], as_of: dat
     return await asking.store.read_past(ask, scope=asking.scope, when=when, links=asking.links)
 
 
+async def closings_now(asking: Asking, ids: Sequence[str]) -> dict[str, str]:
+    """Return why and since when memories of an earlier time are closed now, by id; without those that are not."""
+
+    def read(snapshot: Snapshot) -> dict[str, str]:
+        nodes = (snapshot.nodes.get(asking.scope, id) for id in ids)
+        return {node.id: closing_of(node, asking.zone) for node in nodes if node is not None and node.closed_at}
+
+    return await asking.store.read(read)
+
+
 def when_of(as_of: datetime | str | int, *, asking: Asking) -> When:
     """Return the moment that `as_of` names. Raises InvalidError if it is neither a time nor a commit number."""
     if isinstance(as_of, int):
@@ -496,7 +506,9 @@ async def _found(
         found = await read_past(
             asking, lambda snapshot: find_past(snapshot, plan, scope=asking.scope, zone=asking.zone), as_of
         )
-        return replace(found, best=_close(found.best, query)), plan
+        closings = await closings_now(asking, [hit.id for hit in found.best])
+        best = tuple(replace(hit, notice=closings.get(hit.id, "")) for hit in found.best)
+        return replace(found, best=_close(best, query)), plan
 
     if query.only_relevant or query.judge:
         floor = await _floor(asking, query, question)

@@ -121,7 +121,7 @@ def _circumstances(hit: Hit) -> str:
     kind = f"{hit.category or hit.type}{about}, " if hit.type != "episodic" else ""
     source = label(hit.trust) if is_untrusted(hit.trust) and not hit.place else ""
     warning = f"reads like an instruction: {', '.join(hit.warnings)}" if hit.warnings else ""
-    return ", ".join(filter(None, (f"{kind}{when}", f"{hit.confidence:.0%} sure", source, warning)))
+    return ", ".join(filter(None, (f"{kind}{when}", f"{hit.confidence:.0%} sure", source, warning, hit.notice)))
 
 
 def reason(hit: Hit, terms: frozenset[str], *, interval: str) -> str:

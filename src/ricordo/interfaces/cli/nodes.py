@@ -79,6 +79,8 @@ def listing(ctx: CommandContext, page: Page) -> None:
         memory = with_speaker(node)
         if node.expires_at is not None and node.is_live:
             memory.append(f"  (expires {minute(node.expires_at, ctx.zone)[:10]})", "dim")
+        if node.notice:
+            memory.append(f"  ({node.notice})", "dim")
         lines.add_row(short_id(node.id), *times, kind, memory)
     ctx.out.print(lines)
     if page.cursor is not None:
