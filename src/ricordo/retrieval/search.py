@@ -439,7 +439,8 @@ def _of_the_past(
     """Return hits in the order in which they answer a question about a past time, with the replaced facts of that time;
     and the keys of those that answer it for sure.
     """
-    if plan.query.filter.archived or not asks_for_a_past(plan.query.text, plan.interval, now=plan.now):
+    text, is_arranged = plan.query.text, bool(plan.days) or asks_for_tasks(plan.query.text)
+    if plan.query.filter.archived or is_arranged or not asks_for_a_past(text, plan.interval, now=plan.now):
         return list(hits), known, set()
     question = past_question(plan, zone)
     former = {} if plan.query.is_narrowed else _former(snapshot, scope, hits, known, plan)
