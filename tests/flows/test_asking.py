@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -127,6 +128,34 @@ async def test_without_a_model_the_best_passages_answer() -> None:
         answer = await memory.ask("Where does Anna work?")
         assert (answer.known, answer.model, answer.text) == (True, None, "Anna works at Globex")
         assert answer.sentences[0].ids == (fact.id,)
+
+
+async def test_all_plans_answer_what_is_coming_up_and_all_open_tasks_what_there_is_to_do() -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        days = [datetime.now(UTC) + timedelta(days=each) for each in range(2, 2 + len(_EVENTS))]
+        said = [f"The {what} is on {day.day} {day:%B %Y}" for day, what in zip(days, _EVENTS, strict=True)]
+        plans = [await memory.remember(each) for each in said]
+        tasks = [await memory.remember(f"Paint the {what}", category="task") for what in _ROOMS]
+        coming = await memory.ask("What is coming up?")
+        assert {id for each in coming.sentences for id in each.ids} >= {plan.id for plan in plans}
+        for question in _WHAT_TO_DO:
+            found = [hit.id for hit in await memory.search(question)]
+            assert set(found[: len(tasks)]) == {task.id for task in tasks}, question
+        to_do = await memory.ask("things to do")
+        assert {id for each in to_do.sentences for id in each.ids} >= {task.id for task in tasks}
+
+
+_EVENTS = ("dentist", "concert", "exam", "wedding", "interview")
+_ROOMS = ("kitchen", "cellar", "attic", "hall")
+_WHAT_TO_DO = (
+    "things to do",
+    "noch zu erledigen",
+    "дела",
+    "cosas que hacer",
+    "choses à faire",
+    "cose da fare",
+    "coisas para fazer",
+)
 
 
 async def test_a_model_that_fails_leaves_the_passages_and_says_so() -> None:
