@@ -2096,18 +2096,16 @@ class Memory:
 
         scope = self._scope
         if dry_run:
-            words = await self._read(
-                lambda tx: forget.effect(
-                    tx, forget.undo(tx, scope, commit_or_run, with_later=with_later, in_words=commit_words.in_words)
-                )
+            _, words = await self._read(
+                lambda tx: forget.undo(tx, scope, commit_or_run, with_later=with_later, in_words=commit_words.in_words)
             )
             who = scope.actor
             self._told("undo", None, change=str(commit_or_run))
             return Commit(seq=0, at=self._at, actor=who, origin="undo", reason="dry run", hash="", words=words)
 
         def decide(tx: Snapshot) -> tuple[Change, tuple[int, str]]:
-            change = forget.undo(tx, scope, commit_or_run, with_later=with_later, in_words=commit_words.in_words)
-            words = forget.effect(tx, change)
+            told = forget.undo(tx, scope, commit_or_run, with_later=with_later, in_words=commit_words.in_words)
+            change, words = told
             for run in forget.undone_runs(tx, self._scope, change):
                 for session in run.sessions or (None,):
                     tx.runs.note_outcome(run, session, day=self._opened.today(), at=self._opened.now())

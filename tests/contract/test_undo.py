@@ -80,17 +80,56 @@ async def test_every_change_can_be_undone_in_reverse_order(memory, clock, tmp_pa
 
 
 async def test_undo_is_refused_with_the_blocking_changes_or_includes_them(memory):
-    await memory.remember("Anna likes tea", about=["Anna"])
-    mentioned = await memory.remember("Anna sold the boat", about=["Anna"])
-    await memory.forget(mentioned.id)
+    tea = await memory.remember("Anna likes tea", about=["Anna"])
+    cake = await memory.correct(tea.id, "Anna likes cake")
+    await memory.forget(cake.id)
     with pytest.raises(
-        ConflictError, match=r"2 later changes depend on it:\n  2 remember “Anna sold the boat”\n  3 forget “Anna sold"
+        ConflictError, match=r"2 later changes depend on it:\n  2 correct “Anna likes cake.*\n  3 forget “Anna likes"
     ) as refused:
         await memory.undo(1)
     assert refused.value.commits == (2, 3)
     done = await memory.undo(1, with_later=True)
     assert (done.seq, done.origin, done.reason) == (4, "undo", "undo of 1 and what builds on it")
     assert (await memory.list()).nodes == ()
+    assert (await memory.stats()).entities == 0
+
+
+async def test_a_person_stays_while_others_say_something_of_them(memory):
+    await memory.remember("Anna Keller likes tea", about=["Anna Keller"])
+    boat = await memory.remember("Anna Keller sold the boat", about=["Anna Keller"])
+    undone = await memory.undo(1)
+    assert [node.id for node in (await memory.list()).nodes] == [boat.id]
+    assert [node.id for node in (await memory.entity("Anna Keller")).facts] == [boat.id]
+    assert "keeps the person “Anna Keller”, as other memories need it" in undone.words
+    await memory.undo(undone.seq)
+    assert len((await memory.entity("Anna Keller")).facts) == 2
+    await memory.undo(2)
+    await memory.undo(1)
+    assert (await memory.stats()).entities == 0
+    assert (await memory.doctor()).ok
+
+
+async def test_a_review_goes_with_either_memory_and_the_other_stays(memory):
+    tea = await memory.remember("I like tea")
+    await memory.remember("I don't like tea")
+    opened = await memory.review()
+    assert [each.kind for each in opened] == ["conflict"]
+    decided = await memory.resolve(opened[0].id, decision="keep old")
+    undone = await memory.undo(1)
+    assert sorted(node.content for node in (await memory.list()).nodes) == ["I don't like tea"]
+    await memory.undo(undone.seq)
+    assert sorted(node.content for node in (await memory.list()).nodes) == ["I like tea"]
+    assert decided.older is not None and decided.older.id == tea.id
+    assert (await memory.doctor()).ok
+
+
+async def test_what_only_made_a_person_is_not_undone_alone_while_others_need_them(memory):
+    await memory.add_entity("Anna")
+    await memory.remember("Anna likes tea", about=["Anna"])
+    with pytest.raises(ConflictError, match="a later change depends on it") as refused:
+        await memory.undo(1)
+    assert refused.value.commits == (2,)
+    await memory.undo(1, with_later=True)
     assert (await memory.stats()).entities == 0
 
 

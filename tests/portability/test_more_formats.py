@@ -9,6 +9,7 @@ import sqlite3
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -671,3 +672,50 @@ async def test_undoing_an_import_asks_before_it_takes_back_what_somebody_said(tm
         await memory.correct(fact.id, "I moved to Bonn")
         with pytest.raises(ConflictError, match="with-later"):
             await memory.undo((await memory.log())[-1].seq)
+
+
+async def canonical_of(memory: Memory) -> tuple[Any, ...]:
+    nodes = sorted((node.id, node.content, node.about) for node in (await memory.list(limit=500)).nodes)
+    people = sorted((person.name, person.aliases, person.relation) for person in await memory.people())
+    return nodes, people, sorted(review.id for review in await memory.review())
+
+
+async def test_one_import_is_undone_without_the_other_that_speaks_of_the_same_person(tmp_path: Path) -> None:
+    first = chat_of(tmp_path / "a", "2015-03-01 Anna Keller: I live in Berlin", "2015-03-02 Bob: Hi")
+    second = chat_of(tmp_path / "b", "2016-03-01 Anna Keller: I live in Rome", "2016-03-02 Eve: Hi")
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(first)
+        number = (await memory.log())[0].seq
+        await memory.import_(second)
+        await memory.remember("Anna Keller plays the cello", about=["Anna Keller"])
+        before = await canonical_of(memory)
+        shown = (await memory.undo(number, dry_run=True)).words
+        assert "removes the person “Bob”; keeps the person “Anna Keller”, as other memories need it" in shown
+        assert await canonical_of(memory) == before
+        undone = await memory.undo(number)
+        assert undone.words == shown
+        texts = {node.content for node in (await memory.list()).nodes}
+        assert texts == {"Anna Keller plays the cello", "I live in Rome", "Hi"}
+        assert {person.name for person in await memory.people()} == {"Anna Keller", "Eve"}
+        await memory.undo(undone.seq)
+        assert await canonical_of(memory) == before
+        assert (await memory.doctor()).ok
+
+
+async def test_what_two_imports_taught_stays_when_one_is_undone(tmp_path: Path) -> None:
+    first = chat_of(tmp_path / "a", "2015-03-01 Ann: I live in Berlin. I'm allergic to nuts", "2015-03-02 Bob: Hi")
+    second = chat_of(tmp_path / "b", "2016-03-01 Ann: I live in Rome. I'm allergic to nuts", "2016-03-02 Eve: Hi")
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(first, me=["Ann"])
+        number = (await memory.log())[0].seq
+        await memory.consolidate()
+        await memory.import_(second, me=["Ann"])
+        await memory.consolidate()
+        before = await canonical_of(memory)
+        undone = await memory.undo(number)
+        facts = [node.content for node in (await memory.list(type="semantic")).nodes]
+        assert sorted(facts) == ["I live in Rome", "I'm allergic to nuts"]
+        assert "keeps 1 memory that others state as well: “I'm allergic to nuts”" in undone.words
+        await memory.undo(undone.seq)
+        assert await canonical_of(memory) == before
+        assert (await memory.doctor()).ok

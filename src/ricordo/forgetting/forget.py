@@ -29,12 +29,16 @@ InWords = Callable[[Snapshot, Scope, Sequence[Commit]], Sequence[Commit]]
 
 _CLOSED_BY_UPKEEP = frozenset(("expired", "decayed", "pruned", "evicted"))
 # Rows that many commits share. They stay while any row refers to them.
-_SHARED = frozenset(("sessions",))
+_SHARED = frozenset(("sessions", "entities"))
+# Rows that connect others. They go with either side, no matter whose change connected them.
+_LINKS = frozenset(("edges", "subjects", "aliases", "reviews"))
 
 # What background work writes on its own, and can write again.
 _LEARNING = frozenset(
     ("consolidate", "extract", "summarise", "reflect", "enrich", "infer causes", "upkeep", "gc", "prune")
 )
+# Changes that may close a memory that an undo removes: what they state stands without it.
+_BESIDE = _LEARNING | {"import", "remember", "add", "resolve"}
 
 _ERASURES = "erasures"
 _LISTED = 20
@@ -182,8 +186,11 @@ def restore(node: Node, *, at: datetime) -> tuple[Change, Node]:
     return Change(put=(back,)), back
 
 
-def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_later: bool, in_words: InWords) -> Change:
-    """Return the change that undoes a commit, or all commits of a run. With an import goes what was learnt from it.
+def undo(
+    snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_later: bool, in_words: InWords
+) -> tuple[Change, str]:
+    """Return the change that undoes a commit, or all commits of a run, and its effect in words. With an import goes
+    what was learnt from it. What others need or state as well stays.
 
     Raises:
         InvalidError: the argument is neither a commit number nor a run id.
@@ -198,10 +205,11 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
             raise ConflictError(
                 f"change {found[0]} is an erasure, which cannot be undone", hint="erased data cannot be restored"
             )
-        undoing = _Undoing(ledger, wanted)
-        if not undoing.blocking:
+        undoing = _Undoing(snapshot, ledger, wanted)
+        depending = undoing.blocking or (set() if undoing.states() else undoing.kept_for)
+        if not depending:
             break
-        wanted |= undoing.blocking
+        wanted |= depending
     later = tuple(sorted(wanted - set(asked)))
     if later:
         _check_not_undone(snapshot, ledger, asked, commit_or_run)
@@ -215,7 +223,8 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
     states = undoing.states()
     if not states:
         raise ConflictError(f"nothing is left of {commit_or_run} to undo", hint="erased data cannot be restored")
-    return Change(rows=states)
+    change = Change(rows=states)
+    return change, effect(snapshot, change, kept=undoing.kept)
 
 
 def rolled_back(snapshot: Snapshot, *, to: int) -> Change:
@@ -235,9 +244,45 @@ def rolled_back(snapshot: Snapshot, *, to: int) -> Change:
     )
 
 
-def effect(snapshot: Snapshot, change: Change) -> str:
-    """Describe the effect of an undo on memories. Of many, count them and name a few."""
+def effect(snapshot: Snapshot, change: Change, *, kept: Sequence[Image] = ()) -> str:
+    """Describe the effect of an undo on memories, people and things. Of many, count them and name a few."""
     ledger = snapshot.history.ledger()
+    gone = [
+        image
+        for each in change.rows
+        if each.row.table == "entities" and each.values is None and (image := ledger.current(each.row)) is not None
+    ]
+    people = [image for image in kept if "canonical_name" in image]
+    told = [image for image in kept if "content" in image]
+    parts = (
+        _memories_in_words(ledger, change),
+        _named("removes", gone, ""),
+        _named("keeps", people, ", as other memories need"),
+        _quoted_kept(told),
+    )
+    return "; ".join(part for part in parts if part)
+
+
+def _named(verb: str, entities: Sequence[Image], why: str) -> str:
+    """Count people and things, and name a few."""
+    if not entities:
+        return ""
+    names = ", ".join(f"“{_beginning(image['canonical_name'])}”" for image in entities[:_EXAMPLES])
+    if len(entities) == 1:
+        return f"{verb} the {entities[0]['type']} {names}{why and f'{why} it'}"
+    such = " such as" if len(entities) > _EXAMPLES else ":"
+    return f"{verb} {len(entities):,} people or things{why and f'{why} them'}{such} {names}"
+
+
+def _quoted_kept(nodes: Sequence[Image]) -> str:
+    if not nodes:
+        return ""
+    texts = ", ".join(f"“{_beginning(image['content'])}”" for image in nodes[:_EXAMPLES])
+    such = " such as" if len(nodes) > _EXAMPLES else ""
+    return f"keeps {plural(len(nodes), 'memory', 'memories')} that others state as well{such or ':'} {texts}"
+
+
+def _memories_in_words(ledger: Ledger, change: Change) -> str:
     told = [
         words
         for each in change.rows
@@ -360,21 +405,35 @@ def _is_undo(snapshot: Snapshot, seq: int) -> bool:
     return commit is not None and commit.origin == "undo"
 
 
-class _Undoing:
-    """The state of rows after undoing commits, last first. `blocking` are later commits that depend on them."""
+def _ending(image: Image) -> tuple[object, object]:
+    return image["closed_at"], image["merged_into"]
 
-    def __init__(self, ledger: Ledger, wanted: Iterable[int]) -> None:
+
+class _Undoing:
+    """The state of rows after undoing commits, last first. `blocking` are later commits that depend on them;
+    `kept_for` are those that need or state a row as well, such as a person, so that it stays.
+    """
+
+    def __init__(self, snapshot: Snapshot, ledger: Ledger, wanted: Iterable[int]) -> None:
+        self._snapshot = snapshot
         self._ledger = ledger
         self._wanted = frozenset(wanted)
         self._states: dict[RowId, Image | None] = {}
+        self._altered: dict[RowId, list[int]] = {}
         self.blocking: set[int] = set()
+        self.kept_for: set[int] = set()
+        self.kept: list[Image] = []
+        stated = list[RowId]()
         for commit in sorted(self._wanted, reverse=True):
             for row in ledger.touched(commit):
-                self._take_back(row, commit)
+                self._take_back(row, commit, stated)
         self._coming: dict[RowId, list[RowId]] = {}
         for row, image in self._states.items():
             for parent in () if image is None else ledger.parents(row, image):
                 self._coming.setdefault(parent, []).append(row)
+        self._drop_links()
+        self._keep_links(stated)
+        self._keep_shared()
         for row in list(self._states):
             self._keep_references(row)
 
@@ -389,14 +448,116 @@ class _Undoing:
     def _now(self, row: RowId) -> Image | None:
         return self._states[row] if row in self._states else self._ledger.current(row)
 
-    def _take_back(self, row: RowId, commit: int) -> None:
+    def _take_back(self, row: RowId, commit: int, stated: list[RowId]) -> None:
         after, before = self._ledger.state(row, commit), self._ledger.state(row, commit - 1)
-        if content(self._now(row)) == content(after):
+        now = self._now(row)
+        if content(now) == content(after):
             self._states[row] = before
-        elif row.table in _SHARED and before is None and self._needed(self._ledger.children(row), row):
             return
+        touches = self._ledger.touches(row)
+        later = [seq for seq in touches if seq > commit and seq not in self._wanted]
+        if now is None or after is None:
+            self._block(later)
+        elif (
+            before is not None and row.table == "entities" and len({_ending(each) for each in (before, after, now)}) < 2
+        ):
+            mine = {name: before[name] for name in before if now[name] == after[name]}
+            self._states[row] = {**now, **mine}
+        elif before is not None:
+            if touches[0] not in self._wanted or row.table != "nodes":  # the commit that made it decides
+                self._block(later)
+        elif row.table in _SHARED:
+            self._states[row] = None
+            self._altered[row] = later
+        elif row.table != "nodes" or not self._are_beside(later):
+            self._block(later)
+        elif now["closed_at"] is None and (states := self._stating(row, later)):
+            self.kept_for |= states
+            stated.append(row)
+            self.kept.append(now)
         else:
-            self._block(seq for seq in self._ledger.touches(row) if seq > commit)
+            self._states[row] = None
+
+    def _are_beside(self, commits: Iterable[int]) -> bool:
+        return all(each.origin in _BESIDE for each in _commits(self._snapshot, commits))
+
+    def _stating(self, row: RowId, later: Sequence[int]) -> set[int]:
+        """Return the later commits that state a live memory, too: in words, or with evidence of their own."""
+        said = {each.seq for each in _commits(self._snapshot, later) if each.origin not in _LEARNING}
+        for child in self._ledger.children(row):
+            image = self._ledger.current(child)
+            if child.table == "edges" and image is not None and image["relation_type"] == "derived_from":
+                source = RowId(table="nodes", key=(image["target"],))
+                if source != row and self._wanted.isdisjoint(self._ledger.touches(source)[:1]):
+                    said |= set(self._ledger.touches(child)[:1])
+        return said - self._wanted
+
+    def _drop_links(self) -> None:
+        """Remove what connects removed memories to others. What was learnt from them alone depends on them."""
+        for row in [row for row, image in self._states.items() if image is None and row.table == "nodes"]:
+            for child in self._ledger.children(row):
+                image = self._now(child)
+                if image is None or child.table not in _LINKS:
+                    continue
+                if child.table == "edges" and image["relation_type"] == "derived_from":
+                    source = RowId(table="nodes", key=(image["source"],))
+                    if self._now(source) is not None and not self._has_evidence(source):
+                        continue
+                if child.table == "reviews" and image["decision"] == "keep old":
+                    self._reopen(child, RowId(table="nodes", key=(image["newer"],)))
+                self._states[child] = None
+
+    def _has_evidence(self, row: RowId) -> bool:
+        """Return whether a memory has a source that stays."""
+        images = (self._now(child) for child in self._ledger.children(row) if child.table == "edges")
+        return any(
+            image["relation_type"] == "derived_from"
+            and image["source"] == row.key[0]
+            and self._now(RowId(table="nodes", key=(image["target"],))) is not None
+            for image in images
+            if image is not None
+        )
+
+    def _reopen(self, review: RowId, closed: RowId) -> None:
+        """Reopen the memory that a decision closed in favour of one that is removed."""
+        decided = self._ledger.touches(review)[-1]
+        if closed not in self._states and content(self._ledger.state(closed, decided)) == content(self._now(closed)):
+            self._states[closed] = self._ledger.state(closed, decided - 1)
+
+    def _keep_links(self, rows: Iterable[RowId]) -> None:
+        """Keep what came with rows that stay: the names of a person, the subjects and sources of a memory."""
+        for row in rows:
+            made = self._ledger.touches(row)[:1]
+            for child in self._ledger.children(row):
+                image = self._ledger.current(child)
+                if child.table not in _LINKS or image is None or self._ledger.touches(child)[:1] != made:
+                    continue
+                others = (each for each in self._ledger.parents(child, image) if each.table == "nodes")
+                if self._states.get(child, image) is None and all(self._now(each) is not None for each in others):
+                    del self._states[child]
+
+    def _keep_shared(self) -> None:
+        """Keep the shared rows that others need."""
+        while kept := {row: users for row in self._states if (users := self._users_of_shared(row))}:
+            for row, users in kept.items():
+                if row.table == "entities" and (image := self._ledger.current(row)) is not None:
+                    self.kept.append(image)
+                del self._states[row]
+                self.kept_for |= {seq for user in users for seq in self._referring(user, row)} - self._wanted
+            self._keep_links(kept)
+        for row, later in self._altered.items():
+            if row in self._states and not (row.table == "entities" and self._are_beside(later)):
+                self._block(later)
+
+    def _users_of_shared(self, row: RowId) -> list[RowId]:
+        if row.table not in _SHARED or self._states[row] is not None:
+            return []
+        return self._needed([*self._ledger.children(row), *self._coming.get(row, ())], row)
+
+    def _referring(self, user: RowId, row: RowId) -> list[int]:
+        """Return the commit that made a row refer to another."""
+        made = self._ledger.touches(row)[0]
+        return [seq for seq in self._ledger.touches(user) if seq >= made][:1]
 
     def _block(self, commits: Iterable[int]) -> None:
         self.blocking |= set(commits) - self._wanted
@@ -405,7 +566,8 @@ class _Undoing:
         """Keep references intact: no row may refer to a removed or missing row."""
         image = self._states[row]
         if image is None:
-            self._keep_users(row)
+            for user in self._needed([*self._ledger.children(row), *self._coming.get(row, ())], row):
+                self._block(self._referring(user, row))
             return
         for parent in self._ledger.parents(row, image):
             if self._now(parent) is not None:
@@ -418,14 +580,6 @@ class _Undoing:
         for rival in self._ledger.rivals(row, image):
             if self._now(rival) is not None:
                 self._block(self._ledger.touches(rival)[:1])
-
-    def _keep_users(self, row: RowId) -> None:
-        users = self._needed([*self._ledger.children(row), *self._coming.get(row, ())], row)
-        if users and row.table in _SHARED:
-            del self._states[row]
-            return
-        for user in users:
-            self._block(self._ledger.touches(user)[:1])
 
     def _needed(self, children: Iterable[RowId], row: RowId) -> list[RowId]:
         """Return the rows that will refer to a given row."""
