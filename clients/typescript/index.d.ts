@@ -602,7 +602,7 @@ export interface ListResult {
 export interface EntityParameters {
   /** Any of its names, "my wife", or "me" for the user. */
   name: string;
-  /** Maximum number of facts. */
+  /** Maximum number of facts. The answer says how many there are. */
   limit?: number;
   as_of?: string | number | null;
 }
@@ -623,6 +623,7 @@ export interface EntityResult {
   facts: Node[];
   mentions: Node[];
   related: Related[];
+  fact_count?: number;
 }
 
 export interface PeopleParameters {

@@ -427,8 +427,9 @@ class Profile:
     Attributes:
         id: "" for the owner as long as no entity has their name.
         relation: its relation to the owner, for example "wife"; "self" for the owner.
-        facts: knowledge about it, best first.
-        mentions: memories that only name it, best first.
+        facts: knowledge about it, best first, up to the limit of the call.
+        fact_count: number of facts about it, shown or not. At most 200 are counted, or the limit if it is greater.
+        mentions: memories that only name it, best first, up to the same limit.
         first_seen, last_seen: the period of all memories that name it.
     """
 
@@ -447,6 +448,7 @@ class Profile:
     facts: tuple[Node, ...]
     mentions: tuple[Node, ...]
     related: tuple[Related, ...]
+    fact_count: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

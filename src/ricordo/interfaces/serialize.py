@@ -277,7 +277,13 @@ def _profile(profile: Profile) -> str:
         for each in profile.relations
         if each.valid_until is None
     ]
-    return "\n".join([*lines, *_titled(("Facts:", profile.facts), ("Mentioned in:", profile.mentions))])
+    left = profile.fact_count - len(profile.facts)
+    shown = (
+        f"Facts, {len(profile.facts):,} of {profile.fact_count:,} (a greater limit shows more):"
+        if left > 0
+        else "Facts:"
+    )
+    return "\n".join([*lines, *_titled((shown, profile.facts), ("Mentioned in:", profile.mentions))])
 
 
 def _times(count: int) -> str:

@@ -141,7 +141,7 @@ def profile_of(snapshot: Snapshot, scope: Scope, entity: Entity, *, now: int, li
     """Return everything about one entity, with at most `limit` facts and mentions."""
     entities = snapshot.entities
     about, named, summary, (first, last), relations = snapshot.together(
-        lambda: entities.latest(entity.key, "subject", now=now, most=_FACTS_READ),
+        lambda: entities.latest(entity.key, "subject", now=now, most=max(_FACTS_READ, limit)),
         lambda: entities.latest(entity.key, "mention", now=now, most=_MENTIONS_READ),
         lambda: _summary(snapshot, scope, entity),
         lambda: entities.span(entity),
@@ -149,13 +149,15 @@ def profile_of(snapshot: Snapshot, scope: Scope, entity: Entity, *, now: int, li
     )
     # Sorting is stable: in a tie, the latest fact comes first.
     believed = sorted(about, key=lambda each: belief(each.confidence, each.score), reverse=True)
-    best = [sketch.key for sketch in believed[:limit]]
     rest = [sketch.key for sketch in sorted(named, key=lambda each: each.type != "episodic", reverse=True)[:limit]]
     both = [sketch.key for sketch in (*about, *named)]
     nodes, related = snapshot.together(
-        lambda: as_shown(snapshot, snapshot.nodes.by_key(scope, [*best, *rest])),
+        lambda: snapshot.nodes.by_key(scope, [*(sketch.key for sketch in believed), *rest]),
         lambda: entities.named_together(entity.key, both, most=_RELATED),
     )
+    facts = [each.key for each in believed if each.key in nodes and nodes[each.key].category != "summary"]
+    best = facts[:limit]
+    nodes = as_shown(snapshot, {key: nodes[key] for key in (*best, *rest) if key in nodes})
     return Profile(
         id=entity.id,
         type=entity.type,
@@ -169,7 +171,8 @@ def profile_of(snapshot: Snapshot, scope: Scope, entity: Entity, *, now: int, li
         first_seen=first,
         last_seen=last,
         mention_count=entity.mention_count,
-        facts=tuple(nodes[key] for key in best if key in nodes and nodes[key].category != "summary"),
+        facts=tuple(nodes[key] for key in best if key in nodes),
+        fact_count=len(facts),
         mentions=tuple(nodes[key] for key in rest if key in nodes),
         related=related,
     )

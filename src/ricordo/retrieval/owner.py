@@ -131,6 +131,7 @@ def profile_of_owner(
         last_seen=max((*seen, *(each.last_seen for each in described))),
         mention_count=sum(each.mention_count for each in described),
         facts=tuple(shown.values())[:limit],
+        fact_count=max(len(shown), *(each.fact_count for each in described), 0),
         mentions=tuple(mentions.values())[:limit],
         related=tuple(related for each in described[:1] for related in each.related),
     )

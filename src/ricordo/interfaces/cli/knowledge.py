@@ -58,7 +58,9 @@ def _show_profile(ctx: CommandContext, profile: Profile) -> None:
         "often": [f"{each.name} ({each.together})" for each in profile.related],
     }
     ctx.out.print(ctx.labelled(profile, derived, of="entity"))
-    for title, memories in (("Known about it", profile.facts), ("Mentioned in", profile.mentions)):
+    left = profile.fact_count - len(profile.facts)
+    of_all = f": {len(profile.facts):,} of {profile.fact_count:,}, with --limit N more" if left > 0 else ""
+    for title, memories in ((f"Known about it{of_all}", profile.facts), ("Mentioned in", profile.mentions)):
         if memories:
             ctx.out.print(Text(f"\n{title}", style="bold"))
             lines = table("when", "memory")
