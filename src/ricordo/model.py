@@ -1219,11 +1219,17 @@ class Backup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """A restored backup: its location, the report of the check, and where the replaced store was kept."""
+    """A restored backup: its location, the report of the check, and where the replaced store was kept.
+
+    Attributes:
+        returned: ids of memories that the replaced store had erased, and that the backup brought back; None if the
+            replaced store cannot be read. Erase them again. Empty if no store was replaced.
+    """
 
     location: str
     report: Report
     kept: str | None = None
+    returned: tuple[str, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

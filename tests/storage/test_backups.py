@@ -329,3 +329,21 @@ async def test_older_backups_are_upgraded_and_newer_ones_refused(tmp_path):
     with pytest.raises(StoreError, match="schema 99") as refusal:
         await Memory.verify_backup(copy)
     assert "upgrade" in refusal.value.hint
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_restore_names_the_erased_memories_that_it_brings_back(tmp_path, kind):
+    store, copy = place(tmp_path, kind), place(tmp_path / "copies", kind, "copy")
+    async with Memory.open(store, **OPTIONS) as memory:
+        kept = await memory.remember("I like tea")
+        gone = await memory.remember("The code of the door is on the fridge")
+        await memory.backup(copy)
+        await memory.erase(id=gone.id)
+    done = await Memory.restore_backup(copy, store, replace=True)
+    assert done.returned == (gone.id,)
+    async with Memory.open(store, **OPTIONS) as memory:
+        assert {node.id for node in (await memory.list()).nodes} == {kept.id, gone.id}
+        for each in done.returned:
+            await memory.erase(id=each)
+        assert [node.id for node in (await memory.list()).nodes] == [kept.id]
+    assert (await Memory.restore_backup(copy, place(tmp_path, kind, "new"))).returned == ()

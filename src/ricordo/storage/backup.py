@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from dataclasses import replace as replace_fields
 from datetime import datetime
@@ -19,16 +19,17 @@ from typing import Any
 
 import apsw
 
-from ricordo.errors import DeniedError, InvalidError, NotFoundError, StoreError
+from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, StoreError
 from ricordo.model import Backup, BackupFile, Finding, Report, Restored
 from ricordo.storage import faults
 from ricordo.storage.conversion import create_folder, replace_folder
 from ricordo.storage.database.connection import add_functions, connect, exclusive
 from ricordo.storage.database.history import truth_of
+from ricordo.storage.database.integrity import FINGERPRINT_KEY, id_fingerprint
 from ricordo.storage.database.maintenance import examine
 from ricordo.storage.database.schema import migrations, prepare
 from ricordo.storage.database.snapshot import DatabaseSnapshot, database_of
-from ricordo.storage.database.statements import sql
+from ricordo.storage.database.statements import as_set, column, sql
 from ricordo.storage.database.store import Options
 from ricordo.storage.database.word_index import space_postings
 from ricordo.storage.folder.index import FolderIndex
@@ -236,6 +237,7 @@ def restore_backup(
                 raise StoreError(f"{backup} is damaged: {failed.check}: {failed.detail}", hint=_OTHER_BACKUP)
             kept = free_path(path.with_name(f"{path.name}.replaced-{now:%Y%m%d-%H%M%S}")) if is_taken else None
             _become_another_device(trial)
+            ids = _ids_in(trial.copy, trial.is_folder, trial.key)
             copy = _as_folder(trial, beside) if to_folder else trial.copy
             options = replace_fields(_OPTIONS, key=trial.key)
             faults.reached("restore: before naming")
@@ -243,7 +245,40 @@ def restore_backup(
                 _place_folder(copy, path, kept, options)
             else:
                 _place_file(copy, path, kept, key)
-    return Restored(location=str(path), report=trial.report, kept=None if kept is None else str(kept))
+    if kept is None:
+        return Restored(location=str(path), report=trial.report)
+    returned = _erased_in(kept, ids, to_folder, key)
+    return Restored(location=str(path), report=trial.report, kept=str(kept), returned=returned)
+
+
+@contextlib.contextmanager
+def _opened(path: Path, is_of_folder: bool, key: Key | None) -> Iterator[DatabaseSnapshot]:
+    if not is_of_folder:
+        with opened_copy(path, key) as snapshot:
+            yield snapshot
+        return
+    index = FolderIndex(path, replace_fields(_OPTIONS, key=key))
+    with contextlib.closing(index), contextlib.closing(index.open()) as connection:
+        yield DatabaseSnapshot(connection)
+
+
+def _ids_in(path: Path, is_of_folder: bool, key: Key | None) -> list[str]:
+    with _opened(path, is_of_folder, key) as snapshot:
+        return column(snapshot.rows("backup_ids"))
+
+
+def _erased_in(kept: Path, ids: Iterable[str], is_of_folder: bool, key: Key | None) -> tuple[str, ...] | None:
+    """Return which ids a replaced store had erased, by the fingerprints that it keeps; None if it cannot be read."""
+    try:
+        sealed = (kept / KEY_FILE).exists() if is_of_folder else is_sealed(kept)
+        with _opened(kept, is_of_folder, key if sealed else None) as snapshot:
+            erased = as_set(snapshot.rows("backup_erased"))
+            known = snapshot.meta(FINGERPRINT_KEY)
+    except (RicordoError, apsw.Error, OSError):
+        return None
+    if not erased or known is None:
+        return ()
+    return tuple(each for each in ids if id_fingerprint(bytes.fromhex(known), each) in erased)
 
 
 def _try(backup: Path, beside: Path, key: Key | None) -> Trial:

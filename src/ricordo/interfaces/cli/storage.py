@@ -307,6 +307,14 @@ async def restore_backup(ctx: CommandContext, path: Path, replace: bool) -> Outp
         out.print(Text(f"Restored {safe(done.location)} from {safe(str(path))}."), soft_wrap=True)
         if done.kept is not None:
             out.print(Text(f"The previous store is kept as {safe(done.kept)}."), soft_wrap=True)
+        if done.returned is None:
+            out.print(
+                "It cannot be read, so what was erased in it is not known: erase again what the backup brought back."
+            )
+        elif done.returned:
+            count = plural(len(done.returned), "memory is back that was", "memories are back that were")
+            out.print(Text(f"{count} erased for good. Erase each again:"))
+            out.print(Text("\n".join(f"  ricordo erase {each}" for each in done.returned)), soft_wrap=True)
 
     return Output(data={"path": str(path), "location": done.location, "kept": done.kept}, show=show)
 

@@ -90,6 +90,14 @@ WHERE (pagetype = 'internal' AND ncell = 0) OR pagetype NOT IN ('internal', 'lea
 -- The newest memory, to test a backup.
 SELECT key, content, space FROM live_nodes ORDER BY key DESC LIMIT 1
 
+-- name: backup_ids
+-- The ids of all memories, to compare them with those erased in the store that a backup replaces.
+SELECT id FROM nodes ORDER BY key
+
+-- name: backup_erased
+-- The fingerprints of the ids of erased memories.
+SELECT id FROM erased_ids
+
 -- name: sums_all
 -- For `doctor`: the checksum of each table without row hashes.
 SELECT tbl, total FROM sums
