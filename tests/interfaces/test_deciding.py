@@ -84,3 +84,18 @@ async def test_http_and_mcp_say_it_too(tmp_path: Path) -> None:
     async with connected(store, profile="full") as client:
         answer = await client.call_tool("resolve_review", {"item": decided["opened"][0]["id"], "decision": "replace"})
         assert "Now in review" in answer.content[0].text
+
+
+def test_a_decision_is_found_in_the_log_and_taken_back(cli: Cli) -> None:
+    cli("remember", "I like tea")
+    cli("remember", "I don't like tea")
+    (review,) = cli("--json", "review").json["reviews"]
+    cli("resolve", review["id"], "keep both")
+    assert "Nothing to decide" in cli("review").out
+    again = cli("resolve", review["id"], "replace")
+    assert again.status == 4
+    assert "`undo` its change, which `log` lists as resolve" in again.err
+    (change,) = [each["seq"] for each in cli("--json", "log").json["commits"] if each["origin"] == "resolve"]
+    assert "keep both" in cli("log").out
+    cli("undo", str(change))
+    assert [each["id"] for each in cli("--json", "review").json["reviews"]] == [review["id"]]

@@ -41,6 +41,8 @@ in the inbox of the page, or with `approve` and `refuse` over HTTP and in Python
 REFUSED = "This was refused before, so it stays out of every answer. `undo` takes the decision back."
 """The notice in the result of a call that stated what was refused before."""
 
+_TAKEN_BACK = "to take it back, `undo` its change, which `log` lists as resolve: the review is then open again"
+
 SESSION = "session:"
 """The prefix of the id of a review about a conversation. The session's name follows."""
 
@@ -130,7 +132,7 @@ def resolve(snapshot: Snapshot, review: Review, decision: Decision, *, now: int)
         InvalidError: the decision applies to quarantined facts only.
     """
     if review.decision is not None:
-        raise ConflictError(f"{review.id} is already decided: {review.decision}", hint="`review` lists what is open")
+        raise ConflictError(f"{review.id} is already decided: {review.decision}", hint=_TAKEN_BACK)
     at, newer, older = from_ms(now), review.newer, review.older
     if older is None or decision in _OF_ONE:
         raise InvalidError(
@@ -342,7 +344,7 @@ def decide(
 
 def _check_held(review: Review) -> None:
     if review.decision is not None:
-        raise ConflictError(f"{review.id} is already decided: {review.decision}", hint="`undo` takes a decision back")
+        raise ConflictError(f"{review.id} is already decided: {review.decision}", hint=_TAKEN_BACK)
     if review.newer.closed_reason != "quarantined":
         raise ConflictError(f"{review.newer.id} is no longer in quarantine", hint="there is nothing left to decide")
 
