@@ -347,3 +347,10 @@ async def test_a_restore_names_the_erased_memories_that_it_brings_back(tmp_path,
             await memory.erase(id=each)
         assert [node.id for node in (await memory.list()).nodes] == [kept.id]
     assert (await Memory.restore_backup(copy, place(tmp_path, kind, "new"))).returned == ()
+
+
+async def test_a_restore_to_a_server_is_refused_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidError, match=r"location: .* is not a path"):
+        await Memory.restore_backup(tmp_path / "copy.db", "postgresql://app@localhost/memories")
+    assert list(tmp_path.iterdir()) == []

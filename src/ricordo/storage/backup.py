@@ -220,6 +220,9 @@ def restore_backup(
         UnavailableError: another program has the store open that would be replaced.
         StoreError: the backup is damaged, or the store cannot be written; the existing store stays as it was.
     """
+    if "://" in str(location):
+        hint = "restore to a file, and `migrate` it to an empty store there (docs/how-to/use-postgresql.md)"
+        raise InvalidError(f"location: {location} is not a path, so no backup can be restored to it", hint=hint)
     backup = Path(backup).expanduser()
     to_folder, path = is_folder(location), Path(location).expanduser()
     if backup.is_dir() and not to_folder:
