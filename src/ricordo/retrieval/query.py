@@ -533,6 +533,23 @@ def _before_events(languages: LanguageSet) -> re.Pattern[str]:
 
 
 @cached(maxsize=1_024)
+def asks_for_changes(question: str) -> bool:
+    """Return whether a question, without the time that it names, asks what has changed, and for nothing else.
+
+    >>> asks_for_changes("What has changed lately?"), asks_for_changes("What changed at Acme?")
+    (True, False)
+    """
+    text = " ".join(question[:_LOOKED_AT].lower().split())
+    found = _changes(languages_of(text)).match(text)
+    return found is not None and not question_terms(text[found.end() :])
+
+
+@cached()
+def _changes(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.questions.of_changes, r"\W*(?:{})(?!\w)")
+
+
+@cached(maxsize=1_024)
 def asks_for_tasks(question: str) -> bool:
     """Return whether a question asks for tasks, and for little else.
 
@@ -673,7 +690,7 @@ class Plan:
     `dated` are the terms of a period with a year, which a memory from another time may hold: "our trip in 2019".
     `states` are the terms of statements about what the question asks for, if it asks how things were in the past.
     `days` are the days that the question asks about, if it names little else: those from today on or, if there are
-    none, a past day or week.
+    none, a past day or week. `is_of_changes`: it asks what has changed, and for nothing else.
     `floor` is the chance level, None unless only relevant hits are requested. `scale` is that of the active model's
     cosines, None if facts cannot be compared by meaning. `ratings` are the reranker's, by the keys
     of memories.
@@ -687,6 +704,7 @@ class Plan:
     dated: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
     days: tuple[Span, ...] = ()
+    is_of_changes: bool = False
     vectors: Mapping[int, Embedded] = field(default_factory=dict)
     intent: Intent = "general"
     complexity: Complexity = "simple"
@@ -754,6 +772,7 @@ def make_plan(
         dated=tuple(question_terms(interval.text)) if interval and holds_year(interval.text) else (),
         states=tuple(sorted(states_asked(query.text))) if asks_for_a_past(query.text, interval, now=now) else (),
         days=days,
+        is_of_changes=asks_for_changes(text),
         vectors=vectors,
         intent=intent or intent_of(query.text),
         complexity=complexity_of(query.text),

@@ -36,6 +36,7 @@ from ricordo.retrieval.query import (
     namings,
 )
 from ricordo.retrieval.ranking import (
+    APART,
     Ranked,
     Ranking,
     fuse,
@@ -104,6 +105,9 @@ _COMPARED_FOR_PRESENT, _ABOUT_AS_GOOD = 10, 0.7
 _LEFT_OUT = 10
 # Longer spans have too many days to look for.
 _COMING_MOST = 92
+# What "lately" means, and how many facts of that time are looked through for changes.
+_LATELY_MS, _DAY_MS = 30 * 86_400_000, 86_400_000
+_CHANGES_READ = 200
 # Replaced facts of the time that a question names.
 _FORMER = 40
 _SOON = timedelta(days=30)
@@ -178,10 +182,12 @@ def find(
     dated = _days_named(weighed, known, plan, zone)
     weighed = _latest_first(_arranged(weighed, known, query, first=dated), known, plan)
     weighed, known, held = _of_the_past(snapshot, scope, weighed, known, pool, plan, zone)
+    if plan.is_of_changes:
+        weighed, known, held = _of_changes(snapshot, scope, weighed, known, plan)
     judged = None
     if query.only_relevant or query.judge:
         judged = _judged(pool, weighed, known, plan, links=links + _told(weighed, known), sure=dated.keys() | held)
-        if weighed and (pool is None or plan.floor is None):
+        if weighed and not judged.kept and (pool is None or plan.floor is None):
             degraded.append("relevance: no time left")
     left_out = judged if query.only_relevant else None
     best = (weighed if left_out is None else list(left_out.kept))[: query.limit]
@@ -440,6 +446,7 @@ def _of_the_past(
     and the keys of those that answer it for sure.
     """
     text, is_arranged = plan.query.text, bool(plan.days) or asks_for_tasks(plan.query.text)
+    is_arranged = is_arranged or plan.is_of_changes
     if plan.query.filter.archived or is_arranged or not asks_for_a_past(text, plan.interval, now=plan.now):
         return list(hits), known, set()
     question = past_question(plan, zone)
@@ -447,7 +454,7 @@ def _of_the_past(
     nodes = {**{hit.key: known.nodes[hit.key] for hit in hits if hit.key in known.nodes}, **former}
     held = {key: place for place, key in enumerate(question.in_force(list(nodes.values())))}
     counted = {hit.key for hit in hits if hit.key in nodes and _is_within(nodes[hit.key], plan)}
-    added = [Ranked(key=key, place=0, score=0.0) for key in former if key not in known.nodes]
+    added = [Ranked(key=key, place=APART, score=0.0) for key in former if key not in known.nodes]
     found, within = list[Ranked](), set[int]()
     for hit in (*hits, *added):
         share = question.share_within(nodes[hit.key]) if hit.key in nodes else 0.0
@@ -462,6 +469,24 @@ def _of_the_past(
     arranged = [hit._replace(score=score) for hit, score in zip(found, scores, strict=True)]
     is_any = pool is not None and not pool.names_entities and not pool.persons and asks_for_any_event(pool, plan)
     return arranged, replace(known, nodes={**known.nodes, **former}), held.keys() | (within if is_any else set())
+
+
+def _of_changes(
+    snapshot: Snapshot, scope: Scope, hits: Sequence[Ranked], known: Shortlist, plan: Plan
+) -> tuple[list[Ranked], Shortlist, Set[int]]:
+    """Return the facts of the time of a question, by default of late, that replaced others or may have, before other
+    hits, the latest first; and their keys.
+    """
+    start, end = plan.span or (plan.now - _LATELY_MS, plan.now + _DAY_MS)
+    asked = replace(plan.query.filter, shelves=(KNOWLEDGE,))
+    keys = snapshot.nodes.within(scope, asked, after=start, before=end, most=_CHANGES_READ).tolist()
+    doubting = {each.newer.key for each in snapshot.reviews.listed(scope, most=_CHANGES_READ, kind="conflict")}
+    changed = [key for key in keys if key in doubting or snapshot.nodes.replaced(key)]
+    nodes = as_shown(snapshot, snapshot.nodes.by_key(scope, changed))
+    best = max((hit.score for hit in hits), default=1.0)
+    first = [Ranked(key=key, place=APART, score=best, moved=best) for key in changed if key in nodes]
+    others = [hit for hit in hits if hit.key not in nodes]
+    return [*first, *others], replace(known, nodes={**nodes, **known.nodes}), nodes.keys()
 
 
 def _is_within(node: Node, plan: Plan) -> bool:
@@ -643,10 +668,11 @@ def _judged(
     links: Sequence[tuple[int, int]],
     sure: Set[int],
 ) -> Judged:
-    """Return which top results are relevant, some of them for sure; an empty result if there was no time to decide."""
-    if pool is None or plan.floor is None:
-        return Judged(kept=(), relevance={}, reasons={})
-    found = judge(weighed, evidence_of(pool, plan), plan.floor, nodes=known.nodes, query=plan.query, links=links)
+    """Return which top results are relevant, some of them for sure; only these if there was no time to decide."""
+    if pool is None or plan.floor is None or (plan.is_of_changes and sure):
+        return Judged(kept=tuple(each for each in weighed if each.key in sure), relevance={}, reasons={})
+    candidates = [each for each in weighed if each.place != APART]
+    found = judge(candidates, evidence_of(pool, plan), plan.floor, nodes=known.nodes, query=plan.query, links=links)
     kept = sure | {each.key for each in found.kept}
     return replace(
         found,
@@ -727,7 +753,12 @@ def _doubted(known: Shortlist) -> dict[int, tuple[Newer, ...]]:
 
 def _passage(pool: Pool | None, ranked: Ranked) -> int | None:
     """Return the number of the passage a memory ranks by; None if it has only one, or replaced another hit."""
-    if pool is None or pool.turns.keys[ranked.place] != ranked.key or not pool.turns.several[ranked.place]:
+    if (
+        pool is None
+        or ranked.place == APART
+        or pool.turns.keys[ranked.place] != ranked.key
+        or not pool.turns.several[ranked.place]
+    ):
         return None
     return int(pool.turns.passages[ranked.place])
 

@@ -464,6 +464,7 @@ class Questions:
     Attributes:
         present: what asks for the present state: "now", "currently".
         of_asking: what asks about questions of the user: "what did I ask".
+        of_changes: what asks for changes of any kind: "what has changed lately".
         before: what stands before an event up to which a state is asked for: "before I moved".
     """
 
@@ -487,6 +488,7 @@ class Questions:
     a_number: Patterns = ()
     a_name: Patterns = ()
     of_asking: Patterns = ()
+    of_changes: Patterns = ()
     of_assistant: Patterns = ()
     of_both: Patterns = ()
     causal: Patterns = ()
