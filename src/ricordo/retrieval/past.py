@@ -19,9 +19,10 @@ from ricordo.model import Node
 from ricordo.retrieval.query import Plan, asked_before
 from ricordo.text.analyzer import index_terms, question_terms, speaks_of_themselves
 from ricordo.text.canonical import canonical
-from ricordo.text.change import cues, topics
+from ricordo.text.change import CHANGES, Topics, cues, topics
+from ricordo.text.dates.grammar import vocabulary
 from ricordo.text.dates.resolution import DatedPhrase, Span, dated_phrases
-from ricordo.text.languages import LanguageSet, any_of, languages_of
+from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, languages_of
 from ricordo.text.sentences import plain_sentences
 
 _DAY = timedelta(days=1)
@@ -52,7 +53,8 @@ class PastQuestion:
         """The stems of what the question names, apart from the state and times."""
         words = (word for word in topics(self.text).words if word.start < len(self.asked) and word.worth >= 1)
         named = {stem for word in words for stem in word.stems}
-        return frozenset(stem for stem in named if stem[:1] != "=" and stem not in self.states)
+        # A short question may be taken for another language.
+        return frozenset(stem for stem in named - self.states - _function_words() if stem[:1] != "=")
 
     def days_told(self, node: Node) -> list[DatedPhrase]:
         """Return the phrases of a memory that name days."""
@@ -83,6 +85,11 @@ class PastQuestion:
         sure = [each for each in spells if each.is_sure]  # "My way to work is long" is about no other job
         return self._held(sure, nodes) or self._held(spells, nodes)
 
+    def over(self, nodes: Sequence[Node]) -> set[int]:
+        """Return the keys of the memories that say what held before the days asked about, and until when."""
+        spells = [spell for node in nodes if self._states(node) and (spell := self._spell(node)) is not None]
+        return {each.key for each in spells if self.span is not None and each.last < self.span[0]}
+
     def _held(self, spells: Sequence[_Spell], nodes: Sequence[Node]) -> list[int]:
         """Return the keys of the statements that held in the days asked about, best first."""
         span = self.span or self._before_event(spells, nodes)
@@ -106,12 +113,19 @@ class PastQuestion:
         text = node.content
         if node.role == "assistant" or text.rstrip().endswith("?") or self.states.isdisjoint(index_terms(text)):
             return False
-        if not {"future", "unsure"}.isdisjoint(cues(text, languages_of(text))) and not self.days_told(node):
+        said_of_it = cues(text, languages_of(text))
+        if "reported" in said_of_it or (
+            not {"future", "unsure"}.isdisjoint(said_of_it)
+            and not (self.days_told(node) and "unsure" not in said_of_it)
+        ):
             return False
-        said = topics(text)
-        named = self._named
-        if speaks_of_themselves(self.text) or not named:
-            return not node.about and not any(each.isalpha() for each in said.people)
+        return self._is_about_asked(node)
+
+    def _is_about_asked(self, node: Node) -> bool:
+        """Return whether a memory is about the person in the question."""
+        said, named = topics(node.content), self._named
+        if (speaks_of_themselves(self.text) and not topics(self.text).others) or not named:
+            return not said.others and (said.is_of_self or not (node.about or _people_in(said, self.states)))
         people = {term for name in (*node.about, node.speaker or "") for term in index_terms(name)}
         return not named.isdisjoint(said.all_stems | people)
 
@@ -128,10 +142,11 @@ class PastQuestion:
         last = until or (node.valid_until.astimezone(self.zone).date() if node.valid_until else date.max)
         if since is not None and since.precision == "range" and not since.is_open:  # "from 2015 to 2018"
             last = min(last, since.last)
-        said_of_change = cues(node.content, languages_of(node.content))
+        said_of_change = cues(node.content, _of_both(self.text, node.content))
         if not {"no_longer", "ended"}.isdisjoint(said_of_change) and "replaced" not in said_of_change:
             first, last = date.min, first
-        is_sure = bool(canonical(node.content).slot or told or said_of_change & {"replaced", "ended", "no_longer"})
+        is_change = not said_of_change.isdisjoint(CHANGES)
+        is_sure = bool(canonical(node.content).slot or told or is_change)
         return _Spell(first, max(first, last), node.key, is_sure, node.type != "episodic")
 
     def _before_event(self, spells: Sequence[_Spell], nodes: Sequence[Node]) -> Span | None:
@@ -161,12 +176,25 @@ def past_question(plan: Plan, zone: ZoneInfo) -> PastQuestion:
     asked, event = (text, "") if interval else asked_before(text)
     if interval is not None:
         span = _day(interval.start, zone), _day(interval.end - 1, zone)
+    elif plan.is_of_now:
+        span = _day(plan.now, zone), _day(plan.now, zone)
     terms = frozenset(question_terms(event)) - states if event else frozenset[str]()
     return PastQuestion(text=text, asked=asked, span=span, states=states, event=terms, zone=zone)
 
 
 def _day(at: int, zone: ZoneInfo) -> date:
     return from_ms(min(max(at, _EARLIEST_MS), _LATEST_MS)).astimezone(zone).date()
+
+
+@cached()
+def _function_words() -> frozenset[str]:
+    return all_languages().words(lambda each: each.function_words)
+
+
+def _people_in(said: Topics, states: frozenset[str]) -> set[str]:
+    """Return the stems of a statement that name people, for all that is known: "since May" and "moved" name none."""
+    named = {stem for stems in said.persons if states.isdisjoint(stems) for stem in stems} | said.others
+    return {each for each in named if each.isalpha()} - vocabulary(all_languages()).anchors - said.numbers
 
 
 def _of_both(*texts: str) -> LanguageSet:

@@ -29,10 +29,10 @@ from ricordo.text.analyzer import (
     question_terms,
     speaks_of_themselves,
 )
-from ricordo.text.change import denies, states_asked
+from ricordo.text.change import denies, states_asked, topics
 from ricordo.text.dates import Interval, parse_instant
 from ricordo.text.dates.grammar import asks_what_is_to_come, holds_year
-from ricordo.text.dates.resolution import Span, coming_days
+from ricordo.text.dates.resolution import Span, coming_days, speaks_of_past
 from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, languages_of
 from ricordo.text.languages.schema import Need
 from ricordo.text.names import entities_meant_by, relations_in, runs_in, stems_of
@@ -266,6 +266,7 @@ _LOOKED_AT = 2_000
 _LONG = 10
 _FEW_TERMS = 4  # a question for a day names little else
 _FEWEST_TERMS = 2  # the same for a past day
+_NAME_TERMS = 2  # of a person, in a question for their home or job
 _DAYS_OF_A_WEEK = 7
 _JOINED = 2
 
@@ -527,6 +528,33 @@ def asks_for_a_past(question: str, interval: Interval | None, *, now: int) -> bo
     return bool(asked_before(question)[1]) if interval is None else interval.start <= now
 
 
+@cached(maxsize=1_024)
+def asks_for_a_state(question: str) -> bool:
+    """Return whether a question asks for something of which a person has one at a time, and for nothing else about it.
+
+    >>> asks_for_a_state("Where do I live now?"), asks_for_a_state("How do I get to work?")
+    (True, False)
+    """
+    text = question[:_LOOKED_AT]
+    states = states_asked(text)
+    if not states or speaks_of_past(text):
+        return False
+    languages = languages_of(text)
+    asked = _present(languages).sub(" ", text)
+    terms = set(question_terms(asked))
+    words = {word: set(index_terms(word, languages=languages)) for word in _SPOKEN_WORD.findall(asked)}
+    others = [word for word, each in words.items() if not terms.isdisjoint(each) and states.isdisjoint(each)]
+    if _manner(languages).search(text.lower()):
+        return False
+    kin = {stem for word in topics(text).words if word.is_kin for stem in word.stems}
+    return len(others) <= _NAME_TERMS and all(word[:1].isupper() or not kin.isdisjoint(words[word]) for word in others)
+
+
+@cached()
+def _manner(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.questions.manner, r"(?<!\w)(?:{})(?!\w)")
+
+
 @cached()
 def _before_events(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.questions.before, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
@@ -688,7 +716,8 @@ class Plan:
     """A query ready to run: its terms, period, intent, and its vectors by model, the active model first.
 
     `dated` are the terms of a period with a year, which a memory from another time may hold: "our trip in 2019".
-    `states` are the terms of statements about what the question asks for, if it asks how things were in the past.
+    `states` are the terms of statements about what the question asks for, if it asks how things were in the past, or
+    for something of which a person has one at a time.
     `days` are the days that the question asks about, if it names little else: those from today on or, if there are
     none, a past day or week. `is_of_changes`: it asks what has changed, and for nothing else.
     `floor` is the chance level, None unless only relevant hits are requested. `scale` is that of the active model's
@@ -721,7 +750,12 @@ class Plan:
     @property
     def is_of_past(self) -> bool:
         """Whether the question is about a time that is over, so that newer facts do not answer it."""
-        return bool(self.states) if self.interval is None else self.interval.end <= self.now
+        return bool(asked_before(self.query.text)[1]) if self.interval is None else self.interval.end <= self.now
+
+    @property
+    def is_of_now(self) -> bool:
+        """Whether the question asks how something is, of which a person has one at a time."""
+        return self.interval is None and bool(self.states) and not self.is_of_past
 
     @property
     def looked_up(self) -> tuple[str, ...]:
@@ -763,6 +797,8 @@ def make_plan(
     days = _days_asked(query.text, interval, zone, today=today, terms=terms) if today and zone else ()
     terms += [term for term in index_terms(OPEN_TASK) if asks_for_tasks(text) and term not in terms]
     ignored = [term for term in dict.fromkeys(index_terms(query.text[:_LOOKED_AT])) if term not in set(terms)]
+    is_general = interval is None and (intent or intent_of(query.text)) not in ("when", "why")
+    has_state = asks_for_a_past(query.text, interval, now=now) or (is_general and asks_for_a_state(query.text))
     return Plan(
         query=query,
         now=now,
@@ -770,7 +806,7 @@ def make_plan(
         ignored=tuple(ignored),
         interval=interval,
         dated=tuple(question_terms(interval.text)) if interval and holds_year(interval.text) else (),
-        states=tuple(sorted(states_asked(query.text))) if asks_for_a_past(query.text, interval, now=now) else (),
+        states=tuple(sorted(states_asked(query.text))) if has_state else (),
         days=days,
         is_of_changes=asks_for_changes(text),
         vectors=vectors,

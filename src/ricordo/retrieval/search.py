@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ricordo.clock import from_ms, to_ms
 from ricordo.model import DOCUMENT, UPDATED_AT, Absence, Hit, Newer, Node, Results, Scope, Share, Trace
 from ricordo.retrieval.hits import as_shown, hit_of, warnings_of, without_withheld
-from ricordo.retrieval.past import past_question
+from ricordo.retrieval.past import PastQuestion, past_question
 from ricordo.retrieval.query import (
     KNOWLEDGE,
     Plan,
@@ -54,6 +54,7 @@ from ricordo.retrieval.signals import (
     Pool,
     asks_for_a_list,
     best_passages,
+    is_message,
     like_best,
     likeness,
     measure,
@@ -84,12 +85,14 @@ from ricordo.text.change import (
     of_another_name,
     says_change,
     succession,
+    topics,
 )
 from ricordo.text.dates import DATES
 from ricordo.text.dates.grammar import mentions_time
 from ricordo.text.dates.resolution import Span, dated_phrases, day_named_in, day_words
 from ricordo.text.languages import languages_of
 from ricordo.text.occasions import are_of_two_days
+from ricordo.text.statement import compare
 from ricordo.text.tasks import is_done_task, is_open_task
 from ricordo.trust import UNAPPROVED
 
@@ -103,6 +106,8 @@ _COMPARED = 6  # number of top results whose facts are compared with each other
 _COMPARED_FOR_PRESENT, _ABOUT_AS_GOOD = 10, 0.7
 # Number of omitted memories that a receipt names.
 _LEFT_OUT = 10
+_SHORT_STATEMENT = 120  # characters
+_SHORT_QUESTION = 0.5  # of `is_message`
 # Longer spans have too many days to look for.
 _COMING_MOST = 92
 # What "lately" means, and how many facts of that time are looked through for changes.
@@ -181,7 +186,7 @@ def find(
     weighed, links = _weighed(short, known, plan, zone=zone, names_entities=bool(named))
     dated = _days_named(weighed, known, plan, zone)
     weighed = _latest_first(_arranged(weighed, known, query, first=dated), known, plan)
-    weighed, known, held = _of_the_past(snapshot, scope, weighed, known, pool, plan, zone)
+    weighed, known, held = _of_the_time(snapshot, scope, weighed, known, pool, plan, zone)
     if plan.is_of_changes:
         weighed, known, held = _of_changes(snapshot, scope, weighed, known, plan)
     judged = None
@@ -327,13 +332,14 @@ def _weighed(
     outdated, told = _outdated(weighed[:_COMPARED], known, plan)
     links = [
         (newer, older)
-        for newer, older in (*known.versions, *outdated)
+        for newer, older in (*known.versions, *outdated, *_said_anew(weighed[:_COMPARED], known))
         if not _names_another(known, older, newer, plan)
         and (newer not in others or older in others or not _are_of_two_people(known, older, newer))
     ]
     if asks_for_the_present(plan.query.text):
         to_come = {newer for newer, _ in links if _is_to_come(known.nodes.get(newer), now=plan.now, zone=zone)}
         links = [(older, newer) if newer in to_come else (newer, older) for newer, older in links]
+    links += _with_sources(links, known)
     if links or known.successors:
         weighed = in_succession(weighed, links=links, successors=known.successors)
     present = {each.key for each in weighed}
@@ -433,7 +439,7 @@ def _latest_first(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[
     return ordered
 
 
-def _of_the_past(
+def _of_the_time(
     snapshot: Snapshot,
     scope: Scope,
     hits: Sequence[Ranked],
@@ -442,33 +448,71 @@ def _of_the_past(
     plan: Plan,
     zone: ZoneInfo,
 ) -> tuple[list[Ranked], Shortlist, Set[int]]:
-    """Return hits in the order in which they answer a question about a past time, with the replaced facts of that time;
-    and the keys of those that answer it for sure.
+    """Return hits in the order in which they answer a question about a time: what held in it comes first. For a past
+    time, with the facts that were replaced since. Also return the keys of those that answer it for sure.
     """
-    text, is_arranged = plan.query.text, bool(plan.days) or asks_for_tasks(plan.query.text)
-    is_arranged = is_arranged or plan.is_of_changes
-    if plan.query.filter.archived or is_arranged or not asks_for_a_past(text, plan.interval, now=plan.now):
+    text, is_arranged = plan.query.text, bool(plan.days) or asks_for_tasks(plan.query.text) or plan.is_of_changes
+    is_past = asks_for_a_past(text, plan.interval, now=plan.now)
+    if (
+        plan.query.filter.archived
+        or is_arranged
+        or is_message(plan) > _SHORT_QUESTION
+        or not (is_past or plan.is_of_now)
+    ):
         return list(hits), known, set()
     question = past_question(plan, zone)
-    former = {} if plan.query.is_narrowed else _former(snapshot, scope, hits, known, plan)
+    former = _former(snapshot, scope, hits, known, plan) if is_past and not plan.query.is_narrowed else {}
     nodes = {**{hit.key: known.nodes[hit.key] for hit in hits if hit.key in known.nodes}, **former}
-    held = {key: place for place, key in enumerate(question.in_force(list(nodes.values())))}
-    counted = {hit.key for hit in hits if hit.key in nodes and _is_within(nodes[hit.key], plan)}
-    added = [Ranked(key=key, place=APART, score=0.0) for key in former if key not in known.nodes]
+    changed = set[int]()
+    if plan.is_of_now:  # "I quit" says nothing of the next job, but that this one is over
+        present = {hit.key for hit in hits}
+        conflicts = ((newer, older) for older, newer, _ in known.conflicts if newer in present)
+        pairs = [(newer, older) for newer, older in conflicts if not _is_of_a_relative_only(nodes[older], nodes[newer])]
+        changed = {older for _, older in (*pairs, *_with_sources(pairs, known))}
+        changed |= of_another_name(text, {key: node.content for key, node in nodes.items()})
+    said = [node for key, node in nodes.items() if key not in changed]
+    held = {key: place for place, key in enumerate(question.in_force(said))}
+    within = set[int]()
+    if is_past:
+        hits, within = _of_the_days(hits, nodes, former, question, plan, held=held)
+    scores = [hit.score for hit in hits]
+    over = question.over(list(nodes.values())) if plan.is_of_now else set[int]()
+    first = sorted(hits, key=lambda hit: held.get(hit.key, len(held) + (hit.key in over)))
+    arranged = [
+        hit._replace(score=score, moved=hit.moved + score - hit.score) for hit, score in zip(first, scores, strict=True)
+    ]
+    is_any = pool is not None and not pool.names_entities and not pool.persons and asks_for_any_event(pool, plan)
+    return arranged, replace(known, nodes={**known.nodes, **former}), held.keys() | (within if is_any else set())
+
+
+def _of_the_days(
+    hits: Sequence[Ranked],
+    nodes: Mapping[int, Node],
+    former: Mapping[int, Node],
+    question: PastQuestion,
+    plan: Plan,
+    *,
+    held: Mapping[int, int],
+) -> tuple[list[Ranked], set[int]]:
+    """Return hits, and facts replaced since, by the days that they tell rather than those on which they were said; and
+    the keys of those that tell a day asked about.
+    """
+    dated = set(plan.dated)
+    named = {key for key, node in nodes.items() if dated and dated.issubset(index_terms(node.content))}
+    counted = named | {key for key, node in nodes.items() if _is_within(node, plan)}
+    present = {hit.key for hit in hits}
+    added = [Ranked(key=key, place=APART, score=0.0) for key in former if key not in present]
     found, within = list[Ranked](), set[int]()
     for hit in (*hits, *added):
         share = question.share_within(nodes[hit.key]) if hit.key in nodes else 0.0
+        if not share and hit.key in named and not question.days_told(nodes[hit.key]):
+            share = 1.0  # it names the year in other words
         if share:
             within.add(hit.key)
         change = WEIGHTS["date"] * (share - (hit.key in counted))
         if hit.key not in former or share or hit.key in held:
             found.append(hit._replace(score=hit.score + change, moved=hit.moved + change))
-    found.sort(key=lambda hit: -hit.score)
-    scores = [hit.score for hit in found]
-    found.sort(key=lambda hit: held.get(hit.key, len(held)))
-    arranged = [hit._replace(score=score) for hit, score in zip(found, scores, strict=True)]
-    is_any = pool is not None and not pool.names_entities and not pool.persons and asks_for_any_event(pool, plan)
-    return arranged, replace(known, nodes={**known.nodes, **former}), held.keys() | (within if is_any else set())
+    return sorted(found, key=lambda hit: -hit.score), within
 
 
 def _of_changes(
@@ -487,6 +531,12 @@ def _of_changes(
     first = [Ranked(key=key, place=APART, score=best, moved=best) for key in changed if key in nodes]
     others = [hit for hit in hits if hit.key not in nodes]
     return [*first, *others], replace(known, nodes={**nodes, **known.nodes}), nodes.keys()
+
+
+def _is_of_a_relative_only(older: Node, newer: Node) -> bool:
+    """Return whether an older memory is about a relative, and a newer one does not name them."""
+    relatives = topics(older.content).others
+    return bool(relatives) and relatives.isdisjoint(topics(newer.content).all_stems)
 
 
 def _is_within(node: Node, plan: Plan) -> bool:
@@ -536,6 +586,33 @@ def _told(hits: Sequence[Ranked], known: Shortlist) -> list[tuple[int, int]]:
         (newer, older)
         for newer, older in known.versions
         if newer in present and newer in known.nodes and says_change(known.nodes[newer].content)
+    ]
+
+
+def _said_anew(best: Sequence[Ranked], known: Shortlist) -> list[tuple[int, int]]:
+    """Return pairs of messages of one person of which the newer one says in the same form that something has changed:
+    "My dentist is Dr. Weiss now".
+    """
+    said = [node for each in best if (node := known.nodes.get(each.key)) and _is_said(node) and node.role == "user"]
+    said = [node for node in said if len(node.content) <= _SHORT_STATEMENT]
+    said.sort(key=lambda node: (node.event_time, node.key))
+    return [
+        (newer.key, older.key)
+        for older, newer in combinations(said, 2)
+        if older.speaker == newer.speaker
+        and says_change(newer.content)
+        and compare(older.content, newer.content) == "replaced"
+    ]
+
+
+def _with_sources(links: Sequence[tuple[int, int]], known: Shortlist) -> list[tuple[int, int]]:
+    """Return pairs of a newer fact and the messages that the older one was learnt from: they say what it says."""
+    keys = {node.id: key for key, node in known.nodes.items()}
+    return [
+        (newer, keys[id])
+        for newer, older in links
+        for id in known.evidence.get(older, ())
+        if id in keys and id not in known.evidence.get(newer, ())
     ]
 
 

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from ricordo.text.analyzer import function_words, index_terms, leaves_out_its_subject
 from ricordo.text.dates.grammar import vocabulary
-from ricordo.text.languages import LanguageSet, all_languages, cached, fold_letters, is_ordinary, languages_of
+from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, fold_letters, is_ordinary, languages_of
 from ricordo.text.relatives import stated_relations
 from ricordo.text.statement import subject_of
 
@@ -74,6 +74,7 @@ _OF_AN_END: frozenset[Cue] = frozenset(("no_longer", "ended"))
 _SAME_BEGINNING = 6  # common first letters of two forms of a word with different stems
 _SAME_NAME = 3  # common first letters of two forms of a name
 _JOB = "=job"
+_OF_A_PRONOUN = 2  # letters
 _COMMON, _NUMBER, _NAME = 0.25, 0.5, 2.0  # weights of words; any other word has weight 1
 
 
@@ -381,10 +382,19 @@ def states_asked(question: str) -> frozenset[str]:
     """Return the index terms of all words for the things in a question of which people have one at a time: a home, a
     job. They find the statements that answer it: "I moved to Porto" answers "Where did I live in 2019?".
     """
-    marks, languages = topics(question).all_stems, languages_of(question)
-    words = (word for mark, words in _same(languages).items() if mark in marks for word in words)
-    # Short statements may be indexed in another language.
-    return frozenset(term for word in words for term in (*index_terms(word, languages=languages), *index_terms(word)))
+    asked, marks = set(_WORD.findall(question.lower())), topics(question).all_stems
+    groups = [
+        (any_of((each.code,)), *group) for each in all_languages() for group in _same(any_of((each.code,))).items()
+    ]
+    # Short questions and statements may be taken for another language.
+    marks |= {mark for _, mark, words in groups if not asked.isdisjoint(words)}
+    found = set[str]()
+    for languages, mark, words in groups:
+        if mark in marks:
+            found.update(
+                term for word in words for term in (*index_terms(word, languages=languages), *index_terms(word))
+            )
+    return frozenset(term for term in found if len(term) > _OF_A_PRONOUN)  # of "mudei-me"
 
 
 @cached()

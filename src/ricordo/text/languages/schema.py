@@ -464,6 +464,7 @@ class Questions:
     Attributes:
         present: what asks for the present state: "now", "currently".
         of_asking: what asks about questions of the user: "what did I ask".
+        manner: what asks how something is done.
         of_changes: what asks for changes of any kind: "what has changed lately".
         before: what stands before an event up to which a state is asked for: "before I moved".
     """
@@ -488,6 +489,7 @@ class Questions:
     a_number: Patterns = ()
     a_name: Patterns = ()
     of_asking: Patterns = ()
+    manner: Patterns = ()
     of_changes: Patterns = ()
     of_assistant: Patterns = ()
     of_both: Patterns = ()
