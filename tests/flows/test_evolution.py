@@ -319,3 +319,19 @@ async def test_an_updated_or_restored_fact_is_compared_by_its_current_text(memor
     other = await memory.remember("Anna lives in Paris")
     assert other.id != node.id
     assert (await memory.doctor()).ok
+
+
+async def test_a_category_follows_new_words_unless_it_was_chosen(memory: Any) -> None:
+    moved = await memory.remember("I went to Trzebnica on Monday")
+    chosen = await memory.remember("We visited the lighthouse", category="knowledge")
+    lives = await memory.correct(moved.id, "I live in Trzebnica")
+    assert (moved.category, lives.category) == ("event", "identity")
+    assert (await memory.update(lives.id, content="I went to Oborniki on Monday")).category == "event"
+    assert (await memory.correct(chosen.id, "We visited the old lighthouse")).category == "knowledge"
+
+
+async def test_a_task_that_is_done_stays_a_task_under_new_words(memory: Any) -> None:
+    task = await memory.remember("I need to call the plumber")
+    done = await memory.update(task.id, content="Anna called the plumber", done=True)
+    assert (task.category, done.category) == ("task", "task")
+    assert (await memory.correct(done.id, "Bob called the plumber")).category == "task"

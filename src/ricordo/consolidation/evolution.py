@@ -8,9 +8,10 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import ConflictError, InvalidError
-from ricordo.model import Change, Edge, Json, Node, Origin, Scope, Trust
+from ricordo.model import Category, Change, Edge, Json, Node, Origin, Scope, Trust
 from ricordo.storage import Snapshot
 from ricordo.text.lifetimes import expiring, has_lifetime, prolonged, retimed
+from ricordo.text.sentences import infer_category
 from ricordo.trust import capped, trust_of
 
 _MAX_SCORE = 10.0
@@ -65,6 +66,7 @@ def correct(
         id=new_id,
         key=0,
         content=content,
+        category=_category_of(old, content),
         event_time=since or old.event_time,
         created_at=at,
         valid_from=since or at,
@@ -79,6 +81,14 @@ def correct(
         subjects=tuple((new_id, each) for each in subjects),
     )
     return change, new
+
+
+def _category_of(node: Node, content: str) -> Category | None:
+    """Return the category of a memory under new words. One that the rules gave follows the words; one that was chosen,
+    and that of a task that is done, stays.
+    """
+    is_by_rule = node.type != "episodic" and node.category == infer_category(node.content)
+    return infer_category(content) if is_by_rule and not node.attributes.get("done") else node.category
 
 
 def _check_since(since: datetime, old: Node, *, at: datetime) -> None:
@@ -168,6 +178,7 @@ def update(
     altered = replace(
         node,
         content=node.content if content is None else content,
+        category=node.category if content is None else _category_of(replace(node, attributes=values), content),
         tags=node.tags if tags is None else tags,
         attributes=values,
         origin=node.origin if content is None else capped(node.origin, node.role, caller=caller),
