@@ -22,6 +22,17 @@ def test_undo_reverts_a_change_and_shows_how_to_redo_it(cli: Cli) -> None:
     assert cli("undo", "99", "--json").status == 3
 
 
+def test_undoing_a_decision_names_it_and_the_memories(cli: Cli) -> None:
+    remembered(cli, "Tom works as a waiter")
+    remembered(cli, "Tom works as a singer")
+    (item,) = cli("review", "--json").json["reviews"]
+    cli("resolve", item["id"], "keep both")
+    about = "“keep both” about “Tom works as a singer” and “Tom works as a waiter”"
+    assert f"Would be undone: takes back {about}" in cli("undo", "3", "--dry-run").out
+    assert f"Undone: takes back {about}" in cli("undo", "3").out
+    assert f"Undone: decides again {about}" in cli("undo", "4").out
+
+
 def test_undo_with_what_builds_on_it(cli: Cli) -> None:
     remembered(cli, "Anna likes tea", "--about", "Anna")
     remembered(cli, "Anna sold the boat", "--about", "Anna")

@@ -256,6 +256,7 @@ def effect(snapshot: Snapshot, change: Change, *, kept: Sequence[Image] = ()) ->
     told = [image for image in kept if "content" in image]
     parts = (
         _memories_in_words(ledger, change),
+        _decisions_in_words(ledger, change),
         _named("removes", gone, ""),
         _named("keeps", people, ", as other memories need"),
         _quoted_kept(told),
@@ -298,11 +299,7 @@ def _memories_in_words(ledger: Ledger, change: Change) -> str:
 
 def _effect(now: Image | None, after: Mapping[str, Any] | None) -> str:
     """Describe the effect of an undo on one memory. Text in quarantine is not quoted."""
-    texts = [
-        "a memory in quarantine" if image["closed_reason"] == "quarantined" else f"“{_beginning(image['content'])}”"
-        for image in (now, after)
-        if image is not None
-    ]
+    texts = [_quoted(image) for image in (now, after) if image is not None]
     if after is None:
         return f"removes {texts[0]}" if texts else ""
     if now is None or (now["closed_at"] is not None and after["closed_at"] is None):
@@ -310,6 +307,26 @@ def _effect(now: Image | None, after: Mapping[str, Any] | None) -> str:
     if now["closed_at"] is None and after["closed_at"] is not None:
         return f"archives {texts[0]}"
     return f"turns {texts[0]} into {texts[1]}" if now["content"] != after["content"] else f"resets {texts[0]}"
+
+
+def _quoted(image: Image) -> str:
+    return "a memory in quarantine" if image["closed_reason"] == "quarantined" else f"“{_beginning(image['content'])}”"
+
+
+def _decisions_in_words(ledger: Ledger, change: Change) -> str:
+    """Name the decisions that an undo takes back or makes again, with the memories they are about."""
+    told: list[str] = []
+    for each in change.rows:
+        now, after = ledger.current(each.row) if each.row.table == "reviews" else None, each.values
+        if now is None or after is None or now["decision"] == after["decision"]:
+            continue
+        keys = [key for key in (now["newer"], now["older"]) if key is not None]
+        nodes = filter(None, (ledger.current(RowId(table="nodes", key=(key,))) for key in keys))
+        deed = "takes back" if now["decision"] else "decides again"
+        about = " and ".join(map(_quoted, nodes))
+        told.append(f"{deed} “{now['decision'] or after['decision']}”{about and f' about {about}'}")
+    more = f" and {len(told) - _EXAMPLES:,} more decisions" if len(told) > _EXAMPLES else ""
+    return "; ".join(told[:_EXAMPLES]) + more
 
 
 def _beginning(text: str) -> str:
