@@ -638,6 +638,16 @@ async def test_an_import_ends_no_relation_that_is_newer_or_the_owners_own_word(t
         assert await relatives(memory) == {("Rosa", "boss"), ("Nina", "doctor")}
 
 
+async def test_the_name_of_the_owner_is_not_counted_as_known_for_each_file(tmp_path: Path) -> None:
+    async with opened(tmp_path / "me.db") as memory:
+        for name, other in (("a", "Bob"), ("b", "Eve")):
+            path = chat_of(tmp_path / name, "2015-03-01 Ann: I moved to Berlin", f"2015-03-02 {other}: Hi")
+            report = await memory.import_(path, me=["Ann"])
+            assert (report.messages, report.known) == (2, 0)
+        again = await memory.import_(path, me=["Ann"])
+        assert (again.added, again.known) == (0, 2)
+
+
 async def test_undoing_an_import_takes_back_what_was_learnt_from_it_alone(tmp_path: Path) -> None:
     first = chat_of(tmp_path / "a", "2015-03-01 Ann: I moved to Berlin. My sister Sarah says hi", "2015-03-02 Bob: Hi")
     second = chat_of(

@@ -247,7 +247,7 @@ def _steps(records: Records, context: ImportContext, counts: _Counts) -> list[tu
     group = _made([each for each in facts if each.in_chat], partial(_knowledge, context=chats), counts)
     introduced = _made(_own_names(records, context), partial(_knowledge, context=context), counts)
     return [
-        *_batches("facts", introduced, partial(_facts, context)),
+        *_batches("names", introduced, partial(_facts, context)),
         *_batches("people", records.people, partial(_people, context)),
         *_batches("messages", messages, partial(_messages, context)),
         *_batches("facts", own, partial(_facts, context)),
@@ -290,8 +290,9 @@ def _batches(
 def _report(records: Records, counts: _Counts, *, zone: str) -> ImportReport:
     refused = [*records.refused, *counts.refused]
     added = counts.added
-    fresh = added["messages"] + added["facts"]
-    known = counts.known["messages"] + counts.known["facts"]
+    new_facts = added["facts"] + added["names"]
+    fresh = added["messages"] + new_facts
+    known = counts.known["messages"] + counts.known["facts"]  # no file holds the names: each import states them
     has_local = any(_is_local(each.message.at) for each in records.messages.values())
     return ImportReport(
         format=records.format,
@@ -299,7 +300,7 @@ def _report(records: Records, counts: _Counts, *, zone: str) -> ImportReport:
         added=fresh,
         known=known,
         messages=added["messages"],
-        facts=added["facts"],
+        facts=new_facts,
         people=added["people"],
         relations=added["relations"],
         links=added["links"],
