@@ -407,6 +407,16 @@ def test_the_owner_keeps_a_code_on_purpose(cli: Cli) -> None:
     assert "4712" in cli("remember", "The cellar code is 4712", "--keep-secrets").out
 
 
+def test_without_a_model_no_conversation_is_said_to_wait(cli: Cli) -> None:
+    cli("add", "I'm allergic to bee stings.", "--session", "s1")
+    assert "bee stings" in cli("consolidate").out
+    again = cli("consolidate").out
+    assert "Nothing new was learnt: the rules have read 1 conversation." in again
+    assert again.count("language model") == 1
+    assert "1, 1 not read by a language model" in cli("stats").out
+    assert "wait" not in again + cli("stats").out
+
+
 def test_lists_show_the_subject_of_a_fact_that_its_words_do_not_name(cli: Cli) -> None:
     cli("add", "I'm allergic to bee stings.", "--speaker", "Joanna", "--session", "s1")
     cli("consolidate")

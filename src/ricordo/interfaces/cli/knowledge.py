@@ -97,9 +97,12 @@ async def consolidate(ctx: CommandContext, memory: Memory, session: str | None =
     run = await memory.consolidate(session, dry_run=dry_run)
     waiting = 0 if run.items else (await memory.stats()).sessions_waiting
     nothing = "No conversation is waiting."
-    if waiting:
-        what = "A language model has to read them" if ctx.model is None else "`ricordo review` shows why"
-        nothing = f"Nothing was learnt; {plural(waiting, 'conversation waits', 'conversations wait')}. {what}."
+    if waiting and ctx.model is None:
+        nothing = f"Nothing new was learnt: the rules have read {plural(1 if session else waiting, 'conversation')}. "
+        nothing += "A language model (`--model`) may learn more from them."
+    elif waiting:
+        nothing = f"Nothing was learnt; {plural(waiting, 'conversation waits', 'conversations wait')}. "
+        nothing += "`ricordo review` shows why."
     is_new = any(item.what != "left" for item in run.items)
     return Output(
         data=run, show=lambda out: _print_run(out, run, nothing, shows_cost=is_new), exit_status=exit_status(run)

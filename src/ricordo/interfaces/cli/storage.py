@@ -68,11 +68,12 @@ def _show_stats(ctx: CommandContext, found: Stats) -> None:
     embedded = f"{found.embedded:,} with {found.embedder}{waiting}" if found.embedder else "none, search by words only"
     if found.next_embedder:
         embedded += f"; {found.next_embedded:,} so far with {found.next_embedder}, which replaces it"
+    still = "not read by a language model" if ctx.model is None else "waiting to become knowledge"
     derived = {
         "where": ctx.location,
         "memories": _totals(found.nodes) or "none",
         "kinds": _totals(found.categories),
-        "waiting": f", {found.sessions_waiting:,} waiting to become knowledge" if found.sessions_waiting else "",
+        "waiting": f", {found.sessions_waiting:,} {still}" if found.sessions_waiting else "",
         "links": _links(found),
         "embeddings": embedded,
     }
@@ -93,7 +94,7 @@ def _totals(found: Mapping[str, int]) -> str:
 def _show_undo(ctx: CommandContext, commit: Commit) -> None:
     is_done = commit.seq > 0
     done = Text("Undone: " if is_done else "Would be undone: ", "green" if is_done else "bold")
-    ctx.out.print(done.append(safe(commit.words or "what is not the text of a memory"), ""))
+    ctx.out.print(done.append(safe(commit.words or "the change, which altered the text of no memory"), ""))
     if is_done:
         ctx.out.print(dim(f"`ricordo undo {commit.seq}` reverses this."))
 
