@@ -142,6 +142,31 @@ OF_A_PERSON = [
     ("Tante Gisela kommt aus Graz", "Tante Gisela hat ihr Auto verkauft", "Woher kommt Tante Gisela?"),
     ("Игорь не ест рыбу", "Игорь продал мотоцикл", "Чего не ест Игорь?"),
 ]
+OF_TWO_PEOPLE = [
+    ("I work as a nurse at Saint Mary's.", "Tess finished her studies, she's an architect now and works in Leeds."),
+    ("My brother Neil lives in Cardiff.", "Moved to Bristol with Neil's old car, renting a room on Park Street."),
+    ("Meine Mutter arbeitet in der Stadtbücherei.", "Ich arbeite jetzt bei Zeiss in Jena."),
+    ("Я работаю аналитиком в Озоне.", "Настя окончила институт, теперь она врач и работает в больнице в Казани."),
+    ("Trabajo como diseñadora en Zara.", "Inés terminó la carrera, ahora es médica y trabaja en un hospital de Vigo."),
+    ("Mon frère Luc habite à Brest.", "J'ai déménagé à Rennes avec Zoé."),
+    ("Mia sorella Carla vive a Lecce.", "Mi sono trasferita a Trento con Tommaso."),
+    ("Trabalho como analista na Sonae.", "A Inês acabou o curso, agora é médica e trabalha num hospital em Faro."),
+]
+BESIDE_THE_SPEAKER = [
+    ("I met Rob at the chess club, he is a plumber.", "Rob and I got married in Bath."),
+    ("Ich muss für Lotte bis Freitag einen neuen Ranzen bestellen.", "Ich bin mit Lotte nach Weimar gezogen."),
+    ("Познакомилась с Игорем на скалодроме, он электрик.", "Мы с Игорем поженились."),
+    ("Marcos y yo adoptamos una gata, se llama Nube.", "Marcos y yo nos casamos."),
+    ("J'ai rencontré Marc à la salle d'escalade, il est électricien.", "Marc et moi nous sommes mariés."),
+    ("Io e Pietro abbiamo preso un gatto, si chiama Briciola.", "Io e Pietro ci siamo sposati."),
+    ("Eu e o Rui adotámos uma gata, chama-se Pipoca.", "Eu e o Rui casámos."),
+]
+A_DATE_AND_A_SUM = [
+    ("Zane gets married on 6 March 2027.", "Paid Zane back the 600 euros."),
+    ("Elena se casa el 6 de marzo.", "Le devolví a Elena los 300 euros."),
+    ("Julie se marie le 6 mars.", "J'ai remboursé les 300 euros à Julie."),
+    ("A Sara casa-se a 6 de março.", "Paguei à Sara os 300 euros."),
+]
 WITH_A_PERSON = [
     ("I live with Tom", "Tom and I broke up"),
     ("Tom is my boyfriend", "Tom and I broke up"),
@@ -157,7 +182,7 @@ ABOUT_THE_VALUE = [
 ]
 
 
-@pytest.mark.parametrize(("older", "newer"), BOTH_TRUE)
+@pytest.mark.parametrize(("older", "newer"), BOTH_TRUE + OF_TWO_PEOPLE + BESIDE_THE_SPEAKER + A_DATE_AND_A_SUM)
 async def test_facts_about_two_things_are_not_reviewed_as_a_conflict(memory: Any, older: str, newer: str) -> None:
     await memory.remember(older)
     assert (await memory.remember(newer)).outdates == ()

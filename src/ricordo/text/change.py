@@ -164,6 +164,9 @@ class _Words:
     owner_before: frozenset[str]
     owner_endings: tuple[str, ...]
     theirs: frozenset[str]
+    companions: frozenset[str]
+    conjunctions: frozenset[str]
+    determiners: frozenset[str]
     prepositions: frozenset[str]
     denials: frozenset[str]
     denied_endings: tuple[str, ...]
@@ -209,6 +212,9 @@ def _words(languages: LanguageSet) -> _Words:
         owner_before=languages.words(lambda each: each.change.owner_before),
         owner_endings=tuple(filter(None, (language.change.owner_ending for language in languages))),
         theirs=languages.words(lambda each: each.change.theirs),
+        companions=languages.words(lambda each: each.change.companions),
+        conjunctions=languages.words(lambda each: each.entities.conjunctions),
+        determiners=languages.words(lambda each: (*each.statements.articles, *each.statements.determiners)),
         prepositions=languages.words(lambda each: each.statements.prepositions),
         denials=languages.words(lambda each: (*each.statements.negations, *each.change.denials)),
         denied_endings=languages.in_order(lambda each: each.statements.negated_endings),
@@ -807,7 +813,7 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
         return None
     if not before.is_own and _say_the_same_of_two(before, after):
         return None  # "Emil is allergic to nuts", "I am allergic to bees"
-    if not shared and before.is_own != after.is_own:
+    if (not shared and before.is_own != after.is_own) or _share_states_of_two(before, after, shared):
         return None
     known = {**context, **_of_topics(before, after)}
     is_of_world = bool(known["world"])
@@ -907,18 +913,60 @@ def _is_new(word: TopicWord, text: str) -> bool:
 
 
 def _only_names_a_person(old: Said, new: Said, before: Topics, after: Topics, shared: Sequence[TopicWord]) -> bool:
-    """Return whether two statements share only a person that the older one is about: "Tom is 34", "Tom left"."""
-    if before.is_of_self or (before.numbers and after.numbers):
+    """Return whether two statements share only a person that the older one is about ("Tom is 34", "Tom left"), or that
+    the newer one names beside the speaker ("I met Tom at work", "Tom and I married").
+
+    A number may be a new value of an old one, unless one is in a date: "Zoe marries on 6 May", "I paid Zoe 600 euros".
+    """
+    have_numbers = bool(before.numbers and after.numbers)
+    if have_numbers and (_is_dated(old) == _is_dated(new) or says_change(new[0])):
         return False
     first = before.subject or {word.stems for word in before.words[:_HEAD]}
     begins = {stem for stems in first for stem in stems}
-    if any(begins.isdisjoint(word.stems) or _is_new(word, new[0]) for word in shared):
+    if before.is_of_self or any(begins.isdisjoint(word.stems) for word in shared):
+        is_end = not _OF_AN_END.isdisjoint(cues(new[0][:MAX_CHARS], languages_of(new[0])))
+        return not is_end and all(_is_companion(new[0], word) for word in shared)
+    if any(_is_new(word, new[0]) for word in shared):
         return False
     from ricordo.text.entity_recognition import entities_named  # most searches do without it
 
     named = entities_named([old[0][:MAX_CHARS], new[0][:MAX_CHARS]])
     people = {stem for each in named if each.type == "person" for stem in index_terms(each.name)}
-    return all(word.is_kin or not people.isdisjoint(word.stems) for word in shared)
+    return all(
+        word.is_kin or not people.isdisjoint(word.stems) or (have_numbers and _is_capital(new[0], word))
+        for word in shared
+    )
+
+
+def _is_capital(text: str, word: TopicWord) -> bool:
+    return text[word.start : word.start + 1].isupper()
+
+
+def _is_companion(text: str, word: TopicWord) -> bool:
+    """Return whether a word names who does something with the speaker: "Tom and I married", "I moved with Tom"."""
+    if not _is_capital(text, word):
+        return False
+    known = _words(languages_of(text[:MAX_CHARS]))
+    _, *following = _WORD.findall(text[word.start : word.start + _LAST_CHARS].lower())
+    said = _WORD.findall(text[max(0, word.start - _LAST_CHARS) : word.start].lower())
+    said = [each for each in said if each not in known.determiners]
+    is_joined = any(
+        len(pair) == 2 and pair[0] in known.conjunctions and pair[1] in known.own
+        for pair in (following[:2], said[:-3:-1])
+    )
+    return is_joined or not known.companions.isdisjoint(said[-1:])
+
+
+def _share_states_of_two(before: Topics, after: Topics, shared: Sequence[TopicWord]) -> bool:
+    """Return whether two statements share only a state, the speaker's in one and somebody else's in the other: "I work
+    at Arup", "Tess works at a hospital"; "My brother lives in Rome", "I moved to Bern".
+    """
+    is_of_one = [not said.is_of_self or said.people == frozenset() for said in (before, after)]
+    if before.is_of_self == after.is_of_self or not all(is_of_one):
+        return False
+    other = after if before.is_of_self else before
+    states = [word.stems[-1].startswith("=") for word in shared if other.people.isdisjoint(word.stems)]
+    return bool(states) and all(states)
 
 
 def _are_two_dates_of_one(old: Said, new: Said, before: Topics, shared: Sequence[TopicWord]) -> bool:
@@ -928,12 +976,12 @@ def _are_two_dates_of_one(old: Said, new: Said, before: Topics, shared: Sequence
     telling = [word for word in shared if word.worth > _COMMON and not before.numbers.intersection(word.stems)]
     if not telling or any(before.others.isdisjoint(word.stems[:1]) for word in telling) or says_change(new[0]):
         return False
-    return all(_has_date(said[0][:MAX_CHARS]) for said in (old, new))
+    return _is_dated(old) and _is_dated(new)
 
 
-def _has_date(text: str) -> bool:
-    """Return whether a text has a number and a word of a date, in any language."""
-    words = _WORD.findall(text.lower())
+def _is_dated(said: Said) -> bool:
+    """Return whether a statement has a number and a word of a date, in any language."""
+    words = _WORD.findall(said[0][:MAX_CHARS].lower())
     return any(map(_has_digit, words)) and not vocabulary(all_languages()).anchors.isdisjoint(words)
 
 

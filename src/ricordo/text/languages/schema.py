@@ -258,6 +258,7 @@ class Change:
         owner_before: prepositions before an owner ("у Риты").
         owner_ending: the ending of an owner that stands before the thing owned ("Emils Schloss").
         theirs: words for someone else's things: his, her, their.
+        companions: prepositions before a person who does something with the speaker: with.
         denials: further words that deny, besides those of `statements`: nobody, nothing.
         kin: further words for people by their relation to someone, in all their forms.
         common: words so frequent that sharing one does not mean that two statements have the same topic.
@@ -281,6 +282,7 @@ class Change:
     owner_before: Words = ()
     owner_ending: str = ""
     theirs: Words = ()
+    companions: Words = ()
     denials: Words = ()
     kin: Words = ()
     common: Words = ()
