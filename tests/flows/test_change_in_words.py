@@ -142,6 +142,30 @@ OF_A_PERSON = [
     ("Tante Gisela kommt aus Graz", "Tante Gisela hat ihr Auto verkauft", "Woher kommt Tante Gisela?"),
     ("Игорь не ест рыбу", "Игорь продал мотоцикл", "Чего не ест Игорь?"),
 ]
+A_HOME_OR_JOB_TOLD_IN_OTHER_WORDS = [
+    (
+        "Ben and I rented a small flat in Leith, the rent was 700 pounds.",
+        "We bought a house in Stirling, with a mortgage until 2046.",
+    ),
+    (
+        "Jonas und ich sind in eine Zweizimmerwohnung in Halle gezogen, die Miete beträgt 620 Euro.",
+        "Wir haben ein Haus in Naumburg gekauft, mit einem Kredit der Sparkasse bis 2050.",
+    ),
+    (
+        "Переехала с Мией в Таллин, снимаем квартиру на улице Кентманни.",
+        "We bought a house in Viimsi, on Rohuneeme tee, with a mortgage from Swedbank until 2048.",
+    ),
+    ("Мы с Олегом сняли двушку в Твери, платим 25 тысяч.", "Купили дом в Торжке, на улице Мира, в ипотеку от Сбера."),
+    ("Marcos y yo alquilamos un piso en Gijón, pagamos 600 euros.", "Compramos una casa en Avilés, con una hipoteca."),
+    ("Paul et moi louons un deux-pièces à Dijon.", "Nous avons acheté une maison à Beaune, avec un crédit."),
+    ("Io e Pietro ci siamo trasferiti in un bilocale a Udine.", "Abbiamo comprato una casa a Gorizia, con un mutuo."),
+    ("Alugamos um apartamento em Braga, a renda é de 600 euros.", "Comprámos uma casa em Viana, com um crédito."),
+    ("I do the payroll for Harrow Foods, mostly from home.", "I started at Kestrel Media as a financial analyst."),
+    (
+        "I started at Nordwind Logistics in Tallinn as a financial controller.",
+        "Back from parental leave, but not there: I'm head of finance at Pipistrell, a drone start-up.",
+    ),
+]
 OF_TWO_PEOPLE = [
     ("I work as a nurse at Saint Mary's.", "Tess finished her studies, she's an architect now and works in Leeds."),
     ("My brother Neil lives in Cardiff.", "Moved to Bristol with Neil's old car, renting a room on Park Street."),
@@ -207,7 +231,7 @@ async def test_what_a_person_is_to_the_speaker_can_end(memory: Any, older: str, 
     assert [each.id for each in (await memory.remember(newer)).outdates] == [old.id]
 
 
-@pytest.mark.parametrize(("older", "newer"), ABOUT_THE_VALUE)
+@pytest.mark.parametrize(("older", "newer"), ABOUT_THE_VALUE + A_HOME_OR_JOB_TOLD_IN_OTHER_WORDS)
 async def test_a_change_told_about_the_value_is_reviewed(memory: Any, older: str, newer: str) -> None:
     old = await memory.remember(older)
     assert [each.id for each in (await memory.remember(newer)).outdates] == [old.id]

@@ -798,7 +798,9 @@ def things_said(text: str) -> list[str]:
 @cached()
 def _between_things(languages: LanguageSet) -> re.Pattern[str]:
     """Return the pattern of what stands between two clauses: punctuation, or a word for "and"."""
-    return languages.pattern(lambda each: each.entities.conjunctions, r"[.!?;,…]\s+|(?<!\s)\s+(?:[–—-]|{})\s+")
+    return languages.pattern(
+        lambda each: each.entities.conjunctions, r"[.!?;,…]\s+|\s?:\s+(?=\S+\s+\S+\s+\S)|(?<!\s)\s+(?:[–—-]|{})\s+"
+    )
 
 
 def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession | None:

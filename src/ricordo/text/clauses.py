@@ -6,14 +6,25 @@ never closes a whole statement, of which other clauses may still be true: the us
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+import re
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import dropwhile, islice, takewhile
 
-from ricordo.text.analyzer import index_terms
+from ricordo.text.analyzer import index_terms, leaves_out_its_subject
 from ricordo.text.canonical import Canonical, canonical
 from ricordo.text.change import AGAINST, cues, job_stems, things_said, topics
-from ricordo.text.languages import LanguageSet, Lexicon, cached, languages_of, words_of
+from ricordo.text.languages import (
+    LanguageSet,
+    Lexicon,
+    all_languages,
+    any_of,
+    cached,
+    fold_letters,
+    languages_of,
+    words_of,
+)
+from ricordo.text.languages.schema import Language
 from ricordo.text.sentences import content_words, in_first_person
 from ricordo.text.statement import DASHES, is_reserved, statement, subject_of
 
@@ -79,15 +90,20 @@ def words_to_look_for(form: Canonical) -> frozenset[tuple[str, ...]]:
     """Return, for each slot that a statement fills, the stems that find statements of the slot."""
     filled = {(each.slot, each.clause) for each in _values_of(form)}
     return frozenset(
-        (*_slot_stems(slot, languages_of(clause)), *(job_stems(clause) if slot == _EMPLOYER else ()))
+        (*_slot_stems(slot, all_languages()), *(job_stems(clause) if slot == _EMPLOYER else ()))
         for slot, clause in filled
     )
 
 
 @cached()
 def _slot_stems(slot: str, languages: LanguageSet) -> tuple[str, ...]:
-    phrases = [" ".join(phrase) for name, phrase in _phrases(languages) if name == slot]
-    return tuple(dict.fromkeys(stem for phrase in phrases for stem in sorted(content_words(phrase))))
+    found = dict[str, None]()
+    for each in languages:
+        of_one = any_of((each.code,))
+        for phrase in (*each.slots.said.get(slot, ()), *each.slots.finders.get(slot, ())):
+            words = " ".join(word for word in phrase.split() if word not in each.function_words)
+            found |= dict.fromkeys((*sorted(content_words(phrase)), *index_terms(words, languages=of_one)))
+    return tuple(found)
 
 
 def _values_of(form: Canonical) -> tuple[SlotValue, ...]:
@@ -113,6 +129,8 @@ def _slot_values(said: str, *, is_own: bool) -> tuple[SlotValue, ...]:
 
 
 def _has_another_subject(clause: str) -> bool:
+    if leaves_out_its_subject(clause, languages_of(clause)):
+        return False
     return bool(subject_of(clause) or topics(clause).others)
 
 
@@ -129,7 +147,11 @@ def _values(clause: str, languages: LanguageSet, *, of_thing: bool = False) -> I
     jobs = frozenset(job_stems(clause))
     subject = frozenset(subject_of(clause) or ())
     phrases = [each for each in _phrases(languages) if not of_thing or (subject and subject.issubset(each[1]))]
-    for slot, place in _places(read.words, known, jobs, phrases):
+    places = [
+        *_places(read.words, known, jobs, phrases),
+        *([] if of_thing else _places_in_clause(read.words, languages)),
+    ]
+    for slot, place in dict.fromkeys(places):
         terms, is_name = _value(read.tokens[place:], known)
         is_vague = (slot == _EMPLOYER and not is_name) or (
             slot == _OCCUPATION and read.words[place - 1] not in known.links and jobs.isdisjoint(terms)
@@ -153,6 +175,24 @@ def _places(
     for place in range(2, len(words) if len(phrases) > 1 else 0):
         if words[place - 1] in known.at_employer and not jobs.isdisjoint(index_terms(words[place - 2])):
             yield _EMPLOYER, place
+
+
+def _places_in_clause(words: tuple[str, ...], languages: LanguageSet) -> Iterator[tuple[str, int]]:
+    """Yield each slot that a clause names by words apart from each other, and the place where its value begins."""
+    text = " ".join(words)
+    for slot, pattern in _clause_patterns(languages).items():
+        for found in pattern.finditer(text):
+            yield slot, text[: found.end()].count(" ") + 1
+
+
+@cached()
+def _clause_patterns(languages: LanguageSet) -> dict[str, re.Pattern[str]]:
+    slots = dict.fromkeys(slot for each in languages for slot in each.slots.clauses)
+    return {slot: languages.pattern(_patterns_of(slot), r"(?<!\S)(?:{})(?= )") for slot in slots}
+
+
+def _patterns_of(slot: str) -> Callable[[Language], Sequence[str]]:
+    return lambda each: [fold_letters(pattern) for pattern in each.slots.clauses.get(slot, ())]
 
 
 @cached()

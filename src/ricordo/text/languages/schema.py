@@ -338,11 +338,15 @@ class Slots:
     """Things that people have one of at a time: names that models give them, and words in statements about them.
 
     Attributes:
+        clauses: patterns of normalised words before a value that have other words between them: "bought a house in".
+        finders: words of such clauses that find statements of the slot.
         at_employer: words between a profession and an employer: "an engineer at Arup".
     """
 
     labels: Mapping[str, Words] = field(default_factory=dict)
     said: Mapping[str, Words] = field(default_factory=dict)
+    clauses: Mapping[str, Patterns] = field(default_factory=dict)
+    finders: Mapping[str, Words] = field(default_factory=dict)
     at_employer: Words = ()
 
 
