@@ -166,6 +166,28 @@ A_HOME_OR_JOB_TOLD_IN_OTHER_WORDS = [
         "Back from parental leave, but not there: I'm head of finance at Pipistrell, a drone start-up.",
     ),
 ]
+IN_A_SENTENCE_OF_SEVERAL = [
+    (
+        "Oskar is allergic to eggs and to cashews. His EpiPen Junior is in the blue bag in the hall.",
+        "Oskar has outgrown the egg allergy, but cashews are still forbidden.",
+    ),
+    (
+        "Emil ist allergisch gegen Haselnüsse und Milch. Das Notfallset liegt im Flur.",
+        "Emils Milchallergie ist weg, Haselnüsse sind aber weiter verboten.",
+    ),
+    (
+        "Théo est allergique aux œufs et aux noix de cajou. Son stylo est dans le sac bleu.",
+        "Théo n'est plus allergique aux œufs, mais les noix de cajou restent interdites.",
+    ),
+    (
+        "Tommaso è allergico alle uova e agli anacardi. L'adrenalina è nella borsa blu.",
+        "A Tommaso è passata l'allergia alle uova, ma gli anacardi restano vietati.",
+    ),
+    (
+        "O Tomás é alérgico a ovos e a caju. A caneta está na mochila azul.",
+        "O Tomás já não é alérgico a ovos, mas o caju continua proibido.",
+    ),
+]
 OF_TWO_PEOPLE = [
     ("I work as a nurse at Saint Mary's.", "Tess finished her studies, she's an architect now and works in Leeds."),
     ("My brother Neil lives in Cardiff.", "Moved to Bristol with Neil's old car, renting a room on Park Street."),
@@ -231,7 +253,9 @@ async def test_what_a_person_is_to_the_speaker_can_end(memory: Any, older: str, 
     assert [each.id for each in (await memory.remember(newer)).outdates] == [old.id]
 
 
-@pytest.mark.parametrize(("older", "newer"), ABOUT_THE_VALUE + A_HOME_OR_JOB_TOLD_IN_OTHER_WORDS)
+@pytest.mark.parametrize(
+    ("older", "newer"), ABOUT_THE_VALUE + IN_A_SENTENCE_OF_SEVERAL + A_HOME_OR_JOB_TOLD_IN_OTHER_WORDS
+)
 async def test_a_change_told_about_the_value_is_reviewed(memory: Any, older: str, newer: str) -> None:
     old = await memory.remember(older)
     assert [each.id for each in (await memory.remember(newer)).outdates] == [old.id]

@@ -757,7 +757,8 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     """Return how a new statement affects an older one on the same topic; None if the topics differ.
 
     A long older statement says several things ("She lives in Bern and works for the post office"). A new statement may
-    change one of them, which is never certain to make the whole outdated. Descriptions of the world are left alone.
+    change one of them, which is never certain to make the whole outdated. Of a statement about others, only whole
+    sentences are compared.
 
     A statement that is not about the speaker's own life must express a change and name the older statement's topic. The
     result is certain only if, in addition, there is no sign against a change.
@@ -767,14 +768,20 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     """
     found = _succession(old, new, context)
     before = topics(old[0])
-    if found or before.length <= _SHORT or not (before.is_own or topics(new[0]).is_own):
+    if found or before.length <= _SHORT:
         return found
-    of_parts = [
-        _succession((part, old[1]), new, _of_part(context, old[0], part, new[0])) for part in things_said(old[0])
-    ]
+    is_own = before.is_own or topics(new[0]).is_own
+    parts = things_said(old[0]) if is_own else _sentences(old[0])
+    of_parts = [_succession((part, old[1]), new, _of_part(context, old[0], part, new[0])) for part in parts]
     likeliest = max((each for each in of_parts if each and not each.stands_aside), key=_by_likelihood, default=None)
     is_clear = likeliest is not None and likeliest.says_so and likeliest.likelihood >= _OF_A_PART
     return replace(likeliest, is_certain=False) if likeliest and is_clear else None
+
+
+def _sentences(text: str) -> list[str]:
+    """Return the sentences of a statement; none if there is only one."""
+    found = [part for _, part in _parts(_SENTENCE_END, text[:MAX_CHARS])]
+    return found if len(found) > 1 else []
 
 
 def _of_part(context: Mapping[str, float], whole: str, part: str, new: str) -> dict[str, float]:
