@@ -21,11 +21,13 @@ async def everything(memory: Any, history: History, **when: Any) -> dict[str, An
     """Return all public answers of a store, now or as of a time."""
     told: dict[str, Any] = {}
     for archived in (False, True):
-        told[f"list archived={archived}"] = await memory.list(archived=archived, limit=1_000, **when)
+        told[f"list archived={archived}"] = unmarked(await memory.list(archived=archived, limit=1_000, **when))
         for name in (*PEOPLE, *NICKNAMES):
-            told[f"{name} archived={archived}"] = await answer(memory.list, entity=name, archived=archived, **when)
-    told["filtered"] = await memory.list(type="episodic", session="s1", limit=7, **when)
-    told["tagged"] = await memory.list(tag="x", **when)
+            told[f"{name} archived={archived}"] = unmarked(
+                await answer(memory.list, entity=name, archived=archived, **when)
+            )
+    told["filtered"] = unmarked(await memory.list(type="episodic", session="s1", limit=7, **when))
+    told["tagged"] = unmarked(await memory.list(tag="x", **when))
     for node_id in history.ids:
         told[f"get {node_id}"] = await answer(memory.get, node_id, **when)
         told[f"history {node_id}"] = await answer(memory.history, node_id, **when)
@@ -35,6 +37,13 @@ async def everything(memory: Any, history: History, **when: Any) -> dict[str, An
             # Today's span includes removed links; that of the past is exact.
             told[f"entity {name}"] = profile if isinstance(profile, str) else replace(profile, **NO_SPAN)
     return told
+
+
+def unmarked(page: Any) -> Any:
+    """Return a page without the notes on what is closed today, which a copy cannot know."""
+    if isinstance(page, str):
+        return page
+    return replace(page, nodes=tuple(replace(node, notice="") for node in page.nodes))
 
 
 async def answer(ask: Any, *arguments: Any, **options: Any) -> Any:

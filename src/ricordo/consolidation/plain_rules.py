@@ -81,6 +81,8 @@ def told_changes(text: str) -> tuple[str, ...]:
         comes_instead = before & _ENDS and signs & CHANGES and not signs & (_ENDS | _NO_CHANGE)
         if found and comes_instead and _statement(sentence, cues) is None:
             found[-1] = f"{found[-1]}. {said}"
+        elif to_remember(sentence, languages) is not None:  # stored as it was asked for
+            continue
         elif not signs & _NO_CHANGE and (says_change(said) or _gives_value(said)):
             found.append(said)
         before = signs

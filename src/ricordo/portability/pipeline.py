@@ -258,7 +258,11 @@ def _steps(records: Records, context: ImportContext, counts: _Counts) -> list[tu
 
 
 def _own_names(records: Records, context: ImportContext) -> list[ImportedFact]:
-    """Return a fact for each name under which the owner speaks, so that it means the owner when others say it."""
+    """Return a fact for each name under which the owner speaks, so that it means the owner when others say it. A shared
+    space has many users, so it holds no such fact.
+    """
+    if context.scope.chat:
+        return []
     first: dict[str, ImportedMessage] = {}
     for each in records.messages.values():
         name = each.message.speaker

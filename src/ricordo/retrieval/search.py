@@ -186,7 +186,7 @@ def find(
     weighed, links = _weighed(short, known, plan, zone=zone, names_entities=bool(named))
     dated = _days_named(weighed, known, plan, zone)
     weighed = _latest_first(_arranged(weighed, known, query, first=dated), known, plan)
-    weighed, known, held = _of_the_time(snapshot, scope, weighed, known, pool, plan, zone)
+    weighed, known, held = _of_the_time(snapshot, scope, weighed, known, pool, plan, zone, links=links)
     if plan.is_of_changes:
         weighed, known, held = _of_changes(snapshot, scope, weighed, known, plan)
     judged = None
@@ -447,9 +447,14 @@ def _of_the_time(
     pool: Pool | None,
     plan: Plan,
     zone: ZoneInfo,
+    *,
+    links: Sequence[tuple[int, int]],
 ) -> tuple[list[Ranked], Shortlist, Set[int]]:
     """Return hits in the order in which they answer a question about a time: what held in it comes first. For a past
     time, with the facts that were replaced since. Also return the keys of those that answer it for sure.
+
+    Args:
+        links: pairs of which the first says that the second has changed.
     """
     text, is_arranged = plan.query.text, bool(plan.days) or asks_for_tasks(plan.query.text) or plan.is_of_changes
     is_past = asks_for_a_past(text, plan.interval, now=plan.now)
@@ -466,8 +471,12 @@ def _of_the_time(
     changed = set[int]()
     if plan.is_of_now:  # "I quit" says nothing of the next job, but that this one is over
         present = {hit.key for hit in hits}
-        conflicts = ((newer, older) for older, newer, _ in known.conflicts if newer in present)
-        pairs = [(newer, older) for newer, older in conflicts if not _is_of_a_relative_only(nodes[older], nodes[newer])]
+        found = [*links, *((newer, older) for older, newer, _ in known.conflicts)]
+        pairs = [
+            (newer, older)
+            for newer, older in found
+            if newer in present and older in present and not _is_of_a_relative_only(nodes.get(older), nodes.get(newer))
+        ]
         changed = {older for _, older in (*pairs, *_with_sources(pairs, known))}
         changed |= of_another_name(text, {key: node.content for key, node in nodes.items()})
     said = [node for key, node in nodes.items() if key not in changed]
@@ -533,8 +542,10 @@ def _of_changes(
     return [*first, *others], replace(known, nodes={**nodes, **known.nodes}), nodes.keys()
 
 
-def _is_of_a_relative_only(older: Node, newer: Node) -> bool:
+def _is_of_a_relative_only(older: Node | None, newer: Node | None) -> bool:
     """Return whether an older memory is about a relative, and a newer one does not name them."""
+    if older is None or newer is None:
+        return False
     relatives = topics(older.content).others
     return bool(relatives) and relatives.isdisjoint(topics(newer.content).all_stems)
 
