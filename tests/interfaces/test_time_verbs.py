@@ -35,10 +35,11 @@ def test_undoing_a_decision_names_it_and_the_memories(cli: Cli) -> None:
 
 def test_undo_with_what_builds_on_it(cli: Cli) -> None:
     node = remembered(cli, "Anna likes tea", "--about", "Anna")
-    cli("update", node, "--content", "Anna likes green tea")
+    cli("correct", node, "Anna likes cake")
     refused = cli("undo", "1")
     assert refused.status == 4
-    assert "a later change depends on it:\n  2 update" in refused.err
+    assert "a later change depends on it:\n  2 correct “Anna likes cake" in refused.err
+    assert "takes back 2 correct “Anna likes cake" in cli("undo", "1", "--with-later", "--dry-run").out
     assert "--with-later" in refused.err
     assert cli("undo", "1", "--with-later", "--json").json["reason"] == "undo of 1 and what builds on it"
     assert cli("list", "--json").json["nodes"] == []

@@ -729,3 +729,117 @@ async def test_what_two_imports_taught_stays_when_one_is_undone(tmp_path: Path) 
         await memory.undo(undone.seq)
         assert await canonical_of(memory) == before
         assert (await memory.doctor()).ok
+
+
+@pytest.mark.parametrize("is_each", [True, False])
+async def test_an_import_is_undone_without_what_the_owner_did_about_others(tmp_path: Path, is_each: bool) -> None:
+    family = chat_of(
+        tmp_path / "family",
+        "2023-03-01 Mum: I like tea",
+        "2023-03-02 Kat: I live at 12 Lime Street. My sister Julia is coming",
+        "2023-03-03 Kat: I'm allergic to nuts",
+        "2023-03-04 Kat: I work at Siemens",
+        "2023-03-05 Kat: My favourite colour is blue",
+    )
+    friend = chat_of(
+        tmp_path / "friend",
+        "2023-04-01 Lena Brandt: I live in Berlin",
+        "2023-04-02 Kat: I'm allergic to nuts",
+        "2023-04-03 Kat: I like coffee. My favourite colour is green",
+        "2023-04-04 Kat: I live at 14 Lime Street. My brother Jonas is ill",
+    )
+    colleague = chat_of(
+        tmp_path / "colleague",
+        "2023-05-01 Tobias: I live in Halle",
+        "2023-05-02 Kat: I work at Bosch now",
+        "2023-05-03 Kat: I don't like coffee",
+        "2023-05-04 Kat: Lena Brandt is visiting. My favourite colour is red",
+    )
+    async with opened(tmp_path / "me.db") as memory:
+        numbers = []
+        for path in (family, friend, colleague):
+            await memory.import_(path, me=["Kat"])
+            numbers.append((await memory.log())[0].seq)
+            if is_each:
+                await memory.consolidate()
+        await memory.consolidate()
+        facts = {node.content: node.id for node in (await memory.list(type="semantic")).nodes}
+        decisions = {
+            "I like coffee": "replace",
+            "I work at Siemens": "keep both",
+            "I live at 12 Lime Street": "keep old",
+        }
+        for review in await memory.review(kind="conflict"):
+            assert review.older is not None
+            await memory.resolve(review, decision=decisions[review.older.content])
+        await memory.correct(facts["I live at 12 Lime Street"], "I live at 18 Lime Street")
+        await memory.forget(facts["I like tea"])
+        await memory.undo(numbers[2])
+        await memory.import_(colleague, me=["Kat"])
+        await memory.consolidate()
+        before = await canonical_of(memory), await relatives(memory)
+
+        undone = await memory.undo(numbers[1])
+        left = {node.content for node in (await memory.list(type="semantic")).nodes}
+        assert left == {
+            "I live at 18 Lime Street",
+            "I'm allergic to nuts",
+            "I work at Siemens",
+            "I work at Bosch now",
+            "I don't like coffee",
+            "My favourite colour is red",
+            "I live in Halle",
+            "The user's name is Kat",
+        }
+        assert {person.name for person in await memory.people()} == {"Mum", "Julia", "Tobias"}
+        assert await relatives(memory) == {("Julia", "sister")}
+        assert "takes back" not in undone.words
+        assert "removes 1 decision about what goes" in undone.words
+        await memory.undo(undone.seq)
+        assert (await canonical_of(memory), await relatives(memory)) == before
+
+        with pytest.raises(ConflictError, match="2 later changes") as refused:
+            await memory.undo(numbers[0])
+        corrected, forgotten = refused.value.message.splitlines()[1:]
+        assert "correct" in corrected and "which changed “I live at 12 Lime Street”" in corrected
+        assert "forget “I like tea”" in forgotten
+        undone = await memory.undo(numbers[0], with_later=True)
+        assert "brings back “I live at 14 Lime Street”" in undone.words  # the correction had closed it
+        assert undone.words.startswith(f"takes back {corrected.strip()}, {forgotten.strip()}; ")
+        await memory.undo(undone.seq)
+        assert (await canonical_of(memory), await relatives(memory)) == before
+        assert (await memory.doctor()).ok
+
+
+async def test_a_relation_of_an_undone_import_stays_while_the_owner_states_it(tmp_path: Path) -> None:
+    first = chat_of(tmp_path / "a", "2015-03-01 Ann: My boss is Kate. I like tea")
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(first, me=["Ann"])
+        number = (await memory.log())[0].seq
+        said = await memory.add("My boss is Kate", session="live")
+        undone = await memory.undo(number)
+        (boss,) = (await memory.entity("Kate")).relations
+        assert (boss.predicate, boss.evidence) == ("boss", (said,))
+        await memory.undo(undone.seq)
+        (boss,) = (await memory.entity("Kate")).relations
+        assert len(boss.evidence) == 2
+        assert (await memory.doctor()).ok
+
+
+async def test_an_import_whose_person_was_merged_is_undone_with_the_merge(tmp_path: Path) -> None:
+    first = chat_of(tmp_path / "a", "2015-03-01 Anna Keller: I live in Berlin")
+    second = chat_of(tmp_path / "b", "2016-03-01 Annie: I live in Rome")
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(first)
+        await memory.import_(second)
+        number = (await memory.log())[0].seq
+        await memory.consolidate()
+        await memory.merge("Anna Keller", "Annie")
+        before = await canonical_of(memory)
+        with pytest.raises(ConflictError, match=r"a later change depends on it:\n  \d+ merge “Anna Keller”"):
+            await memory.undo(number)
+        undone = await memory.undo(number, with_later=True)
+        assert [(person.name, person.aliases) for person in await memory.people()] == [("Anna Keller", ())]
+        await memory.undo(undone.seq)
+        assert await canonical_of(memory) == before
+        assert (await memory.doctor()).ok

@@ -19,7 +19,7 @@ from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.model import SUMMARY_MEMORY, Change, Closing, Commit, Node, Relation, RowId, RowState, Run, Scope, Session
 from ricordo.storage import Snapshot
 from ricordo.storage.groups import Ledger
-from ricordo.storage.values import Image, content
+from ricordo.storage.values import Image, content, evidence_in, with_evidence
 from ricordo.text.lifetimes import expiring
 from ricordo.text.names import folded_name, has_relation_word, name_words, relations_in
 from ricordo.text.sentences import plural, shortened
@@ -37,8 +37,10 @@ _LINKS = frozenset(("edges", "subjects", "aliases", "reviews"))
 _LEARNING = frozenset(
     ("consolidate", "extract", "summarise", "reflect", "enrich", "infer causes", "upkeep", "gc", "prune")
 )
+# Changes that state what they touch, unless they close it.
+_STATING = frozenset(("import", "remember", "add", "resolve"))
 # Changes that may close a memory that an undo removes: what they state stands without it.
-_BESIDE = _LEARNING | {"import", "remember", "add", "resolve"}
+_BESIDE = _LEARNING | _STATING | {"undo"}
 
 _ERASURES = "erasures"
 _LISTED = 20
@@ -199,7 +201,7 @@ def undo(
     """
     ledger = snapshot.history.ledger()
     asked = _asked(snapshot, scope, commit_or_run)
-    wanted = set(asked)
+    wanted, because = set(asked), dict[int, RowId]()
     while True:
         if found := snapshot.history.erasures(wanted):
             raise ConflictError(
@@ -209,22 +211,28 @@ def undo(
         depending = undoing.blocking or (set() if undoing.states() else undoing.kept_for)
         if not depending:
             break
+        because = undoing.because | because
         wanted |= depending
-    later = tuple(sorted(wanted - set(asked)))
-    if later:
-        _check_not_undone(snapshot, ledger, asked, commit_or_run)
-        mine = sorted(ledger.visible(scope, later))
-        if len(mine) < len(later):  # for example a private memory about a member of the group
-            raise ConflictError(
-                f"{commit_or_run} cannot be undone: later changes by other callers depend on it", commits=tuple(mine)
-            )
-        if not (with_later or _are_learnt_from_import(snapshot, asked, later)):
-            raise _refused(commit_or_run, in_words(snapshot, scope, _commits(snapshot, later[:_LISTED])), later)
     states = undoing.states()
+    later = sorted((wanted | undoing.learnt_in) - set(asked))
+    if later or not states:
+        _check_not_undone(snapshot, ledger, asked, commit_or_run)
     if not states:
         raise ConflictError(f"nothing is left of {commit_or_run} to undo", hint="erased data cannot be restored")
+    mine = sorted(ledger.visible(scope, later))
+    if len(mine) < len(later):  # for example a private memory about a member of the group
+        raise ConflictError(
+            f"{commit_or_run} cannot be undone: later changes by other callers depend on it", commits=tuple(mine)
+        )
+    is_import = all(each.origin == "import" for each in _commits(snapshot, asked))
+    told = [each for each in _commits(snapshot, later) if not (is_import and each.origin in _LEARNING)]
+    lines = _in_lines(snapshot, scope, in_words(snapshot, scope, told[:_LISTED]), because)
+    lines += [f"and {len(told) - _LISTED:,} more"] if len(told) > _LISTED else []
+    if told and not with_later:
+        raise _refused(commit_or_run, lines, tuple(each.seq for each in told))
     change = Change(rows=states)
-    return change, effect(snapshot, change, kept=undoing.kept)
+    words = effect(snapshot, change, kept=undoing.kept)
+    return change, f"takes back {', '.join(lines)}; {words}" if lines else words
 
 
 def rolled_back(snapshot: Snapshot, *, to: int) -> Change:
@@ -252,12 +260,19 @@ def effect(snapshot: Snapshot, change: Change, *, kept: Sequence[Image] = ()) ->
         for each in change.rows
         if each.row.table == "entities" and each.values is None and (image := ledger.current(each.row)) is not None
     ]
+    decided = sum(
+        each.row.table == "reviews"
+        and each.values is None
+        and (ledger.current(each.row) or {}).get("decision") is not None
+        for each in change.rows
+    )
     people = [image for image in kept if "canonical_name" in image]
     told = [image for image in kept if "content" in image]
     parts = (
         _memories_in_words(ledger, change),
         _decisions_in_words(ledger, change),
         _named("removes", gone, ""),
+        f"removes {plural(decided, 'decision')} about what goes" if decided else "",
         _named("keeps", people, ", as other memories need"),
         _quoted_kept(told),
     )
@@ -361,21 +376,25 @@ def _asked(snapshot: Snapshot, scope: Scope, commit_or_run: int | str) -> list[i
     return found
 
 
-def _are_learnt_from_import(snapshot: Snapshot, asked: Iterable[int], later: Iterable[int]) -> bool:
-    """Return whether commits are an import, and later ones only learnt from messages, as the next consolidation can."""
-    is_import = all(each.origin == "import" for each in _commits(snapshot, asked))
-    return is_import and all(each.origin in _LEARNING for each in _commits(snapshot, later))
-
-
 def _commits(snapshot: Snapshot, numbers: Iterable[int]) -> list[Commit]:
     found = map(snapshot.history.get, numbers)
     return [commit for commit in found if commit is not None]
 
 
-def _refused(commit_or_run: int | str, told: Sequence[Commit], later: tuple[int, ...]) -> ConflictError:
+def _in_lines(snapshot: Snapshot, scope: Scope, told: Sequence[Commit], because: Mapping[int, RowId]) -> list[str]:
+    """Describe each change by its number and words, and by the memory for which it depends on another change."""
+    lines, ledger = list[str](), snapshot.history.ledger()
+    for each in told:
+        line = f"{each.seq} {each.origin}" + (f" “{_beginning(each.words)}”" if each.words else "")
+        image = ledger.state(because[each.seq], each.seq - 1) if each.seq in because else None
+        node = snapshot.nodes.get(scope, image["id"]) if image is not None and "content" in image else None
+        text = _beginning(node.content) if node is not None and node.closed_reason != "quarantined" else ""
+        lines.append(f"{line}, which changed “{text}”" if text and text not in line else line)
+    return lines
+
+
+def _refused(commit_or_run: int | str, lines: Sequence[str], later: tuple[int, ...]) -> ConflictError:
     """Return the error for a change on which later ones depend, with a line for each of those."""
-    lines = [f"{each.seq} {each.origin}" + (f" “{_beginning(each.words)}”" if each.words else "") for each in told]
-    lines += [f"and {len(later) - len(told):,} more"] if len(later) > len(told) else []
     built = f"{len(later):,} later changes depend on it" if len(later) > 1 else "a later change depends on it"
     return ConflictError(
         "\n  ".join([f"{commit_or_run} cannot be undone alone: {built}:", *lines]),
@@ -426,9 +445,15 @@ def _ending(image: Image) -> tuple[object, object]:
     return image["closed_at"], image["merged_into"]
 
 
+def _without(now: Image, *, before: Image, after: Image) -> dict[str, Any]:
+    """Return the values of a row without those that a change gave it, unless they have changed again since."""
+    return {**now, **{name: before[name] for name in before if now[name] == after[name]}}
+
+
 class _Undoing:
-    """The state of rows after undoing commits, last first. `blocking` are later commits that depend on them;
-    `kept_for` are those that need or state a row as well, such as a person, so that it stays.
+    """The state of rows after undoing commits, last first. `blocking` are later commits that depend on them, each
+    `because` of a row; `learnt_in` are those that only lose what they learnt from removed memories; `kept_for` are
+    those that need or state a row as well, such as a person, so that it stays.
     """
 
     def __init__(self, snapshot: Snapshot, ledger: Ledger, wanted: Iterable[int]) -> None:
@@ -437,9 +462,12 @@ class _Undoing:
         self._wanted = frozenset(wanted)
         self._states: dict[RowId, Image | None] = {}
         self._altered: dict[RowId, list[int]] = {}
+        self._changed_since: dict[RowId, list[int]] = {}
         self.blocking: set[int] = set()
+        self.because: dict[int, RowId] = {}
+        self.learnt_in: set[int] = set()
         self.kept_for: set[int] = set()
-        self.kept: list[Image] = []
+        self._kept: dict[RowId, Image] = {}
         stated = list[RowId]()
         for commit in sorted(self._wanted, reverse=True):
             for row in ledger.touched(commit):
@@ -448,8 +476,13 @@ class _Undoing:
         for row, image in self._states.items():
             for parent in () if image is None else ledger.parents(row, image):
                 self._coming.setdefault(parent, []).append(row)
-        self._drop_links()
+        gone = self._drop_links()
+        self._reopen_replaced(gone)
+        for row, later in self._changed_since.items():
+            if self._states.get(row, later) is not None:
+                self._block(later, row)
         self._keep_links(stated)
+        self._keep_relations(stated)
         self._keep_shared()
         for row in list(self._states):
             self._keep_references(row)
@@ -462,6 +495,11 @@ class _Undoing:
             if content(image) != content(self._ledger.current(row))
         )
 
+    @property
+    def kept(self) -> list[Image]:
+        """Return the people, things and memories that stay because others need or state them."""
+        return [image for row, image in self._kept.items() if self._now(row) is not None]
+
     def _now(self, row: RowId) -> Image | None:
         return self._states[row] if row in self._states else self._ledger.current(row)
 
@@ -471,36 +509,82 @@ class _Undoing:
         if content(now) == content(after):
             self._states[row] = before
             return
+        if row.table == "runs" or (before is None and now is None):  # a run goes on without one of its commits
+            return
         touches = self._ledger.touches(row)
         later = [seq for seq in touches if seq > commit and seq not in self._wanted]
         if now is None or after is None:
-            self._block(later)
+            self._block(later, row)
         elif (
             before is not None and row.table == "entities" and len({_ending(each) for each in (before, after, now)}) < 2
         ):
-            mine = {name: before[name] for name in before if now[name] == after[name]}
-            self._states[row] = {**now, **mine}
-        elif before is not None:
+            self._states[row] = _without(now, before=before, after=after)
+        elif row.table == "relations":
+            self._take_back_evidence(row, before, after, now)
+        elif row.table in _LINKS or (before is not None and row.table == "nodes"):
             if touches[0] not in self._wanted or row.table != "nodes":  # the commit that made it decides
-                self._block(later)
+                self._changed_since[row] = later
+        elif before is not None:
+            self._block(later, row)
         elif row.table in _SHARED:
             self._states[row] = None
             self._altered[row] = later
-        elif row.table != "nodes" or not self._are_beside(later):
-            self._block(later)
-        elif now["closed_at"] is None and (states := self._stating(row, later)):
+        elif row.table != "nodes":
+            self._block(later, row)
+        elif states := self._stating(row, later):
             self.kept_for |= states
             stated.append(row)
-            self.kept.append(now)
+            if now["closed_at"] is None:
+                self._kept[row] = now
+        elif own := self._in_force(row, later):
+            self._block(own, row)
         else:
             self._states[row] = None
 
-    def _are_beside(self, commits: Iterable[int]) -> bool:
-        return all(each.origin in _BESIDE for each in _commits(self._snapshot, commits))
+    def _take_back_evidence(self, row: RowId, before: Image | None, after: Image, now: Image) -> None:
+        """Take back what a change stated of a relation. It stays while others state it."""
+        others = () if before is None else evidence_in(before)
+        stated = set(evidence_in(after)).difference(others)
+        left = [each for each in evidence_in(now) if each not in stated]
+        if before is None and not left:
+            self._states[row] = None
+        else:
+            mine = now if before is None else _without(now, before=before, after=after)
+            self._states[row] = with_evidence(mine, left)
+
+    def _keep_relations(self, stated: Iterable[RowId]) -> None:
+        """Keep the relations that a memory states which stays."""
+        ids = {image["id"] for row in stated if (image := self._now(row)) is not None}
+        for row, image in self._states.items():
+            now = self._ledger.current(row) if row.table == "relations" else None
+            if now is None:
+                continue
+            told = ids.intersection(evidence_in(now))
+            if told:
+                others = () if image is None else evidence_in(image)
+                left = [each for each in evidence_in(now) if each in told or each in others]
+                self._states[row] = with_evidence(image or now, left)
+            elif image is None:
+                self._block(self._in_force(row, self._ledger.touches(row)), row)
+
+    def _in_force(self, row: RowId, commits: Iterable[int]) -> list[int]:
+        """Return those of some commits that somebody made of their own accord, and that were not undone since."""
+        found = [each.seq for each in _commits(self._snapshot, commits) if each.origin not in _BESIDE]
+        return [seq for seq in found if _undone_by(self._snapshot, self._ledger, row, seq) is None]
+
+    def _closes(self, row: RowId, commit: int) -> bool:
+        before, after = self._ledger.state(row, commit - 1), self._ledger.state(row, commit)
+        if before is None or after is None:
+            return False
+        return before["closed_at"] is None and after["closed_at"] is not None
 
     def _stating(self, row: RowId, later: Sequence[int]) -> set[int]:
-        """Return the later commits that state a live memory, too: in words, or with evidence of their own."""
-        said = {each.seq for each in _commits(self._snapshot, later) if each.origin not in _LEARNING}
+        """Return the later commits that state a memory, too: in words, or with evidence of their own."""
+        found = [each.seq for each in _commits(self._snapshot, later) if each.origin in _STATING]
+        ledger = self._ledger
+        said = {
+            seq for seq in found if not self._closes(row, seq) and _undone_by(self._snapshot, ledger, row, seq) is None
+        }
         for child in self._ledger.children(row):
             image = self._ledger.current(child)
             if child.table == "edges" and image is not None and image["relation_type"] == "derived_from":
@@ -509,20 +593,81 @@ class _Undoing:
                     said |= set(self._ledger.touches(child)[:1])
         return said - self._wanted
 
-    def _drop_links(self) -> None:
-        """Remove what connects removed memories to others. What was learnt from them alone depends on them."""
-        for row in [row for row, image in self._states.items() if image is None and row.table == "nodes"]:
-            for child in self._ledger.children(row):
+    def _drop_links(self) -> list[RowId]:
+        """Remove what connects removed memories to others, and what was learnt from them alone. Return all that go."""
+        gone = [row for row, image in self._states.items() if image is None and row.table == "nodes"]
+        for row in gone:
+            for child in [*self._ledger.children(row), *self._coming.get(row, ())]:
                 image = self._now(child)
                 if image is None or child.table not in _LINKS:
                     continue
                 if child.table == "edges" and image["relation_type"] == "derived_from":
                     source = RowId(table="nodes", key=(image["source"],))
-                    if self._now(source) is not None and not self._has_evidence(source):
+                    fact = self._now(source)
+                    if fact is not None and self._has_evidence(source):
+                        self._kept |= {source: fact} if fact["closed_at"] is None else {}
+                    elif fact is not None and self._is_learnt(source):
+                        self._take_learnt(source)
+                        gone.append(source)
+                    elif fact is not None:
                         continue
-                if child.table == "reviews" and image["decision"] == "keep old":
-                    self._reopen(child, RowId(table="nodes", key=(image["newer"],)))
                 self._states[child] = None
+        return gone
+
+    def _is_learnt(self, row: RowId) -> bool:
+        return all(each.origin in _LEARNING for each in _commits(self._snapshot, self._ledger.touches(row)[:1]))
+
+    def _take_learnt(self, row: RowId) -> None:
+        """Remove a memory that was learnt, with the people and things that came with it."""
+        made, *later = self._ledger.touches(row)
+        self._block(self._in_force(row, later), row)
+        self.learnt_in.add(made)
+        subjects = (self._ledger.current(each) for each in self._ledger.children(row) if each.table == "subjects")
+        for entity in [RowId(table="entities", key=(image["entity"],)) for image in subjects if image is not None]:
+            touches = self._ledger.touches(entity)
+            is_summary = made in touches and (self._now(row) or {}).get("category") == "summary"
+            if touches[:1] == [made] or is_summary:
+                self._take_back(entity, made, [])
+            for child in self._ledger.children(entity) if self._states.get(entity, touches) is None else ():
+                if child.table == "aliases" and self._ledger.touches(child)[:1] == [made]:
+                    self._states[child] = None
+        self._states[row] = None
+
+    def _reopen_replaced(self, gone: Iterable[RowId]) -> None:
+        """Reopen the memories that were closed in favour of removed ones, by a decision or by what was learnt."""
+        for row in gone:
+            for child in self._ledger.children(row):
+                image = self._ledger.current(child) or {}
+                if child.table == "reviews" and image["decision"] == "keep old":
+                    self._reopen(RowId(table="nodes", key=(image["newer"],)), "retracted")
+                elif (
+                    child.table == "edges" and image["relation_type"] == "supersedes" and row.key[0] == image["source"]
+                ):
+                    replaced = RowId(table="nodes", key=(image["target"],))
+                    if not self._is_replaced(replaced, set()):
+                        self._reopen(replaced, "superseded")
+
+    def _is_replaced(self, row: RowId, seen: set[RowId]) -> bool:
+        """Return whether a memory that stays replaced another one, or what had replaced that."""
+        seen.add(row)
+        images = (self._ledger.current(child) or {} for child in self._ledger.children(row) if child.table == "edges")
+        by = {
+            RowId(table="nodes", key=(image["source"],))
+            for image in images
+            if image["relation_type"] == "supersedes" and image["target"] == row.key[0]
+        }
+        return any(self._now(each) is not None or self._is_replaced(each, seen) for each in by - seen)
+
+    def _reopen(self, row: RowId, reason: str) -> None:
+        """Reopen a memory that was closed for a reason, and keep what has changed in it since."""
+        now = self._now(row)
+        if now is None or now["closed_reason"] != reason:
+            return
+        for seq in reversed(self._ledger.touches(row)):
+            before, after = self._ledger.state(row, seq - 1), self._ledger.state(row, seq)
+            if before is not None and after is not None and self._closes(row, seq):
+                self._states[row] = _without(now, before=before, after=after)
+                return
 
     def _has_evidence(self, row: RowId) -> bool:
         """Return whether a memory has a source that stays."""
@@ -534,12 +679,6 @@ class _Undoing:
             for image in images
             if image is not None
         )
-
-    def _reopen(self, review: RowId, closed: RowId) -> None:
-        """Reopen the memory that a decision closed in favour of one that is removed."""
-        decided = self._ledger.touches(review)[-1]
-        if closed not in self._states and content(self._ledger.state(closed, decided)) == content(self._now(closed)):
-            self._states[closed] = self._ledger.state(closed, decided - 1)
 
     def _keep_links(self, rows: Iterable[RowId]) -> None:
         """Keep what came with rows that stay: the names of a person, the subjects and sources of a memory."""
@@ -558,13 +697,13 @@ class _Undoing:
         while kept := {row: users for row in self._states if (users := self._users_of_shared(row))}:
             for row, users in kept.items():
                 if row.table == "entities" and (image := self._ledger.current(row)) is not None:
-                    self.kept.append(image)
+                    self._kept[row] = image
                 del self._states[row]
                 self.kept_for |= {seq for user in users for seq in self._referring(user, row)} - self._wanted
             self._keep_links(kept)
         for row, later in self._altered.items():
-            if row in self._states and not (row.table == "entities" and self._are_beside(later)):
-                self._block(later)
+            if row in self._states:
+                self._block(self._in_force(row, later), row)
 
     def _users_of_shared(self, row: RowId) -> list[RowId]:
         if row.table not in _SHARED or self._states[row] is not None:
@@ -576,27 +715,30 @@ class _Undoing:
         made = self._ledger.touches(row)[0]
         return [seq for seq in self._ledger.touches(user) if seq >= made][:1]
 
-    def _block(self, commits: Iterable[int]) -> None:
-        self.blocking |= set(commits) - self._wanted
+    def _block(self, commits: Iterable[int], row: RowId) -> None:
+        """Note commits that must be undone as well, and the row because of which they must."""
+        found = set(commits) - self._wanted
+        self.blocking |= found
+        self.because = dict.fromkeys(found, row) | self.because
 
     def _keep_references(self, row: RowId) -> None:
         """Keep references intact: no row may refer to a removed or missing row."""
         image = self._states[row]
         if image is None:
             for user in self._needed([*self._ledger.children(row), *self._coming.get(row, ())], row):
-                self._block(self._referring(user, row))
+                self._block(self._referring(user, row), user)
             return
         for parent in self._ledger.parents(row, image):
             if self._now(parent) is not None:
                 continue
             gone = self._ledger.touches(parent)[-1:]
-            self._block(gone)
+            self._block(gone, parent)
             if not gone:  # the parent was erased, and its rows are not restored
                 del self._states[row]
                 return
         for rival in self._ledger.rivals(row, image):
             if self._now(rival) is not None:
-                self._block(self._ledger.touches(rival)[:1])
+                self._block(self._ledger.touches(rival)[:1], rival)
 
     def _needed(self, children: Iterable[RowId], row: RowId) -> list[RowId]:
         """Return the rows that will refer to a given row."""

@@ -384,6 +384,18 @@ def content(image: Image | None) -> Image | None:
     return None if image is None else {name: value for name, value in image.items() if name not in _WRITTEN}
 
 
+def evidence_in(image: Image) -> tuple[str, ...]:
+    """Return the ids of the memories that state a row. A database stores them as JSON."""
+    found = image["evidence"]
+    return tuple(json.loads(found) if isinstance(found, str) else found)
+
+
+def with_evidence(image: Image, ids: Sequence[str]) -> Image:
+    """Return a row stated by other memories, in the form in which it is stored."""
+    is_text = isinstance(image["evidence"], str)
+    return {**image, "evidence": json.dumps(ids, ensure_ascii=False, separators=(",", ":")) if is_text else tuple(ids)}
+
+
 class OpenErasure(NamedTuple):
     """An erasure that is not finished: some of its rows still exist ("rows"), or only their bytes do ("bytes")."""
 
