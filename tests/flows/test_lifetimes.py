@@ -332,3 +332,18 @@ async def test_lifetimes_meet_their_targets_on_the_benchmark_sentences() -> None
     for language, counts in report.items():
         assert (counts["lasting wrong"], counts["dated wrong"]) == (0, 0), language
         assert counts["passing wrong"] <= 0.1 * counts["passing"], language
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        "La usuaria se ha mudado a Bilbao, al barrio de Deusto",
+        "La usuaria se ha mudado a Bilbao",
+        "The user has moved to Bilbao",
+        "Ha cambiado de trabajo",
+        "Mi sono trasferita a Bari",
+        "Mudei-me para Braga",
+    ],
+)
+async def test_a_move_or_a_new_job_does_not_expire(memory: Any, moved: str) -> None:
+    assert (await memory.remember(moved)).expires_at is None

@@ -18,6 +18,8 @@ from ricordo.clock import from_ms, to_ms
 from ricordo.model import EndsBy, Json, Node
 from ricordo.text import passing
 from ricordo.text.analyzer import speaks_of_themselves
+from ricordo.text.canonical import canonical
+from ricordo.text.change import cues, topics
 from ricordo.text.dates import DATES, local_time, midnight
 from ricordo.text.dates.resolution import DatedPhrase, dated_phrases, resolved_dates, speaks_of_past
 from ricordo.text.languages import LanguageSet, Lexicon, any_of, cached, languages_of, pattern_of
@@ -45,6 +47,10 @@ class _Cues(Lexicon):
 
 
 _cues = cached()(_Cues)
+
+
+_LASTING_THINGS = frozenset(("=home", "=work", "=marriage"))
+"""Groups of words in `change.same`: a change of these is for good."""
 
 
 @cached()
@@ -77,9 +83,15 @@ def _term(text: str, today: date) -> _Term | None:
     """Return how long a statement said on a day is kept; None if it does not expire."""
     if len(text) > passing.MOST_CHARS:
         return None
-    if passing.passes(text, is_guarded=is_guarded(text)) and may_pass(text):
+    if passing.passes(text, is_guarded=is_guarded(text)) and may_pass(text) and not _gives_a_value(text):
         return _passing_term(text, today)
     return _dated_term(text, today)
+
+
+def _gives_a_value(text: str) -> bool:
+    """Return whether a statement says where somebody lives or works, or something else that holds until it changes."""
+    is_moved = "replaced" in cues(text, languages_of(text)) and not _LASTING_THINGS.isdisjoint(topics(text).all_stems)
+    return is_moved or bool(canonical(text).slot)
 
 
 def may_pass(text: str) -> bool:
