@@ -415,7 +415,9 @@ def _check_not_undone(snapshot: Snapshot, ledger: Ledger, asked: Iterable[int], 
             if undone is None:
                 return
             by.add(undone)
-    last = max(by, default=0)
+    if not by:  # its rows were erased
+        return
+    last = max(by)
     hint = f"`undo` of change {last} brings it back" if last else "undo the undo to redo it"
     raise ConflictError(f"{commit_or_run} is already undone" + (f", by change {last}" if last else ""), hint=hint)
 
