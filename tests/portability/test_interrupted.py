@@ -48,6 +48,8 @@ def large_database(folder: Path) -> Path:
         for n in range(FACTS):
             at, who = 1_768_300_000 + n, f'["ent_{1 + n % 2}"]'
             content = ("Vitaly lives in city ", "Project Alpha has badge ")[n % 2] + str(n % 50)
+            if n % 5:  # most facts are related to no other
+                content = f"xk{n} zq{n}"
             connection.execute(row, (f"f{n}", "fact", content, at, at, f'["e{n % MESSAGES}"]', who))
     connection.close()
     return path
