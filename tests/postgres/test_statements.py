@@ -27,6 +27,8 @@ OWN = {
     )
 }
 OF_FILES = {
+    "backup_erased",
+    "backup_ids",
     "backup_question",
     "commit_last_seq",
     "commits_by_hand",
