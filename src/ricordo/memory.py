@@ -2104,8 +2104,7 @@ class Memory:
             return Commit(seq=0, at=self._at, actor=who, origin="undo", reason="dry run", hash="", words=words)
 
         def decide(tx: Snapshot) -> tuple[Change, tuple[int, str]]:
-            told = forget.undo(tx, scope, commit_or_run, with_later=with_later, in_words=commit_words.in_words)
-            change, words = told
+            change, words = forget.undo(tx, scope, commit_or_run, with_later=with_later, in_words=commit_words.in_words)
             for run in forget.undone_runs(tx, self._scope, change):
                 for session in run.sessions or (None,):
                     tx.runs.note_outcome(run, session, day=self._opened.today(), at=self._opened.now())

@@ -45,3 +45,17 @@ async def test_a_time_and_a_topic_limit_what_changed(memory: Any, clock: HandClo
     assert [hit.content for hit in since.hits] == ["I've left Arup, I work at Siemens now"]
     of_topic = await memory.search("What changed at Arup?", only_relevant=True)
     assert "I live in Lisbon" not in [hit.content for hit in of_topic.hits]
+
+
+async def test_what_changed_keeps_to_what_the_caller_asked_for(memory: Any) -> None:
+    await remember_a_move_and_a_new_job(memory)
+    await memory.remember("Anna lives in Braga", about=["Anna"], at="2025-12-01")
+    await memory.remember("Anna lives in Faro", about=["Anna"], at="2025-12-20")
+
+    async def changed(**filters: Any) -> list[str]:
+        found = await memory.search("What changed lately?", only_relevant=True, **filters)
+        return [hit.content for hit in found.hits]
+
+    assert await changed(entity="Anna") == ["Anna lives in Faro"]
+    assert await changed(before="2025-12-25") == ["Anna lives in Faro", "I live in Lisbon"]
+    assert await changed(type="episodic") == []

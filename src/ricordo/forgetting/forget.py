@@ -481,7 +481,7 @@ class _Undoing:
         gone = self._drop_links()
         self._reopen_replaced(gone)
         for row, later in self._changed_since.items():
-            if self._states.get(row, later) is not None:
+            if self._now(row) is not None:
                 self._block(later, row)
         self._keep_links(stated)
         self._keep_relations(stated)
@@ -630,7 +630,7 @@ class _Undoing:
             is_summary = made in touches and (self._now(row) or {}).get("category") == "summary"
             if touches[:1] == [made] or is_summary:
                 self._take_back(entity, made, [])
-            for child in self._ledger.children(entity) if self._states.get(entity, touches) is None else ():
+            for child in self._ledger.children(entity) if self._now(entity) is None else ():
                 if child.table == "aliases" and self._ledger.touches(child)[:1] == [made]:
                     self._states[child] = None
         self._states[row] = None

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from ricordo.clock import from_ms, to_ms
 from ricordo.model import DOCUMENT, UPDATED_AT, Absence, Hit, Newer, Node, Results, Scope, Share, Trace
 from ricordo.retrieval.hits import as_shown, hit_of, warnings_of, without_withheld
-from ricordo.retrieval.past import PastQuestion, past_question
 from ricordo.retrieval.query import (
     KNOWLEDGE,
     Plan,
@@ -62,6 +61,7 @@ from ricordo.retrieval.signals import (
     session,
     weigh_by_origin,
 )
+from ricordo.retrieval.times import TimeQuestion, time_question
 from ricordo.storage import PastSnapshot, Snapshot
 from ricordo.storage.authors import authors
 from ricordo.storage.candidates import (
@@ -107,7 +107,7 @@ _COMPARED_FOR_PRESENT, _ABOUT_AS_GOOD = 10, 0.7
 # Number of omitted memories that a receipt names.
 _LEFT_OUT = 10
 _SHORT_STATEMENT = 120  # characters
-_SHORT_QUESTION = 0.5  # of `is_message`
+_BRIEF_QUESTION = 0.5  # of `is_message`
 # Longer spans have too many days to look for.
 _COMING_MOST = 92
 # What "lately" means, and how many facts of that time are looked through for changes.
@@ -187,8 +187,8 @@ def find(
     dated = _days_named(weighed, known, plan, zone)
     weighed = _latest_first(_arranged(weighed, known, query, first=dated), known, plan)
     weighed, known, held = _of_the_time(snapshot, scope, weighed, known, pool, plan, zone, links=links)
-    if plan.is_of_changes:
-        weighed, known, held = _of_changes(snapshot, scope, weighed, known, plan)
+    if plan.is_of_changes and KNOWLEDGE in filter_.shelves and not filter_.archived:
+        weighed, known, held = _of_changes(snapshot, scope, weighed, known, plan, filter_)
     judged = None
     if query.only_relevant or query.judge:
         judged = _judged(pool, weighed, known, plan, links=links + _told(weighed, known), sure=dated.keys() | held)
@@ -456,49 +456,51 @@ def _of_the_time(
     Args:
         links: pairs of which the first says that the second has changed.
     """
-    text, is_arranged = plan.query.text, bool(plan.days) or asks_for_tasks(plan.query.text) or plan.is_of_changes
-    is_past = asks_for_a_past(text, plan.interval, now=plan.now)
-    if (
-        plan.query.filter.archived
-        or is_arranged
-        or is_message(plan) > _SHORT_QUESTION
-        or not (is_past or plan.is_of_now)
-    ):
+    is_past = asks_for_a_past(plan.query.text, plan.interval, now=plan.now)
+    is_arranged = bool(plan.days) or plan.is_of_changes or asks_for_tasks(plan.query.text)
+    is_brief = is_message(plan) <= _BRIEF_QUESTION
+    if plan.query.filter.archived or is_arranged or not is_brief or not (is_past or plan.is_of_now):
         return list(hits), known, set()
-    question = past_question(plan, zone)
+    question = time_question(plan, zone)
     former = _former(snapshot, scope, hits, known, plan) if is_past and not plan.query.is_narrowed else {}
     nodes = {**{hit.key: known.nodes[hit.key] for hit in hits if hit.key in known.nodes}, **former}
-    changed = set[int]()
-    if plan.is_of_now:  # "I quit" says nothing of the next job, but that this one is over
-        present = {hit.key for hit in hits}
-        found = [*links, *((newer, older) for older, newer, _ in known.conflicts)]
-        pairs = [
-            (newer, older)
-            for newer, older in found
-            if newer in present and older in present and not _is_of_a_relative_only(nodes.get(older), nodes.get(newer))
-        ]
-        changed = {older for _, older in (*pairs, *_with_sources(pairs, known))}
-        changed |= of_another_name(text, {key: node.content for key, node in nodes.items()})
-    said = [node for key, node in nodes.items() if key not in changed]
-    held = {key: place for place, key in enumerate(question.in_force(said))}
-    within = set[int]()
+    spells, last, within = question.spells(nodes.values()), set[int](), set[int]()
+    if plan.is_of_now:
+        last = {spell.key for spell in spells if question.is_over(spell)}
+        changed = _changed_since(nodes, known, plan, links)
+        spells = [spell for spell in spells if spell.key not in changed]
+    held = {key: place for place, key in enumerate(question.in_force(spells))}
     if is_past:
         hits, within = _of_the_days(hits, nodes, former, question, plan, held=held)
-    scores = [hit.score for hit in hits]
-    over = question.over(list(nodes.values())) if plan.is_of_now else set[int]()
-    first = sorted(hits, key=lambda hit: held.get(hit.key, len(held) + (hit.key in over)))
+    first = sorted(hits, key=lambda hit: held.get(hit.key, len(held) + (hit.key in last)))
     arranged = [
-        hit._replace(score=score, moved=hit.moved + score - hit.score) for hit, score in zip(first, scores, strict=True)
+        hit._replace(score=score, moved=hit.moved + score - hit.score)
+        for hit, score in zip(first, [hit.score for hit in hits], strict=True)
     ]
     is_any = pool is not None and not pool.names_entities and not pool.persons and asks_for_any_event(pool, plan)
     return arranged, replace(known, nodes={**known.nodes, **former}), held.keys() | (within if is_any else set())
+
+
+def _changed_since(
+    nodes: Mapping[int, Node], known: Shortlist, plan: Plan, links: Sequence[tuple[int, int]]
+) -> set[int]:
+    """Return the keys of memories that no longer answer a question for the present: another one says that they have
+    changed, even if not to what, such as "I quit"; or they are about another name.
+    """
+    pairs = [
+        (newer, older)
+        for newer, older in (*links, *((newer, older) for older, newer, _ in known.conflicts))
+        if newer in nodes and older in nodes and not _is_of_a_relative_only(nodes[older], nodes[newer])
+    ]
+    changed = {older for _, older in (*pairs, *_with_sources(pairs, known))}
+    return changed | of_another_name(plan.query.text, {key: node.content for key, node in nodes.items()})
 
 
 def _of_the_days(
     hits: Sequence[Ranked],
     nodes: Mapping[int, Node],
     former: Mapping[int, Node],
-    question: PastQuestion,
+    question: TimeQuestion,
     plan: Plan,
     *,
     held: Mapping[int, int],
@@ -525,13 +527,15 @@ def _of_the_days(
 
 
 def _of_changes(
-    snapshot: Snapshot, scope: Scope, hits: Sequence[Ranked], known: Shortlist, plan: Plan
+    snapshot: Snapshot, scope: Scope, hits: Sequence[Ranked], known: Shortlist, plan: Plan, filter_: Filter
 ) -> tuple[list[Ranked], Shortlist, Set[int]]:
     """Return the facts of the time of a question, by default of late, that replaced others or may have, before other
     hits, the latest first; and their keys.
     """
     start, end = plan.span or (plan.now - _LATELY_MS, plan.now + _DAY_MS)
-    asked = replace(plan.query.filter, shelves=(KNOWLEDGE,))
+    start = start if filter_.after is None else max(start, filter_.after)
+    end = end if filter_.before is None else min(end, filter_.before)
+    asked = replace(filter_, shelves=(KNOWLEDGE,))
     keys = snapshot.nodes.within(scope, asked, after=start, before=end, most=_CHANGES_READ).tolist()
     doubting = {each.newer.key for each in snapshot.reviews.listed(scope, most=_CHANGES_READ, kind="conflict")}
     changed = [key for key in keys if key in doubting or snapshot.nodes.replaced(key)]
@@ -542,10 +546,8 @@ def _of_changes(
     return [*first, *others], replace(known, nodes={**nodes, **known.nodes}), nodes.keys()
 
 
-def _is_of_a_relative_only(older: Node | None, newer: Node | None) -> bool:
+def _is_of_a_relative_only(older: Node, newer: Node) -> bool:
     """Return whether an older memory is about a relative, and a newer one does not name them."""
-    if older is None or newer is None:
-        return False
     relatives = topics(older.content).others
     return bool(relatives) and relatives.isdisjoint(topics(newer.content).all_stems)
 

@@ -389,18 +389,30 @@ def states_asked(question: str) -> frozenset[str]:
     job. They find the statements that answer it: "I moved to Porto" answers "Where did I live in 2019?".
     """
     asked, marks = set(_WORD.findall(question.lower())), topics(question).all_stems
+    # Short questions and statements may be taken for another language.
+    found = (terms for mark, words, terms in _states() if mark in marks or not asked.isdisjoint(words))
+    return frozenset[str]().union(*found)
+
+
+@cached()
+def _states() -> list[tuple[str, frozenset[str], frozenset[str]]]:
+    """Return the marker, the words and the index terms of each group of words about one thing, in every language."""
     groups = [
         (any_of((each.code,)), *group) for each in all_languages() for group in _same(any_of((each.code,))).items()
     ]
-    # Short questions and statements may be taken for another language.
-    marks |= {mark for _, mark, words in groups if not asked.isdisjoint(words)}
-    found = set[str]()
-    for languages, mark, words in groups:
-        if mark in marks:
-            found.update(
-                term for word in words for term in (*index_terms(word, languages=languages), *index_terms(word))
-            )
-    return frozenset(term for term in found if len(term) > _OF_A_PRONOUN)  # of "mudei-me"
+    return [
+        (
+            mark,
+            frozenset(words),
+            frozenset(
+                term
+                for word in words
+                for term in (*index_terms(word, languages=languages), *index_terms(word))
+                if len(term) > _OF_A_PRONOUN  # of "mudei-me"
+            ),
+        )
+        for languages, mark, words in groups
+    ]
 
 
 @cached()

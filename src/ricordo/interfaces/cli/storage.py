@@ -317,7 +317,10 @@ async def restore_backup(ctx: CommandContext, path: Path, replace: bool) -> Outp
             out.print(Text(f"{count} erased for good. Erase each again:"))
             out.print(Text("\n".join(f"  ricordo erase {each}" for each in done.returned)), soft_wrap=True)
 
-    return Output(data={"path": str(path), "location": done.location, "kept": done.kept}, show=show)
+    returned = None if done.returned is None else list(done.returned)
+    return Output(
+        data={"path": str(path), "location": done.location, "kept": done.kept, "returned": returned}, show=show
+    )
 
 
 # the key

@@ -1,4 +1,4 @@
-"""What a question about a past time asks for: what happened in that time, and what held in it. Pure.
+"""What a question about a time asks for: what happened in it, and what held in it, in the past or today. Pure.
 
 The time that a text tells counts, else the time at which it was said or since which it is true. A state holds until it
 ends, or until the next statement about the same thing: "I moved to Ghent in 2020" answers where the speaker lived in
@@ -7,7 +7,7 @@ ends, or until the next statement about the same thing: "I moved to Ghent in 202
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
@@ -31,30 +31,22 @@ _NO_BEGINNING = date(1, 1, 3)  # of a span such as "before 2019"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PastQuestion:
-    """A question about a past time.
+class TimeQuestion:
+    """A question about a time.
 
     Attributes:
-        asked: the question without the event.
-        span: the days that it names; None if it names an event: "before I moved to Lyon".
+        span: the days that it names, or today; None if it names an event: "before I moved to Lyon".
         states: the index terms of statements about the state that it asks for; empty if it asks for none.
         event: the index terms that name the event.
+        named: the stems of what the question names, apart from the state, the event and times.
     """
 
     text: str
-    asked: str
     span: Span | None
     states: frozenset[str]
     event: frozenset[str]
+    named: frozenset[str]
     zone: ZoneInfo
-
-    @property
-    def _named(self) -> frozenset[str]:
-        """The stems of what the question names, apart from the state and times."""
-        words = (word for word in topics(self.text).words if word.start < len(self.asked) and word.worth >= 1)
-        named = {stem for word in words for stem in word.stems}
-        # A short question may be taken for another language.
-        return frozenset(stem for stem in named - self.states - _function_words() if stem[:1] != "=")
 
     def days_told(self, node: Node) -> list[DatedPhrase]:
         """Return the phrases of a memory that name days."""
@@ -76,23 +68,25 @@ class PastQuestion:
         times = (node.event_time, node.valid_from)
         return float(any(first <= each.astimezone(self.zone).date() <= last for each in times))
 
-    def in_force(self, nodes: Sequence[Node]) -> list[int]:
+    def spells(self, nodes: Iterable[Node]) -> list[Spell]:
+        """Return from when until when each of some memories holds that state what the question asks for."""
+        return [spell for node in nodes if self._states(node) and (spell := self._spell(node)) is not None]
+
+    def in_force(self, spells: Sequence[Spell]) -> list[int]:
         """Return the keys of the memories that say what held in the days asked about, best first.
 
         The longer a state held in these days, the better; of equals, the one that began last.
         """
-        spells = [spell for node in nodes if self._states(node) and (spell := self._spell(node)) is not None]
         sure = [each for each in spells if each.is_sure]  # "My way to work is long" is about no other job
-        return self._held(sure, nodes) or self._held(spells, nodes)
+        return self._held(sure) or self._held(spells)
 
-    def over(self, nodes: Sequence[Node]) -> set[int]:
-        """Return the keys of the memories that say what held before the days asked about, and until when."""
-        spells = [spell for node in nodes if self._states(node) and (spell := self._spell(node)) is not None]
-        return {each.key for each in spells if self.span is not None and each.last < self.span[0]}
+    def is_over(self, spell: Spell) -> bool:
+        """Return whether a state ended before the days asked about."""
+        return self.span is not None and spell.last < self.span[0]
 
-    def _held(self, spells: Sequence[_Spell], nodes: Sequence[Node]) -> list[int]:
+    def _held(self, spells: Sequence[Spell]) -> list[int]:
         """Return the keys of the statements that held in the days asked about, best first."""
-        span = self.span or self._before_event(spells, nodes)
+        span = self.span or _before_event(spells)
         if span is None:
             return []
         following = dict(pairwise(sorted({each.first for each in spells if each.first != date.min})))
@@ -114,22 +108,19 @@ class PastQuestion:
         if node.role == "assistant" or text.rstrip().endswith("?") or self.states.isdisjoint(index_terms(text)):
             return False
         said_of_it = cues(text, languages_of(text))
-        if "reported" in said_of_it or (
-            not {"future", "unsure"}.isdisjoint(said_of_it)
-            and not (self.days_told(node) and "unsure" not in said_of_it)
-        ):
+        if not {"reported", "unsure"}.isdisjoint(said_of_it) or ("future" in said_of_it and not self.days_told(node)):
             return False
         return self._is_about_asked(node)
 
     def _is_about_asked(self, node: Node) -> bool:
         """Return whether a memory is about the person in the question."""
-        said, named = topics(node.content), self._named
-        if (speaks_of_themselves(self.text) and not topics(self.text).others) or not named:
+        said = topics(node.content)
+        if (speaks_of_themselves(self.text) and not topics(self.text).others) or not self.named:
             return not said.others and (said.is_of_self or not (node.about or _people_in(said, self.states)))
         people = {term for name in (*node.about, node.speaker or "") for term in index_terms(name)}
-        return not named.isdisjoint(said.all_stems | people)
+        return not self.named.isdisjoint(said.all_stems | people)
 
-    def _spell(self, node: Node) -> _Spell | None:
+    def _spell(self, node: Node) -> Spell | None:
         """Return from when until when a statement about a state held; None if it is about a time to come."""
         said = node.event_time.astimezone(self.zone).date()
         all_told = self.days_told(node)
@@ -147,19 +138,15 @@ class PastQuestion:
             first, last = date.min, first
         is_change = not said_of_change.isdisjoint(CHANGES)
         is_sure = bool(canonical(node.content).slot or told or is_change)
-        return _Spell(first, max(first, last), node.key, is_sure, node.type != "episodic")
-
-    def _before_event(self, spells: Sequence[_Spell], nodes: Sequence[Node]) -> Span | None:
-        """Return the days before the latest beginning of a state that the words of the event name."""
-        naming = {node.key for node in nodes if not self.event.isdisjoint(index_terms(node.content))}
-        begun = [each.first for each in spells if each.key in naming and each.first > date.min]
-        return (date.min, max(begun) - _DAY) if begun else None
+        names_event = not self.event.isdisjoint(index_terms(node.content))
+        return Spell(first, max(first, last), node.key, is_sure, node.type != "episodic", names_event)
 
 
-class _Spell(NamedTuple):
+class Spell(NamedTuple):
     """From when until when a statement about a state held.
 
-    `is_sure`: it tells when, or that something changed, or gives a value in common words.
+    `is_sure`: it tells when, or that something changed, or gives a value in common words. `names_event`: it names the
+    event of the question.
     """
 
     first: date
@@ -167,10 +154,17 @@ class _Spell(NamedTuple):
     key: int
     is_sure: bool
     is_knowledge: bool
+    names_event: bool
 
 
-def past_question(plan: Plan, zone: ZoneInfo) -> PastQuestion:
-    """Return what a question asks for of a past time."""
+def _before_event(spells: Sequence[Spell]) -> Span | None:
+    """Return the days before the latest beginning of a state that the words of the event name."""
+    begun = [each.first for each in spells if each.names_event and each.first > date.min]
+    return (date.min, max(begun) - _DAY) if begun else None
+
+
+def time_question(plan: Plan, zone: ZoneInfo) -> TimeQuestion:
+    """Return what a question asks for of a time."""
     interval = plan.interval
     text, states, span = plan.query.text, frozenset(plan.states), None
     asked, event = (text, "") if interval else asked_before(text)
@@ -179,7 +173,10 @@ def past_question(plan: Plan, zone: ZoneInfo) -> PastQuestion:
     elif plan.is_of_now:
         span = _day(plan.now, zone), _day(plan.now, zone)
     terms = frozenset(question_terms(event)) - states if event else frozenset[str]()
-    return PastQuestion(text=text, asked=asked, span=span, states=states, event=terms, zone=zone)
+    words = (word for word in topics(text).words if word.start < len(asked) and word.worth >= 1)
+    stems = {stem for word in words for stem in word.stems if stem[:1] != "="}
+    named = frozenset(stems - states - _function_words())  # a short question may be taken for another language
+    return TimeQuestion(text=text, span=span, states=states, event=terms, named=named, zone=zone)
 
 
 def _day(at: int, zone: ZoneInfo) -> date:
