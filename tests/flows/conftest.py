@@ -97,6 +97,7 @@ class Place:
             store.close()
 
 
+_HERE = Path(__file__).parent
 ON_A_SERVER = ["postgres"] if server.is_wanted() else []
 
 
@@ -126,6 +127,21 @@ async def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: HandCloc
         twin = await asyncio.to_thread(lambda: ricordo.sync.Memory.open(place, **options))
         yield Blocking(twin)
         await asyncio.to_thread(twin.close)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run a test of many sentences with each of them in a file, and with the first one by the blocking calls."""
+    seen, kept, left = set[str](), list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        given = getattr(item, "callspec", None)
+        is_twin = given is not None and given.params.get("memory") == "blocking" and _HERE in item.path.parents
+        function = item.nodeid.partition("[")[0]
+        (left if is_twin and function in seen else kept).append(item)
+        if is_twin:
+            seen.add(function)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
 
 
 class ConfirmingModel(ScriptedModel):
