@@ -20,6 +20,7 @@ from ricordo.model import (
     AnswerSentence,
     Contradiction,
     Given,
+    Hit,
     Json,
     Node,
     Receipt,
@@ -29,12 +30,14 @@ from ricordo.model import (
 )
 from ricordo.retrieval import service
 from ricordo.retrieval.hits import may_be_quoted
-from ricordo.retrieval.query import Request, query_of
+from ricordo.retrieval.query import Request, asks_for_tasks, days_asked, query_of
 from ricordo.retrieval.receipts import Screen
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot
 from ricordo.storage.values import STANDING
 from ricordo.text.dates import find_interval
+from ricordo.text.dates.grammar import asks_what_is_to_come
+from ricordo.text.dates.resolution import day_named_in
 
 _KEPT_MOST = 100
 _MOST_CHARS = 2_000
@@ -76,8 +79,21 @@ async def answer(answering: Answering, request: Request) -> Answer:
     """
     results = await service.search(answering.asking, request)
     hits = [hit for hit in results.hits if may_be_quoted(hit)]
-    given = await answers.answer(answering.context, request.text, hits)
+    listed = _listed(answering.asking, request, hits)
+    given = await answers.answer(answering.context, request.text, hits, listed=listed)
     return replace(given, degraded=(*results.degraded, *given.degraded), receipt=results.receipt)
+
+
+def _listed(asking: Asking, request: Request, hits: Sequence[Hit]) -> int:
+    """Return how many of the first hits belong to the list that a question asks for: plans, open tasks, or what names
+    one of the days that it names.
+    """
+    question = query_of(request, now=asking.now, zone=asking.zone).text
+    if asks_what_is_to_come(question) or asks_for_tasks(question):
+        return len(hits)
+    days = days_asked(question, now=asking.now, zone=asking.zone)
+    said = [(hit.content, (hit.event_time or from_ms(asking.now)).astimezone(asking.zone).date()) for hit in hits]
+    return sum(day_named_in(text, days, said=day, returns=days[0][0]) is not None for text, day in said if days)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

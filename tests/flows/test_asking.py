@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from ricordo import Memory, Scope, UnavailableError
+from ricordo.clock import to_ms
 from ricordo.language import ScriptedModel
 from ricordo.ports import Turn
+from tests.flows.conftest import HandClock
 
 pytestmark = pytest.mark.asyncio
 
@@ -217,3 +219,27 @@ async def test_credentials_and_forgotten_sentences_do_not_reach_the_model() -> N
         await memory.remember("The cellar door has a code")
         await memory.ask("What is the code of the cellar door?")
         assert model.prompts and all("hunter2" not in turn.text for turns in model.prompts for turn in turns)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Was steht im Dezember an?",
+        "What is planned for December?",
+        "What do I have in December?",
+        "Che c'è a dicembre?",
+    ],
+)
+async def test_all_plans_of_the_days_asked_about_are_listed(question: str) -> None:
+    clock = HandClock()
+    clock.ms = to_ms(datetime(2030, 11, 28, tzinfo=UTC))
+    plans = {f"{what} on {day} December 2030" for day, what in enumerate(("Dentist", "Concert", "Gala", "Exam"), 3)}
+    async with Memory.open(":memory:", embedder=None, clock=clock) as memory:
+        for text in (*plans, "I like tea in December", "Meeting on 3 January 2031"):
+            await memory.remember(text)
+        answer = await memory.ask(question)
+        assert plans <= {each.text for each in answer.sentences}
+        block = str(await memory.context(question))
+        assert all(plan in block for plan in plans)
+        about_one = await memory.ask("What did I say about tea?")
+        assert len(about_one.sentences) <= 3

@@ -56,8 +56,12 @@ _ASKED = [
     "What do I still have to do?",
     "open tasks?",
     "What's left to do this week?",
+    "What is to do?",
+    "What still needs to be done?",
     "What should I not forget?",
     "Was muss ich noch erledigen?",
+    "Was ist noch zu tun?",
+    "Was muss noch erledigt werden?",
     "Offene Aufgaben?",
     "Что мне ещё нужно сделать?",
     "Какие у меня дела?",
@@ -65,6 +69,9 @@ _ASKED = [
     "¿Qué me queda por hacer?",
     "Qu'est-ce que je dois encore faire ?",
     "Que me reste-t-il à faire ?",
+    "Qu'est-ce qu'il y a à faire ?",
+    "Cosa mi resta da fare?",
+    "O que me falta fazer?",
 ]
 
 
@@ -97,7 +104,13 @@ async def test_open_tasks_are_found_in_any_language(question: str, embedder: str
 
 @pytest.mark.parametrize(
     "question",
-    ["What do I have to do to get a visa?", "What should I do about my back?", "Was muss ich tun, um abzunehmen?"],
+    [
+        "What do I have to do to get a visa?",
+        "What needs to be done to get a visa?",
+        "What is there to do in Lisbon?",
+        "What should I do about my back?",
+        "Was muss ich tun, um abzunehmen?",
+    ],
 )
 async def test_a_question_how_to_do_something_is_not_one_for_tasks(question: str) -> None:
     async with Memory.open(":memory:", embedder=None) as memory:

@@ -29,9 +29,7 @@ from ricordo.errors import RicordoError
 from ricordo.model import Answer, AnswerSentence, Contradiction, Hit, Node, Scope
 from ricordo.storage import Snapshot
 from ricordo.text.analyzer import index_terms, question_terms
-from ricordo.text.dates.grammar import asks_what_is_to_come
 from ricordo.text.languages import languages_of
-from ricordo.text.tasks import asks_what_to_do
 
 _PROMPT = "answer.1"
 _MAX_SENTENCES = 8
@@ -79,18 +77,19 @@ class Written:
     failed: str = ""
 
 
-async def answer(context: ConsolidationContext, question: str, hits: Sequence[Hit]) -> Answer:
+async def answer(context: ConsolidationContext, question: str, hits: Sequence[Hit], *, listed: int) -> Answer:
     """Answer a question from the memories that a search found relevant, best first.
 
     Args:
         hits: must not include hits that may not be quoted.
+        listed: how many of the first hits the question asks for, if it asks for a list.
     """
     found, contradictions = await context.store.read(lambda tx: _remembered(tx, context, hits))
     kept = tuple(hit for hit in hits if hit.id in found)
     if not kept:
         return Answer()
     if context.model is None:
-        return _passages(question, kept, contradictions)
+        return _passages(kept, contradictions, listed=listed)
     run = new_run(context, "answer", prompt=_PROMPT)
     spent = Spent(run=run)
     try:
@@ -99,7 +98,7 @@ async def answer(context: ConsolidationContext, question: str, hits: Sequence[Hi
         proposed = await ask_model(context, turns, ProposedAnswer, spent)
     except RicordoError as error:
         reason = await note_failure(context, run, error)
-        return replace(_passages(question, kept, contradictions), degraded=(f"model: {reason}",))
+        return replace(_passages(kept, contradictions, listed=listed), degraded=(f"model: {reason}",))
     await note_outcome(context, run)
     handed_out = {f"m{number}": node for number, (_, node) in enumerate(shown, 1)}
     sentences = checked(question, proposed, handed_out)
@@ -204,10 +203,9 @@ def _undecided(shown: Sequence[tuple[Hit, Node]], contradictions: Sequence[Contr
     ]
 
 
-def _passages(question: str, hits: Sequence[Hit], contradictions: tuple[Contradiction, ...]) -> Answer:
-    """Answer with the best memories; with all of them if the question asks for plans or tasks."""
-    is_of_all = asks_what_is_to_come(question) or asks_what_to_do(question)
-    best = hits if is_of_all else hits[:_PASSAGES]
+def _passages(hits: Sequence[Hit], contradictions: tuple[Contradiction, ...], *, listed: int) -> Answer:
+    """Answer with the best memories, and with all of the list that the question asks for."""
+    best = hits[: max(_PASSAGES, listed)]
     sentences = tuple(AnswerSentence(text=hit.excerpt, ids=(hit.id,), support="stated") for hit in best)
     text = "\n".join(each.text for each in sentences)
     return Answer(text=text, known=True, sentences=sentences, hits=tuple(hits), contradictions=contradictions)

@@ -21,7 +21,9 @@ from ricordo.retrieval.query import (
     KNOWLEDGE,
     Request,
     asked_in,
+    asks_for_tasks,
     complexity_of,
+    days_asked,
     follows_up,
     namings,
     query_of,
@@ -209,6 +211,8 @@ def when(hit: Hit) -> str:
 
 _HITS: Mapping[str, int] = {"simple": 12, "complex": 24}
 """The number of hits in a context, by the complexity of the prompt."""
+_LISTED = 40
+"""The number of hits in a context for a prompt that asks for open tasks or for what names a day."""
 
 _FACTS_LEAST = 5
 # How many of the latest turns are read for a follow-up prompt, and how much of each.
@@ -265,7 +269,8 @@ async def brief(
     if not text.strip():
         block = assemble({}, budget=room, tokens=EstimatedTokens(), complexity=complexity)
         return _with_receipt(asking, request, block, found=(), left=(), seen=None) if wanted else block
-    query = replace(asked, text=text, limit=_HITS[complexity], with_leading=True)
+    is_of_all = asks_for_tasks(text) or bool(days_asked(text, now=asking.now, zone=asking.zone))
+    query = replace(asked, text=text, limit=_LISTED if is_of_all else _HITS[complexity], with_leading=True)
     ask = partial(answer, asking, traced=as_of is not None, as_of=as_of, reasons=wanted, receipt=wanted)
     results, how = await ask(query)
     found = list(results.hits)

@@ -30,7 +30,7 @@ from ricordo.text.analyzer import (
     speaks_of_themselves,
 )
 from ricordo.text.change import denies, states_asked, topics
-from ricordo.text.dates import Interval, parse_instant
+from ricordo.text.dates import Interval, find_interval, parse_instant
 from ricordo.text.dates.grammar import asks_what_is_to_come, holds_year
 from ricordo.text.dates.resolution import Span, coming_days, speaks_of_past
 from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, languages_of
@@ -814,6 +814,12 @@ def make_plan(
         complexity=complexity_of(query.text),
         weighing=weighing,
     )
+
+
+def days_asked(question: str, *, now: int, zone: ZoneInfo) -> tuple[Span, ...]:
+    """Return the days that a question asks about, if it names little else; see `Plan.days`."""
+    interval = find_interval(question, now=now, zone=zone)
+    return make_plan(Query(text=question), now=now, interval=interval, vectors={}, zone=zone).days
 
 
 def _days_asked(
