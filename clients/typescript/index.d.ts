@@ -885,6 +885,8 @@ export interface UpdateParameters {
   content?: string | null;
   /** Tags that replace the old ones. */
   tags?: string[] | null;
+  /** more people and things that it is about; the others stay. */
+  about?: string | string[];
   attributes?: Record<string, unknown> | null;
   /** as in `remember`; "never" removes the expiry. */
   expires?: string | null;

@@ -772,6 +772,7 @@ class Memory:
         *,
         content: str | None = None,
         tags: Sequence[str] | None = None,
+        about: str | Sequence[str] = (),
         attributes: Json | None = None,
         expires: datetime | str | None = None,
         at: datetime | str | None = None,
@@ -781,6 +782,7 @@ class Memory:
         """Change a memory in place. Given fields replace the old values, which `history` keeps.
 
         Args:
+            about: more people and things that it is about; the others stay.
             expires: as in `remember`; "never" removes the expiry.
             shared: True shares a private fact with everyone in this chat; False makes a shared fact that this owner
                 wrote private again. Both move it: the returned memory is a copy with a new id, and the old one is
@@ -798,7 +800,7 @@ class Memory:
         """
         if shared is not None:
             require("update.shared", self._holder)
-            if any(each is not None for each in (content, tags, attributes, expires, at, done)):
+            if any(each is not None for each in (content, tags, attributes, expires, at, done)) or about:
                 raise InvalidError(
                     "shared: it cannot be given together with other fields",
                     hint="change the returned memory afterwards",
@@ -807,6 +809,7 @@ class Memory:
         text = None if content is None else self._text(content)
         reviews.check_words(text, tags, attributes, tier=self._scope.trust)
         labels = None if tags is None else checked_tags(tags, rules=self._opened.rules)
+        names = entities.checked_names(about, rules=self._opened.rules)
         values = None if attributes is None else checked_attributes(attributes, rules=self._opened.rules)
         engine = self._opened
         until = evolution.UNCHANGED if expires is None else evolution.Expiry(engine.expiry(expires))
@@ -823,12 +826,18 @@ class Memory:
                 given["at"] = moment.isoformat()
             if done is not None:
                 given["done"] = done
+            if names:
+                given["about"] = list(names)
             said = capped("user", "user", caller=self._scope.trust)
             return await self._propose("update", id, text=text or "", origin=said, **given)
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
-            return evolution.update(
-                self._living(tx, id),
+            node = self._living(tx, id)
+            linked, node = entities.with_more_subjects(tx, node, names, now=engine.now())
+            if names and all(each is None for each in (text, labels, values, expires, at, done)):
+                return linked, node
+            change, node = evolution.update(
+                node,
                 content=text,
                 tags=labels,
                 attributes=values,
@@ -839,6 +848,7 @@ class Memory:
                 at=self._at,
                 zone=engine.zone,
             )
+            return change.joined(linked), node
 
         return _with_removals(await self._noted("update", decide), content or "")
 

@@ -218,6 +218,7 @@ class Memory:
         *,
         content: str | None = None,
         tags: Sequence[str] | None = None,
+        about: str | Sequence[str] = (),
         attributes: Json | None = None,
         expires: datetime | str | None = None,
         at: datetime | str | None = None,

@@ -107,6 +107,37 @@ async def test_a_link_in_a_line_adds_to_its_subject(vault: Path) -> None:
     assert "\n- Anna plays the [[Cello]] ^" in path.read_text("utf-8")
 
 
+async def test_a_link_that_is_added_to_a_known_line_files_it_under_its_target(vault: Path) -> None:
+    path = write(vault, "Log.md", "# Log\n\n- Lunch with Bob Miller\n- Met the vet\n")
+    async with opened(vault) as memory:
+        node = next(each for each in (await memory.list()).nodes if "Bob" in each.content)
+    text = path.read_text("utf-8").replace("Bob Miller", "[[Bob Miller]]").replace("the vet", "the new [[Vet Clinic]]")
+    path.write_text(text, "utf-8")
+    async with opened(vault) as memory:
+        about = {each.content: each.about for each in (await memory.list()).nodes}
+        assert about == {"Lunch with Bob Miller": ("Bob Miller",), "Met the new Vet Clinic": ("Vet Clinic",)}
+        assert [each.content for each in (await memory.list(entity="Bob Miller")).nodes] == ["Lunch with Bob Miller"]
+        assert (await memory.get(node.id)).is_live
+        assert "- Lunch with [[Bob Miller]] ^" in path.read_text("utf-8")
+        again = await memory.update(node.id, about=["Anna", "Bob Miller"])
+        assert again.about == (await memory.get(node.id)).about == ("Bob Miller", "Anna")
+
+
+async def test_code_in_a_fact_keeps_its_indentation(vault: Path) -> None:
+    code = "Snippet:\n    def h(x):\n        # doubles\n        return 2 * x"
+    path = write(vault, "Log.md", "# Log\n\n- Build it:\n  ```\n  def f():\n      return 1\n  ```\n")
+    async with opened(vault) as memory:
+        await memory.remember(code, category="knowledge")
+    path.write_text(path.read_text("utf-8").replace("Build it", "Build it all"), "utf-8")
+    me = vault / "notes/Me.md"
+    me.write_text(me.read_text("utf-8").replace("2 * x", "3 * x"), "utf-8")
+    edited = code.replace("2 * x", "3 * x")
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["Build it all:\n```\ndef f():\n    return 1\n```", edited]
+        await memory.correct((await memory.search("Snippet")).ids[0], edited.replace("def h", "def triple"))
+    assert "\n      def triple(x):\n          \\# doubles\n          return 3 * x ^" in me.read_text("utf-8")
+
+
 async def test_an_edit_is_a_correction_and_can_be_undone(vault: Path) -> None:
     async with opened(vault) as memory:
         node = await memory.remember("Anna likes tea", about=["Anna"])

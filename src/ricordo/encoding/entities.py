@@ -810,6 +810,16 @@ def add_entities(
     return people.extend(with_subjects(replace(change, add=tuple(added)), names))
 
 
+def with_more_subjects(snapshot: Snapshot, node: Node, names: Sequence[str], *, now: int) -> tuple[Change, Node]:
+    """File a memory under more people and things; unknown ones are added."""
+    people = EntityResolver(snapshot, scope=scope_of(node.owner, node.chat), now=now)
+    found = [(name, people.named(name)) for name in names]
+    known = set(snapshot.nodes.subjects(node.key))
+    more = [(node.id, entity.id, folded_name(name)) for name, entity in found if entity.id not in known]
+    about = tuple(dict.fromkeys((*node.about, *(entity.name for _, entity in found))))
+    return people.extend(with_subjects(Change(), more)), replace(node, about=about)
+
+
 def with_subjects(change: Change, names: Sequence[tuple[str, str, str]]) -> Change:
     """Return the change with subjects, given as (node id, entity id, folded name used)."""
     subjects = dict.fromkeys((node_id, entity_id) for node_id, entity_id, _ in names)

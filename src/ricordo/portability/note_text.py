@@ -28,6 +28,8 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 _OTHER = re.compile(
     r"\s*(#{1,6}\s|[>|<]|%%|!\[|\[[^\]]*\]:|([-*_=])(\s*\2){2,}\s*$|\+[-=+]{2,}\s*$|\^\w|[\w -]{1,40}::)"
 )
+_INDENT, _CODE_INDENT = 2, 4
+"""Columns by which further lines of an item are indented, and those of a block of code in it."""
 _FIELD_START = re.compile(r"([\w -]{0,40}):(?=:)")
 _BOX = re.compile(r"\[[ xX]\]\s")
 _BLOCK = re.compile(rf"\\*(?:{_OTHER.pattern}|{_FENCE.pattern}|{_ITEM.pattern}|{_BOX.pattern})")
@@ -135,7 +137,7 @@ def _continues(line: str) -> bool:
 def _item(lines: Sequence[str], first: int, end: int, headings: tuple[str, ...]) -> Item:
     bullet = _ITEM.match(lines[first])
     prefix = bullet[0] if bullet else ""
-    whole = "\n".join([lines[first][len(prefix) :], *(line.strip() for line in lines[first + 1 : end])])
+    whole = "\n".join([lines[first][len(prefix) :], *_outdented(lines[first + 1 : end], prefix)])
     found = _MARK.search(whole)
     text, about, tags = plain(whole[: found.start()] if found else whole)
     return Item(
@@ -149,6 +151,14 @@ def _item(lines: Sequence[str], first: int, end: int, headings: tuple[str, ...])
         mark=found[1] if found else None,
         headings=headings,
     )
+
+
+def _outdented(lines: Sequence[str], prefix: str) -> list[str]:
+    """Return the further lines of an item without the indentation that they have as such; that of code stays."""
+    lines = [line.expandtabs(4).rstrip() for line in lines]
+    least = min((len(line) - len(line.lstrip()) for line in lines), default=0)
+    cut = least if least < len(prefix) + _CODE_INDENT else len(prefix) - len(prefix.lstrip()) + _INDENT
+    return [line[cut:] for line in lines]
 
 
 def plain(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
@@ -197,9 +207,9 @@ def written(node: Node, *, prefix: str = "- ", stem: str = "", mark: str | None 
     if is_done is not None:
         bullet = re.sub(r"\[[ xX]\]\s+$", "", prefix) or "- "
         prefix = f"{bullet}[{'x' if is_done else ' '}] "
-    first, *more = [line.strip() for line in body.split("\n") if line.strip()]
-    lines = [_guarded(first, after=prefix), *(_guarded(line) for line in more)]
-    indent = " " * (len(prefix) - len(prefix.lstrip()) + 2)
+    first, *more = [line.rstrip() for line in body.split("\n") if line.strip()]
+    lines = [_guarded(first.lstrip(), after=prefix), *(_guarded(line) for line in more)]
+    indent = " " * (len(prefix) - len(prefix.lstrip()) + _INDENT)
     return f"{prefix}{f'{chr(10)}{indent}'.join(lines)}{tags} ^{mark or mark_of(node.id)}"
 
 
@@ -209,11 +219,14 @@ def _guarded(line: str, *, after: str = "") -> str:
     if found := _FIELD_START.match(line):
         line = f"{found[1]}\\:{line[found.end() :]}"
     is_text = after and not line.startswith("\\") and not _OTHER.match(after + line) and not _BOX.match(line)
-    return line if is_text or not _BLOCK.match(line) else f"\\{line}"
+    text = line.lstrip()
+    return line if is_text or not _BLOCK.match(text) else f"{line[: len(line) - len(text)]}\\{text}"
 
 
 def _unguarded(line: str) -> str:
-    line = line[1:] if line.startswith("\\") and _BLOCK.match(line) else line
+    text = line.lstrip()
+    if text.startswith("\\") and _BLOCK.match(text):
+        line = line[: len(line) - len(text)] + text[1:]
     return re.sub(r"\\<(?=!--|[A-Za-z])", "<", re.sub(r"%\\(?=%)", "%", line))
 
 

@@ -527,13 +527,13 @@ class Notes:
                 return Entry(entry.mark, node.id, item.hash, state_of(node))
             (node,) = await self._memory.remember_many([await self._fact(name, note, item)])
             return Entry(mark_of(node.id), node.id, item.hash, "") if node.id else None
-        if says(item, found):
+        if says(item, found) and not _new_links(item, found):
             return Entry(entry.mark, found.id, item.hash, state_of(found), entry.was)
         fresh = await self._edited(item, found)
         return Entry(entry.mark, fresh.id, item.hash, "", found.id if fresh.id != found.id else entry.was)
 
     async def _edited(self, item: Item, node: Node) -> Node:
-        """Correct a memory by an edited line; a changed box or tag updates it in place."""
+        """Correct a memory by an edited line; a changed box or tag, or a new link, updates it in place."""
         fresh = node
         if " ".join(item.text.split()) != " ".join(node.content.split()) and item.text:
             fresh = await self._memory.correct(node.id, item.text)
@@ -543,6 +543,8 @@ class Notes:
             fresh = await self._memory.update(fresh.id, tags=tags)
         if item.is_done is not None and item.is_done != bool(fresh.attributes.get("done")):
             fresh = await self._memory.update(fresh.id, done=item.is_done)
+        if links := _new_links(item, fresh):
+            fresh = await self._memory.update(fresh.id, about=links)
         return fresh
 
     async def _fact(self, name: str, note: Note, item: Item) -> Fact:
@@ -779,6 +781,12 @@ def _same(item: Item, name: str, missing: Mapping[str, list[Entry]], nodes: Mapp
 
 def _likeness(item: Item, node: Node) -> float:
     return SequenceMatcher(None, item.text[:500], node.content[:500], autojunk=False).ratio()
+
+
+def _new_links(item: Item, node: Node) -> list[str]:
+    """Return the names that a line links to, and under which its memory is not filed."""
+    known = {name.casefold() for name in node.about}
+    return [name for name in item.about if name.casefold() not in known]
 
 
 def _subject(node: Node) -> str:
