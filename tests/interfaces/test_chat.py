@@ -331,6 +331,18 @@ def test_one_message_and_lines_from_a_pipe_are_answered_as_json(cli: Cli, server
     assert cli("chat", "hello", "--model", "nonsense").status == 2
 
 
+def test_without_a_model_what_it_is_told_to_remember_is_stored(cli: Cli) -> None:
+    told = cli("chat", "Please remember that I parked in row 7")
+    assert "I parked in row 7" in told.out and told.status == 0
+    assert [each["content"] for each in cli("list", "--json").json["nodes"]] == ["I parked in row 7"]
+    asked = cli("chat", "Do you remember where I parked?", "--json").json
+    assert asked["turns"][0]["hits"][0]["content"] == "I parked in row 7"
+    lines = b"/off-the-record\nremember that I am hungry\n/on-the-record\nMerk dir: Anna mag Tee\n"
+    piped = cli.process("chat", "--json", stdin=lines)
+    assert "Not stored" in piped.err and piped.json["turns"][-1]["remembered"]["content"] == "Anna mag Tee"
+    assert "hungry" not in cli("list").out
+
+
 def test_model_output_cannot_control_the_terminal(cli: Cli, server: ModelServer) -> None:
     server.always = streamed(delta("red: \x1b["), delta("31m\x07 end"), delta(None, "stop"))
     out = cli("chat", "hello", "--model", f"{server.url}#tiny").out

@@ -20,8 +20,12 @@ from ricordo.errors import RicordoError
 from ricordo.interfaces.cli import hits
 from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.terminal import Output, dim, one_line, safe
+from ricordo.interfaces.cli.write import remember
 from ricordo.interfaces.serialize import resolve_id
+from ricordo.text.analyzer import QUESTION_MARKS
+from ricordo.text.languages import languages_of
 from ricordo.text.sentences import plural
+from ricordo.text.work import to_remember
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -186,10 +190,12 @@ class _Chat:
             if text.startswith("/"):
                 name, _, rest = text.partition(" ")
                 self._command(name, rest.strip())
-            elif self.model is None:
-                self._search(text)
-            else:
+            elif self.model is not None:
                 self._say(text)
+            elif (asked := to_remember(text, languages_of(text))) and not text.endswith(QUESTION_MARKS):
+                self._remember(text, asked)
+            else:
+                self._search(text)
         except RicordoError as error:
             if not (self._is_live and sys.stdin.isatty()) or self._is_single:
                 self.exit_status = self.exit_status or error.exit_status
@@ -282,6 +288,15 @@ class _Chat:
         self.turns.append({"text": text, "hits": results.hits})
         if not self._ctx.options.as_json:
             hits.listing(self._ctx.out, text, results)
+
+    def _remember(self, text: str, asked: str) -> None:
+        if self._is_off_record():
+            self._ctx.notice("Not stored: this chat is off the record until /on-the-record.")
+            return
+        stored = self._run(remember(self._ctx, self._store, asked))
+        self.turns.append({"text": text, "remembered": stored.data})
+        if stored.show is not None and not self._ctx.options.as_json:
+            stored.show(self._ctx.out)
 
     def _memory(self, question: str) -> None:
         if question:
