@@ -872,3 +872,59 @@ async def test_a_date_an_owner_a_verb_of_duty_or_a_place_of_somebody_else_ties_n
 async def test_another_date_of_one_thing_of_a_person_is_reviewed(memory: Any) -> None:
     old = await memory.remember("Anna's flight is on 3 June")
     assert [each.id for each in (await memory.remember("Anna's flight leaves on 10 June")).outdates] == [old.id]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Dentist on 8 December", "The dentist is moved to 15 December"),
+        ("Dentist on 20 December", "The dentist is brought forward to 9 December"),
+        ("Zahnarzttermin am 8. Dezember", "Der Zahnarzttermin wurde auf den 15. Dezember verlegt"),
+        ("Стоматолог 8 декабря", "Стоматолога перенесли на 15 декабря"),
+        ("Dentista el 8 de diciembre", "El dentista se ha movido al 15 de diciembre"),
+        ("Dentiste le 8 décembre", "Le dentiste est reporté au 15 décembre"),
+        ("Dentista l'8 dicembre", "Il dentista è spostato al 15 dicembre"),
+        ("Dentista a 8 de dezembro", "O dentista foi adiado para 15 de dezembro"),
+    ],
+)
+async def test_an_appointment_that_is_put_off_takes_the_place_of_the_first(memory: Any, older: str, newer: str) -> None:
+    old, new = await memory.remember(older), await memory.remember(newer)
+    assert (await memory.get(old.id)).closed_reason == "superseded"
+    assert (await memory.get(new.id)).is_live
+
+
+@pytest.mark.parametrize(
+    ("facts", "newer"),
+    [
+        (["Dentist on 8 December", "Dentist on 20 January"], "The dentist is moved to 15 December"),
+        (["Dentist on 8 December"], "The dentist may be moved to 15 December"),
+        (["Dentist on 8 December"], "The dentist was not moved to 15 December"),
+        (["Dentist for Mia on 8 December"], "The dentist for Leo is moved to 15 December"),
+        (["Dentist on 8 December"], "The garden party after the dentist is moved to 15 December"),
+    ],
+)
+async def test_what_may_be_another_appointment_closes_none(memory: Any, facts: list[str], newer: str) -> None:
+    kept = [await memory.remember(fact) for fact in facts]
+    await memory.remember(newer)
+    assert all([(await memory.get(each.id)).is_live for each in kept])
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I work as a nurse in Tallinn", "I no longer live in Jūrmala or Tallinn"),
+        ("I work at Pipistrell", "I left Nordwind and work at Pipistrell"),
+        ("Ich arbeite bei Pipistrell", "Ich habe Nordwind verlassen und arbeite bei Pipistrell"),
+        ("I live in Riga", "We also have a flat in Nida"),
+    ],
+)
+async def test_what_still_holds_is_not_reviewed(memory: Any, older: str, newer: str) -> None:
+    await memory.remember(older)
+    assert not (await memory.remember(newer)).outdates
+
+
+async def test_one_clause_that_holds_does_not_keep_what_another_one_ends(memory: Any) -> None:
+    await memory.remember("I work at Nordwind")
+    assert (await memory.remember("I left Nordwind and work at Pipistrell")).outdates
+    await memory.remember("I live in Riga and work at Pipistrell")
+    assert (await memory.remember("I moved to Nida and work at Pipistrell")).outdates

@@ -286,3 +286,17 @@ async def test_a_time_in_the_text_counts_more_than_the_day_on_which_it_was_said(
         said = await memory.add("We painted the boat", session="b", at=_at(2022) + timedelta(days=1))
         assert (await memory.search("What about the boat in 2019?")).ids[0] == told
         assert (await memory.search("What about the boat in 2022?")).ids[0] == said
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Where did I live?", "Where do I live?", "Wo habe ich gewohnt?", "Где я жил?", "Où est-ce que j'habitais ?"],
+)
+async def test_the_archive_is_asked_for_former_homes(memory: Any, question: str) -> None:
+    home = await memory.remember("We moved to Porto", at="2024-01-10")
+    second = await memory.correct(home.id, "We have moved to Ghent", at="2024-06-10")
+    await memory.correct(second.id, "I live in Lyon", at="2025-06-10")
+    found = [hit.content for hit in await memory.search(question, archived=True, only_relevant=True)]
+    assert {*found} == {"We moved to Porto", "We have moved to Ghent"}
+    in_march = await memory.search("Where did I live in March 2024?", archived=True, only_relevant=True)
+    assert [hit.content for hit in in_march] == ["We moved to Porto"]

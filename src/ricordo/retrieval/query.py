@@ -798,7 +798,8 @@ def make_plan(
     terms += [term for term in index_terms(OPEN_TASK) if asks_for_tasks(text) and term not in terms]
     ignored = [term for term in dict.fromkeys(index_terms(query.text[:_LOOKED_AT])) if term not in set(terms)]
     is_general = interval is None and (intent or intent_of(query.text)) not in ("when", "why")
-    has_state = asks_for_a_past(query.text, interval, now=now) or (is_general and asks_for_a_state(query.text))
+    is_of_past = query.filter.archived or asks_for_a_past(query.text, interval, now=now)
+    has_state = is_of_past or (is_general and asks_for_a_state(query.text))
     return Plan(
         query=query,
         now=now,

@@ -459,9 +459,13 @@ def _of_the_time(
     is_past = asks_for_a_past(plan.query.text, plan.interval, now=plan.now)
     is_arranged = bool(plan.days) or plan.is_of_changes or asks_for_tasks(plan.query.text)
     is_brief = is_message(plan) <= _BRIEF_QUESTION
-    if plan.query.filter.archived or is_arranged or not is_brief or not (is_past or plan.is_of_now):
+    is_archived = plan.query.filter.archived
+    if is_arranged or not is_brief or not (plan.states if is_archived else is_past or plan.is_of_now):
         return list(hits), known, set()
     question = time_question(plan, zone)
+    if is_archived:  # no value is the present one: of a time that is not named, each answers the question
+        past = question.spells(known.nodes[hit.key] for hit in hits if hit.key in known.nodes)
+        return list(hits), known, set(question.in_force(past) if plan.interval else (spell.key for spell in past))
     former = _former(snapshot, scope, hits, known, plan) if is_past and not plan.query.is_narrowed else {}
     nodes = {**{hit.key: known.nodes[hit.key] for hit in hits if hit.key in known.nodes}, **former}
     spells, last, within = question.spells(nodes.values()), set[int](), set[int]()

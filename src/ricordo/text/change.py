@@ -68,9 +68,14 @@ _LAST_CHARS = 20  # characters in which the word before a word begins
 _BEFORE = 3  # words in which the owner of a thing is searched
 _DENIED_WITHIN = 4  # words before a change
 _DENIABLE: frozenset[Cue] = frozenset(("ended", "replaced"))
+_HOME_AND_WORK = frozenset(("=home",)), frozenset(("=work", "=job"))
+_OPPOSITE = (([True, False], [False, True]), ([False, True], [True, False]))
+_ALONE = 0.5  # by how much more of a fact must be repeated than of any other, so that it is the one meant
+_SHARE_OF_THE_SAME = 0.6  # of the words of a fact that a clause of a later statement repeats
 _SHARE_OF_A_VERSION = 0.4  # of the words of a fact that a later version of it repeats
 _AS_LIKELY_AS_NOT = 0.5  # in conversations, hardly any sentence below it was about a change
 _OF_AN_END: frozenset[Cue] = frozenset(("no_longer", "ended"))
+_OF_A_CHANGE: frozenset[Cue] = _OF_AN_END | {"replaced"}
 _SAME_BEGINNING = 6  # common first letters of two forms of a word with different stems
 _SAME_NAME = 3  # common first letters of two forms of a name
 _JOB = "=job"
@@ -836,6 +841,8 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
         return None  # "Emil is allergic to nuts", "I am allergic to bees"
     if (not shared and before.is_own != after.is_own) or _share_states_of_two(before, after, shared):
         return None
+    if _share_a_place_only(old[0], before, after) or _restates(old[0], new[0], before):
+        return None
     known = {**context, **_of_topics(before, after)}
     is_of_world = bool(known["world"])
     if kind == "words" and (
@@ -870,6 +877,8 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
     told = [word for word in shared if word.stems not in (after.subject or ())] or shared
     is_clear = bool(found["says so"]) and not (is_doubted or found["denies"] or _is_in_passing(new[0], told))
     is_certain = likely >= least["certain"] and is_clear and not _names_several(old[0])
+    if kind == "words" and found["says so"] and context["lead"] >= _ALONE and _is_put_off(old, new, before, after):
+        is_certain = not any(found[name] for name in ("denies", "quoted", *AGAINST))
     is_beside = is_doubted or are_two or (is_plain and is_of_world)
     return Succession(
         likelihood=likely, is_certain=is_certain, says_so=bool(found["says so"]), is_plain=is_plain, is_beside=is_beside
@@ -990,6 +999,31 @@ def _share_states_of_two(before: Topics, after: Topics, shared: Sequence[TopicWo
     return bool(states) and all(states)
 
 
+def _share_a_place_only(old: str, before: Topics, after: Topics) -> bool:
+    """Return whether one statement is about a home, the other about a job, and they share but a place: "I work as a
+    nurse in Tallinn", "I no longer live in Tallinn".
+    """
+    of_home, of_work = ([not marks.isdisjoint(said.all_stems) for said in (before, after)] for marks in _HOME_AND_WORK)
+    shared = [word for word in before.words if after.likeness(word.stems)]
+    return (of_home, of_work) in _OPPOSITE and bool(shared) and _is_in_passing(old, shared)
+
+
+def _restates(old: str, new: str, before: Topics) -> bool:
+    """Return whether a clause of a statement repeats an older one: "I work at Kestrel", "I left Arup and work at
+    Kestrel".
+    """
+    if things_said(old):
+        return False
+    languages = languages_of(new[:MAX_CHARS])
+    for part in things_said(new):
+        said = topics(part)
+        has_state = any(word.stems[-1].startswith("=") for word in said.words)
+        is_known = has_state and all(before.likeness(word.stems) for word in said.words)
+        if is_known and _share(before, said) >= _SHARE_OF_THE_SAME and cues(part, languages).isdisjoint(_OF_A_CHANGE):
+            return not denies(part, languages)
+    return False
+
+
 def _are_two_dates_of_one(old: Said, new: Said, before: Topics, shared: Sequence[TopicWord]) -> bool:
     """Return whether two statements with dates share only whose they are: "Anna's flight is on 3 June", "Anna's thesis
     is due on 10 June".
@@ -998,6 +1032,22 @@ def _are_two_dates_of_one(old: Said, new: Said, before: Topics, shared: Sequence
     if not telling or any(before.others.isdisjoint(word.stems[:1]) for word in telling) or says_change(new[0]):
         return False
     return _is_dated(old) and _is_dated(new)
+
+
+def _is_put_off(old: Said, new: Said, before: Topics, after: Topics) -> bool:
+    """Return whether a statement gives what another one is about, and nothing else, a new date: "Dentist on 8
+    December", "The dentist is moved to 15 December".
+    """
+    if not (_is_dated(old) and _is_dated(new)):
+        return False
+    text = new[0].lower()
+    said = " ".join(found.group() for found in _cue_patterns(languages_of(text))["replaced"].finditer(text))
+    verb = {stem for word in topics(said).words for stem in word.stems}
+    one_sided = [
+        *(word for word in before.words if not after.likeness(word.stems)),
+        *(word for word in after.words if not before.likeness(word.stems) and verb.isdisjoint(word.stems)),
+    ]
+    return bool(said) and all(word.worth <= _NUMBER for word in one_sided)
 
 
 def _is_dated(said: Said) -> bool:
