@@ -113,6 +113,32 @@ async def test_who_the_user_is_comes_first_and_a_move_is_neither_a_decision_nor_
             assert "lamp" in changed and told[0] not in changed
 
 
+ALWAYS_USEFUL = (
+    ("My name is Jonas", "Always answer in German", "I'm allergic to nuts", "I live in Bonn", "I'm a carpenter"),
+    ("The user's name is Ada", "The user wants answers in French", "The user is a backend developer at Globex"),
+    ("Ich heiße Jonas", "Antworte immer auf Deutsch", "Ich wohne in Bremen", "Ich bin Krankenschwester"),
+    ("Меня зовут Лена", "Отвечай всегда по-русски", "Я живу в Казани", "Я работаю медсестрой"),
+    ("Me llamo Ana", "Responde siempre en español", "Vivo en Sevilla", "Trabajo como enfermera"),
+    ("Je m'appelle Léa", "Réponds toujours en français", "J'habite à Nantes", "Je suis infirmière"),
+    ("Mi chiamo Ada", "Rispondi sempre in italiano", "Vivo a Torino", "Faccio la cuoca"),
+    ("Chamo-me Rita", "Responde sempre em português", "Moro no Porto", "Trabalho como enfermeira"),
+)
+
+
+@pytest.mark.parametrize("told", ALWAYS_USEFUL)
+async def test_what_is_useful_in_every_conversation_comes_first_within_a_small_budget(told: tuple[str, ...]) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for text in told:
+            await memory.remember(text)
+        for number in range(20):
+            await memory.remember(f"I like recipe {number * 7}")
+            await memory.remember(f"Always answer letter {number * 5} within a week")
+            await memory.remember(f"We decided to use tool {number * 7} for module {number * 3}")
+        for budget in (220, 800):
+            lines = str(await memory.brief(budget=budget)).partition("## Who\n")[2].splitlines()[: len(told)]
+            assert {line[2:].partition(" [")[0] for line in lines} == set(told)
+
+
 async def test_a_task_that_may_be_done_is_shown_once_with_what_was_said_of_it() -> None:
     async with Memory.open(":memory:", embedder=None) as memory:
         for text in ("I need to renew my passport before May", "I have to book the dentist", "Renewed my passport"):

@@ -16,7 +16,7 @@ from ricordo.ports import TokenCounter
 from ricordo.retrieval.context import EstimatedTokens, fact_line, fenced, fitted, people_line, when
 from ricordo.retrieval.hits import as_own, as_shown, caveat, hit_of, may_be_quoted
 from ricordo.retrieval.inspection import known_people
-from ricordo.retrieval.owner import most_telling, own_facts
+from ricordo.retrieval.owner import is_always_useful, most_telling, own_facts
 from ricordo.retrieval.query import ALL_EPISODES, KNOWLEDGE
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot
@@ -57,6 +57,8 @@ _SAID = {"document": {"exists": False}}
 """Matches conversations, not documents."""
 _WHO: tuple[Category, ...] = ("identity", "relationship", "preference")
 _ABOUT = 12
+_FIRST = 8
+"""How many facts about the user may use the whole budget."""
 _FACTS_FIRST = {"who": 4, "open": 6}
 """How many facts about the user stand before the line of their people, and tasks before what is not decided."""
 _PEOPLE = 8
@@ -69,6 +71,7 @@ class Gathered:
 
     Attributes:
         seq: the number of the latest commit.
+        always_useful: ids of facts about the user that are shown before everything else.
     """
 
     hits: Mapping[ContextName, Sequence[Hit]]
@@ -76,6 +79,7 @@ class Gathered:
     before: Mapping[str, str]
     talks: Sequence[Hit]
     seq: int
+    always_useful: Sequence[str] = ()
 
     def by_id(self) -> dict[str, Hit]:
         """Return all hits by id."""
@@ -107,11 +111,11 @@ def compose(found: Gathered, *, budget: int) -> Briefing:
     drafts: dict[ContextName, list[ContextLine]] = {name: list(found.lines.get(name, ())) for name in SECTIONS}
     for name in SECTIONS:
         facts = [fact_line(hit, before=found.before.get(hit.id)) for hit in found.hits.get(name, ())]
-        first = _FACTS_FIRST.get(name, 0)
+        first = max(_FACTS_FIRST.get(name, 0), sum(hit.id in found.always_useful for hit in found.hits.get(name, ())))
         drafts[name] = [*facts[:first], *drafts[name], *facts[first:]]
-    return briefing_of(
-        fitted(drafts, SECTIONS, budget=int(budget * _SAFE), tokens=EstimatedTokens()), budget, found.seq
-    )
+    room, tokens = int(budget * _SAFE), EstimatedTokens()
+    sections = fitted(drafts, SECTIONS, budget=room, tokens=tokens, first=found.always_useful)
+    return briefing_of(sections, budget, found.seq)
 
 
 def briefing_of(sections: tuple[ContextSection, ...], budget: int, seq: int, **more: Any) -> Briefing:
@@ -178,7 +182,8 @@ class _Reading:
         talks = self._latest_talks(session)
         start = self._start(since, as_commit, talks)
         under_way, spoken = self._under_way(talks)
-        hits: dict[ContextName, list[Hit]] = {"who": self._about_user()}
+        who, always_useful = self._about_user()
+        hits: dict[ContextName, list[Hit]] = {"who": who}
         hits["decisions"] = self._decisions()
         recent = self._recent()
         undecided = self._undecided()
@@ -200,7 +205,8 @@ class _Reading:
         }
         latest = self._tx.history.commits(self._scope, before=None, most=1)
         seq = latest[0].seq if latest else 0
-        return Gathered(hits=hits, lines=lines, before=self._before(fresh[:_SHOWN_BEFORE]), talks=spoken, seq=seq)
+        before = self._before(fresh[:_SHOWN_BEFORE])
+        return Gathered(hits=hits, lines=lines, before=before, talks=spoken, seq=seq, always_useful=always_useful)
 
     def _start(self, since: int | None, as_commit: int | None, talks: Mapping[str, Sequence[Node]]) -> int | None:
         """Return the time after which something is new, in Unix milliseconds; None if there was no conversation yet."""
@@ -254,14 +260,19 @@ class _Reading:
             self._given.update(kept)
         return [kept[key] for key in chosen if key in kept]
 
-    def _about_user(self) -> list[Hit]:
-        """Return who the user is: their own facts, the most telling first, then other facts of such categories."""
+    def _about_user(self) -> tuple[list[Hit], list[str]]:
+        """Return who the user is: their own facts, the most telling first, then other facts of such categories.
+
+        Also return the ids of those that are useful in every conversation.
+        """
         own = [each for each in own_facts(self._tx, self._scope, now=self._now) if each.category != "task"]
-        hits = self._hits(most_telling(own, self._names)[:_ABOUT])
+        telling = most_telling(own, self._names)[:_ABOUT]
+        hits = self._hits(telling)
+        first = [node.id for node in telling[:_FIRST] if is_always_useful(node, self._names)]
         wanted = Filter(shelves=(KNOWLEDGE,), categories=_WHO)
         found = self._tx.nodes.page(self._scope, wanted, now=self._now, before_key=None, limit=_CANDIDATES)
         others = [node for node in found if node.key not in self._given]
-        return [*hits, *self._best(others, most=_ABOUT - len(hits))]
+        return [*hits, *self._best(others, most=_ABOUT - len(hits))], first
 
     def _decisions(self) -> list[Hit]:
         """Return live facts worded like a decision or a rule, from any source."""

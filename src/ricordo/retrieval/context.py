@@ -84,23 +84,29 @@ def fitted(
     *,
     budget: int,
     tokens: TokenCounter,
+    first: Collection[str] = (),
 ) -> tuple[ContextSection, ...]:
     """Return sections with the lines that fit into a budget of tokens, including the fence.
 
     Args:
         titles: each section's title and share of the budget. Unused tokens go to the other sections.
+        first: ids of lines that may use the whole budget.
     """
     left = budget - fence_tokens(tokens)
     heads = {name: tokens.count(f"## {title}\n") for name, (title, _) in titles.items()}
     taken: dict[ContextName, list[int]] = {name: [] for name in titles}
     used = 0
-    rooms = [(name, int(left * share)) for name, (_, share) in titles.items()]
+    rooms = [(name, int(left * share), False) for name, (_, share) in titles.items()]
     lines = {name: list(drafts.get(name, ())) for name in titles}
-    for name, room in [*rooms, *((name, left) for name in titles)]:  # first by its share, then from the unused tokens
+    everything = [(name, left, False) for name in titles]
+    # Lines that come first may take all tokens, others those of their section, then the unused ones.
+    for name, room, is_first in [*((name, left, True) for name in titles if first), *rooms, *everything]:
         costs = [tokens.count(line.text) + 1 for line in lines[name]]
         mine = sum(costs[place] for place in taken[name]) + heads[name]
         for place, cost in enumerate(costs):
             more = cost if taken[name] else cost + heads[name]
+            if is_first and lines[name][place].id not in first:
+                continue
             if place not in taken[name] and mine + cost <= room and used + more <= left:
                 taken[name].append(place)
                 mine, used = mine + cost, used + more

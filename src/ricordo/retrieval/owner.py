@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -12,16 +13,25 @@ from ricordo.retrieval.hits import as_shown
 from ricordo.retrieval.query import KNOWLEDGE, states_need
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
+from ricordo.text.analyzer import speaks_only_for_group
 from ricordo.text.canonical import canonical, is_of_one_speaker, owner_phrases
+from ricordo.text.change import names_job
 from ricordo.text.filing import names_user
+from ricordo.text.languages import all_languages, cached
 from ricordo.text.names import folded_name
+from ricordo.text.sentences import infer_category
+from ricordo.text.statement import subject_of
 
-_NAME, _NEED = "name", "need"
+_NAME, _ADDRESS, _NEED = "name", "address", "need"
 _OF_A_PERSON: tuple[Category, ...] = ("identity", "relationship", "preference")
-_SLOTS = ("home", "employer", "occupation", "school", "spouse", "partner", "birthday", "age", "diet", "doctor")
-_TELLING = (_NAME, _NEED, *_SLOTS, *_OF_A_PERSON)
+_JOB = "occupation"
+_SLOTS = ("home", "employer", _JOB, "school", "spouse", "partner", "birthday", "age", "diet", "doctor")
+_TELLING = (_NAME, _ADDRESS, _NEED, *_SLOTS, *_OF_A_PERSON)
 """What says who somebody is, the most telling first: slots and needs, then categories."""
+_ALWAYS_USEFUL = _TELLING.index(_JOB)
+"""The last rank of what is useful in every conversation."""
 _FACTS_READ = 200
+_LOOKED_AT = 1_000
 _PEOPLE_READ = 200
 
 
@@ -30,18 +40,43 @@ def rank(node: Node, names: Sequence[str]) -> int | None:
 
     A need of anybody counts, such as the allergy of a child: it must not be missed.
     """
-    if not node.about and names_user(node.content) and any(name in node.content for name in names):
+    content, is_of_owner = node.content, not node.about
+    if is_of_owner and names_user(content) and any(name in content for name in names):
         return _TELLING.index(_NAME)
-    if states_need(node.content):
+    if is_of_owner and _says_how_to_answer(content):
+        return _TELLING.index(_ADDRESS)
+    if states_need(content):
         return _TELLING.index(_NEED)
-    if not is_own(node.content):
-        return _TELLING.index("preference") if node.category == "preference" and not node.about else None
+    form = canonical(content)
+    if not (is_own(content) or (is_of_owner and form.slot and _is_of_unnamed_speaker(form.said))):
+        return _TELLING.index("preference") if node.category == "preference" and is_of_owner else None
     if node.about:  # "My friend Anna lives in Rome" is not about the home of the owner
         return _TELLING.index("relationship")
-    slot = canonical(node.content).slot
-    if slot in _TELLING:
-        return _TELLING.index(slot)
-    return _TELLING.index(node.category) if node.category in _OF_A_PERSON else None
+    if form.slot in _TELLING:
+        return _TELLING.index(form.slot)
+    category = node.category if node.category in _OF_A_PERSON else infer_category(form.said)
+    if category == "identity" and names_job(form.said):
+        return _TELLING.index(_JOB)
+    return _TELLING.index(category) if category in _OF_A_PERSON else None
+
+
+def is_always_useful(node: Node, names: Sequence[str]) -> bool:
+    """Return whether a fact is useful in every conversation: a name, home, job or need, or how to answer the owner."""
+    found = rank(node, names)
+    return found is not None and found <= _ALWAYS_USEFUL
+
+
+def _is_of_unnamed_speaker(said: str) -> bool:
+    return subject_of(said) == () and not speaks_only_for_group(said)
+
+
+def _says_how_to_answer(text: str) -> bool:
+    return _how_to_answer().search(text[:_LOOKED_AT]) is not None
+
+
+@cached()
+def _how_to_answer() -> re.Pattern[str]:
+    return all_languages().pattern(lambda each: (*each.plain.answering, *each.persons.address), flags=re.IGNORECASE)
 
 
 def is_own(text: str) -> bool:
@@ -52,6 +87,8 @@ def is_own(text: str) -> bool:
 def most_telling(nodes: Iterable[Node], names: Sequence[str]) -> list[Node]:
     """Return the facts that say who the owner is, the most telling first, then the most believed and the latest.
 
+    The best fact of each kind that is always useful stands before the others, so that no kind displaces another.
+
     Args:
         names: the owner's names.
     """
@@ -59,7 +96,9 @@ def most_telling(nodes: Iterable[Node], names: Sequence[str]) -> list[Node]:
     ordered = sorted(
         ranked, key=lambda each: (each[0], -_belief(each[1]), -each[1].event_time.timestamp(), each[1].key)
     )
-    return [node for _, node in ordered]
+    best = {found: node for found, node in reversed(ordered) if found <= _ALWAYS_USEFUL}
+    first = [best[found] for found in sorted(best)]
+    return [*first, *(node for _, node in ordered if node not in first)]
 
 
 def _belief(node: Node) -> float:

@@ -388,6 +388,11 @@ def job_stems(text: str) -> tuple[str, ...]:
     return _same_stems(languages_of(text)).get(_JOB, ())
 
 
+def names_job(text: str) -> bool:
+    """Return whether a text names a profession."""
+    return _JOB in topics(text).all_stems
+
+
 @cached(maxsize=1_024)
 def states_asked(question: str) -> frozenset[str]:
     """Return the index terms of all words for the things in a question of which people have one at a time: a home, a

@@ -317,7 +317,7 @@ class Persons:
 
     `i` is empty where people leave it out: "Trabajo en Acme". `named` are statements of the user's own name, <NAME>;
     each has one of the words `naming`. People ask what is known about themselves by the phrases of `oneself` and by
-    `sentences.user_words`.
+    `sentences.user_words`. `address` are statements about how to talk to the user: in which language, how briefly.
     """
 
     i: str = ""
@@ -331,6 +331,7 @@ class Persons:
     named: Patterns = ()
     naming: Words = ()
     oneself: Words = ()
+    address: Patterns = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
