@@ -1305,6 +1305,7 @@ class Memory:
         """
         now = self._opened.now()
         reviews.check_words(name, aliases, relation, tier=self._scope.trust)
+        entities.check_is_no_owner(name, self._scope)
         entity = entities.new_entity(
             name, scope=self._scope, now=now, type=type, aliases=aliases, protected=protected, rules=self._opened.rules
         )

@@ -304,6 +304,21 @@ async def test_an_agent_asks_who_the_user_is(tmp_path: Path) -> None:
             assert "Globex" in told
 
 
+@pytest.mark.parametrize(
+    "me", ["me", "The user", "myself", "ich", "Nutzerin", "я", "себя", "yo", "la usuaria", "moi", "io", "eu"]
+)
+async def test_a_fact_about_me_is_about_the_user_and_makes_no_second_person(tmp_path: Path, me: str) -> None:
+    async with connected(tmp_path / "me.db", profile="full") as client:
+        for content, subjects in (("I like olives", ["Anna"]), ("Collects stamps", ["the user", "Anna"])):
+            kept = await client.call_tool("remember_fact", {"content": content, "about": [me, "Anna"]})
+            assert kept.structured_content["result"][0]["about"] == subjects  # type: ignore[index]
+        people = (await client.call_tool("list_people", {})).structured_content
+        assert [each["name"] for each in people["result"]] == ["Anna"]  # type: ignore[index]
+        refused = await client.call_tool("add_entity", {"name": me})
+        assert refused.is_error and "means the user" in refused.content[0].text  # type: ignore[union-attr]
+        assert "stamps" in _text(await client.call_tool("get_entity_info", {"name": me}))
+
+
 async def test_the_core_profile_is_short(tmp_path: Path) -> None:
     async with connected(tmp_path / "me.db") as client:
         listed = (await client.list_tools()).tools

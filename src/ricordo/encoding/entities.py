@@ -31,7 +31,7 @@ from ricordo.model import (
 from ricordo.storage import Snapshot, entity_meant, owner_names
 from ricordo.storage.values import Named
 from ricordo.text.analyzer import name_key
-from ricordo.text.canonical import is_of_one_speaker
+from ricordo.text.canonical import is_of_one_speaker, means_owner
 from ricordo.text.change import topics
 from ricordo.text.entity_recognition import entities_named
 from ricordo.text.names import (
@@ -725,6 +725,15 @@ def update_entity(
     return Change(put_entities=(altered,)), altered
 
 
+def check_is_no_owner(name: str, scope: Scope) -> None:
+    """Raise InvalidError for a new entity that is called "me" or "the user"."""
+    if scope.owner and means_owner(name):
+        raise InvalidError(
+            f"name: {name!r} means the user, who needs no entity",
+            hint="remember facts about the user without `about`, and their name with: My name is ...",
+        )
+
+
 def check_period(start: datetime | None, end: datetime | None) -> None:
     """Raise InvalidError if a relation would end before it begins or at the same time."""
     if start is not None and end is not None and end <= start:
@@ -757,6 +766,7 @@ def add_relation(
             or belong to different owners or chats.
     """
     check_period(start, end)
+    source = None if source is not None and scope.owner and means_owner(source) else source
     shown = [snapshot.nodes.known(scope, each).id for each in evidence]
     label = predicate_of(short_name(predicate, name="predicate") or "")
     one = None if source is None else find_entity(snapshot, scope, source, by_part=True)

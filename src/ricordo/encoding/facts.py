@@ -27,7 +27,8 @@ from ricordo.encoding.validation import (
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.model import Category, Change, Fact, Node, NodeType, Origin, Scope
 from ricordo.storage import Snapshot
-from ricordo.text.canonical import is_of_one_speaker
+from ricordo.text.canonical import OWNER, is_of_one_speaker, means_owner
+from ricordo.text.filing import names_user
 from ricordo.text.names import folded_name
 from ricordo.text.sentences import infer_category, is_bare_credential, is_redacted
 from ricordo.text.work import is_bare_question
@@ -86,7 +87,7 @@ def new_fact(
         speaker=speaker,
         session=short_name(fact.session, name="session", rules=rules),
         origin=origin,
-        about=checked_names(fact.about, rules=rules),
+        about=_subjects(fact, scope, is_personal=is_personal, rules=rules),
         tags=checked_tags(fact.tags, rules=rules),
         attributes=checked_attributes(fact.attributes, rules=rules),
         event_time=happened,
@@ -96,6 +97,21 @@ def new_fact(
         confidence=float(fact.confidence),
     )
     return timing(node, fact.expires) if timing else node
+
+
+def _subjects(fact: Fact, scope: Scope, *, is_personal: bool, rules: TextRules) -> tuple[str, ...]:
+    """Return the names that a fact is about, with all words for the owner, such as "me" and "я", replaced: in a shared
+    fact by the caller's name, in a private one by OWNER, or by nothing if the text says itself that it is about them.
+    """
+    names = checked_names(fact.about, rules=rules)
+    if not scope.owner:
+        return names
+    if is_personal:
+        owner = None if is_of_one_speaker(fact.content) or names_user(fact.content) else OWNER
+    else:
+        owner = speaker_in_chat(scope, role="user", origin="user")
+    named = dict.fromkeys(owner if means_owner(name) else name for name in names)
+    return tuple(name for name in named if name is not None)
 
 
 def twin_of(fact: Fact, node: Node, *, rules: TextRules) -> str | None:

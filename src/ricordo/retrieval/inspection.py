@@ -192,8 +192,9 @@ def _summary(snapshot: Snapshot, scope: Scope, entity: Entity) -> str | None:
 
 
 def known_people(snapshot: Snapshot, scope: Scope, *, most: int) -> tuple[Entity, ...]:
-    """Return people, most frequently mentioned first."""
-    return tuple(snapshot.entities.people(scope, most=most))
+    """Return people other than the owner, most frequently mentioned first."""
+    found = snapshot.entities.people(scope, most=most)
+    return tuple(each for each in found if not (scope.owner and means_owner(each.name)))
 
 
 async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:

@@ -14,7 +14,7 @@ from ricordo.retrieval.query import KNOWLEDGE, states_need
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import speaks_only_for_group
-from ricordo.text.canonical import canonical, is_of_one_speaker, owner_phrases
+from ricordo.text.canonical import OWNER, canonical, is_of_one_speaker, owner_phrases
 from ricordo.text.change import names_job
 from ricordo.text.filing import names_user
 from ricordo.text.languages import all_languages, cached
@@ -40,7 +40,7 @@ def rank(node: Node, names: Sequence[str]) -> int | None:
 
     A need of anybody counts, such as the allergy of a child: it must not be missed.
     """
-    content, is_of_owner = node.content, not node.about
+    content, is_of_owner = node.content, node.about in ((), (OWNER,))
     if is_of_owner and names_user(content) and any(name in content for name in names):
         return _TELLING.index(_NAME)
     if is_of_owner and _says_how_to_answer(content):
@@ -50,7 +50,7 @@ def rank(node: Node, names: Sequence[str]) -> int | None:
     form = canonical(content)
     if not (is_own(content) or (is_of_owner and form.slot and _is_of_unnamed_speaker(form.said))):
         return _TELLING.index("preference") if node.category == "preference" and is_of_owner else None
-    if node.about:  # "My friend Anna lives in Rome" is not about the home of the owner
+    if not is_of_owner:  # "My friend Anna lives in Rome" is not about the home of the owner
         return _TELLING.index("relationship")
     if form.slot in _TELLING:
         return _TELLING.index(form.slot)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import from_ms
-from ricordo.errors import InvalidError
+from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import OPEN_TASK, Category, Fusion, Json, Judging, NodeType, Scope
 from ricordo.models.embedding import Embedded
 from ricordo.storage import Snapshot, entity_meant, session_meant
@@ -29,6 +29,7 @@ from ricordo.text.analyzer import (
     question_terms,
     speaks_of_themselves,
 )
+from ricordo.text.canonical import means_owner
 from ricordo.text.change import denies, states_asked, topics
 from ricordo.text.dates import Interval, find_interval, parse_instant
 from ricordo.text.dates.grammar import asks_what_is_to_come, holds_year
@@ -640,10 +641,21 @@ _ENTITIES = 8
 
 def filter_of(snapshot: Snapshot, scope: Scope, query: Query) -> Filter:
     """Return all conditions of a query. Raises the errors of `entity_meant` and `session_meant`."""
-    entity = None if query.entity is None else entity_meant(snapshot, scope, query.entity, by_part=True).key
+    entity = None if query.entity is None else _entity_of(snapshot, scope, query.entity)
     session = query.filter.session
     session = None if session is None else session_meant(snapshot, scope, session)
     return replace(query.filter, entity=entity, session=session)
+
+
+def _entity_of(snapshot: Snapshot, scope: Scope, name: str) -> int:
+    """Return the key of an entity. Raises the errors of `entity_meant`."""
+    try:
+        return entity_meant(snapshot, scope, name, by_part=True).key
+    except NotFoundError as error:
+        if not (scope.owner and means_owner(name)):
+            raise
+        told = f"{name!r} is the user, and most memories are theirs: leave the entity out, or ask for their profile"
+        raise NotFoundError(told) from error
 
 
 def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ricordo.text.analyzer import index_terms, speaks_only_for_group
 from ricordo.text.change import topics
@@ -78,6 +78,9 @@ def canonical(
     ('I work at Globex', 'I work at Globex')
     """
     whose = "" if speaker is None or is_owner(speaker, owner) else folded_name(speaker)
+    if list(about) == [OWNER]:
+        form = _canonical(text, whose, "", slot)
+        return replace(form, subject=whose) if form.subject is None else form
     return _canonical(text, whose, about[0] if len(about) == 1 else "", slot)
 
 
@@ -99,6 +102,10 @@ def _without_role(text: str, name: str) -> str:
     """Return a statement without the relation of a person to the speaker: "My sister Anna lives" is "Anna lives"."""
     before, found, behind = text.partition(name) if name else ("", "", "")
     return f"{found}{behind}" if found and before and relation_named(before.strip(" ,")) else text
+
+
+OWNER = "the user"
+"""The name of the owner as the subject of a private fact whose text does not name them: "Collects stamps"."""
 
 
 def is_owner(speaker: str, owner: str) -> bool:
