@@ -319,6 +319,20 @@ async def test_a_fact_about_me_is_about_the_user_and_makes_no_second_person(tmp_
         assert "stamps" in _text(await client.call_tool("get_entity_info", {"name": me}))
 
 
+@pytest.mark.parametrize("reading", [("get_context", {"prompt": "Where do I live?"}), ("get_briefing", {})])
+async def test_an_undecided_pair_in_a_block_names_the_review_that_decides_it(
+    tmp_path: Path, reading: tuple[str, dict[str, Any]]
+) -> None:
+    async with connected(tmp_path / "me.db", profile="full") as client:
+        older = await _id_of(client, "I live in Berlin")
+        await _id_of(client, "We rented a flat in Leith")
+        found = re.search(r"[Nn]ot decided.*\[review:(\w+)\]", _text(await client.call_tool(*reading)))
+        assert found is not None
+        decided = {"item": found[1], "decision": "replace"}
+        assert older[-8:] in _text(await client.call_tool("resolve_review", decided))
+        assert "ot decided" not in _text(await client.call_tool(*reading))
+
+
 async def test_the_core_profile_is_short(tmp_path: Path) -> None:
     async with connected(tmp_path / "me.db") as client:
         listed = (await client.list_tools()).tools

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ricordo.clock import to_ms
+from ricordo.clock import handle_of, to_ms
 from ricordo.errors import InvalidError
 from ricordo.model import Briefing, Category, ContextLine, ContextName, ContextSection, Hit, Node, Scope
 from ricordo.ports import TokenCounter
@@ -313,7 +313,7 @@ class _Reading:
                 continue
             pair = self._hits([each.newer, *([each.older] if each.older else [])], once=False)
             if len(pair) == 2 and each.newer.is_live:
-                lines.append((pair[1].id, _undecided_line(*pair)))
+                lines.append((pair[1].id, _undecided_line(*pair, review=each.id)))
         return lines
 
     def _people(self) -> list[ContextLine]:
@@ -389,9 +389,11 @@ def _end(text: str) -> str:
     return f"{text[:_SAID_CHARS].rsplit(' ', 1)[0]} … {text[-_SAID_CHARS:].split(' ', 1)[-1]}"
 
 
-def _undecided_line(newer: Hit, older: Hit) -> ContextLine:
+def _undecided_line(newer: Hit, older: Hit, *, review: str) -> ContextLine:
     """Return the line of two contradicting facts that are not yet reviewed."""
     both = " or ".join(
         f"“{_beginning(hit.excerpt)}”{caveat(hit)} [id:{safe_line(hit.handle)}]" for hit in (newer, older)
     )
-    return ContextLine(text=f"- Not decided: {both}", id=newer.id, at=newer.event_time_iso)
+    return ContextLine(
+        text=f"- Not decided [review:{safe_line(handle_of(review))}]: {both}", id=newer.id, at=newer.event_time_iso
+    )

@@ -152,7 +152,10 @@ def fact_line(hit: Hit, *, before: str | None) -> ContextLine:
         whose.append(f"said by {as_label(hit.speaker)}")
     about = f" ({', '.join(whose)})" if whose else ""
     former = f" (before: “{safe_line(before)}”)" if before else ""
-    doubts = [f" (not decided, newer: “{safe_line(each.content[:_FACT_CHARS])}”)" for each in hit.doubted_by[:1]]
+    doubts = [
+        f" (not decided, newer: “{safe_line(each.content[:_FACT_CHARS])}” [review:{safe_line(handle_of(each.review))}])"
+        for each in hit.doubted_by[:1]
+    ]
     return _line(f"{safe_line(hit.excerpt)}{about}{former}{''.join(doubts)} [{when(hit)}]{caveat(hit)}", hit)
 
 
