@@ -1096,6 +1096,8 @@ export interface EraseParameters {
   entity?: string | null;
   /** all memories with these attributes, as in `list`, also forgotten and replaced ones. */
   where?: Record<string, unknown> | null;
+  /** the caller's complete memory; only the caller's own name is accepted. */
+  owner?: string | null;
   /** Report what would be deleted, and delete nothing. */
   dry_run?: boolean;
 }

@@ -94,6 +94,23 @@ async def test_a_socket_is_shown_by_its_path(at: House) -> None:
     assert (await at.client(None, base="http://127.0.0.1").get("/health")).status_code == 401
 
 
+async def test_callers_erase_their_own_memory_and_nobody_elses(at: House) -> None:
+    for owner in ("ann", "ben"):
+        client = at.client(at.secret(f"{owner}-write", owner=owner, access=["read", "write"]))
+        assert (await client.post("/v1/remember", json={"content": f"{owner} keeps bees"})).status_code == 200
+    for name, access, owner, expected in (
+        ("a", ["read", "write"], "ann", 403),
+        ("b", ["admin", "erase"], "ben", 403),
+        ("c", ["erase"], "ann", 200),
+    ):
+        client = at.client(at.secret(name, owner="ann", access=access))
+        answer = await client.post("/v1/erase", json={"owner": owner})
+        assert answer.status_code == expected, answer.text
+    for owner, kept in (("ann", 0), ("ben", 1)):
+        client = at.client(at.secret(f"{owner}-read", owner=owner, access=["read"]))
+        assert len((await client.post("/v1/list", json={})).json()["nodes"]) == kept
+
+
 async def test_a_token_is_limited_to_its_permissions(at: House) -> None:
     clients = {
         access: at.client(at.secret(access, owner="ann", access=[access])) for access in ("read", "write", "admin")
@@ -146,7 +163,8 @@ async def test_no_route_accepts_an_identity(at: House, param: str) -> None:
     bob = at.client(at.secret("bob"))
     for capability in routes():
         answer = await bob.post(path_of(capability), json={**filled(capability, "x"), param: "ann"})
-        assert answer.status_code == 422, (capability.method, answer.text)
+        only_own = (capability.method, param) == ("erase", "owner")
+        assert answer.status_code == (403 if only_own else 422), (capability.method, answer.text)
         assert param in answer.json()["error"]["message"]
 
 

@@ -168,6 +168,8 @@ def parameters(capability: Capability, *, as_tool: bool) -> tuple[Parameter, ...
     own = [each for each in inspect.signature(work).parameters.values() if each.name not in ("self", "memory")]
     shown = capability.shown if as_tool else None
     hidden = _HIDDEN if capability.needs_files else _HIDDEN | {"path"}  # a path on the machine of the store
+    if capability.method == "erase":  # names the caller, and nobody else is accepted
+        hidden -= {"owner"}
     return tuple(
         Parameter(
             name=each.name,
