@@ -94,7 +94,10 @@ def writer_of(snapshot: Snapshot, node: Node) -> str | None:
     """Return who wrote a memory of a chat: its speaker or else the owner who recorded it; None in an owner's memory."""
     if not node.chat:
         return None
-    return node.speaker or authors(snapshot, [node.key]).get(node.key, "").removesuffix(BY_AGENT) or None
+    if node.speaker:
+        return node.speaker
+    author = authors(snapshot, [node.key]).get(node.key)
+    return author.name.removesuffix(BY_AGENT) or None if author else None
 
 
 def shared_copy(node: Node, *, text: str) -> Fact:

@@ -201,6 +201,17 @@ async def test_sharing_later_needs_the_user_a_chat_and_a_fact_without_a_credenti
     assert (await ben.get(kept.id)).closed_at is None and (await ben.get(secret.id)).closed_at is None
 
 
+async def test_a_hit_names_who_corrected_what_another_member_had_shared(memory: Any) -> None:
+    ann, ben = of(memory, "ann"), of(memory, "ben")
+    for told in ("I am on call on Monday", "The staging server is db-7"):
+        kept = await ann.remember(told, shared=True)
+        await ben.correct(kept.id, told.replace("Monday", "Tuesday").replace("db-7", "db-8"))
+    for asked in ("Who is on call?", "staging server"):
+        (hit,) = (await ann.search(asked)).hits[:1]
+        assert hit.writer == "ben"
+    assert "corrected by ben" in str(await ben.context("Who is on call on Tuesday?"))
+
+
 async def test_a_hit_names_who_wrote_what_is_shared(memory: Any) -> None:
     ann, ben = of(memory, "ann"), of(memory, "ben")
     kept = await ann.remember("The staging server is db-7", shared=True)

@@ -107,7 +107,8 @@ def as_shown(snapshot: Snapshot, scope: Scope, review: Review, carry_out: CarryO
     """
     if review.kind != "quarantine" or review.decision is not None:
         return review
-    review = replace(review, by=authors(snapshot, [review.newer.key]).get(review.newer.key, ""))
+    author = authors(snapshot, [review.newer.key]).get(review.newer.key)
+    review = replace(review, by=author.name if author else "")
     proposal = proposal_in(review)
     if proposal is None:
         return review

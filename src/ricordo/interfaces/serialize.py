@@ -181,7 +181,9 @@ def _about(item: Node | Hit) -> str:
     about = f"about {', '.join(map(as_label, item.about))}" if item.about else ""
     place = item.space if isinstance(item, Hit) else item.chat
     is_said = bool(place and item.speaker) and item.type != "episodic" and item.speaker not in item.about
-    return _notes(about, f"said by {as_label(item.speaker or '')}" if is_said else "")
+    writer = item.writer if isinstance(item, Hit) and item.speaker and item.type != "episodic" else ""
+    corrected = f"corrected by {as_label(writer)}" if writer not in ("", item.speaker) else ""
+    return _notes(about, f"said by {as_label(item.speaker or '')}" if is_said else "", corrected)
 
 
 def _kind(item: Node | Hit) -> str:

@@ -150,6 +150,8 @@ def fact_line(hit: Hit, *, before: str | None) -> ContextLine:
     whose = [f"about {', '.join(map(as_label, hit.about))}"] if hit.about else []
     if hit.space and hit.speaker and hit.speaker not in hit.about:
         whose.append(f"said by {as_label(hit.speaker)}")
+    if hit.speaker and hit.writer not in ("", hit.speaker) and hit.type != "episodic":
+        whose.append(f"corrected by {as_label(hit.writer)}")
     about = f" ({', '.join(whose)})" if whose else ""
     former = f" (before: “{safe_line(before)}”)" if before else ""
     doubts = [

@@ -13,6 +13,7 @@ from ricordo.clock import handle_of, to_ms
 from ricordo.errors import RicordoError
 from ricordo.model import BY_AGENT, Hit, Newer, Node, Scope, Share
 from ricordo.storage import Snapshot, Store
+from ricordo.storage.authors import Author
 from ricordo.storage.values import Usage, without_parts
 from ricordo.text.analyzer import raw_words
 from ricordo.text.dates import format_times, with_dates
@@ -88,13 +89,13 @@ def hit_of(
     zone: ZoneInfo,
     evidence: tuple[str, ...] = (),
     passage: int | None = None,
-    actor: str = "",
+    author: Author | None = None,
     doubted_by: tuple[Newer, ...] = (),
 ) -> Hit:
     """Return a node as a hit, with its score, its time in four formats, the reasons it was found, and its evidence.
 
     Args:
-        actor: its author, for a memory of a chat.
+        author: its author, for a memory of a chat.
         passage: the number of the passage that matched best, for a memory with several.
     """
     start, end = excerpt_of(node.content, terms, passage=passage)
@@ -130,10 +131,17 @@ def hit_of(
         warnings=warnings_of(node),
         place=node.place if node.role == "tool" else "",  # only for tool results such as passages of documents
         space=node.chat,
-        writer=(node.speaker or actor.removesuffix(BY_AGENT)) if node.chat else "",
+        writer=_writer(node, author) if node.chat else "",
         doubted_by=doubted_by,
         notice=closing_of(node, zone),
     )
+
+
+def _writer(node: Node, author: Author | None) -> str:
+    """Return who wrote a memory of a chat: whoever corrected a fact, else its speaker, else who recorded it."""
+    recorded = author.name.removesuffix(BY_AGENT) if author else ""
+    is_corrected = author is not None and author.is_corrector and node.type != "episodic"
+    return recorded if is_corrected else node.speaker or recorded
 
 
 def as_own(hit: Hit, owner: str) -> Hit:

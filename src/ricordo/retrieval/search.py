@@ -63,7 +63,7 @@ from ricordo.retrieval.signals import (
 )
 from ricordo.retrieval.times import TimeQuestion, time_question
 from ricordo.storage import PastSnapshot, Snapshot
-from ricordo.storage.authors import authors
+from ricordo.storage.authors import Author, authors
 from ricordo.storage.candidates import (
     FINDERS,
     FOLLOWERS,
@@ -811,7 +811,7 @@ def _hits(
     plan: Plan,
     *,
     zone: ZoneInfo,
-    writers: Mapping[int, str],
+    writers: Mapping[int, Author],
 ) -> tuple[Hit, ...]:
     present = {each.key: known.nodes[each.key] for each in best if each.key in known.nodes}
     nodes = without_withheld(present, known.shown)
@@ -828,7 +828,7 @@ def _hits(
             zone=zone,
             evidence=known.evidence.get(each.key, ()),
             passage=None if each.key in known.shown else _passage(pool, each),
-            actor=writers.get(each.key, ""),
+            author=writers.get(each.key),
             doubted_by=doubted.get(each.key, ()),
         )
         for each, why in zip(best, shares, strict=True)

@@ -12,6 +12,7 @@ from ricordo.storage.protocol import Snapshot
 from ricordo.storage.values import Image
 
 _DECIDES = "resolve"
+_CORRECTS = "correct"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,15 @@ class Approved:
     by: str
 
 
-def authors(snapshot: Snapshot, nodes: Sequence[int]) -> dict[int, str]:
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who wrote a memory, in the form of `Commit.actor`; `is_corrector` if they corrected an older version."""
+
+    name: str
+    is_corrector: bool
+
+
+def authors(snapshot: Snapshot, nodes: Sequence[int]) -> dict[int, Author]:
     """Return who wrote each of some nodes, by key: the author of its first commit or, if that approved a proposal, its
     proposer.
     """
@@ -37,7 +46,8 @@ def authors(snapshot: Snapshot, nodes: Sequence[int]) -> dict[int, str]:
             [_id_of(snapshot, each) for each in snapshot.nodes.replaced(key)] if commit.origin == _DECIDES else []
         )
         proposers = with_proposers(snapshot, commit, replaced).proposed_by if replaced else ()
-        found[key] = proposers[0] if proposers else commit.actor
+        is_corrector = commit.origin == _CORRECTS or bool(proposers)  # only proposals about others replace them
+        found[key] = Author(proposers[0] if proposers else commit.actor, is_corrector)
     return found
 
 
