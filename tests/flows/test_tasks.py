@@ -140,3 +140,47 @@ async def test_a_done_task_does_not_come_first_for_its_day() -> None:
         visit = await memory.remember("The plumber comes tomorrow")
         await memory.update(task.id, done=True)
         assert (await memory.search("What do I have tomorrow?")).ids[0] == visit.id
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "I'll send Anna the invoice by Friday",
+        "I promised to call Mum",
+        "I promised Tom I would fix his bike",
+        "I told Ben I'd return his drill",
+        "Ich schicke Anna bis Freitag die Rechnung",
+        "Ich habe versprochen, Mama anzurufen",
+        "Le enviaré la factura a Ana antes del viernes",
+        "Prometí llamar a mamá",
+        "J'enverrai la facture à Anna d'ici vendredi",
+        "J'ai promis d'appeler maman",
+        "Manderò la fattura ad Anna entro venerdì",
+        "Ho promesso di chiamare la mamma",
+        "Vou enviar a fatura à Ana até sexta",
+        "Prometi ligar à mãe",
+        "Я отправлю Анне счёт до пятницы",
+        "Я обещал позвонить маме",
+    ],
+)
+async def test_a_promise_is_a_task_and_stands_among_the_open_ends(told: str) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        assert (await memory.remember(told)).category == "task"
+        assert told[:15] in str(await memory.brief()).partition("## Open ends")[2]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "I'll be in Rome on Friday",
+        "I'll never eat there again",
+        "I promised to always tell the truth",
+        "Tom promised to call",
+        "Ich habe bis Freitag Urlaub",
+        "Анна обещала позвонить",
+        "I'll see Anna before lunch",
+    ],
+)
+async def test_a_plan_a_principle_and_what_others_promise_is_no_task(told: str) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        assert (await memory.remember(told)).category != "task"

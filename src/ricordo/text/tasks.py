@@ -23,7 +23,9 @@ _MARK = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\[ ?\]\s*)?")
 class _Cues(Lexicon):
     """Patterns for tasks; see `Tasks` in the language schema."""
 
-    duties = pattern_of(lambda each: (*each.tasks.duties, *each.categories.get("task", ())), flags=re.IGNORECASE)
+    duties = pattern_of(
+        lambda each: (*each.tasks.duties, *each.tasks.promises, *each.categories.get("task", ())), flags=re.IGNORECASE
+    )
     notes = pattern_of(lambda each: each.tasks.notes, flags=re.IGNORECASE)
     lasting = pattern_of(lambda each: each.tasks.lasting, flags=re.IGNORECASE)
     asked = pattern_of(lambda each: each.tasks.asked, flags=re.IGNORECASE)
