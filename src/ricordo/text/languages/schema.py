@@ -562,9 +562,9 @@ class Work:
 class Tasks:
     """How people say what they still have to do.
 
-    `duties` find a duty or a reminder in a sentence, `notes` a whole sentence that somebody notes for themselves, such
-    as "Buy milk", `promises` what somebody will do for others: "I'll send Anna the invoice by Friday". A sentence with a match of `lasting` states a habit, a rule or no duty at all. `asked` finds
-    questions for what is still to be done.
+    `duties` find a duty or a reminder in a sentence, `promises` what somebody will do for others ("I promised to call
+    Mum"), `notes` a whole sentence that somebody notes for themselves, such as "Buy milk". A sentence with a match of
+    `lasting` states a habit, a rule or no duty at all. `asked` finds questions for what is still to be done.
     """
 
     parts: Mapping[str, str] = field(default_factory=dict)
