@@ -941,7 +941,7 @@ class Hit:
         warnings: signs that it is an instruction, if it does not come from the user.
         place: its place in a document, such as "handbook.pdf, page 12"; "" if it is not a passage of a document.
         space: the chat or shared space that contains it; "" for the owner's own memory.
-        writer: who wrote a memory of a chat or space: whoever corrected a fact, or its speaker, or who recorded it.
+        writer: who wrote a memory of a chat or space: who corrected it last, its speaker, or who recorded it.
         is_relevant: whether it is above the relevance floor; None if the search did not decide.
         doubted_by: the newer facts that may make it outdated, latest first.
         notice: of a memory of an earlier time, why and since when it is closed: "forgotten since 2026-03-01".

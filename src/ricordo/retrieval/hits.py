@@ -138,7 +138,7 @@ def hit_of(
 
 
 def _writer(node: Node, author: Author | None) -> str:
-    """Return who wrote a memory of a chat: whoever corrected a fact, else its speaker, else who recorded it."""
+    """Return who wrote a memory of a chat: the owner who corrected a fact, else its speaker, else who recorded it."""
     recorded = author.name.removesuffix(BY_AGENT) if author else ""
     is_corrected = author is not None and author.is_corrector and node.type != "episodic"
     return recorded if is_corrected else node.speaker or recorded
