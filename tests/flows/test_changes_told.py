@@ -36,9 +36,14 @@ STAYS = [
     ("Ich arbeite bei Siemens", "Mein Bruder hat bei Siemens gekündigt."),
     ("Я живу в Казани", "Если бы мы переехали из Казани, я бы скучал."),
     ("Tengo un Seat Ibiza", "Ojalá hubiera vendido el Seat Ibiza."),
-    ("J'habite à Lyon", "Mon frère a déménagé de Lyon à Nantes."),
     ("Lavoro alla Fiat", "Mio padre non lavora più alla Fiat."),
+    ("J'habite à Lyon", "Mon frère a déménagé de Lyon à Nantes."),
     ("Moro em Lisboa", "O meu irmão mudou-se de Lisboa para o Porto."),
+]
+OF_RELATIVES = [
+    ("I live in Leeds", "My sister Ana moved to Hull."),
+    ("J'habite à Lyon", "Mon frère a déménagé à Nantes."),
+    ("Я работаю в Сбере", "Мой брат Костя работает в Яндексе."),
 ]
 
 
@@ -86,6 +91,17 @@ async def test_wishes_questions_and_news_of_others_change_nothing(
     clock.ms += 8 * DAY
     await tell(memory, clock, message)
     assert await known(memory) == {before}
+    assert await outdated(memory) == set()
+
+
+@pytest.mark.parametrize(("before", "message"), OF_RELATIVES, ids=[message for _, message in OF_RELATIVES])
+async def test_news_of_relatives_are_learnt_and_change_nothing_of_ours(
+    memory: Any, clock: HandClock, before: str, message: str
+) -> None:
+    await memory.remember(before)
+    clock.ms += 8 * DAY
+    await tell(memory, clock, message)
+    assert await known(memory) == {before, message.rstrip(".")}
     assert await outdated(memory) == set()
 
 

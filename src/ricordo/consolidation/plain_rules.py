@@ -22,7 +22,7 @@ from ricordo.text.change import CHANGES, Cue, says_change, topics
 from ricordo.text.change import cues as change_cues
 from ricordo.text.dates.grammar import mentions_time
 from ricordo.text.entity_recognition import entities_named
-from ricordo.text.languages import Lexicon, cached, languages_of, pattern_of
+from ricordo.text.languages import LanguageSet, Lexicon, all_languages, cached, languages_of, pattern_of
 from ricordo.text.sentences import infer_category, plain_sentences, without_jokes
 from ricordo.text.statement import subject_of
 from ricordo.text.work import WorkStatement, statements_of_work, to_remember
@@ -31,6 +31,9 @@ from ricordo.trust import trust_of
 _LEAST_WORDS, _MOST_WORDS = 3, 60
 _LEAST_OF_LIFE = 2  # "I'm vegan"
 _OPENING = 9
+_FEW_WORDS = 8
+"""So few words may not show their language: "Soy zurda"."""
+
 _PART_END = re.compile(r"[,;:]\s+|(?<!\s)\s+[–—-]\s+")
 
 Kind = Literal["fact", "preference", "opinion", "decision", "commitment"]
@@ -51,6 +54,13 @@ def plain_statements(text: str) -> tuple[Plain, ...]:
     [('preference', 'I love hiking')]
     """
     languages = languages_of(text)
+    found = _statements(text, languages)
+    if found or len(text.split()) > _FEW_WORDS or not all(each.is_default for each in languages):
+        return found
+    return _statements(text, all_languages())
+
+
+def _statements(text: str, languages: LanguageSet) -> tuple[Plain, ...]:
     cues = _cues(languages)
     found = (
         _statement(sentence, cues) if (asked := to_remember(sentence, languages)) is None else _kept("fact", asked)
@@ -190,6 +200,7 @@ _CATEGORIES: Mapping[Kind, Category] = {"commitment": "task", "decision": "knowl
 class _Cues(Lexicon):
     """Patterns for statements worth keeping; see `PlainStatements` in the language schema."""
 
+    task = pattern_of(lambda each: each.plain.task, flags=re.IGNORECASE)
     doubtful = pattern_of(lambda each: each.plain.doubtful, flags=re.IGNORECASE)
     vague = pattern_of(lambda each: each.plain.vague, flags=re.IGNORECASE)
     lead = pattern_of(lambda each: each.plain.leads, r"^(?:(?:{})[,:!—–-]*\s+)+", flags=re.IGNORECASE)
@@ -216,9 +227,9 @@ def _statement(sentence: str, cues: _Cues) -> Plain | None:
     said = cues.tails.sub("", cues.lead.sub("", sentence))
     if cues.vague.search(" ".join(said.split()[:_OPENING])) or cues.loose_ends.search(said):
         return None
-    of_life = next((part for part in (said, *_PART_END.split(said)[1:]) if cues.life.search(part)), None)
-    if of_life is not None:
-        return _kept("fact", of_life, least=_LEAST_OF_LIFE)
+    of_life = next((part for part in (said, *_PART_END.split(said)[1:]) if cues.life.match(part)), None)
+    if of_life is not None:  # "I've sold the Golf, I drive a Skoda now" also tells what has ended
+        return _kept("fact", said if says_change(said.removesuffix(of_life)) else of_life, least=_LEAST_OF_LIFE)
     kind = next((kind for kind in _BY_BEGINNING if getattr(cues, kind).search(said)), None)
     if cues.passing.search(said) or (kind == "opinion" and cues.context.search(said)):
         return None
@@ -240,6 +251,8 @@ _QUOTED = re.compile(r"^\s*[\"«“„>]|[\"“”„]")
 
 def _sentences(text: str, cues: _Cues, *, without_tails: bool = False) -> Iterator[str]:
     for whole in plain_sentences(without_jokes(text)):
+        if cues.task.search(whole):
+            return  # the rest is the text to work on
         sentence = cues.tails.sub("", whole) if without_tails else whole
         if not (sentence.endswith("?") or _QUOTED.search(sentence) or cues.doubtful.search(sentence)):
             yield sentence.rstrip(".!… ")

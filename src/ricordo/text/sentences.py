@@ -87,7 +87,9 @@ def _plain_sentence() -> re.Pattern[str]:
         by_length.setdefault(len(abbreviation), []).append(re.escape(abbreviation))
     # A look-behind must have a fixed length, so there is one for each length.
     behind = "".join(rf"|(?<=\b(?:{'|'.join(words)}))\." for words in by_length.values())
-    return re.compile(rf"(?:[^.!?\n…]|\.(?=\w)|(?<=\b[A-Z\u0410-\u042f])\.{behind})+[.!?…]*")
+    after_ordinals = "|".join(all_languages().in_order(lambda each: each.sentences.after_ordinals)) or NEVER
+    ordinal = rf"|(?<=\d)\.(?=\s(?:{after_ordinals})\b)"
+    return re.compile(rf"(?:[^.!?\n…]|\.(?=\w)|(?<=\b[A-Z\u0410-\u042f])\.{behind}{ordinal})+[.!?…]*")
 
 
 # ---- jokes

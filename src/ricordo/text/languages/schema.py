@@ -295,6 +295,7 @@ class Sentences:
     Attributes:
         jokes: what says that a sentence, or the one before, is not meant: "just kidding", "/s". Ignores case.
         laughs: what says so at the end of a sentence or after it: "lol", "haha".
+        after_ordinals: words before which the full stop of a number ends no sentence: "3. Mai".
     """
 
     leads: Patterns = ()
@@ -304,6 +305,7 @@ class Sentences:
     speakers: Words = ()
     user_words: Words = ()
     abbreviations: Words = ()
+    after_ordinals: Words = ()
     first_person: Words = ()
     first_person_plural: Words = ()
     number_words: Words = ()
@@ -357,10 +359,13 @@ class PlainStatements:
 
     Attributes:
         answering: lasting wishes about how the assistant answers.
-        life: what people are, have or have become: diets, illnesses, moves, jobs, marriages. Two words are enough.
+        task: orders to work on a text or to play a part: what follows in the message tells nothing.
+        life: what people say about their lives, themselves or their relatives: diets, moves, jobs, marriages, contacts,
+            habits. It begins a sentence or a part of one, and two words are enough.
     """
 
     parts: Mapping[str, str] = field(default_factory=dict)
+    task: Patterns = ()
     doubtful: Patterns = ()
     vague: Patterns = ()
     leads: Patterns = ()
