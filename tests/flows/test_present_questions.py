@@ -79,3 +79,97 @@ async def test_a_message_stands_below_what_changed_since(memory: Any, older: str
         await memory.add(text, session=f"talk {session}", at=at)
         await memory.consolidate()
     assert (await memory.search(question)).hits[0].content.rstrip(".") == newer.rstrip(".")
+
+
+CAR = {
+    "en": ("I drive a Volvo.", "Sold the Volvo, we picked up a Skoda.", "What car do I drive?"),
+    "de": (
+        "Ich fahre einen Volvo.",
+        "Den Volvo haben wir verkauft, jetzt ist es ein Skoda.",
+        "Welches Auto fahre ich?",
+    ),
+    "ru": ("Я езжу на Вольво.", "Вольво продали, взяли Шкоду.", "На какой машине я езжу?"),
+    "es": ("Conduzco un Volvo.", "Vendimos el Volvo y compramos un Skoda.", "¿Qué coche conduzco?"),
+    "fr": ("Je conduis une Volvo.", "On a vendu la Volvo et pris une Skoda.", "Quelle voiture est-ce que je conduis ?"),
+    "it": ("Guido una Volvo.", "Abbiamo venduto la Volvo e preso una Skoda.", "Che macchina guido?"),
+    "pt": ("Conduzo um Volvo.", "Vendemos o Volvo e comprámos um Skoda.", "Que carro conduzo?"),
+}
+PHONE_AND_DOCTOR = [
+    ("I have a Samsung Galaxy.", "Got a Pixel now.", "I left the phone at home.", "What phone do I have?"),
+    ("My doctor is Dr. Braun.", "I've switched to Dr. Weiss as my GP.", "I need a pen.", "Who is my doctor?"),
+    (
+        "Lotte goes to Elm School.",
+        "Lotte has moved to the Hill academy.",
+        "Lotte sang.",
+        "Which school does Lotte go to?",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "last", "question"),
+    [*((older, newer, "", question) for older, newer, question in CAR.values()), *PHONE_AND_DOCTOR],
+)
+async def test_the_latest_thing_of_a_kind_comes_first_in_any_words(
+    memory: Any, older: str, newer: str, last: str, question: str
+) -> None:
+    for number, text in enumerate(filter(None, (older, newer, last))):
+        await memory.add(text, session=f"talk {number}", at=f"2025-0{number + 1}-10")
+    assert (await memory.search(question)).hits[0].content == newer
+
+
+FORBIDDEN = {
+    "en": ("Emil eats fast.", "Emil is allergic to peanuts.", "What can't Emil eat?"),
+    "de": ("Emil darf heute im Garten essen.", "Emil verträgt keine Nüsse.", "Was darf Emil nicht essen?"),
+    "ru": ("Костя ест быстро.", "У Кости аллергия на орехи.", "Что нельзя есть Косте?"),
+    "es": ("Emilio come rápido.", "Emilio es alérgico a los cacahuetes.", "¿Qué no puede comer Emilio?"),
+    "fr": ("Émile mange vite.", "Émile est allergique aux noix.", "Qu'est-ce qu'Émile ne peut pas manger ?"),
+    "it": ("Emilio mangia in fretta.", "Emilio è allergico alle noci.", "Cosa non può mangiare Emilio?"),
+    "pt": ("O Emílio come depressa.", "O Emílio é alérgico a nozes.", "O que é que o Emílio não pode comer?"),
+}
+
+
+@pytest.mark.parametrize("language", FORBIDDEN)
+async def test_what_somebody_cannot_eat_comes_before_what_else_is_said_of_them(memory: Any, language: str) -> None:
+    other, allergy, question = FORBIDDEN[language]
+    await memory.add(allergy, session="first", speaker="Mia", at="2025-01-10")
+    await memory.add(other, session="later", speaker="Mia", at="2025-02-10")
+    assert (await memory.search(question)).hits[0].content == allergy
+
+
+async def test_several_allergies_hold_at_once(memory: Any) -> None:
+    for number, food in enumerate(("peanuts", "eggs")):
+        await memory.add(f"Emil is allergic to {food}.", session=food, at=f"2025-0{number + 1}-10")
+    await memory.add("Tom is allergic to cats.", session="cats", at="2025-03-10")
+    await memory.add("Emil cooks, but he doesn't eat much.", session="much", at="2025-04-10")
+    await memory.add("Emil eats his soup.", session="soup", at="2025-05-10")
+    hits = (await memory.search("What is Emil not allowed to eat?")).hits
+    assert {"Emil is allergic to eggs.", "Emil is allergic to peanuts."} <= {hit.content for hit in hits[:3]}
+
+
+IDENTITY = {
+    "en": ("Priya is my boss at the museum.", "Priya is late.", "Who is Priya?"),
+    "de": ("Priya ist meine Chefin im Museum.", "Priya ist zu spät.", "Wer ist Priya?"),
+    "ru": ("Вера — моя начальница в музее.", "Вера опаздывает.", "Кто такая Вера?"),
+    "es": ("Priya es mi jefa en el museo.", "Priya llega tarde.", "¿Quién es Priya?"),
+    "fr": ("Priya est ma chef au musée.", "Priya est en retard.", "Qui est Priya ?"),
+    "it": ("Priya è la mia capa al museo.", "Priya è in ritardo.", "Chi è Priya?"),
+    "pt": ("A Priya é a minha chefe no museu.", "A Priya está atrasada.", "Quem é a Priya?"),
+}
+
+
+@pytest.mark.parametrize("language", IDENTITY)
+async def test_who_somebody_is_comes_before_what_they_say_and_do(memory: Any, language: str) -> None:
+    role, other, question = IDENTITY[language]
+    await memory.add(role, session="first", speaker="Mia", at="2025-01-10")
+    await memory.add(other, session="later", speaker="Tom", at="2025-02-10")
+    await memory.add("?!", session="later", speaker=role.removeprefix("A ").split()[0], at="2025-02-10")
+    assert (await memory.search(question)).hits[0].content == role
+
+
+async def test_a_word_for_a_state_finds_what_says_it_in_other_words(memory: Any) -> None:
+    await memory.add("Clara and I tied the knot in 2019.", session="first", speaker="Jonas")
+    for number in range(40):
+        await memory.add(f"Box {number} is in the cellar.", session=f"talk {number // 5}", speaker="Jonas")
+    hits = (await memory.search("When did Jonas get married?")).hits
+    assert hits[0].content == "Clara and I tied the knot in 2019."

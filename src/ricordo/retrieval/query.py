@@ -487,6 +487,40 @@ def needs_of(prompt: str) -> Needs | None:
     return Needs(stated, denied, of_oneself=all(needs.of_oneself for needs in found))
 
 
+@cached(maxsize=1_024)
+def needs_asked(question: str) -> Needs | None:
+    """Return what a question asks for, if it asks what somebody cannot have: "What is Nora allergic to?"."""
+    text = question[:_LOOKED_AT].lower()
+    languages = languages_of(question[:_LOOKED_AT])
+    return next((needs for topic, _, needs in _needs() if _forbidden(topic, languages).search(text)), None)
+
+
+@cached()
+def _forbidden(topic: str, languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.needs[topic].forbidden if topic in each.needs else (), r"\b(?:{})")
+
+
+@cached(maxsize=1_024)
+def asks_who_it_is(question: str) -> bool:
+    """Return whether a question asks who somebody is whom it names.
+
+    >>> asks_who_it_is("Who is Priya?"), asks_who_it_is("Who is my doctor?"), asks_who_it_is("Who is late?")
+    (True, False, False)
+    """
+    text = question[:_LOOKED_AT].strip(" \n¿")
+    found = _identity(languages_of(text)).match(text)
+    if found is None or any(word.is_kin for word in topics(text).words):
+        return False
+    terms = set(question_terms(text[found.end() :]))
+    words = [word for word in _SPOKEN_WORD.findall(text[found.end() :]) if not terms.isdisjoint(index_terms(word))]
+    return 0 < len(words) <= _NAME_TERMS and all(word[:1].isupper() for word in words)
+
+
+@cached()
+def _identity(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.questions.of_identity, r"(?:{})(?!\w)", flags=re.IGNORECASE)
+
+
 def states_need(fact: str) -> bool:
     """Return whether a fact states what must not be missed about some topic, such as an allergy.
 
@@ -537,14 +571,16 @@ def asks_for_a_state(question: str) -> bool:
     (True, False)
     """
     text = question[:_LOOKED_AT]
-    states = states_asked(text)
+    asked_for = states_asked(text)
+    states = asked_for.terms
     if not states or speaks_of_past(text):
         return False
     languages = languages_of(text)
     asked = _present(languages).sub(" ", text)
     terms = set(question_terms(asked))
     words = {word: set(index_terms(word, languages=languages)) for word in _SPOKEN_WORD.findall(asked)}
-    others = [word for word, each in words.items() if not terms.isdisjoint(each) and states.isdisjoint(each)]
+    silent = states | asked_for.verbs
+    others = [word for word, each in words.items() if not terms.isdisjoint(each) and silent.isdisjoint(each)]
     if _manner(languages).search(text.lower()):
         return False
     kin = {stem for word in topics(text).words if word.is_kin for stem in word.stems}
@@ -729,7 +765,8 @@ class Plan:
 
     `dated` are the terms of a period with a year, which a memory from another time may hold: "our trip in 2019".
     `states` are the terms of statements about what the question asks for, if it asks how things were in the past, or
-    for something of which a person has one at a time.
+    for something of which a person has one at a time, or what somebody cannot have (`needs`). `asks_who`: it asks who
+    somebody is.
     `days` are the days that the question asks about, if it names little else: those from today on or, if there are
     none, a past day or week. `is_of_changes`: it asks what has changed, and for nothing else.
     `floor` is the chance level, None unless only relevant hits are requested. `scale` is that of the active model's
@@ -744,6 +781,9 @@ class Plan:
     interval: Interval | None
     dated: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
+    asks_state: bool = False
+    needs: Needs | None = None
+    asks_who: bool = False
     days: tuple[Span, ...] = ()
     is_of_changes: bool = False
     vectors: Mapping[int, Embedded] = field(default_factory=dict)
@@ -766,8 +806,8 @@ class Plan:
 
     @property
     def is_of_now(self) -> bool:
-        """Whether the question asks how something is, of which a person has one at a time."""
-        return self.interval is None and bool(self.states) and not self.is_of_past
+        """Whether the question asks how something is, of which a person has one at a time, or who somebody is."""
+        return self.interval is None and (self.asks_state or self.asks_who) and not self.is_of_past
 
     @property
     def looked_up(self) -> tuple[str, ...]:
@@ -811,7 +851,11 @@ def make_plan(
     ignored = [term for term in dict.fromkeys(index_terms(query.text[:_LOOKED_AT])) if term not in set(terms)]
     is_general = interval is None and (intent or intent_of(query.text)) not in ("when", "why")
     is_of_past = query.filter.archived or asks_for_a_past(query.text, interval, now=now)
-    has_state = is_of_past or (is_general and asks_for_a_state(query.text))
+    needs = needs_asked(query.text) if is_general else None
+    asks_state = needs is not None or (is_general and asks_for_a_state(query.text))
+    states: Iterable[str] = ()
+    if asks_state or is_of_past:
+        states = needs.terms if needs else states_asked(query.text).terms
     return Plan(
         query=query,
         now=now,
@@ -819,7 +863,10 @@ def make_plan(
         ignored=tuple(ignored),
         interval=interval,
         dated=tuple(question_terms(interval.text)) if interval and holds_year(interval.text) else (),
-        states=tuple(sorted(states_asked(query.text))) if has_state else (),
+        states=tuple(sorted(states)),
+        asks_state=asks_state,
+        needs=needs,
+        asks_who=is_general and not asks_state and asks_who_it_is(query.text),
         days=days,
         is_of_changes=asks_for_changes(text),
         vectors=vectors,

@@ -33,6 +33,7 @@ from ricordo.storage.candidates import (
     stretches,
 )
 from ricordo.text.analyzer import index_terms, name_key, name_terms, speaks_of_themselves
+from ricordo.text.change import states_asked
 from ricordo.text.languages import LanguageSet, cached, languages_of
 from ricordo.text.passages import ASKS, ASKS_ONLY, ASSISTANT, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME, TOOL
 
@@ -48,6 +49,9 @@ _USUAL_PASSAGE = 540.0
 
 _STAND_IN = 0.2
 """How well any turn matches a word by chance. Turns compared by one cosine instead of word by word start from here."""
+
+_SAME_STATE = np.float32(0.8)
+"""How well a turn that says which one it is matches a word for a state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +197,8 @@ def _strengths(
     """Return `words`, `idf`, `counts`, `strengths` and `worded` of a pool.
 
     A word matches a turn by the best cosine among the turn's words. If one of them has no word vectors (another script
-    or embedder), the cosine of the complete turn is used. A turn that contains the word itself matches fully.
+    or embedder), the cosine of the complete turn is used. A turn that contains the word itself matches fully, and one
+    that says which one it is almost: "We picked up a Skoda" matches "car".
     """
     names, cosines = terms_of(persons) | ({*plan.dated, *plan.states} - {*plan.terms}), rows.cosines
     words = {
@@ -205,9 +210,14 @@ def _strengths(
     stand_in = np.minimum(np.maximum(_STAND_IN + (1 - _STAND_IN) * cosines, 0), 1) * (cosines != 0)
     counts = _counts_of(terms, found, rows)
     met = np.where(counts > 0, np.float32(1), stand_in)
-    worded = np.zeros(met.shape[1], np.bool_)
+    worded, state = np.zeros(met.shape[1], np.bool_), states_asked(plan.query.text)
     if vectors and terms and rows.words is not None:
         worded[_meet_by_vector(met, terms, vectors, rows.words)] = True
+    telling = plan.needs.terms if plan.needs else state.values
+    if telling and plan.states and plan.interval is None and not plan.is_of_past:  # a message asks for no state
+        asked = [row for row, term in enumerate(terms) if term in state.terms or term in telling]
+        said = [row for row, term in enumerate(found.frequencies) if term in telling]
+        met[asked] = np.maximum(met[asked], _SAME_STATE * (rows.counts[said] > 0).any(axis=0))
     return terms, np.array([words[term] for term in terms], np.float32), counts, met, worded
 
 

@@ -1,5 +1,7 @@
 """What a question about a time asks for: what happened in it, and what held in it, in the past or today. Pure.
 
+What somebody cannot have, and who somebody is, are states as well; several of them hold at once.
+
 The time that a text tells counts, else the time at which it was said or since which it is true. A state holds until it
 ends, or until the next statement about the same thing: "I moved to Ghent in 2020" answers where the speaker lived in
 2021, unless they moved again.
@@ -7,7 +9,7 @@ ends, or until the next statement about the same thing: "I moved to Ghent in 202
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
@@ -16,10 +18,10 @@ from zoneinfo import ZoneInfo
 
 from ricordo.clock import from_ms
 from ricordo.model import Node
-from ricordo.retrieval.query import Plan, asked_before
-from ricordo.text.analyzer import index_terms, question_terms, speaks_of_themselves
+from ricordo.retrieval.query import Needs, Plan, asked_before
+from ricordo.text.analyzer import index_terms, question_terms, raw_words, speaks_of_themselves
 from ricordo.text.canonical import canonical
-from ricordo.text.change import CHANGES, Topics, cues, topics
+from ricordo.text.change import CHANGES, Topics, cues, job_stems, states_asked, topics
 from ricordo.text.dates.grammar import vocabulary
 from ricordo.text.dates.resolution import DatedPhrase, Span, dated_phrases
 from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, languages_of
@@ -27,6 +29,7 @@ from ricordo.text.sentences import plain_sentences
 
 _DAY = timedelta(days=1)
 _EARLIEST_MS, _LATEST_MS = -62_135_510_400_000, 253_402_214_400_000  # a day within the calendar, for any time zone
+_SAYS_WHO_WITHIN = 3  # significant words
 _NO_BEGINNING = date(1, 1, 3)  # of a span such as "before 2019"
 
 
@@ -37,6 +40,9 @@ class TimeQuestion:
     Attributes:
         span: the days that it names, or today; None if it names an event: "before I moved to Lyon".
         states: the index terms of statements about the state that it asks for; empty if it asks for none.
+        values: those that say which one it is; empty if none are known.
+        needs: what the question asks for, if it asks what somebody cannot have.
+        asks_who: it asks who somebody is.
         event: the index terms that name the event.
         named: the stems of what the question names, apart from the state, the event and times.
     """
@@ -44,6 +50,9 @@ class TimeQuestion:
     text: str
     span: Span | None
     states: frozenset[str]
+    values: frozenset[str]
+    needs: Needs | None
+    asks_who: bool
     event: frozenset[str]
     named: frozenset[str]
     zone: ZoneInfo
@@ -89,7 +98,9 @@ class TimeQuestion:
         span = self.span or _before_event(spells)
         if span is None:
             return []
-        following = dict(pairwise(sorted({each.first for each in spells if each.first != date.min})))
+        begun = {each.first for each in spells if each.first != date.min}
+        is_single = self.needs is None and not self.asks_who  # of which people have one at a time
+        following = dict(pairwise(sorted(begun))) if is_single else {}
         ended = [min(each.last, following.get(each.first, date.max) - _DAY) for each in spells]
         held = [
             (min(last, span[1]) - max(each.first, span[0]), each)
@@ -105,18 +116,25 @@ class TimeQuestion:
     def _states(self, node: Node) -> bool:
         """Return whether a memory is a statement about the state, of the person in the question."""
         text = node.content
-        if node.role == "assistant" or text.rstrip().endswith("?") or self.states.isdisjoint(index_terms(text)):
+        if node.role == "assistant" or text.rstrip().endswith("?") or not self._is_answered_by(text):
             return False
         said_of_it = cues(text, languages_of(text))
         if not {"reported", "unsure"}.isdisjoint(said_of_it) or ("future" in said_of_it and not self.days_told(node)):
             return False
         return self._is_about_asked(node)
 
+    def _is_answered_by(self, text: str) -> bool:
+        terms = set(index_terms(text))
+        if self.asks_who:
+            return not self.named.isdisjoint(terms) and _says_who(text, self.named)
+        return not self.states.isdisjoint(terms) and (self.needs is None or self.needs.are_in(text))
+
     def _is_about_asked(self, node: Node) -> bool:
         """Return whether a memory is about the person in the question."""
         said = topics(node.content)
         if (speaks_of_themselves(self.text) and not topics(self.text).others) or not self.named:
-            return not said.others and (said.is_of_self or not (node.about or _people_in(said, self.states)))
+            is_of_nobody = not (node.about or _people_in(said, self.states))
+            return not _others_in(said, self.states) and (said.is_of_self or is_of_nobody)
         people = {term for name in (*node.about, node.speaker or "") for term in index_terms(name)}
         return not self.named.isdisjoint(said.all_stems | people)
 
@@ -134,10 +152,12 @@ class TimeQuestion:
         if since is not None and since.precision == "range" and not since.is_open:  # "from 2015 to 2018"
             last = min(last, since.last)
         said_of_change = cues(node.content, _of_both(self.text, node.content))
-        if not {"no_longer", "ended"}.isdisjoint(said_of_change) and "replaced" not in said_of_change:
+        values = [word for word in raw_words(node.content) if not self.values.isdisjoint(index_terms(word))]
+        is_ended = not {"no_longer", "ended"}.isdisjoint(said_of_change) and "replaced" not in said_of_change
+        if is_ended and len(set(values)) <= 1:  # "We sold the Volvo and took a Skoda"
             first, last = date.min, first
         is_change = not said_of_change.isdisjoint(CHANGES)
-        is_sure = bool(canonical(node.content).slot or told or is_change)
+        is_sure = bool(values or canonical(node.content).slot or is_change or (told and not self.values))
         names_event = not self.event.isdisjoint(index_terms(node.content))
         return Spell(first, max(first, last), node.key, is_sure, node.type != "episodic", names_event)
 
@@ -163,10 +183,19 @@ def _before_event(spells: Sequence[Spell]) -> Span | None:
     return (date.min, max(begun) - _DAY) if begun else None
 
 
+def _says_who(text: str, named: Set[str]) -> bool:
+    """Return whether a statement begins by saying who somebody is: "Priya is my boss", "My boss is called Priya"."""
+    words, jobs = topics(text).words[:_SAYS_WHO_WITHIN], set(job_stems(text))
+    is_named = [not named.isdisjoint(word.stems) for word in words]
+    is_role = [word.is_kin or not jobs.isdisjoint(word.stems) for word in words]
+    return any(is_named) and any(is_role) and (is_named[0] or is_role[0])
+
+
 def time_question(plan: Plan, zone: ZoneInfo) -> TimeQuestion:
     """Return what a question asks for of a time."""
     interval = plan.interval
     text, states, span = plan.query.text, frozenset(plan.states), None
+    asked_for = states_asked(text)
     asked, event = (text, "") if interval else asked_before(text)
     if interval is not None:
         span = _day(interval.start, zone), _day(interval.end - 1, zone)
@@ -175,8 +204,20 @@ def time_question(plan: Plan, zone: ZoneInfo) -> TimeQuestion:
     terms = frozenset(question_terms(event)) - states if event else frozenset[str]()
     words = (word for word in topics(text).words if word.start < len(asked) and word.worth >= 1)
     stems = {stem for word in words for stem in word.stems if stem[:1] != "="}
-    named = frozenset(stems - states - _function_words())  # a short question may be taken for another language
-    return TimeQuestion(text=text, span=span, states=states, event=terms, named=named, zone=zone)
+    named = frozenset(
+        stems - states - asked_for.verbs - _function_words()
+    )  # a short question may be taken for another language
+    return TimeQuestion(
+        text=text,
+        span=span,
+        states=states,
+        values=asked_for.values,
+        needs=plan.needs,
+        asks_who=plan.asks_who,
+        event=terms,
+        named=named,
+        zone=zone,
+    )
 
 
 def _day(at: int, zone: ZoneInfo) -> date:
@@ -190,8 +231,13 @@ def _function_words() -> frozenset[str]:
 
 def _people_in(said: Topics, states: frozenset[str]) -> set[str]:
     """Return the stems of a statement that name people, for all that is known: "since May" and "moved" name none."""
-    named = {stem for stems in said.persons if states.isdisjoint(stems) for stem in stems} | said.others
+    named = {stem for stems in said.persons if states.isdisjoint(stems) for stem in stems} | _others_in(said, states)
     return {each for each in named if each.isalpha()} - vocabulary(all_languages()).anchors - said.numbers
+
+
+def _others_in(said: Topics, states: frozenset[str]) -> set[str]:
+    """Return the stems of the other people of a statement, apart from the state: "my doctor" is of the speaker."""
+    return {stem for stem in said.others - states if stem[:1] != "="}
 
 
 def _of_both(*texts: str) -> LanguageSet:

@@ -79,7 +79,7 @@ _OF_A_CHANGE: frozenset[Cue] = _OF_AN_END | {"replaced"}
 _SAME_BEGINNING = 6  # common first letters of two forms of a word with different stems
 _SAME_NAME = 3  # common first letters of two forms of a name
 _JOB = "=job"
-_OF_A_PRONOUN = 2  # letters
+_OF_A_PRONOUN, _OF_A_NAME = 2, 3  # letters; in some language, "for" is a stem of "Ford"
 _COMMON, _NUMBER, _NAME = 0.25, 0.5, 2.0  # weights of words; any other word has weight 1
 
 
@@ -393,36 +393,60 @@ def names_job(text: str) -> bool:
     return _JOB in topics(text).all_stems
 
 
-@cached(maxsize=1_024)
-def states_asked(question: str) -> frozenset[str]:
-    """Return the index terms of all words for the things in a question of which people have one at a time: a home, a
-    job. They find the statements that answer it: "I moved to Porto" answers "Where did I live in 2019?".
+class AskedStates(NamedTuple):
+    """The things in a question of which people have one at a time: a home, a job, a car.
+
+    Attributes:
+        terms: the index terms of all words for them, which find the statements that answer it: "I moved to Porto"
+            answers "Where did I live in 2019?".
+        verbs: those of words in the question that say nothing more: "drive".
+        values: those of words that say which one it is; empty if none are known.
     """
-    asked, marks = set(_WORD.findall(question.lower())), topics(question).all_stems
+
+    terms: frozenset[str] = frozenset()
+    verbs: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()
+
+
+@cached(maxsize=1_024)
+def states_asked(question: str) -> AskedStates:
+    """Return the things in a question of which people have one at a time."""
+    plain = _not_same(languages_of(question)).sub(" ", question.lower())
+    asked, marks = set(_WORD.findall(plain)), topics(question).all_stems
     # Short questions and statements may be taken for another language.
-    found = (terms for mark, words, terms in _states() if mark in marks or not asked.isdisjoint(words))
-    return frozenset[str]().union(*found)
+    found = [each for name, words, each in _states() if f"={name}" in marks or not asked.isdisjoint(words)]
+    return AskedStates(*(frozenset[str]().union(*each) for each in zip(*found, strict=True)))
 
 
 @cached()
-def _states() -> list[tuple[str, frozenset[str], frozenset[str]]]:
-    """Return the marker, the words and the index terms of each group of words about one thing, in every language."""
-    groups = [
-        (any_of((each.code,)), *group) for each in all_languages() for group in _same(any_of((each.code,))).items()
-    ]
-    return [
-        (
-            mark,
-            frozenset(words),
-            frozenset(
-                term
-                for word in words
-                for term in (*index_terms(word, languages=languages), *index_terms(word))
-                if len(term) > _OF_A_PRONOUN  # of "mudei-me"
-            ),
-        )
-        for languages, mark, words in groups
-    ]
+def _states() -> list[tuple[str, frozenset[str], AskedStates]]:
+    """Return the name, the words and the index terms of each group of words about one thing, in any language."""
+    every = [any_of((each.code,)) for each in all_languages()]
+    groups: dict[str, tuple[set[str], set[str], set[str], set[str]]] = {}
+    for language in every:
+        for name, group in language[0].change.same.items():  # "Can Elise cook?" asks for no profession
+            words, terms, *_ = groups.setdefault(name, (set(), set(), set(), set()))
+            words.update(group)
+            terms |= _terms(group, [language])
+        for name, state in language[0].states.items():
+            words, terms, verbs, values = groups.setdefault(name, (set(), set(), set(), set()))
+            words.update(state.asked)
+            named = {term for term in _terms(state.values, every) if len(term) > _OF_A_NAME or term in state.values}
+            terms |= _terms(state.asked, [language]) | named
+            verbs |= _terms(state.verbs, [language])
+            values |= named
+    return [(name, frozenset(words), AskedStates(*map(frozenset, each))) for name, (words, *each) in groups.items()]
+
+
+def _terms(words: Iterable[str], languages: Sequence[LanguageSet]) -> set[str]:
+    """Return the index terms of words in some languages, and in the language that each is taken for."""
+    return {
+        term
+        for word in words
+        for language in (*languages, None)
+        for term in index_terms(word, languages=language)
+        if len(term) > _OF_A_PRONOUN or term == word  # "mudei-me"
+    }
 
 
 @cached()

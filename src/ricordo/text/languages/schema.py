@@ -477,6 +477,7 @@ class Questions:
         present: what asks for the present state: "now", "currently".
         of_asking: what asks about questions of the user: "what did I ask".
         manner: what asks how something is done.
+        of_identity: what asks who somebody is, before a name.
         of_changes: what asks for changes of any kind: "what has changed lately".
         before: what stands before an event up to which a state is asked for: "before I moved".
     """
@@ -502,6 +503,7 @@ class Questions:
     a_name: Patterns = ()
     of_asking: Patterns = ()
     manner: Patterns = ()
+    of_identity: Patterns = ()
     of_changes: Patterns = ()
     of_assistant: Patterns = ()
     of_both: Patterns = ()
@@ -526,13 +528,27 @@ class Need:
 
     A prompt with one of the words `asked` is on the topic; if `of_oneself`, only in the first person: not "How do
     vaccines work?". A fact belongs to it with one of the words `stated`, or with one of `denied` in a negated sentence
-    ("Nora does not eat fish").
+    ("Nora does not eat fish"). `forbidden` finds questions for such facts: "What can't Nora eat?".
     """
 
     asked: Words
     stated: Words
     denied: Words = ()
+    forbidden: Patterns = ()
     of_oneself: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """A thing of which people have one at a time, in questions; it adds to the group of its name in `change.same`.
+
+    A question with one of the words `asked` is about it: "What car do I drive?"; its `verbs` say nothing more. One of
+    `values` in a statement says which one it is: "We picked up a Skoda". Names count in every language.
+    """
+
+    asked: Words = ()
+    verbs: Words = ()
+    values: Words = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -642,6 +658,7 @@ class Language:
     small_talk: SmallTalk = field(default_factory=SmallTalk)
     work: Work = field(default_factory=Work)
     tasks: Tasks = field(default_factory=Tasks)
+    states: Mapping[str, State] = field(default_factory=dict)
     needs: Mapping[str, Need] = field(default_factory=dict)
     personal: Personal = field(default_factory=Personal)
     headings: Headings = field(default_factory=Headings)
