@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -928,3 +929,23 @@ async def test_one_clause_that_holds_does_not_keep_what_another_one_ends(memory:
     assert (await memory.remember("I left Nordwind and work at Pipistrell")).outdates
     await memory.remember("I live in Riga and work at Pipistrell")
     assert (await memory.remember("I moved to Nida and work at Pipistrell")).outdates
+
+
+@pytest.mark.parametrize(
+    ("plan", "end"),
+    [
+        ("The trip to Rome is on 12 June 2027", "The trip to Rome is cancelled"),
+        ("Die Reise nach Rom ist am 12. Juni 2027", "Die Reise nach Rom ist abgesagt"),
+        ("El viaje a Roma es el 12 de junio de 2027", "El viaje a Roma está cancelado"),
+        ("Le voyage à Rome est le 12 juin 2027", "Le voyage à Rome est annulé"),
+        ("Il viaggio a Roma è il 12 giugno 2027", "Il viaggio a Roma è annullato"),
+        ("A viagem a Roma é em 12 de junho de 2027", "A viagem a Roma foi cancelada"),
+        ("Поездка в Рим 12 июня 2027", "Поездка в Рим отменена"),
+    ],
+)
+async def test_what_is_cancelled_is_no_longer_planned(memory: Any, plan: str, end: str) -> None:
+    planned = await memory.remember(plan)
+    other = await memory.remember(re.sub(r"Rom[ae]?\b|Рим", "Lisbon", plan))
+    await memory.remember(end)
+    assert (await memory.get(planned.id)).valid_until is not None
+    assert (await memory.get(other.id)).valid_until is None

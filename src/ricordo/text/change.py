@@ -70,7 +70,7 @@ _DENIED_WITHIN = 4  # words before a change
 _DENIABLE: frozenset[Cue] = frozenset(("ended", "replaced"))
 _HOME_AND_WORK = frozenset(("=home",)), frozenset(("=work", "=job"))
 _OPPOSITE = (([True, False], [False, True]), ([False, True], [True, False]))
-_ALONE = 0.5  # by how much more of a fact must be repeated than of any other, so that it is the one meant
+_ALONE = 0.3  # by how much more of a fact must be repeated than of any other, so that it is the one meant
 _SHARE_OF_THE_SAME = 0.6  # of the words of a fact that a clause of a later statement repeats
 _SHARE_OF_A_VERSION = 0.4  # of the words of a fact that a later version of it repeats
 _AS_LIKELY_AS_NOT = 0.5  # in conversations, hardly any sentence below it was about a change
@@ -1064,13 +1064,16 @@ def _are_two_dates_of_one(old: Said, new: Said, before: Topics, shared: Sequence
 
 
 def _is_put_off(old: Said, new: Said, before: Topics, after: Topics) -> bool:
-    """Return whether a statement gives what another one is about, and nothing else, a new date: "Dentist on 8
-    December", "The dentist is moved to 15 December".
+    """Return whether a statement gives what another one plans a new date, or cancels it, and says nothing else.
+
+    "Dentist on 8 December" is put off by "The dentist is moved to 15 December".
     """
-    if not (_is_dated(old) and _is_dated(new)):
+    if not _is_dated(old):
         return False
     text = new[0].lower()
-    said = " ".join(found.group() for found in _cue_patterns(languages_of(text))["replaced"].finditer(text))
+    patterns = _cue_patterns(languages_of(text))
+    cue: Cue = "replaced" if _is_dated(new) else "ended"
+    said = " ".join(found.group() for found in patterns[cue].finditer(text))
     verb = {stem for word in topics(said).words for stem in word.stems}
     one_sided = [
         *(word for word in before.words if not after.likeness(word.stems)),
