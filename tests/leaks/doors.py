@@ -51,6 +51,7 @@ Call = Callable[[Capability, dict[str, Any]], Awaitable[str]]
 
 _KINDS: Mapping[str, tuple[str, ...]] = {
     "id": ("ids",),
+    "owner": ("owners",),
     "item": ("reviews", "ids"),
     "ids": ("reviews", "ids"),
     "run": ("runs",),
@@ -172,7 +173,7 @@ def filled(capability: Capability, world: World, random: Random, *, as_tool: boo
     stores = stores or any(each.name == "receipt" for each in chosen)  # a receipt keeps the question
     given = {each.shown: _value(each.name, capability, world, random, stores=stores) for each in chosen}
     if capability.method == "erase":
-        one = random.choice(("id", "session", "entity"))
+        one = random.choice(("id", "session", "entity", "owner"))
         given = {one: _value(one, capability, world, random, stores=False)}
     return given
 

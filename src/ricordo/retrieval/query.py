@@ -502,7 +502,7 @@ def _forbidden(topic: str, languages: LanguageSet) -> re.Pattern[str]:
 
 @cached(maxsize=1_024)
 def asks_who_it_is(question: str) -> bool:
-    """Return whether a question asks who somebody is whom it names.
+    """Return whether a question names somebody and asks who they are.
 
     >>> asks_who_it_is("Who is Priya?"), asks_who_it_is("Who is my doctor?"), asks_who_it_is("Who is late?")
     (True, False, False)

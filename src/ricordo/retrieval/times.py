@@ -26,6 +26,7 @@ from ricordo.text.dates.grammar import vocabulary
 from ricordo.text.dates.resolution import DatedPhrase, Span, dated_phrases
 from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, languages_of
 from ricordo.text.sentences import plain_sentences
+from ricordo.trust import trust_of
 
 _DAY = timedelta(days=1)
 _EARLIEST_MS, _LATEST_MS = -62_135_510_400_000, 253_402_214_400_000  # a day within the calendar, for any time zone
@@ -116,7 +117,9 @@ class TimeQuestion:
     def _states(self, node: Node) -> bool:
         """Return whether a memory is a statement about the state, of the person in the question."""
         text = node.content
-        if node.role == "assistant" or text.rstrip().endswith("?") or not self._is_answered_by(text):
+        if node.role == "assistant" or trust_of(node.origin, node.role) in ("tool", "web"):
+            return False
+        if text.rstrip().endswith("?") or not self._is_answered_by(text):
             return False
         said_of_it = cues(text, languages_of(text))
         if not {"reported", "unsure"}.isdisjoint(said_of_it) or ("future" in said_of_it and not self.days_told(node)):
