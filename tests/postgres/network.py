@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import struct
@@ -139,6 +140,14 @@ class Requests(Network):
     def forget(self) -> None:
         """Forget the requests so far."""
         self._asked = {}
+
+    async def settle(self, *, quiet_s: float = 0.3, most_s: float = 10.0) -> None:
+        """Wait until no client has asked for anything for some time."""
+        for _ in range(round(most_s / quiet_s)):
+            self.forget()
+            await asyncio.sleep(quiet_s)
+            if not self._asked:
+                return
 
     def _saw(self, direction: str, source: socket.socket, part: bytes) -> None:
         if direction != "asked":

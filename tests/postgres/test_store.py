@@ -413,7 +413,7 @@ async def test_the_first_search_after_a_write_takes_three_round_trips(requests, 
         for number, write in product(range(3), writes):
             for _ in range(4):
                 assert (await me.search("What does Mary drink in Paris?", type="any")).hits
-            await asyncio.sleep(0.3)  # what is left is loaded in the background
+            await network.settle()  # what is left is loaded in the background
             await write(writer.scoped(Scope(owner="anna")), number)
             await writer.settle(60)
             network.forget()
