@@ -833,7 +833,8 @@ class Memory:
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
             node = self._living(tx, id)
-            linked, node = entities.with_more_subjects(tx, node, names, now=engine.now())
+            more = facts.subjects_named(names, self._scope, content=text or node.content, is_personal=not node.chat)
+            linked, node = entities.with_more_subjects(tx, node, more, now=engine.now())
             if names and all(each is None for each in (text, labels, values, expires, at, done)):
                 return linked, node
             change, node = evolution.update(

@@ -567,3 +567,11 @@ async def test_a_fact_about_a_relative_is_found_by_the_relation_and_by_the_name(
     assert (await memory.search(question)).hits[0].content == told
     assert told in [hit.content for hit in (await memory.search(told, entity=name)).hits]
     assert told in [node.content for node in (await memory.list(entity=name)).nodes]
+
+
+@pytest.mark.parametrize("word", ["me", "the user", "ich", "Я"])
+async def test_a_later_subject_in_the_owners_own_words_is_the_owner(memory: Any, word: str) -> None:
+    stored = await memory.remember("Collects stamps")
+    assert (await memory.update(stored.id, about=word)).about == ("the user",)
+    assert (await memory.remember("Collects stamps", about=word)).about == ("the user",)
+    assert word not in [each.name for each in await memory.people()]

@@ -87,7 +87,9 @@ def new_fact(
         speaker=speaker,
         session=short_name(fact.session, name="session", rules=rules),
         origin=origin,
-        about=_subjects(fact, scope, is_personal=is_personal, rules=rules),
+        about=subjects_named(
+            checked_names(fact.about, rules=rules), scope, content=fact.content, is_personal=is_personal
+        ),
         tags=checked_tags(fact.tags, rules=rules),
         attributes=checked_attributes(fact.attributes, rules=rules),
         event_time=happened,
@@ -99,15 +101,14 @@ def new_fact(
     return timing(node, fact.expires) if timing else node
 
 
-def _subjects(fact: Fact, scope: Scope, *, is_personal: bool, rules: TextRules) -> tuple[str, ...]:
+def subjects_named(names: Sequence[str], scope: Scope, *, content: str, is_personal: bool) -> tuple[str, ...]:
     """Return the names that a fact is about, with all words for the owner, such as "me" and "я", replaced: in a shared
     fact by the caller's name, in a private one by OWNER, or by nothing if the text says itself that it is about them.
     """
-    names = checked_names(fact.about, rules=rules)
     if not scope.owner:
-        return names
+        return tuple(names)
     if is_personal:
-        owner = None if is_of_one_speaker(fact.content) or names_user(fact.content) else OWNER
+        owner = None if is_of_one_speaker(content) or names_user(content) else OWNER
     else:
         owner = speaker_in_chat(scope, role="user", origin="user")
     named = dict.fromkeys(owner if means_owner(name) else name for name in names)

@@ -879,6 +879,8 @@ def make_plan(
 def days_asked(question: str, *, now: int, zone: ZoneInfo) -> tuple[Span, ...]:
     """Return the days that a question asks about, if it names little else; see `Plan.days`."""
     interval = find_interval(question, now=now, zone=zone)
+    if interval is None and not asks_what_is_to_come(question):
+        return ()
     return make_plan(Query(text=question), now=now, interval=interval, vectors={}, zone=zone).days
 
 

@@ -207,9 +207,8 @@ def time_question(plan: Plan, zone: ZoneInfo) -> TimeQuestion:
     terms = frozenset(question_terms(event)) - states if event else frozenset[str]()
     words = (word for word in topics(text).words if word.start < len(asked) and word.worth >= 1)
     stems = {stem for word in words for stem in word.stems if stem[:1] != "="}
-    named = frozenset(
-        stems - states - asked_for.verbs - _function_words()
-    )  # a short question may be taken for another language
+    # A short question may be taken for another language.
+    named = frozenset(stems - states - asked_for.verbs - _function_words())
     return TimeQuestion(
         text=text,
         span=span,
