@@ -615,16 +615,16 @@ def _said_anew(best: Sequence[Ranked], known: Shortlist) -> list[tuple[int, int]
     said.sort(key=lambda node: (node.event_time, node.key))
     return [
         (newer.key, older.key)
-        for older, newer in combinations(said, 2)
-        if older.speaker == newer.speaker
-        and says_change(newer.content)
-        and compare(older.content, newer.content) == "replaced"
+        for place, newer in enumerate(said)
+        if place and says_change(newer.content)
+        for older in said[:place]
+        if older.speaker == newer.speaker and compare(older.content, newer.content) == "replaced"
     ]
 
 
 def _with_sources(links: Sequence[tuple[int, int]], known: Shortlist) -> list[tuple[int, int]]:
     """Return pairs of a newer fact and the messages that the older one was learnt from: they say what it says."""
-    keys = {node.id: key for key, node in known.nodes.items()}
+    keys = {node.id: key for key, node in known.nodes.items()} if links else {}
     return [
         (newer, keys[id])
         for newer, older in links

@@ -939,8 +939,16 @@ def _joined(languages: LanguageSet) -> re.Pattern[str]:
 
 def says_change(text: str) -> bool:
     """Return whether a text contains a word for change, even in a predicate that describes a state: "died in"."""
-    patterns = _cue_patterns(languages_of(text))
-    return any(patterns[cue].search(text.lower()) for cue in CHANGES)
+    return _change(languages_of(text)).search(text.lower()) is not None
+
+
+@cached()
+def _change(languages: LanguageSet) -> re.Pattern[str]:
+    """Return the pattern of words for change."""
+    return languages.pattern(
+        lambda each: [word for cue in _IN_FILES if cue in CHANGES for word in getattr(each.change, cue)],
+        r"(?<!\w)(?:{})(?!\w)",
+    )
 
 
 def _are_of_two_things(before: Topics, after: Topics) -> bool:

@@ -27,6 +27,7 @@ from ricordo.errors import StoreError, UnavailableError
 from ricordo.model import Scope
 from ricordo.storage.database.hashes import former_hash
 from ricordo.storage.database.history import Truth, read_truth
+from ricordo.storage.database.statements import Asked
 from ricordo.storage.database.statements import statements as database_statements
 from ricordo.storage.sql import named_statements
 
@@ -51,6 +52,24 @@ _OWN_AS = {
     "space": "nullif(current_setting('ricordo.own', true), '')::bigint",
     "spaces": "('[' || current_setting('ricordo.own', true) || ']')",
 }
+_SMALL = frozenset(
+    (
+        "embeddings_position",
+        "kinds_of_links",
+        "lacking",
+        "meta_get",
+        "models_known",
+        "names_any",
+        "removals_since",
+        "shelf_counts",
+        "space_by_owner",
+        "spaces_joined",
+        "turns_position",
+        "withheld_spans_any",
+    )
+)
+"""Queries of a few short values, which are sent as one: each statement costs both sides as much again."""
+_ROWS_OF = "(SELECT json_agg(ROW(q.*)) FROM ({}) AS q)::text"
 OWN: Any = object()
 """Stands for the space that the statement `own_space` finds, in place of its key or of a list with it."""
 
@@ -290,27 +309,41 @@ class PostgresConnection:
         self.has_written = self.has_written or _is_noted(statement)
         self.writes += _is_write(statement)
 
-    def rows_of_each(self, asked: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[Row]]:
+    def rows_of_each(self, asked: Sequence[Asked]) -> list[list[Row]]:
         """Run named statements with their parameters in one round trip; return the rows of each."""
         with self._in_pipeline():
-            cursors = self._ask(asked)
-        return _rows_of(cursors)
+            answers = self._ask(asked)
+        return answers()
 
-    def _ask(self, asked: Sequence[tuple[str, Mapping[str, Any]]]) -> list[psycopg.Cursor[Row]]:
+    def _ask(self, asked: Sequence[Asked]) -> Callable[[], list[list[Row]]]:
+        """Send named statements; return a function that returns the rows of each once the server has answered."""
         for name, _ in asked:
             self._note(self.text(name))
-        return [self._run(*_translated(_located(self.text(name), values), values)) for name, values in asked]
+        texts = [_located(self.text(name), values) for name, values in asked]
+        small = sorted((place for place, (name, _) in enumerate(asked) if name in _SMALL), key=lambda at: texts[at])
+        small = small if len(small) > 1 else []
+        alone = [place for place in range(len(asked)) if place not in small]
+        cursors = [self._run(*_translated(texts[place], asked[place][1])) for place in alone]
+        # Last: they may depend on what another one sets.
+        joint = self._run(*_as_one([(texts[place], asked[place][1]) for place in small])) if small else None
+
+        def answers() -> list[list[Row]]:
+            found = dict(zip(alone, _rows_of(cursors), strict=True))
+            if joint is not None:
+                lists = (json.loads(each or "[]") for each in joint.fetchall()[0])
+                found |= {
+                    place: [tuple(row.values()) for row in rows] for place, rows in zip(small, lists, strict=True)
+                }
+            return [found[place] for place in range(len(asked))]
+
+        return answers
 
     def changes(self) -> int:
         """Return how many rows the last statement changed."""
         return self._changed
 
     def begin_reading(
-        self,
-        *,
-        past: int | None = None,
-        scope: Scope | None = None,
-        ahead: Sequence[tuple[str, Mapping[str, Any]]] = (),
+        self, *, past: int | None = None, scope: Scope | None = None, ahead: Sequence[Asked] = ()
     ) -> tuple[int, list[list[Row]]]:
         """Begin one snapshot: of the past if a commit is given, and of what `scope` may see if it is given.
 
@@ -332,8 +365,8 @@ class PostgresConnection:
                 [path, str(int(past or 0)), *given],
             )
             self._seen_by = _EVERYTHING if scope is None or self.upkeep is None else scope
-            cursors = self._ask(ahead)
-        return int(begun.fetchall()[0][0]), _rows_of(cursors)
+            answers = self._ask(ahead)
+        return int(begun.fetchall()[0][0]), answers()
 
     def begin_writing(self, *, patience_s: float, is_durable: bool) -> None:
         """Begin a transaction with the next statement, as soon as no other process writes to this store.
@@ -433,6 +466,20 @@ def statements() -> dict[str, str]:
 @cache
 def _worded(location: Location, name: str) -> str:
     return location.worded(statements()[name])
+
+
+def _as_one(asked: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[str, dict[str, Any]]:
+    """Return several queries as one, with their rows as JSON, and the parameters of all: `:after` of the third is
+    `:after_3`.
+    """
+    values = {f"{key}_{place}": value for place, (_, own) in enumerate(asked) for key, value in own.items()}
+    return _joint(tuple(text for text, _ in asked)), values
+
+
+@cache
+def _joint(statements: tuple[str, ...]) -> str:
+    lists = (_ROWS_OF.format(_NAMED.sub(rf":\1_{place}", each)) for place, each in enumerate(statements))
+    return _placeholders(f"SELECT {', '.join(lists)}")[0]
 
 
 def _located(statement: str, values: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ from ricordo.text.dates.grammar import (
     asks_what_is_to_come,
     comes_back,
     find_all_days,
+    mentions_time,
     vocabulary,
 )
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
@@ -64,6 +65,8 @@ def dated_phrases(
         languages: the languages of the statement; detected with `languages_of` by default.
     """
     text = text[:_MOST_CHARS]
+    if not mentions_time(text, languages=languages):
+        return []
     is_past = not ahead and speaks_of_past(text)
     all_found = find_all_days(text, today=today, ahead=not is_past, languages=languages)
     arranged = {each.start for each in all_found if _is_arranged(text, each.start)}
