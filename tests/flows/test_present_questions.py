@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from ricordo import Memory, Scope
+
 TOLD = {
     "en": ("I live in Porto", "We moved to Ghent", "I work at Acme as a baker", "Since June I work at Lidl"),
     "de": (
@@ -173,3 +175,25 @@ async def test_a_word_for_a_state_finds_what_says_it_in_other_words(memory: Any)
         await memory.add(f"Box {number} is in the cellar.", session=f"talk {number // 5}", speaker="Jonas")
     hits = (await memory.search("When did Jonas get married?")).hits
     assert hits[0].content == "Clara and I tied the knot in 2019."
+
+
+GIVEN_UP = {
+    "en": ("My boss is Carla Mwangi", "We sold the Volvo, we cycle now", "What car do we have?"),
+    "de": (
+        "Mein Chef ist Emre Kaya",
+        "Den Golf haben wir verkauft, wir fahren jetzt Rad",
+        "Was für ein Auto haben wir?",
+    ),
+    "ru": ("Мой начальник — Олег", "Мы продали машину, теперь ездим на автобусе", "Какая у нас машина?"),
+    "es": ("Mi jefa es Carla", "Vendimos el coche, ahora vamos en bici", "¿Qué coche tenemos?"),
+}
+
+
+async def test_an_end_that_nothing_follows_comes_before_what_is_about_something_else() -> None:
+    async with Memory.open(":memory:") as memory:
+        for number, (other, end, question) in enumerate(GIVEN_UP.values()):
+            me = memory.scoped(Scope(owner=f"owner {number}"))
+            await me.remember(other, at="2026-06-08")
+            await me.remember(end, at="2026-09-20")
+            await memory.settle(60)
+            assert (await me.search(question)).hits[0].content == end

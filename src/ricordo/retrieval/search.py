@@ -468,15 +468,14 @@ def _of_the_time(
         return list(hits), known, set(question.in_force(past) if plan.interval else (spell.key for spell in past))
     former = _former(snapshot, scope, hits, known, plan) if is_past and not plan.query.is_narrowed else {}
     nodes = {**{hit.key: known.nodes[hit.key] for hit in hits if hit.key in known.nodes}, **former}
-    spells, last, within = question.spells(nodes.values()), set[int](), set[int]()
+    spells, within = question.spells(nodes.values()), set[int]()
     if plan.is_of_now:
-        last = {spell.key for spell in spells if question.is_over(spell)}
         changed = _changed_since(nodes, known, plan, links)
         spells = [spell for spell in spells if spell.key not in changed]
     held = {key: place for place, key in enumerate(question.in_force(spells))}
     if is_past:
         hits, within = _of_the_days(hits, nodes, former, question, plan, held=held)
-    first = sorted(hits, key=lambda hit: held.get(hit.key, len(held) + (hit.key in last)))
+    first = sorted(hits, key=lambda hit: held.get(hit.key, len(held)))
     arranged = [
         hit._replace(score=score, moved=hit.moved + score - hit.score)
         for hit, score in zip(first, [hit.score for hit in hits], strict=True)

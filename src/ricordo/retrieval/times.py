@@ -90,10 +90,6 @@ class TimeQuestion:
         sure = [each for each in spells if each.is_sure]  # "My way to work is long" is about no other job
         return self._held(sure) or self._held(spells)
 
-    def is_over(self, spell: Spell) -> bool:
-        """Return whether a state ended before the days asked about."""
-        return self.span is not None and spell.last < self.span[0]
-
     def _held(self, spells: Sequence[Spell]) -> list[int]:
         """Return the keys of the statements that held in the days asked about, best first."""
         span = self.span or _before_event(spells)
