@@ -712,8 +712,8 @@ class Memory:
         origin: Origin = "user",
         evidence: Sequence[str] = (),
     ) -> Node:
-        """Replace a memory by a correction. The new version keeps the category, tags and subjects of the old one. The
-        old version is archived, and a `supersedes` edge leads to it.
+        """Replace a memory by a correction. The new version keeps the category, tags and subjects of the old one, but
+        "My boss is Ana" is not about the former boss. The old version is archived, and a `supersedes` edge leads to it.
 
         Args:
             at: since when the new version is true, if the old one was true until then. None: the old version was never
@@ -754,10 +754,10 @@ class Memory:
     ) -> tuple[Change, Node]:
         shown = [evolution.evidence_for(old, tx.nodes.known(self._scope, each)).id for each in evidence]
         now = self._opened.now()
-        return evolution.correct(
+        change = evolution.correct(
             old,
             text,
-            subjects=tx.nodes.subjects(old.key),
+            about=entities.subjects_of_correction(tx, self._scope, old, text),
             at=at or from_ms(now),
             new_id=new_id(now),
             origin=origin,
@@ -765,6 +765,7 @@ class Memory:
             zone=self._opened.zone,
             since=since,
         )
+        return entities.with_people_of_correction(tx, change, old=old)
 
     async def update(
         self,

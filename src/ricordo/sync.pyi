@@ -208,8 +208,9 @@ class Memory:
         origin: Origin = "user",
         evidence: Sequence[str] = (),
     ) -> Node:
-        """Replace a memory by a correction. The new version keeps the category, tags and subjects of the old one.
-        The old version is archived, and a `supersedes` edge leads to it.
+        """Replace a memory by a correction. The new version keeps the category, tags and subjects of the old one,
+        but "My boss is Ana" is not about the former boss. The old version is archived, and a `supersedes` edge
+        leads to it.
         """
 
     def update(

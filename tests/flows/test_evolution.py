@@ -335,3 +335,24 @@ async def test_a_task_that_is_done_stays_a_task_under_new_words(memory: Any) -> 
     done = await memory.update(task.id, content="Anna called the plumber", done=True)
     assert (task.category, done.category) == ("task", "task")
     assert (await memory.correct(done.id, "Bob called the plumber")).category == "task"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "asked", "name"),
+    [
+        ("Our landlord is Mr. Oduya", "Our landlord is Mrs. Szymanski", "my landlord", "Szymanski"),
+        ("My dentist is Dr. Weiss", "My dentist is Dr. Brandt", "my dentist", "Brandt"),
+        ("Моя начальница — Вера Котова", "Моя начальница — Нина Орлова", "my boss", "Нина Орлова"),
+    ],
+)
+async def test_a_correction_that_names_another_person_is_about_them(
+    memory: Any, before: str, after: str, asked: str, name: str
+) -> None:
+    corrected = await memory.correct((await memory.remember(before)).id, after)
+    assert corrected.about == (name,)
+    assert [fact.content for fact in (await memory.entity(asked)).facts] == [after]
+
+
+async def test_a_correction_that_says_he_is_about_the_same_person(memory: Any) -> None:
+    fact = await memory.remember("Emil lives in Lisbon", about="Emil")
+    assert (await memory.correct(fact.id, "He lives in Porto")).about == ("Emil",)

@@ -575,3 +575,12 @@ async def test_a_later_subject_in_the_owners_own_words_is_the_owner(memory: Any,
     assert (await memory.update(stored.id, about=word)).about == ("the user",)
     assert (await memory.remember("Collects stamps", about=word)).about == ("the user",)
     assert word not in [each.name for each in await memory.people()]
+
+
+async def test_a_german_word_for_a_relative_or_a_job_is_no_part_of_a_name(memory: Any) -> None:
+    await memory.remember("Meine Schwägerin Nele wohnt in Kassel")
+    await memory.remember("Juno geht zur Schule, ihre Lehrerin Frau Adler ist streng")
+    await memory.remember("Onkel Theo kommt am Sonntag")
+    await memory.settle(60)
+    assert {each.name for each in await memory.people()} >= {"Nele", "Frau Adler", "Onkel Theo"}
+    assert not {each.name for each in await memory.people()} & {"Schwägerin Nele", "Lehrerin Frau Adler"}

@@ -8,7 +8,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import ConflictError, InvalidError
-from ricordo.model import Category, Change, Edge, Json, Node, Origin, Scope, Trust
+from ricordo.model import Category, Change, Edge, Entity, Json, Node, Origin, Scope, Trust
 from ricordo.storage import Snapshot
 from ricordo.text.lifetimes import expiring, has_lifetime, prolonged, retimed
 from ricordo.text.sentences import infer_category
@@ -39,18 +39,18 @@ def correct(
     old: Node,
     content: str,
     *,
-    subjects: Sequence[str],
+    about: Sequence[Entity],
     at: datetime,
     new_id: str,
     origin: Origin,
     evidence: Sequence[str],
     zone: ZoneInfo,
     since: datetime | None = None,
-) -> tuple[Change, Node]:
+) -> Change:
     """Replace a live node by a new version with other words and the same properties.
 
     Args:
-        subjects: ids of the entities it is about.
+        about: the entities that the new version is about.
         evidence: ids of memories that prove the correction; if empty, the new version is its own evidence.
         since: when the new version became true, and the old one ceased to be; None: the old one was never right.
 
@@ -66,6 +66,7 @@ def correct(
         id=new_id,
         key=0,
         content=content,
+        about=tuple(each.name for each in about),
         category=_category_of(old, content),
         event_time=since or old.event_time,
         created_at=at,
@@ -74,13 +75,12 @@ def correct(
         origin=capped(old.origin, old.role, caller=trust_of(origin, None)) if old.type == "episodic" else origin,
     )
     new = retimed(new, old, at=at, zone=zone)
-    change = Change(
+    return Change(
         add=(new,),
         put=(superseded(old, by=new if since else None, at=at),),
         link=(supersedes(new, old, evidence),),
-        subjects=tuple((new_id, each) for each in subjects),
+        subjects=tuple((new_id, each.id) for each in about),
     )
-    return change, new
 
 
 def _category_of(node: Node, content: str) -> Category | None:

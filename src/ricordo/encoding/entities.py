@@ -30,7 +30,7 @@ from ricordo.model import (
 )
 from ricordo.storage import Snapshot, entity_meant, owner_names
 from ricordo.storage.values import Named
-from ricordo.text.analyzer import name_key
+from ricordo.text.analyzer import index_terms, name_key
 from ricordo.text.canonical import is_of_one_speaker, means_owner
 from ricordo.text.change import topics
 from ricordo.text.entity_recognition import entities_named
@@ -828,6 +828,46 @@ def with_more_subjects(snapshot: Snapshot, node: Node, names: Sequence[str], *, 
     more = [(node.id, entity.id, folded_name(name)) for name, entity in found if entity.id not in known]
     about = tuple(dict.fromkeys((*node.about, *(entity.name for _, entity in found))))
     return people.extend(with_subjects(Change(), more)), replace(node, about=about)
+
+
+def subjects_of_correction(snapshot: Snapshot, scope: Scope, old: Node, text: str) -> list[Entity]:
+    """Return what a memory is still about under other words: not the former landlord if they name another one."""
+    ids = snapshot.nodes.subjects(old.key)
+    about = [each for each in (snapshot.entities.by_id(scope, id) for id in ids) if each is not None]
+    if not may_state_relation(text):
+        return about
+    before, after = set(index_terms(old.content)), set(index_terms(text))
+    return [each for each in about if not _is_named_in(before, each) or _is_named_in(after, each)]
+
+
+def with_people_of_correction(snapshot: Snapshot, change: Change, *, old: Node) -> tuple[Change, Node]:
+    """Return the change of a correction with the relations that it states, and the new version with their people.
+    Relations that only the former version stated, of people that it is no longer about, end.
+    """
+    (new,) = change.add
+    home = scope_of(new.owner, new.chat)
+    people = EntityResolver(snapshot, scope=home, now=to_ms(new.created_at))
+    found = people.subjects_of(new)
+    if not change.subjects and found:
+        new = replace(new, about=tuple(dict.fromkeys(entity.name for _, entity in found)))
+        change = with_subjects(change, [(new.id, entity.id, folded_name(name)) for name, entity in found])
+    change = people.extend(replace(change, add=(new,)))
+    kept = {entity for _, entity in change.subjects}
+    former = (snapshot.entities.by_id(home, each) for each in snapshot.nodes.subjects(old.key))
+    altered = {each.id for each in change.put_relations}
+    ended = [
+        replace(relation, valid_until=new.valid_from)
+        for entity in former
+        if entity is not None and entity.id not in kept
+        for relation in snapshot.entities.relations(entity.key)
+        if relation.evidence == (old.id,) and relation.valid_until is None and relation.id not in altered
+    ]
+    return replace(change, put_relations=(*change.put_relations, *ended)), new
+
+
+def _is_named_in(terms: set[str], entity: Entity) -> bool:
+    """Return whether the index terms of a text hold a whole name of an entity."""
+    return any(terms.issuperset(index_terms(name)) for name in (entity.name, *entity.aliases))
 
 
 def with_subjects(change: Change, names: Sequence[tuple[str, str, str]]) -> Change:

@@ -110,6 +110,7 @@ class _CueWords(Lexicon):
     inflected_function_words = words_of(lambda each: each.function_words if each.letters.inflected else ())
     not_names = words_of(lambda each: map(folded_name, each.names.not_names))
     also_names = words_of(lambda each: map(folded_name, (*each.names.also_words, *each.relations.also_names)))
+    titles = words_of(lambda each: map(folded_name, each.people.titles))
     role_stops = words_of(lambda each: each.entities.role_stops)
     of = words_of(lambda each: each.entities.of)
     two_word_bodies = words_of(lambda each: each.entities.two_word_bodies)
@@ -146,9 +147,14 @@ class _CueWords(Lexicon):
         return frozenset(relation_words(self.languages))
 
     @cached_property
+    def has_capital_nouns(self) -> bool:
+        return any(each.letters.has_capital_nouns for each in self.languages)
+
+    @cached_property
     def roles(self) -> frozenset[str]:
         relations = relation_words(self.languages)
-        return self.role_words | {word for word, name in relations.items() if name not in NOT_PEOPLE}
+        people = {word for word, name in relations.items() if name not in NOT_PEOPLE}
+        return self.role_words | people | set(map(folded_name, people))
 
     @cached_property
     def role_stems(self) -> frozenset[str]:
@@ -396,6 +402,8 @@ def _leads_up(words: Sequence[str], known: _CueWords, *, is_bold: bool) -> bool:
     """Return whether the first of some capitalised words belongs to the text before the name."""
     first, rest = folded_name(words[0]), words[1:]
     if first in known.role_words or (known.is_no_name(first) and first not in known.not_names):
+        return True
+    if rest and known.has_capital_nouns and first in known.roles and first not in known.titles:
         return True
     if rest and first in known.not_names:
         return folded_name(words[-1]) not in known.bodies

@@ -98,7 +98,7 @@ def _forms(languages: LanguageSet) -> _Forms:
         unreal=languages.pattern(lambda each: each.entities.unreal, r"\b(?:{})\b", flags=re.IGNORECASE),
         animals=languages.pattern(lambda each: each.people.animals, r"\b(?:{})\b", flags=re.IGNORECASE),
         role=re.compile(rf"(?i:\b{parts['<ROLE>']}\b)"),
-        no_names=frozenset(map(fold_letters, silent | more)) | frozenset(roles),
+        no_names=frozenset(map(fold_letters, silent | more | roles)),
         titles=frozenset(map(str.lower, languages.words(lambda each: each.people.titles))),
         oblique_roles={form: word for form, word in bases.items() if form not in bases.values()},
         feminine=languages.pattern(lambda each: each.people.feminine, flags=re.IGNORECASE),
