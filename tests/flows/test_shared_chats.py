@@ -49,6 +49,13 @@ async def test_others_see_who_said_it_and_oneself_reads_it_as_ones_own(memory: A
         ("We meet on Tuesdays at ten", ()),
         ("Unser Büro ist in Bonn", ()),
         ("The printer is on the second floor", ()),
+        ("The doctor moved the check-up to Friday", ()),
+        ("A chefe quer o relatório na sexta", ()),
+        ("Заказчик перенёс сдачу на март", ()),
+        ("Não usamos Redis", ()),
+        ("Hoy tenemos reunión en la obra", ()),
+        ("Abbiamo l'assicurazione con Generali", ()),
+        ("Перешли на новый склад", ()),
         ("Dora plays the cello", ("Dora",)),
         ("My sister Anna lives in Rome", ("Anna",)),
     ],
@@ -58,6 +65,23 @@ async def test_a_shared_fact_is_about_its_owner_if_it_is_one_persons(memory: Any
     assert shared.about == about
     is_own = about in (("ann",), ("Anna",))
     assert shared.speaker == ("ann" if is_own else None)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "asked"),
+    [
+        ("The gate will be oak", "The boss now wants the gate in steel", "What is the gate made of?"),
+        ("Decidimos pintar a porta de verde", "Mudámos de ideias: a porta fica azul", "De que cor é a porta?"),
+    ],
+)
+async def test_what_a_group_is_told_by_somebody_else_or_decides_replaces_what_it_knew(
+    memory: Any, before: str, after: str, asked: str
+) -> None:
+    ann = of(memory, "ann")
+    for told in (before, after):
+        await ann.remember(told, shared=True)
+    assert [hit.content for hit in (await ann.search(asked)).hits] == [after, before]
+    assert [hit.speaker for hit in (await of(memory, "ben").search(asked)).hits] == [None, None]
 
 
 async def test_a_relative_named_in_a_shared_fact_is_the_owners(memory: Any) -> None:

@@ -141,7 +141,7 @@ def _update(node: Node, text: str, handle: str) -> ProposedUpdate:
         text=text,
         kind="fact",
         category=infer_category(text),
-        about=[node.speaker] if node.speaker and topics(text).is_own else [],
+        about=[node.speaker] if node.speaker and topics(text).names_speaker else [],
         slot="",
         evidence=[handle],
         said=True,

@@ -31,7 +31,7 @@ from ricordo.model import (
 from ricordo.storage import Snapshot, entity_meant, owner_names
 from ricordo.storage.values import Named
 from ricordo.text.analyzer import index_terms, name_key
-from ricordo.text.canonical import is_of_one_speaker, means_owner
+from ricordo.text.canonical import is_of_one_member, means_owner
 from ricordo.text.change import topics
 from ricordo.text.entity_recognition import entities_named
 from ricordo.text.names import (
@@ -567,7 +567,7 @@ class EntityResolver:
         states; else, in a chat, the person who says it of themselves; else the known names it begins with ("Anna's
         sister ..." is not about Anna).
         """
-        is_own = bool(node.chat and node.speaker) and is_of_one_speaker(node.content)
+        is_own = bool(node.chat and node.speaker) and is_of_one_member(node.content)
         is_own = is_own and topics(in_first_person(node.content)).names_speaker  # "Dad hates carp" is about Dad
         own = self.named_clearly(node.speaker or "") if is_own else None
         heard = self.learn_relations(node, owner=self._scope.owner)

@@ -27,7 +27,7 @@ from ricordo.encoding.validation import (
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.model import Category, Change, Fact, Node, NodeType, Origin, Scope
 from ricordo.storage import Snapshot
-from ricordo.text.canonical import OWNER, is_of_one_speaker, means_owner
+from ricordo.text.canonical import OWNER, is_of_one_member, is_of_one_speaker, means_owner
 from ricordo.text.filing import names_user
 from ricordo.text.names import folded_name
 from ricordo.text.sentences import infer_category, is_bare_credential, is_redacted
@@ -74,7 +74,7 @@ def new_fact(
     until = None if timing or fact.expires is None else from_ms(instant(fact.expires, "expires"))
     origin = capped(fact.origin, "user", caller=scope.trust)
     speaker = None if is_personal else speaker_in_chat(scope, role="user", origin=origin)
-    if speaker is not None and not is_of_one_speaker(content):
+    if speaker is not None and not is_of_one_member(content):
         speaker = None
     node = Node(
         id=new_id(now) if fact.id is None else stored_id(fact.id, rules=rules),

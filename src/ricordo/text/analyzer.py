@@ -341,6 +341,25 @@ def speaks_only_for_group(text: str) -> bool:
     return bool(said) and said <= languages.words(lambda each: each.sentences.first_person_plural)
 
 
+def speaks_for_group(text: str) -> bool:
+    """Return whether a text speaks for a group as `speaks_only_for_group` finds, also by verbs alone.
+
+    >>> [speaks_for_group(text) for text in ("We meet at ten", "Não temos seguro", "Решили ждать", "Решил ждать")]
+    [True, True, True, False]
+    """
+    languages = languages_of(text)
+    said = first_person_words(languages).intersection(_LETTERS.findall(text[:2_000].lower()))
+    if not said and (begun := _own_beginning(text, languages)):
+        said = {begun.split()[-1]}
+    plural = languages.words(lambda each: each.sentences.first_person_plural)
+    return bool(said) and all(word in plural or _we_verbs(languages).fullmatch(word) for word in said)
+
+
+@cached()
+def _we_verbs(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.sentences.we_verbs)
+
+
 def begins_with_oneself(text: str) -> bool:
     """Return whether one of the first two words of a text is a first-person word: "My brother repairs motorbikes"."""
     return speaks_of_themselves(" ".join(text.split(None, 2)[:2]))
@@ -348,8 +367,14 @@ def begins_with_oneself(text: str) -> bool:
 
 def leaves_out_its_subject(text: str, languages: LanguageSet) -> bool:
     """Return whether a statement omits its subject, which is the speaker: "Sold the car", "Живу в Перми"."""
+    return _own_beginning(text, languages) != ""
+
+
+def _own_beginning(text: str, languages: LanguageSet) -> str:
+    """Return the beginning of a statement that omits its subject, up to the verb; "" if it does not omit it."""
     begun = _own_beginnings(languages).match(text.lower())
-    return begun is not None and not any(begun.group().strip() in function_words(each.code) for each in languages)
+    said = begun.group().strip() if begun else ""
+    return "" if any(said in function_words(each.code) for each in languages) else said
 
 
 @cached()

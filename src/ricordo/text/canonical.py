@@ -13,9 +13,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ricordo.text.analyzer import index_terms, speaks_only_for_group
+from ricordo.text.analyzer import index_terms, speaks_for_group, speaks_only_for_group
 from ricordo.text.change import topics
-from ricordo.text.languages import LanguageSet, all_languages, cached, fold_letters, is_ordinary, languages_of
+from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, fold_letters, is_ordinary, languages_of
 from ricordo.text.names import folded_name, relation_named, relation_words, same_name_key
 from ricordo.text.sentences import content_words, in_first_person
 from ricordo.text.statement import Verdict, compare, holds_several, is_reserved, statement, statement_line
@@ -148,6 +148,25 @@ def is_of_one_speaker(text: str) -> bool:
     """
     said = in_first_person(text)
     return topics(said).is_own and not speaks_only_for_group(said)
+
+
+def is_of_one_member(text: str) -> bool:
+    """Return whether what a member shares with a group is about that member or a relative of theirs: not about the
+    group, nor about a client or a doctor that all of them may have.
+
+    >>> [is_of_one_member(text) for text in ("I live in Rome", "Mum hates carp", "The client is late", "Temos seguro")]
+    [True, True, False, False]
+    """
+    said = in_first_person(text)
+    is_own = topics(said).names_speaker or _bare_relative().match(said) is not None
+    return is_own and not speaks_for_group(said)
+
+
+@cached()
+def _bare_relative() -> re.Pattern[str]:
+    """Return the pattern of a relative who needs no "my", at the beginning of a statement: "Mum", "Папа"."""
+    words = (word for word in all_languages().words(lambda each: each.relations.bare) if " " not in word)
+    return re.compile(rf"\W*(?:{'|'.join(sorted(words)) or NEVER})\b", re.IGNORECASE)
 
 
 @cached()

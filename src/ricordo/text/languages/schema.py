@@ -296,6 +296,7 @@ class Sentences:
         jokes: what says that a sentence, or the one before, is not meant: "just kidding", "/s". Ignores case.
         laughs: what says so at the end of a sentence or after it: "lol", "haha".
         after_ordinals: words before which the full stop of a number ends no sentence: "3. Mai".
+        we_verbs: verbs in the first person plural, where people leave "we" out: "Temos", "Решили".
     """
 
     leads: Patterns = ()
@@ -308,6 +309,7 @@ class Sentences:
     after_ordinals: Words = ()
     first_person: Words = ()
     first_person_plural: Words = ()
+    we_verbs: Patterns = ()
     number_words: Words = ()
     naming: Words = ()
     having: Words = ()
