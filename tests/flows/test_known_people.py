@@ -92,6 +92,41 @@ async def test_an_agents_note_teaches_people_and_relations(memory: Any, text: st
     assert (await memory.entity("my wife")).name == "Anna"
 
 
+OF_THE_USER = """
+The user has a son, Bruno. | my son | Bruno
+The user lives in Bern. The user has a cousin called Asha. | my cousin | Asha
+The user's manager at Reed & Sons is Owen Pryce. | my manager | Owen Pryce
+El hermano del usuario se llama Iker. | mi hermano | Iker
+La usuaria tiene una prima que se llama Alba. | mi prima | Alba
+A irmã da utilizadora se chama Beatriz. | minha irmã | Beatriz
+O utilizador tem um filho chamado Nuno. | meu filho | Nuno
+Le mari de l'utilisatrice s'appelle Bruno. | mon mari | Bruno
+L'utilisateur a une sœur qui s'appelle Odile. | ma sœur | Odile
+La moglie dell'utente si chiama Ornella. | mia moglie | Ornella
+L'utente ha un figlio di nome Dario. | mio figlio | Dario
+Der Nutzer hat eine Schwester namens Jutta. | meine Schwester | Jutta
+У пользователя есть сын по имени Артём. | мой сын | Артём
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", OF_THE_USER)
+async def test_a_note_about_the_user_teaches_their_relations(memory: Any, line: str) -> None:
+    said, who, name = map(str.strip, line.split("|"))
+    await memory.remember(said, origin="agent")
+    assert (await memory.entity(who)).name == name
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["The user met Ida and her son Karl.", "The user's friend has a daughter, Eva.", "The user said her boss was Tom"],
+)
+async def test_a_note_about_the_user_teaches_no_relation_of_others(memory: Any, said: str) -> None:
+    await memory.remember(said, origin="agent")
+    for who in ("my son", "my daughter", "my boss"):
+        with pytest.raises(NotFoundError):
+            await memory.entity(who)
+
+
 @pytest.mark.parametrize(
     ("said", "who", "name"),
     [

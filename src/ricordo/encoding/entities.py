@@ -468,7 +468,7 @@ class EntityResolver:
         is_fact = is_owners and node.type != "episodic"
         if is_fact and (named := stated_own_names(node.content)):
             self._learn_named(named)
-        names = self.owner_names if is_fact and has_relation_word(node.content) else ()
+        names = self.owner_names if is_fact and has_relation_word(node.content) else None
         said = stated_relations(node.content, own_names=names)
         source = self.known(node.speaker) if said and node.speaker and not is_owners else None
         if not is_owners and source is None:

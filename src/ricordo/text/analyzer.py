@@ -350,7 +350,7 @@ def speaks_for_group(text: str) -> bool:
     languages = languages_of(text)
     said = first_person_words(languages).intersection(_LETTERS.findall(text[:2_000].lower()))
     if not said and (begun := _own_beginning(text, languages)):
-        said = {begun.split()[-1]}
+        said = frozenset((begun.split()[-1],))
     plural = languages.words(lambda each: each.sentences.first_person_plural)
     return bool(said) and all(word in plural or _we_verbs(languages).fullmatch(word) for word in said)
 

@@ -34,6 +34,9 @@ ONE, MANY, BARE = "\ue000", "\ue001", "\ue002"
 CAPITALISED = r"[^\W\d_a-zß-öø-ÿа-яё][^\W\d_]*(?:['’-][^\W\d_a-zß-öø-ÿа-яё][^\W\d_]*)*"
 """The pattern of a word with a capital letter."""
 
+_PLACE = rf"(?-i:{CAPITALISED})(?:\s+(?:&\s+)?(?-i:{CAPITALISED})){{0,3}}"
+"""The pattern of a place or a firm, of which somebody is: "my boss at Fielding & Rowe"."""
+
 Kind = Literal["behind", "before", "stated"]
 """Whether a name stands behind a mention, before it, or is stated with a verb."""
 
@@ -140,7 +143,8 @@ class RelationForms(StatementForms):
         counts = f"(?:{self._one_of(lambda each: each.relations.counts)})"
         have = self._one_of(lambda each: each.relations.have).replace("<COUNT>", counts)
         kinds = f"(?:(?:{counts}|{self._one_of(lambda each: each.kinship.kinds)})\\s+){{0,2}}"
-        kinds_behind = rf"(?:\s+(?:{self._one_of(lambda each: each.relations.kinds_behind)}))?"
+        behind = self._one_of(lambda each: each.relations.kinds_behind).replace("<PLACE>", _PLACE)
+        kinds_behind = rf"(?:\s+(?:{behind}))?"
         articles = rf"(?:(?:{self._one_of(lambda each: each.statements.articles)})\s+)?"
         whole = _one_of_words(self.languages.words(_whole))
         bare = _one_of_words(self.languages.words(lambda each: each.relations.bare))

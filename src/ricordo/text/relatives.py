@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ricordo.text.analyzer import first_person_words, leaves_out_its_subject
-from ricordo.text.languages import all_languages, fold_letters
+from ricordo.text.languages import fold_letters
 from ricordo.text.names import NOT_PEOPLE, folded_relation
 from ricordo.text.relation_forms import (
     BARE,
@@ -31,7 +31,7 @@ from ricordo.text.relation_forms import (
     stories,
 )
 from ricordo.text.relative_names import in_nominative, name_in, title_in
-from ricordo.text.sentences import plain_sentences, without_jokes
+from ricordo.text.sentences import plain_sentences, with_own_subjects, without_jokes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,32 +83,25 @@ _QUOTED = re.compile(r">|.*(?:[\"«»“”„‟]|(?<!\w)['‘]|(?<!s)['’](?!
 _TRANSCRIPT = re.compile(rf"\s*(?:[\[<@]|\d\d?[:.]\d\d|{CAPITALISED}(?:\s[^\s:]+)?:\s)")
 
 
-def stated_relations(text: str, *, own_names: Sequence[str] = ()) -> list[Stated]:
+def stated_relations(text: str, *, own_names: Sequence[str] | None = None) -> list[Stated]:
     """Return the relations that the text states outright, in order, without repeats.
 
     Args:
-        own_names: names of the one whose relations they are: "Katrin's husband Reto" is then "my husband Reto".
+        own_names: names of the one whose relations they are: "Katrin's husband Reto" is then "my husband Reto", and
+            "The user has a daughter" is "I have a daughter". None if only the speaker's own words count.
 
     >>> [(found.predicate, found.name) for found in stated_relations("Hi, my wife is Sarah. Is my boss Tom?")]
     [('wife', 'Sarah')]
     """
     text = text[:MAX_CHARS]
-    for name in own_names:
-        text = _with_own_possessive(text, name)
+    for name in () if own_names is None else ("", *own_names):
+        text = with_own_subjects(text, name)
     found: dict[tuple[str, str], Stated] = {}
     for forms, words in languages_that_mention(text):
         plain = re.sub(_MARKS, " ", _QUOTATION.sub('""', text))
         for stated in _stated_in(plain, words, forms):
             found.setdefault((stated.predicate, stated.name), stated)
     return list(found.values())
-
-
-def _with_own_possessive(text: str, name: str) -> str:
-    """Return a text with "my" in place of the possessive of a name, in any language."""
-    for pattern, (mine, *_) in all_languages().endings(lambda each: each.persons.forms):
-        if "<NAME>" in pattern:
-            text = re.sub(pattern.replace("<NAME>", re.escape(name)), mine, text, flags=re.IGNORECASE)
-    return text
 
 
 def _stated_in(text: str, words: Collection[str], forms: RelationForms) -> list[Stated]:

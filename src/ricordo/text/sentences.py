@@ -163,6 +163,30 @@ def in_first_person(text: str, name: str = "") -> str:
     return said[:1].upper() + said[1:] + rest if said[1:] != start[1:] else text
 
 
+def with_own_subjects(text: str, name: str = "") -> str:
+    """Return a text with the user, or the named person, as the speaker: as the subject of its sentences, and as the
+    owner of things in the languages whose forms for it have a name. Pronouns stay as they are.
+
+    >>> with_own_subjects("The user lives in Rome. The user met Ida and her son")
+    'I live in Rome. I met Ida and her son'
+    """
+    text = _plain_sentence().sub(lambda found: _with_own_subject(found.group(), name), text)
+    for pattern, (mine, *_) in all_languages().endings(lambda each: each.persons.forms):
+        if "<NAME>" in pattern:
+            text = re.sub(pattern.replace("<NAME>", re.escape(name) or NEVER), mine, text, flags=re.IGNORECASE)
+    return text
+
+
+def _with_own_subject(sentence: str, name: str) -> str:
+    start = sentence.lstrip()
+    languages = languages_of(start)
+    if (found := _subject_of(languages, name).match(start)) is None:
+        return sentence
+    language = next(each for each in languages if found.lastgroup == f"{_IN}{each.code}")
+    said = f"{language.persons.i} {_with_own_verb(start[found.end() :], language)}".lstrip()
+    return sentence[: len(sentence) - len(start)] + said
+
+
 _IN = "in_"
 
 
@@ -183,13 +207,17 @@ def _speaks_of_user(languages: LanguageSet) -> re.Pattern[str]:
 
 def _own_words(rest: str, language: Language) -> str:
     """Return the text after a subject, with its verb and pronouns in the first person."""
-    persons, words = language.persons, rest.split(" ")
-    place = next((place for place, word in enumerate(words) if word.lower() not in persons.between), 0)
-    words[place] = _first_person_verb(words[place], language)
-    rest = " ".join(words)
-    for pattern, (mine, *_) in persons.own:
+    rest = _with_own_verb(rest, language)
+    for pattern, (mine, *_) in language.persons.own:
         rest = re.sub(pattern, mine, rest)
     return rest
+
+
+def _with_own_verb(rest: str, language: Language) -> str:
+    words = rest.split(" ")
+    place = next((place for place, word in enumerate(words) if word.lower() not in language.persons.between), 0)
+    words[place] = _first_person_verb(words[place], language)
+    return " ".join(words)
 
 
 def _first_person_verb(word: str, language: Language) -> str:
