@@ -139,6 +139,43 @@ async def test_what_is_useful_in_every_conversation_comes_first_within_a_small_b
             assert {line[2:].partition(" [")[0] for line in lines} == set(told)
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        ("The user swims every morning before work", "Oskar can't have peanuts", "The user rides a Vespa"),
+        ("El usuario conduce un Panda", "Iker no puede tomar leche"),
+        ("Der Nutzer fährt einen Polo", "Jutta darf keine Nüsse essen"),
+        ("La caisse de résistance est au sous-sol",),
+        ("The spare key is under the red pot",),
+    ],
+)
+async def test_a_small_memory_is_briefed_whole(told: tuple[str, ...]) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for said in told:
+            await memory.remember(said, origin="agent")
+        text = str(await memory.brief())
+        assert [each for each in told if each not in text] == []
+
+
+async def test_what_the_user_does_is_shown_beside_what_says_who_they_are() -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for text in ("The user is called Priya Venkat", "The user takes metformin with dinner"):
+            await memory.remember(text, origin="agent")
+        assert "metformin" in _section(await memory.brief(), "Who")
+
+
+@pytest.mark.parametrize(
+    "move",
+    ["Jorrit is moving to Delft in May", "Ida has moved to Odense to study", "Лиза переехала в Казань вместо Перми"],
+)
+async def test_somebodys_move_is_no_decision(move: str) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for text in ("We are moving to SQLite", move):
+            await memory.remember(text)
+        decisions = _section(await memory.brief(), "Decisions and rules that hold")
+        assert "SQLite" in decisions and move not in decisions
+
+
 async def test_a_task_that_may_be_done_is_shown_once_with_what_was_said_of_it() -> None:
     async with Memory.open(":memory:", embedder=None) as memory:
         for text in ("I need to renew my passport before May", "I have to book the dentist", "Renewed my passport"):

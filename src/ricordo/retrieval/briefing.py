@@ -23,10 +23,12 @@ from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import index_terms
 from ricordo.text.canonical import canonical
+from ricordo.text.change import topics
 from ricordo.text.entity_recognition import entities_named
 from ricordo.text.filing import is_about_user
 from ricordo.text.languages import all_languages, cached
 from ricordo.text.prompt_text import reasons, safe_line
+from ricordo.text.statement import subject_of
 from ricordo.text.tasks import is_open_task
 from ricordo.text.work import statements_of_work
 
@@ -198,6 +200,9 @@ class _Reading:
         else:
             fresh = [node for node in known if to_ms(node.created_at) >= start][:_EACH]
         hits["changed"] = self._hits(fresh)
+        hits["who"] += self._hits([each for each in known if _is_of_user(each)][: _ABOUT - len(who)])
+        if since is None and as_commit is None and not (under_way or undecided or any(hits.values())):
+            hits["changed"] = self._hits(known[:_EACH])
         lines: dict[ContextName, list[ContextLine]] = {
             "under_way": under_way,
             "open": [line for _, line in undecided],
@@ -339,10 +344,22 @@ def _belongs_elsewhere(node: Node) -> bool:
 def _is_of_life(node: Node) -> bool:
     if any(each.kind == "rule" for each in statements_of_work(node.content)):
         return False
-    is_move = canonical(node.content).slot == "home" and any(
-        each.type == "place" for each in entities_named([node.content])
-    )
-    return is_move or is_about_user(node.content, category=node.category)
+    return _is_move(node.content) or is_about_user(node.content, category=node.category)
+
+
+def _is_move(text: str) -> bool:
+    """Return whether a fact says that somebody moves: to a place, or a person that it names as its subject."""
+    named = entities_named([text])
+    if canonical(text).slot == "home" and any(each.type == "place" for each in named):
+        return True
+    subject = subject_of(text) or ()
+    is_of_person = any(each.type == "person" and each.name.split()[0].lower() in subject for each in named)
+    return is_of_person and topics(text).mentions("home")
+
+
+def _is_of_user(node: Node) -> bool:
+    """Return whether a private fact is about the user, though it does not say who they are: their car, a habit."""
+    return not node.chat and node.category != "task" and is_about_user(node.content, category=node.category)
 
 
 def _is_stale(node: Node, talks: Mapping[str, Sequence[Node]]) -> bool:

@@ -524,9 +524,11 @@ def _identity(languages: LanguageSet) -> re.Pattern[str]:
 def states_need(fact: str) -> bool:
     """Return whether a fact states what must not be missed about some topic, such as an allergy.
 
-    >>> states_need("Mia is allergic to nuts"), states_need("Mia is good at chess")
-    (True, False)
+    >>> [states_need(fact) for fact in ("Mia is allergic to nuts", "Mia can't eat fish", "Mia is good at chess")]
+    [True, True, False]
     """
+    if needs_asked(fact):  # in the words of such a question
+        return True
     return not frozenset().union(*(needs.stated for *_, needs in _needs())).isdisjoint(index_terms(fact))
 
 

@@ -143,6 +143,10 @@ class Topics:
         """Whether a word means the speaker: "My dad hates carp". In "Dad hates carp", none does."""
         return self.is_of_self or any(word.whose == 1 for word in self.words)
 
+    def mentions(self, name: str) -> bool:
+        """Return whether a word is in the group of that name: for "home", "moved"."""
+        return f"={name}" in self.all_stems
+
     def may_name(self, name: TopicWord) -> bool:
         """Return whether a name occurs in the statement, or a short form of it: "Лёша", "Лёшка"."""
         short = name.stems[0][:_SAME_NAME]
