@@ -199,6 +199,11 @@ OF_TWO_PEOPLE = [
     ("Mia sorella Carla vive a Lecce.", "Mi sono trasferita a Trento con Tommaso."),
     ("Trabalho como analista na Sonae.", "A Inês acabou o curso, agora é médica e trabalha num hospital em Faro."),
 ]
+NAMES_OF_TWO_RELATIVES = [
+    ("Mi abuelo se llama Iker.", "El usuario tiene una abuela que se llama Alba."),
+    ("O meu filho chama-se Rui.", "A filha da utilizadora se chama Ana."),
+    ("Mio figlio si chiama Luca.", "L'utente ha una figlia che si chiama Anna."),
+]
 BESIDE_THE_SPEAKER = [
     ("I met Rob at the chess club, he is a plumber.", "Rob and I got married in Bath."),
     ("Ich muss für Lotte bis Freitag einen neuen Ranzen bestellen.", "Ich bin mit Lotte nach Weimar gezogen."),
@@ -229,7 +234,9 @@ ABOUT_THE_VALUE = [
 ]
 
 
-@pytest.mark.parametrize(("older", "newer"), BOTH_TRUE + OF_TWO_PEOPLE + BESIDE_THE_SPEAKER + A_DATE_AND_A_SUM)
+@pytest.mark.parametrize(
+    ("older", "newer"), BOTH_TRUE + OF_TWO_PEOPLE + BESIDE_THE_SPEAKER + A_DATE_AND_A_SUM + NAMES_OF_TWO_RELATIVES
+)
 async def test_facts_about_two_things_are_not_reviewed_as_a_conflict(memory: Any, older: str, newer: str) -> None:
     await memory.remember(older)
     assert (await memory.remember(newer)).outdates == ()

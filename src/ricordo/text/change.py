@@ -1110,13 +1110,13 @@ def _only_names_a_relative(old: Said, new: Said, after: Topics, shared: Sequence
     """
     if says_change(new[0]) or not any(word.is_kin for word in shared):
         return False
-    told = stated_relations(new[0][:MAX_CHARS])
+    told = stated_relations(new[0][:MAX_CHARS], own_names=())
     names = {stem for each in told for stem in index_terms(each.name)}
     if not told or not all(
         word.is_kin or word.worth == _COMMON or not names.isdisjoint(word.stems) for word in after.words
     ):
         return False
-    before = {each.predicate for each in stated_relations(old[0][:MAX_CHARS])}
+    before = {each.predicate for each in stated_relations(old[0][:MAX_CHARS], own_names=())}
     return before.isdisjoint(each.predicate for each in told)
 
 
