@@ -224,6 +224,31 @@ async def test_a_second_import_keeps_forgotten_and_corrected_facts(sample: Sampl
         assert await told(memory) == before
 
 
+async def test_lines_of_two_notes_contradict_each_other_only_about_one_thing(tmp_path: Path) -> None:
+    notes = {
+        "Films.md": "# Films\n\n| Title | By | State |\n|---|---|---|\n| Stalker | Andrei Tarkovsky | finished |\n",
+        "Daily/2026-10-02.md": "- [ ] Film the rehearsal for Grandma\n- Kilometerstand 91,250 km\n",
+        "Rezepte/Linsensuppe.md": "# Linsensuppe\n\n## Zutaten\n\n- 250 g Linsen\n",
+        "Daily/2026-10-05.md": "- Benches delivered to [[Halle Nord]] by Bois, 2,150 euros\n- Boat licence renewed\n",
+        "Projects/Halle Nord.md": (
+            "# Halle Nord\n\n- Wooden floor instead of concrete\n\n## Budget\n\n- 90,000 euros for the roof\n"
+        ),
+        "Boat shed.md": "# Boat shed\n\n- Doors of larch, not of steel\n",
+        "Projects/Tram depot.md": "# Tram depot\n\n- Opening planned for March 2027\n- [ ] Order the paving stones\n",
+        "Daily/2026-12-09.md": "- Tram depot: the opening is now planned for May 2027\n- Paving stones ordered\n",
+    }
+    for name, text in notes.items():
+        path = tmp_path / "vault" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(tmp_path / "vault")
+        pairs = [each for each in await memory.review() if each.kind in ("conflict", "several", "replaced")]
+        told = [{each.newer.content, each.older.content} for each in pairs if each.older]
+        opening = "Opening planned for March 2027", "the opening is now planned for May 2027"
+        assert told == [{f"Tram depot: {said}" for said in opening}]
+
+
 async def test_an_import_closes_no_memory_and_lists_conflicts(tmp_path: Path) -> None:
     path = tmp_path / "graph.json"
     row = {"type": "entity", "name": "Anna", "entityType": "person", "observations": ["Anna lives in Rome"]}

@@ -19,6 +19,7 @@ from ricordo.model import Change, Node, Reason, Scope
 from ricordo.models.embedding.scale import Scale
 from ricordo.storage import Snapshot, Store
 from ricordo.text.change import are_of_two_people, by_meaning, succession
+from ricordo.text.headed import are_of_two_notes
 from ricordo.text.occasions import are_of_two_days
 
 Vectors = Mapping[int, NDArray[np.float32]]
@@ -120,7 +121,7 @@ def likelihood_of(old: Node, new: Node, near: Sequence[Node], vectors: Vectors, 
     Args:
         near: the facts nearest to the new one, among them the older one.
     """
-    if are_of_two_days(old, new):
+    if are_of_two_days(old, new) or are_of_two_notes(old, new):
         return 0.0
     before, after = vectors[old.key], vectors[new.key]
     others = [vectors[each.key] for each in near if each.key != old.key]

@@ -21,6 +21,7 @@ from ricordo.text.analyzer import index_terms
 from ricordo.text.canonical import Canonical, canonical, in_owners_words, is_much_the_same, slot_words
 from ricordo.text.change import Said, Succession, likelihood, outdated, tells_change, topics
 from ricordo.text.clauses import changes_a_clause, words_to_look_for
+from ricordo.text.headed import are_of_two_notes
 from ricordo.text.names import folded_name
 from ricordo.text.occasions import are_of_two_days
 from ricordo.text.relations import ended_relations, stated_own_names
@@ -238,10 +239,11 @@ class _Arriving:
             if (key in near or not are_apart(self._by_owner(old), node)) and not _are_of_one_text(old, node)
         }
         found |= self._told_here(node, {fact.id: fact for each in subjects for fact in self._beside(each, line)})
-        found = {
-            key: pair for key, pair in found.items() if pair[0] and not are_of_two_days(self._by_owner(pair[1]), node)
-        }
-        live = [(verdict, old) for verdict, old in found.values() if verdict and is_rival(old, node, now=self._at)]
+        live = [
+            (verdict, old)
+            for verdict, old in found.values()
+            if verdict and is_rival(old, node, now=self._at) and not _are_both_true(verdict, self._by_owner(old), node)
+        ]
         # A new value of a slot changes the latest one; a change in other words the likeliest one.
         ranks = {stored[key].id: -place for place, key in enumerate(changed) if key in stored and key not in verdicts}
         return sorted(live, key=lambda pair: (ranks.get(pair[1].id, 0), self._recency(pair[1])), reverse=True)
@@ -292,7 +294,9 @@ class _Arriving:
             self._ask("replaced", node, old)
         if replaced:
             return
-        rivals = [old for verdict, old in found if verdict in ("conflict", "replaced")]
+        rivals = [
+            old for verdict, old in found if verdict in ("conflict", "replaced") and not _is_imported_task(node, old)
+        ]
         if rivals:
             self._ask("conflict", node, rivals[0])
         elif same := [old for verdict, old in found if verdict == "same"]:
@@ -425,6 +429,15 @@ def _form_beside(said: Said, node: Node) -> Canonical:
 def _are_of_one_text(old: Node, new: Node) -> bool:
     """Return whether two facts are from one note or file, whose lines are true together."""
     return old.origin == new.origin == "import" and old.valid_from == new.valid_from and old.session == new.session
+
+
+def _is_imported_task(new: Node, old: Node) -> bool:
+    """Return whether the later of two facts is an imported task, which says nothing about what is true."""
+    return new.origin == "import" and (new if comes_after(new, old) else old).category == "task"
+
+
+def _are_both_true(verdict: Verdict, old: Node, new: Node) -> bool:
+    return are_of_two_days(old, new) or (verdict != "same" and are_of_two_notes(old, new))
 
 
 def are_apart(old: Node, new: Node) -> bool:

@@ -55,6 +55,7 @@ from ricordo.portability.visible_text import (
 )
 from ricordo.text.analyzer import name_key
 from ricordo.text.entity_recognition import entities_named
+from ricordo.text.headed import HEADING, HEADINGS_BETWEEN
 from ricordo.text.names import known_relation
 from ricordo.text.sentences import infer_category, plural
 
@@ -279,7 +280,7 @@ def entry_of(item: Item, *, headings: Sequence[str] = ()) -> Entry:
     text, linked, tags = (text, (), ()) if said or item.is_code else note_text.plain(text)
     words = unescaped(text) if said else plain(text)
     said_in = words.casefold()
-    path = " › ".join(each for each in headings if each.casefold() not in said_in)[:_MOST_HEADING]
+    path = HEADINGS_BETWEEN.join(each for each in headings if each.casefold() not in said_in)[:_MOST_HEADING]
     under = "" if said else ": ".join(filter(None, (path, *item.under)))
     exact = said.get("text")
     between = ":\n" if item.is_code else ": "
@@ -591,8 +592,8 @@ def _category(entry: Entry, item: Item, place: _Section) -> Category | None:
 
 
 def _attributes(entry: Entry, place: _Section) -> Mapping[str, Any] | None:
-    heading = " › ".join(place.headings)[:_MOST_HEADING]
-    return ({"done": True} if entry.is_done else {}) | ({"heading": heading} if heading else {}) or None
+    heading = HEADINGS_BETWEEN.join(place.headings)[:_MOST_HEADING]
+    return ({"done": True} if entry.is_done else {}) | ({HEADING: heading} if heading else {}) or None
 
 
 def _tag(text: str) -> tuple[str, ...]:

@@ -90,6 +90,7 @@ from ricordo.text.change import (
 from ricordo.text.dates import DATES
 from ricordo.text.dates.grammar import mentions_time
 from ricordo.text.dates.resolution import Span, dated_phrases, day_named_in, day_words
+from ricordo.text.headed import are_of_two_notes
 from ricordo.text.languages import languages_of
 from ricordo.text.occasions import are_of_two_days
 from ricordo.text.statement import compare
@@ -705,7 +706,7 @@ def _outdated(
         if not change or {older.key, newer.key} in known.decided:
             continue
         if not change.stands_aside:
-            if mentions_time(newer.content) and are_of_two_days(older, newer):
+            if are_of_two_notes(older, newer) or (mentions_time(newer.content) and are_of_two_days(older, newer)):
                 continue
             likely.append((change.likelihood, newer.key, older.key, change.says_so))
             over.setdefault(place, later)
