@@ -2355,8 +2355,9 @@ class Memory:
         await asyncio.to_thread(migrate, self._opened.store, path, key=self._opened.key)
 
     async def backup(self, path: str | Path) -> Backup:
-        """Copy the complete store to a new file, even while others write; or copy the plain files of a folder store to
-        a new folder, if the path ends in a slash. A manifest next to the file, or in the folder, lists the contents.
+        """Copy the complete store to a new file, even while others write; or copy the plain files and the notes of a
+        folder store to a new folder, if the path ends in a slash. A manifest next to the file, or in the folder, lists
+        the contents.
 
         Returns:
             The contents of the manifest.
@@ -2368,6 +2369,8 @@ class Memory:
 
         self._told("backup", None)
         await self._opened.receipts.flush()
+        if self._notes is not None:
+            await self._notes.settle()
         return await asyncio.to_thread(back_up, self._opened.store, path, now=self._at, key=self._opened.key)
 
     @staticmethod

@@ -682,9 +682,9 @@ class Memory:
         """
 
     def backup(self, path: str | Path) -> Backup:
-        """Copy the complete store to a new file, even while others write; or copy the plain files of a folder store
-        to a new folder, if the path ends in a slash. A manifest next to the file, or in the folder, lists the
-        contents.
+        """Copy the complete store to a new file, even while others write; or copy the plain files and the notes of a
+        folder store to a new folder, if the path ends in a slash. A manifest next to the file, or in the folder,
+        lists the contents.
         """
 
     @staticmethod

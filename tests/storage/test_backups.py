@@ -74,6 +74,32 @@ async def test_a_backup_has_a_manifest_verifies_and_restores_equal(tmp_path, kin
     assert {path.name for path in (tmp_path / "copies").iterdir()} <= {"copy", "copy.db", "copy.db.manifest.json"}
 
 
+async def test_a_backup_to_a_folder_brings_back_notes_byte_for_byte(tmp_path):
+    store, copy = place(tmp_path, "folder"), place(tmp_path, "folder", "copy")
+    notes = Path(store) / "notes"
+    notes.mkdir(parents=True)
+    async with Memory.open(store, **OPTIONS) as memory:
+        await memory.remember("Jonas keeps bees", about=["Jonas"])
+    with (notes / "Jonas.md").open("a", encoding="utf-8") as file:
+        file.write('\n> "Honig ist Geduld"\n\n| Stock | Volk |\n|---|---|\n| 1 | stark |\n\n%% ask him %%\n')
+    (notes / "Pläne").mkdir()
+    (notes / "Pläne/Hof.md").write_bytes(b"# Hof\r\n\r\n> Tor links\r\n")
+    async with Memory.open(store, **OPTIONS) as memory:
+        made = await memory.backup(copy)
+    written = {name: (notes / name).read_bytes() for name in ("Jonas.md", "Pläne/Hof.md")}
+    assert {"notes/Jonas.md", "notes/Pläne/Hof.md"} <= made.files.keys()
+    (notes / "Jonas.md").write_text("# Jonas\n", encoding="utf-8")
+    for location, replace in ((place(tmp_path, "folder", "again"), False), (store, True)):
+        await Memory.restore_backup(copy, location, replace=replace)
+        async with Memory.open(location, **OPTIONS) as memory:
+            assert [node.content for node in (await memory.list(type="semantic")).nodes] == ["Jonas keeps bees"]
+        assert {name: (Path(location) / "notes" / name).read_bytes() for name in written} == written
+    kept = next(tmp_path.glob("me.replaced-*"))
+    assert (kept / "notes/Jonas.md").read_text("utf-8") == "# Jonas\n"
+    (Path(copy) / "notes/Jonas.md").write_bytes(b"# Jonas\n")
+    assert not (await Memory.verify_backup(copy)).ok
+
+
 def manifest_of(copy: str) -> Path:
     return Path(copy) / "manifest.json" if copy.endswith("/") else Path(f"{copy}.manifest.json")
 

@@ -33,7 +33,7 @@ from ricordo.storage.database.statements import as_set, column, sql
 from ricordo.storage.database.store import Options
 from ricordo.storage.database.word_index import space_postings
 from ricordo.storage.folder.index import FolderIndex
-from ricordo.storage.jsonl.layout import FILES, PEOPLE
+from ricordo.storage.jsonl.layout import FILES, NOTES, PEOPLE
 from ricordo.storage.key import KEY_FILE, AnyKey, Key, fitting, is_sealed, missing_key, unlock, wrong_key
 from ricordo.storage.protocol import Snapshot, Store
 from ricordo.storage.registry import is_folder, open_store
@@ -55,6 +55,8 @@ _MANIFEST_ENDING = ".manifest.json"
 _MANIFEST = "manifest.json"
 _OPTIONS = Options(patience_s=5.0)
 _SIDE_FILES = ("-wal", "-shm", "-journal")
+_PASSING_NOTES = (".ricordo.lock", ".new-", ".aside-")
+"""The beginnings of the names of files that exist in `notes/` only while it is written."""
 _OTHER_BACKUP = "use another backup"
 _MOST_POSTINGS = 10_000_000
 
@@ -107,6 +109,7 @@ def _back_up_folder(store: Store, path: Path, beside: Path, *, now: datetime) ->
     copy = beside / "folder"
     copy.mkdir(mode=0o700)
     figures, files = store.copy_files(copy, figures_of)
+    files = {**files, **_copy_notes(Path(store.path).parent, copy)}
     manifest = Backup(made_at=now, kind="folder", files=files, **figures)
     _write_manifest(manifest_path(copy, is_folder=True), manifest)
     sync(copy)
@@ -114,6 +117,20 @@ def _back_up_folder(store: Store, path: Path, beside: Path, *, now: datetime) ->
     copy.rename(path)
     sync(path.parent)
     return manifest
+
+
+def _copy_notes(folder: Path, target: Path) -> dict[str, BackupFile]:
+    """Copy the notes of a folder store with all that people wrote in them; return the copies by name. Links are left
+    out.
+    """
+    files = {}
+    for path in sorted((folder / NOTES).rglob("*")):
+        if path.is_file() and not path.is_symlink() and not path.name.startswith(_PASSING_NOTES):
+            name = path.relative_to(folder)
+            make_folders((target / name).parent)
+            with contextlib.suppress(FileNotFoundError):  # it was renamed or deleted meanwhile
+                files[name.as_posix()] = copy_file(path, target / name)
+    return files
 
 
 # manifests
@@ -315,7 +332,7 @@ def _copy_file(backup: Path, target: Path) -> dict[str, BackupFile]:
 def _copy_folder(backup: Path, target: Path) -> dict[str, BackupFile]:
     target.mkdir(mode=0o700)
     names = [name for name in (*FILES, PEOPLE, KEY_FILE) if (backup / name).exists()]
-    return {name: copy_file(backup / name, target / name) for name in names}
+    return {name: copy_file(backup / name, target / name) for name in names} | _copy_notes(backup, target)
 
 
 def _compare_files(manifest: Backup | None, files: Mapping[str, BackupFile]) -> Finding:
@@ -413,14 +430,28 @@ def _place_file(copy: Path, path: Path, kept: Path | None, key: Key | None) -> N
 
 
 def _place_folder(copy: Path, path: Path, kept: Path | None, options: Options) -> None:
-    for file in copy.iterdir():
+    for file in copy.rglob("*"):
         sync(file)
     sync(copy)
     if kept is not None:
         replace_folder(path, copy, options, aside=kept)
+        _replace_notes(path, copy, kept)
         return
     copy.rename(path)  # fails if a file was created in it meanwhile
     sync(path.parent)
+
+
+def _replace_notes(path: Path, copy: Path, kept: Path) -> None:
+    """Move the restored notes into place, and the old ones to the store that is kept. Without notes in the backup, the
+    old ones stay.
+    """
+    if not (copy / NOTES).is_dir():
+        return
+    with contextlib.suppress(FileNotFoundError):
+        (path / NOTES).rename(kept / NOTES)
+    (copy / NOTES).rename(path / NOTES)
+    sync(kept)
+    sync(path)
 
 
 @contextlib.contextmanager

@@ -169,11 +169,12 @@ def checksum_of(path: Path) -> BackupFile:
 def copy_file(source: Path, target: Path) -> BackupFile:
     """Copy a file to a new private one; return its size and hash. It must not be an open database. Raises OSError."""
     total = Checksum()
-    target.touch(mode=0o600, exist_ok=False)
-    with source.open("rb") as file, target.open("wb") as out:
-        while part := file.read(PART_BYTES):
-            total.add(part)
-            out.write(part)
+    with source.open("rb") as file:
+        target.touch(mode=0o600, exist_ok=False)
+        with target.open("wb") as out:
+            while part := file.read(PART_BYTES):
+                total.add(part)
+                out.write(part)
     return total.file
 
 

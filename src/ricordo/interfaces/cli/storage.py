@@ -271,6 +271,11 @@ async def backup(ctx: CommandContext, memory: Memory, path: str, verify: bool) -
     tokens = tokens_file(ctx.location)
     if tokens.exists():
         ctx.notice(f"The server's tokens are not in it. To keep them, copy {tokens} as well.")
+    notes = Path(ctx.location) / "notes"
+    if made.kind == "file" and notes.is_dir():
+        ctx.notice(
+            f"What you wrote in {notes} besides facts is not in it. To keep it, back up to a path that ends in /."
+        )
 
     def show(out: Console) -> None:
         contents = f"{plural(made.commits, 'change')}, {plural(sum(made.rows.values()), 'row')}"
