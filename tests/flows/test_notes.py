@@ -433,6 +433,23 @@ async def test_a_heading_with_a_relation_makes_its_person_known(vault: Path, hea
     assert brother.name == name
 
 
+async def test_a_companion_in_a_line_does_not_take_its_subject(vault: Path) -> None:
+    theirs = [
+        "Moved to Leith with her husband Tom",
+        "Walks the dog with Priya",
+        "Habite à Nantes avec son copain Marc",
+        "Wohnt in Kiel mit seiner Freundin Lena",
+    ]
+    others = ["My brother Rowan repairs the boat"]
+    write(
+        vault, "Me.md", "\n".join(["# Me", "", "## Mira (cousin)", "", *(f"- {line}" for line in (*theirs, *others))])
+    )
+    async with opened(vault) as memory:
+        found = {node.content: node.about for node in (await memory.list(type="semantic")).nodes}
+    assert {line: found[line] for line in theirs} == dict.fromkeys(theirs, ("Mira",))
+    assert "Mira" not in found[others[0]]
+
+
 async def test_a_note_that_is_made_private_takes_its_facts_along(vault: Path) -> None:
     async with opened(vault) as memory:
         await memory.remember("Anna likes tea", about=["Anna"])

@@ -27,6 +27,7 @@ from ricordo.portability.note_text import Item, Note, as_tag, fields_of, mark_of
 from ricordo.portability.visible_text import says_private
 from ricordo.text.analyzer import name_key
 from ricordo.text.canonical import means_owner
+from ricordo.text.change import are_companions
 from ricordo.text.entity_recognition import entities_named
 from ricordo.text.names import folded_relation, relation_named, relation_words
 from ricordo.text.people import people_named
@@ -567,10 +568,11 @@ class Notes:
 
     async def _subjects(self, name: str, note: Note, item: Item) -> tuple[str, ...]:
         """Return the subjects of a line by its place: the closest known heading above it, the front matter, or the name
-        of the note. If the line names other people, return () instead.
+        of the note. If the line is about other people, whom it names, return () instead.
         """
         people = [each.name for each in entities_named([item.text]) if each.type == "person"]
-        named = {name_key(each) for each in (*people, *(person.name for person in people_named(item.text)))}
+        people += [person.name for person in people_named(item.text)]
+        named = set() if are_companions(item.text, people) else {name_key(each) for each in people}
         headings = [each for each in item.headings if each and each not in _HEADINGS.values()]
         stated = note.fields.get("about", ())
         for subjects in [*((each,) for each in headings), stated, (Path(name).stem,)]:

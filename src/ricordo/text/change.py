@@ -1028,6 +1028,26 @@ def _is_companion(text: str, word: TopicWord) -> bool:
     return is_joined or not known.companions.isdisjoint(said[-1:])
 
 
+def are_companions(text: str, names: Iterable[str]) -> bool:
+    """Return whether some people are named only beside somebody else, whom the text need not name.
+
+    >>> are_companions("Lives in Ghent with his boyfriend Pim", ["Pim"]), are_companions("Pim lives in Ghent", ["Pim"])
+    (True, False)
+    """
+    known = _words(languages_of(text[:MAX_CHARS]))
+    beside = known.companions | known.theirs
+    words = [found.group().lower() for found in _WORD.finditer(text[:MAX_CHARS].replace("’", "'"))]
+    places = [_place_of(name.split()[0].lower(), words) for name in names]
+    return all(not beside.isdisjoint(words[max(1, place - _BEFORE) : place]) for place in places)
+
+
+def _place_of(name: str, words: Sequence[str]) -> int:
+    """Return where some words have a name, in any case of an inflected language; 0 if they do not have it."""
+    stem = name[:-1] if len(name) > _SAME_NAME else name
+    forms = (place for place, word in enumerate(words) if word.startswith(stem))
+    return words.index(name) if name in words else next(forms, 0)
+
+
 def _share_states_of_two(before: Topics, after: Topics, shared: Sequence[TopicWord]) -> bool:
     """Return whether two statements share only a state, the speaker's in one and somebody else's in the other: "I work
     at Arup", "Tess works at a hospital"; "My brother lives in Rome", "I moved to Bern".
