@@ -433,6 +433,20 @@ async def test_a_heading_with_a_relation_makes_its_person_known(vault: Path, hea
     assert brother.name == name
 
 
+async def test_a_note_whose_folder_or_tag_says_person_makes_its_person_known(vault: Path) -> None:
+    write(vault, "Nuria Sol.md", "---\ntags: [person]\n---\n# Nuria Sol\n\n- Guarda mi bici\n")
+    write(vault, "Piet.md", "---\ntags: [Kontakt]\n---\n\n- Holt die Pakete ab\n")
+    (vault / "notes/People").mkdir()
+    write(vault, "People/Edda.md", "- Owns the blue van\n")
+    write(vault, "Tarte.md", "---\ntags: [recipe]\n---\n- 200 g of butter\n")
+    async with opened(vault) as memory:
+        found = {node.content: node.about for node in (await memory.list(type="semantic")).nodes}
+        people = {each.name for each in await memory.people()}
+    assert found.pop("200 g of butter") == ()
+    assert found == {"Guarda mi bici": ("Nuria Sol",), "Holt die Pakete ab": ("Piet",), "Owns the blue van": ("Edda",)}
+    assert people == {"Nuria Sol", "Piet", "Edda"}
+
+
 async def test_a_companion_in_a_line_does_not_take_its_subject(vault: Path) -> None:
     theirs = [
         "Moved to Leith with her husband Tom",

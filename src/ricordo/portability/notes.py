@@ -24,6 +24,7 @@ from ricordo.errors import NotFoundError, RicordoError
 from ricordo.loop_thread import Home
 from ricordo.model import Category, Commit, Explanation, Fact, Finding, Node, Page
 from ricordo.portability.note_text import Item, Note, as_tag, fields_of, mark_of, parse, says, state_of, written
+from ricordo.portability.vaults import is_of_person
 from ricordo.portability.visible_text import says_private
 from ricordo.text.analyzer import name_key
 from ricordo.text.canonical import means_owner
@@ -574,12 +575,21 @@ class Notes:
         people += [person.name for person in people_named(item.text)]
         named = set() if are_companions(item.text, people) else {name_key(each) for each in people}
         headings = [each for each in item.headings if each and each not in _HEADINGS.values()]
-        stated = note.fields.get("about", ())
-        for subjects in [*((each,) for each in headings), stated, (Path(name).stem,)]:
+        stated, stem = note.fields.get("about", ()), Path(name).stem
+        if is_of_person(name, map(str.lower, note.fields.get("tags", ()))):
+            await self._introduce(stem)
+        for subjects in [*((each,) for each in headings), stated, (stem,)]:
             known = [_without_relation(each) for each in subjects if subjects is stated or await self._is_known(each)]
             if known:
                 return tuple(known) if not named or named & {name_key(each) for each in known} else ()
         return ()
+
+    async def _introduce(self, name: str) -> None:
+        """Make the person of a note known."""
+        if not await self._is_known(name) and not means_owner(name):
+            with contextlib.suppress(RicordoError):
+                await self._memory.add_entity(name)
+                self._names[name] = True
 
     async def _is_known(self, name: str) -> bool:
         """Return whether a heading is a known person or thing. "Oscar (brother)" makes a person known."""

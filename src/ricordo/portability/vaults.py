@@ -107,6 +107,13 @@ def name_of(stem: str) -> str:
     return "" if not words or is_nameless or is_day else name
 
 
+def is_of_person(note: str, tags: Iterable[str]) -> bool:
+    """Return whether the folder of a note or a tag says that it is about a person."""
+    words = heading_words()
+    folders = {each.lower() for each in PurePosixPath(note).parts[:-1]}
+    return bool(folders & (words.people - words.things)) or not words.person_tags.isdisjoint(tags)
+
+
 def type_of(note: str, tags: Iterable[str] = (), *, least_words: int = 1) -> EntityType:
     """Return the type of what a note is about, by its path and tags. Without a folder, a name may be a person's if all
     its words begin with a capital and none of them is the name of a kind of thing, such as "project".
@@ -114,10 +121,10 @@ def type_of(note: str, tags: Iterable[str] = (), *, least_words: int = 1) -> Ent
     Args:
         least_words: a shorter name is not a person's unless the folder or a tag says so.
     """
-    words, path = heading_words(), PurePosixPath(note)
-    folders = {each.lower() for each in path.parts[:-1]}
-    if folders & (words.people - words.things) or not words.person_tags.isdisjoint(tags):
+    if is_of_person(note, tags):
         return "person"
+    words, path = heading_words(), PurePosixPath(note)
+    folders = path.parts[:-1]
     names = path.name.removesuffix(".md").split()
     is_name = all(word[0].isupper() and word.replace("-", "").strip(".").isalpha() for word in names)
     is_thing = folders or not is_name or not words.thing_words.isdisjoint(map(str.lower, names))
