@@ -433,6 +433,18 @@ async def test_a_heading_with_a_relation_makes_its_person_known(vault: Path, hea
     assert brother.name == name
 
 
+async def test_a_new_fact_goes_into_the_renamed_note_of_its_subject(vault: Path) -> None:
+    async with opened(vault) as memory:
+        await memory.remember("Frau Winter vermietet die Garage", about=["Frau Winter"])
+    (vault / "notes/Häuser").mkdir()
+    (vault / "notes/Frau Winter.md").rename(vault / "notes/Häuser/Vermieterin.md")
+    async with opened(vault) as memory:
+        await memory.remember("Frau Winter räumt im Mai den Hof", about=["Frau Winter"])
+    assert not (vault / "notes/Frau Winter.md").exists()
+    text = (vault / "notes/Häuser/Vermieterin.md").read_text("utf-8")
+    assert "vermietet die Garage" in text and "räumt im Mai" in text
+
+
 async def test_a_note_whose_folder_or_tag_says_person_makes_its_person_known(vault: Path) -> None:
     write(vault, "Nuria Sol.md", "---\ntags: [person]\n---\n# Nuria Sol\n\n- Guarda mi bici\n")
     write(vault, "Piet.md", "---\ntags: [Kontakt]\n---\n\n- Holt die Pakete ab\n")

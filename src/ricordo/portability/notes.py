@@ -156,6 +156,7 @@ class Notes:
         self._forgotten: dict[str, tuple[Node, str]] | None = None  # by text, with its mark, in this sync
         self._names: dict[str, bool] = {}  # whether a heading is a known person or thing, in this sync
         self._private: dict[str, bool] = {}  # whether a note excludes itself, in this sync
+        self._abouts: dict[str, str] | None = None  # the note about each subject, in this sync
         self._busy = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._home = Home()
@@ -244,7 +245,7 @@ class Notes:
         read = await asyncio.to_thread(self._read, altered)
         waits = len(read) < len(altered)
         self._commit = -1  # until all notes are written
-        self._names, self._private, self._forgotten = {}, {}, None
+        self._names, self._private, self._forgotten, self._abouts = {}, {}, None, None
         nodes = await self._nodes()
         if not stamps and self._seen:  # the folder was moved or not mounted, so nothing is forgotten
             _log.warning("%s contains no notes any more; they are written again", self._folder)
@@ -692,6 +693,8 @@ class Notes:
         for node in sorted(fresh, key=lambda node: (node.event_time, node.id)):
             stem = re.sub(r'[\\/:*?"<>|#^\[\]\x00-\x1f.\s]+', " ", _subject(node)).strip()[:80]
             stem, number = stem or "Me", 1
+            if f"{stem}.md" not in self._seen:
+                stem = self._note_about(_subject(node)) or stem
             name = f"{stem}.md"
             while len(self._entries(name)) + len(found.get(name, ())) >= _MOST_LINES or self._is_private(name):
                 number += 1
@@ -699,6 +702,19 @@ class Notes:
             if name not in self._conflicts:  # else it is written once the conflict is resolved
                 found.setdefault(name, []).append(node)
         return found
+
+    def _note_about(self, subject: str) -> str:
+        """Return the path, without its ending, of a renamed note whose front matter says that it is about a subject; ""
+        if there is none.
+        """
+        if self._abouts is None:
+            self._abouts = {}
+            for name in sorted(self._seen):
+                data = _bytes_of(self._folder / name) or b""
+                about = fields_of(data.decode("utf-8-sig", "replace").replace("\r\n", "\n")).get("about", ())
+                if len(about) == 1:
+                    self._abouts.setdefault(name_key(about[0]), name.removesuffix(".md"))
+        return self._abouts.get(name_key(subject), "") if subject else ""
 
     def _is_private(self, name: str) -> bool:
         """Return whether a note excludes itself from the memory. Then nothing is written into it."""
