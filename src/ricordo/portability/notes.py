@@ -156,7 +156,7 @@ class Notes:
         self._forgotten: dict[str, tuple[Node, str]] | None = None  # by text, with its mark, in this sync
         self._names: dict[str, bool] = {}  # whether a heading is a known person or thing, in this sync
         self._private: dict[str, bool] = {}  # whether a note excludes itself, in this sync
-        self._abouts: dict[str, str] | None = None  # the note about each subject, in this sync
+        self._by_about: dict[str, str] | None = None  # the note about each subject, in this sync
         self._busy = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._home = Home()
@@ -245,7 +245,7 @@ class Notes:
         read = await asyncio.to_thread(self._read, altered)
         waits = len(read) < len(altered)
         self._commit = -1  # until all notes are written
-        self._names, self._private, self._forgotten, self._abouts = {}, {}, None, None
+        self._names, self._private, self._forgotten, self._by_about = {}, {}, None, None
         nodes = await self._nodes()
         if not stamps and self._seen:  # the folder was moved or not mounted, so nothing is forgotten
             _log.warning("%s contains no notes any more; they are written again", self._folder)
@@ -570,7 +570,7 @@ class Notes:
 
     async def _subjects(self, name: str, note: Note, item: Item) -> tuple[str, ...]:
         """Return the subjects of a line by its place: the closest known heading above it, the front matter, or the name
-        of the note. If the line is about other people, whom it names, return () instead.
+        of the note. If the line names other people than companions, return () instead.
         """
         people = [each.name for each in entities_named([item.text]) if each.type == "person"]
         people += [person.name for person in people_named(item.text)]
@@ -707,14 +707,14 @@ class Notes:
         """Return the path, without its ending, of a renamed note whose front matter says that it is about a subject; ""
         if there is none.
         """
-        if self._abouts is None:
-            self._abouts = {}
+        if self._by_about is None:
+            self._by_about = {}
             for name in sorted(self._seen):
                 data = _bytes_of(self._folder / name) or b""
                 about = fields_of(data.decode("utf-8-sig", "replace").replace("\r\n", "\n")).get("about", ())
                 if len(about) == 1:
-                    self._abouts.setdefault(name_key(about[0]), name.removesuffix(".md"))
-        return self._abouts.get(name_key(subject), "") if subject else ""
+                    self._by_about.setdefault(name_key(about[0]), name.removesuffix(".md"))
+        return self._by_about.get(name_key(subject), "") if subject else ""
 
     def _is_private(self, name: str) -> bool:
         """Return whether a note excludes itself from the memory. Then nothing is written into it."""

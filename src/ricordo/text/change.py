@@ -1029,7 +1029,7 @@ def _is_companion(text: str, word: TopicWord) -> bool:
 
 
 def are_companions(text: str, names: Iterable[str]) -> bool:
-    """Return whether some people are named only beside somebody else, whom the text need not name.
+    """Return whether a text names some people only as companions of somebody else, who may be left out.
 
     >>> are_companions("Lives in Ghent with his boyfriend Pim", ["Pim"]), are_companions("Pim lives in Ghent", ["Pim"])
     (True, False)
