@@ -88,3 +88,33 @@ async def test_a_question_about_now_is_answered_by_the_latest_message(memory: An
         await memory.add(said[number], at=at, speaker="Bob", session=f"s{number}")
         await memory.add("Nice weather today", at=at, speaker="Eve", session=f"s{number}")
     assert [hit.content for hit in (await memory.search(question, limit=3)).hits] == said[::-1]
+
+
+MOVED = {
+    "en": ("I live in Leeds", "Since May the three of us have been settled in Ghent", "Where do I live?"),
+    "de": ("Ich wohne in Kiel", "Vertrag unterschrieben: wir leben jetzt in Graz", "Wo wohne ich?"),
+    "ru": ("Я живу в Риге", "Ключи у нас: теперь мы поселились в Таллине", "Где я живу?"),
+    "es": ("Vivo en Lugo", "Firmamos ayer: ahora residimos en Sevilla", "¿Dónde vivo?"),
+    "fr": ("J'habite à Lille", "C'est signé : nous vivons maintenant à Nantes", "Où est-ce que j'habite ?"),
+    "it": ("Abito a Bra", "Preso possesso della casa: adesso viviamo a Lecce", "Dove abito?"),
+    "pt": ("Moro em Faro", "Escritura assinada: agora vivemos em Braga", "Onde moro?"),
+}
+
+
+@pytest.mark.parametrize("language", MOVED)
+async def test_the_present_home_is_found_in_another_form_among_hundreds_of_messages(memory: Any, language: str) -> None:
+    old, new, question = MOVED[language]
+    said = [Message(text=f"{old}, {number}", at=f"2015-02-{number:02}", session="old") for number in range(1, 29)]
+    said += [Message(text=f"Ok, {number}!", at=f"2018-{1 + number % 9:02}-11", session="ok") for number in range(300)]
+    said.append(Message(text=new, at="2019-05-01", session="new"))
+    said += [Message(text=f"{old}, {number}", at="2014-02-01", session="older") for number in range(70)]
+    await memory.add_many(said)
+    await memory.add("I live in Rome now", session="friend", speaker="Bob", at="2020-01-01")
+    assert (await memory.search(question)).hits[0].content == new
+
+
+async def test_a_word_for_a_state_in_another_sense_does_not_answer_for_the_present(memory: Any) -> None:
+    await memory.add("We live in Ghent", session="home", at="2024-01-10")
+    for number, thing in enumerate(("the sofa", "our meeting", "everything")):
+        await memory.add(f"We moved {thing} today", session=thing, at=f"2025-0{number + 1}-10")
+    assert (await memory.search("Where do I live?")).hits[0].content == "We live in Ghent"

@@ -30,7 +30,7 @@ from ricordo.text.analyzer import (
     speaks_of_themselves,
 )
 from ricordo.text.canonical import means_owner
-from ricordo.text.change import denies, states_asked, topics
+from ricordo.text.change import denies, states_asked, topics, without_elisions
 from ricordo.text.dates import Interval, find_interval, parse_instant
 from ricordo.text.dates.grammar import asks_what_is_to_come, holds_year
 from ricordo.text.dates.resolution import Span, coming_days, speaks_of_past
@@ -578,7 +578,7 @@ def asks_for_a_state(question: str) -> bool:
     if not states or speaks_of_past(text):
         return False
     languages = languages_of(text)
-    asked = _present(languages).sub(" ", text)
+    asked = _present(languages).sub(" ", without_elisions(text.replace("’", "'"), languages))
     terms = set(question_terms(asked))
     words = {word: set(index_terms(word, languages=languages)) for word in _SPOKEN_WORD.findall(asked)}
     silent = states | asked_for.verbs

@@ -257,6 +257,7 @@ def _candidate_query(
         directions=asks_for_a_list(plan.query.text),
         tasks=asks_for_tasks(plan.query.text),
         days=_day_terms(plan.days),
+        states=plan.states if plan.is_of_now else (),
         probe=probe,
         until=until,
     )
@@ -296,11 +297,11 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
 
 
 def _with_asked(short: Sequence[Ranked], found: CandidateSet, pool: Pool | None, ranking: Ranking) -> list[Ranked]:
-    """Return the best candidates, and what the question asks for however low it ranks: open tasks, and what may name
-    a coming day.
+    """Return the best candidates, and what the question asks for however low it ranks: open tasks, what may name a
+    coming day, and the latest statements about a state.
     """
     present = {each.key for each in short}
-    asked = dict.fromkeys(chain(found.found.get("tasks", ()), found.found.get("days", ())))
+    asked = dict.fromkeys(chain.from_iterable(found.found.get(name, ()) for name in ("tasks", "days", "states")))
     missing = [key for key in asked if key not in present and pool is not None]
     places = [] if pool is None else pool.turns.keys[: pool.size].searchsorted(missing).tolist()
     added = (

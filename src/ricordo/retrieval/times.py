@@ -21,7 +21,16 @@ from ricordo.model import Node
 from ricordo.retrieval.query import Needs, Plan, asked_before
 from ricordo.text.analyzer import index_terms, question_terms, raw_words, speaks_of_themselves
 from ricordo.text.canonical import canonical
-from ricordo.text.change import CHANGES, Topics, cues, job_stems, states_asked, topics
+from ricordo.text.change import (
+    CHANGES,
+    Topics,
+    cues,
+    job_stems,
+    states_asked,
+    things_said,
+    topics,
+    without_other_senses,
+)
 from ricordo.text.dates.grammar import vocabulary
 from ricordo.text.dates.resolution import DatedPhrase, Span, dated_phrases
 from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, languages_of
@@ -79,8 +88,13 @@ class TimeQuestion:
         return float(any(first <= each.astimezone(self.zone).date() <= last for each in times))
 
     def spells(self, nodes: Iterable[Node]) -> list[Spell]:
-        """Return from when until when each of some memories holds that state what the question asks for."""
-        return [spell for node in nodes if self._states(node) and (spell := self._spell(node)) is not None]
+        """Return from when until when each of some memories holds that state what the question asks for.
+
+        What others say of themselves answers a question of the owner only if the owner says nothing about it.
+        """
+        stating = [node for node in nodes if self._states(node)]
+        own = [node for node in stating if node.speaker is None] if self._is_of_asker else []
+        return [spell for node in own or stating if (spell := self._spell(node)) is not None]
 
     def in_force(self, spells: Sequence[Spell]) -> list[int]:
         """Return the keys of the memories that say what held in the days asked about, best first.
@@ -123,7 +137,7 @@ class TimeQuestion:
         return self._is_about_asked(node)
 
     def _is_answered_by(self, text: str) -> bool:
-        terms = set(index_terms(text))
+        terms = set(index_terms(without_other_senses(text)))
         if self.asks_who:
             return not self.named.isdisjoint(terms) and _says_who(text, self.named)
         return not self.states.isdisjoint(terms) and (self.needs is None or self.needs.are_in(text))
@@ -131,11 +145,19 @@ class TimeQuestion:
     def _is_about_asked(self, node: Node) -> bool:
         """Return whether a memory is about the person in the question."""
         said = topics(node.content)
-        if (speaks_of_themselves(self.text) and not topics(self.text).others) or not self.named:
-            is_of_nobody = not (node.about or _people_in(said, self.states))
-            return not _others_in(said, self.states) and (said.is_of_self or is_of_nobody)
+        if self._is_of_asker:
+            if not _others_in(said, self.states) and (
+                said.is_of_self or not (node.about or _people_in(said, self.states))
+            ):
+                return True
+            parts = (part for part in things_said(node.content) if self._is_answered_by(part))
+            return any(each.is_of_self and not _others_in(each, self.states) for each in map(topics, parts))
         people = {term for name in (*node.about, node.speaker or "") for term in index_terms(name)}
         return not self.named.isdisjoint(said.all_stems | people)
+
+    @property
+    def _is_of_asker(self) -> bool:
+        return (speaks_of_themselves(self.text) and not topics(self.text).others) or not self.named
 
     def _spell(self, node: Node) -> Spell | None:
         """Return from when until when a statement about a state held; None if it is about a time to come."""
@@ -152,7 +174,8 @@ class TimeQuestion:
             last = min(last, since.last)
         said_of_change = cues(node.content, _of_both(self.text, node.content))
         values = [word for word in raw_words(node.content) if not self.values.isdisjoint(index_terms(word))]
-        is_ended = not {"no_longer", "ended"}.isdisjoint(said_of_change) and "replaced" not in said_of_change
+        lasts = {"replaced", "now"} if "no_longer" not in said_of_change else {"replaced"}
+        is_ended = not {"no_longer", "ended"}.isdisjoint(said_of_change) and lasts.isdisjoint(said_of_change)
         if is_ended and len(set(values)) <= 1:  # "We sold the Volvo and took a Skoda"
             first, last = date.min, first
         is_change = not said_of_change.isdisjoint(CHANGES)

@@ -1,6 +1,6 @@
 """The candidates of a search: what a store is asked for, and what ranking receives. Plain values, for any backend.
 
-A store finds candidates by seven strategies, reads the turns around them, and returns numbers. Its caller computes
+A store finds candidates by nine strategies, reads the turns around them, and returns numbers. Its caller computes
 weights, scores and order. Every backend must return the same values for the same rows; each field says how.
 
 A "visible" memory belongs to a space that the scope sees. A "live" memory is not closed. A query for the archive asks
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
     Keys = NDArray[np.int64]
 
-FINDERS = ("words", "meaning", "time", "entity", "tasks", "days")
+FINDERS = ("words", "meaning", "time", "entity", "tasks", "days", "states")
 """Strategies that find candidates from the question alone."""
 FOLLOWERS = ("causal", "associates")
 """Strategies that start from candidates of the others."""
@@ -34,7 +34,7 @@ COMMON_SHARE, COMMON_LEAST = 0.01, 1_000
 """A word is common if more than this share of all memories contain it, and at least this many. Common words tell little
 and cost much: with a million memories, a query took 46 ms at a share of 5 %, 11 ms at 1 %."""
 
-BY_WORDS, BY_MEANING, BY_TIME, BY_ENTITY, BY_TASKS, BY_DAYS, BY_LINKS = 50, 80, 40, 40, 40, 40, 24
+BY_WORDS, BY_MEANING, BY_TIME, BY_ENTITY, BY_TASKS, BY_DAYS, BY_STATES, BY_LINKS = 50, 80, 40, 40, 40, 40, 60, 24
 """Upper bounds for the candidates of each strategy (`BY_LINKS`: of each follower)."""
 OF_A_TIME = 10_000
 """So many of the latest memories of a time are compared with the words of a question: a chat has as many in a year."""
@@ -113,6 +113,7 @@ class CandidateQuery:
         directions: whether `CandidateRows.directions` is wanted.
         tasks: whether the latest open tasks are wanted.
         days: how texts name the days that the question asks about; None if it asks about none.
+        states: those of `terms` of which the latest holders are wanted.
         probe: key of a memory whose absence is to be explained.
         until: deadline on the clock of `time.monotonic`, in seconds.
     """
@@ -130,6 +131,7 @@ class CandidateQuery:
     directions: bool = False
     tasks: bool = False
     days: DayTerms | None = None
+    states: tuple[str, ...] = ()
     probe: int | None = None
     until: float
 
@@ -345,6 +347,8 @@ class CandidateSet:
             days: 1.0 for each, the latest first: BY_DAYS of those that hold one of the months and, if there are
                 numbers, one of these, or one of the weekdays. Of each term, OF_A_TIME holders are read. Empty in the
                 archive.
+            states: 1.0 for each, the latest first. The latest OF_A_TIME memories are read; of those that hold one of
+                the states, BY_STATES are returned. Empty in the archive.
             causal: strength x edge weight x CAUSAL_FADE, along causal edges in either direction, for `depth` steps; the
                 best path counts; greater keys first among equals.
             associates: strength x weight of the strongest associates of each start; the best start counts; greater keys

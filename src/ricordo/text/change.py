@@ -281,7 +281,7 @@ def topics(text: str) -> Topics:
     text = text[:MAX_CHARS].replace("’", "'")
     languages = languages_of(text)
     known = _words(languages)
-    text = known.elided.sub(lambda found: found.group().replace("'", " "), text)
+    text = without_elisions(text, languages)
     words = list[TopicWord]()
     dates = vocabulary(languages).anchors  # two appointments in December have no topic in common
     is_dated = not dates.isdisjoint(text.lower().split())
@@ -351,6 +351,20 @@ def topics(text: str) -> Topics:
     )
 
 
+def without_elisions(text: str, languages: LanguageSet) -> str:
+    """Return a text with its elided words apart: "qu'on habite" becomes "qu on habite"."""
+    return _words(languages).elided.sub(lambda found: found.group().replace("'", " "), text)
+
+
+def without_other_senses(text: str) -> str:
+    """Return a text without the phrases in which a word for a state means something else: "moved the sofa".
+
+    A text that may be in several languages stays: "mudamos a" is something else in one of them only.
+    """
+    languages = languages_of(text)
+    return text if len(languages) > 1 else _not_same(languages).sub(" ", text)
+
+
 def _without(stems: tuple[str, ...], marks: Set[str]) -> tuple[str, ...]:
     return tuple(stem for stem in stems if stem not in marks)
 
@@ -415,10 +429,13 @@ class AskedStates(NamedTuple):
 @cached(maxsize=1_024)
 def states_asked(question: str) -> AskedStates:
     """Return the things in a question of which people have one at a time."""
-    plain = _not_same(languages_of(question)).sub(" ", question.lower())
-    asked, marks = set(_WORD.findall(plain)), topics(question).all_stems
+    words = _WORD.findall(without_other_senses(question.lower()))
+    asked, marks = (
+        {*words, *(part for word in words for part in word.split("-"))},
+        topics(question).all_stems,
+    )  # habite-t-on
     # Short questions and statements may be taken for another language.
-    found = [each for name, words, each in _states() if f"={name}" in marks or not asked.isdisjoint(words)]
+    found = [each for name, known, each in _states() if f"={name}" in marks or not asked.isdisjoint(known)]
     return AskedStates(*(frozenset[str]().union(*each) for each in zip(*found, strict=True)))
 
 

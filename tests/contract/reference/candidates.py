@@ -20,6 +20,7 @@ from ricordo.storage.candidates import (
     BY_DAYS,
     BY_ENTITY,
     BY_LINKS,
+    BY_STATES,
     BY_TASKS,
     BY_TIME,
     BY_WORDS,
@@ -73,6 +74,7 @@ class Search:
             ("entity", self._by_entity),
             ("tasks", self._by_tasks),
             ("days", self._by_days),
+            ("states", self._by_states),
         ):
             if name == "time" and "meaning" in query.strategies:
                 found["meaning"] = {}
@@ -163,6 +165,16 @@ class Search:
             if weekdays or (months and (numbers or not days.numbers)):
                 found.append(row["key"])
         return dict.fromkeys(sorted(self._matching.intersection(found), reverse=True)[:BY_DAYS], 1.0)
+
+    def _by_states(self) -> Found:
+        query = self._query
+        if query.filter.archived:
+            return {}
+        holders = {key for term, keys in self._holders().items() if term in query.states for key in keys}
+        anybody = replace(query.filter, entity=None)
+        within = self._snapshot.nodes.within(query.scope, anybody, after=ALWAYS[0], before=ALWAYS[1], most=OF_A_TIME)
+        latest = [key for key in within.tolist() if key in self._matching and key in holders]
+        return dict.fromkeys(latest[:BY_STATES], 1.0)
 
     def _starts(self, found: Mapping[str, Found]) -> Found:
         starts: Found = {}

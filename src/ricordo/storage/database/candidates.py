@@ -24,6 +24,7 @@ from ricordo.storage.candidates import (
     BY_ENTITY,
     BY_LINKS,
     BY_MEANING,
+    BY_STATES,
     BY_TASKS,
     BY_TIME,
     BY_WORDS,
@@ -416,6 +417,17 @@ def _by_days(search: _Search) -> Found:
     return dict.fromkeys(latest.tolist(), 1.0)
 
 
+def _by_states(search: _Search) -> Found:
+    query = search.query
+    held = [search.terms[term].keys for term in query.states if len(search.terms[term].keys)]
+    if not held or search.archived:
+        return {}
+    anybody = replace(query.filter, entity=None)
+    within = search.snapshot.nodes.within(query.scope, anybody, after=ALWAYS[0], before=ALWAYS[1], most=OF_A_TIME)
+    latest = search.permitted(within[np.isin(within, np.concatenate(held))])[:BY_STATES]
+    return dict.fromkeys(latest.tolist(), 1.0)
+
+
 def _causal(search: _Search, found: Mapping[str, Found]) -> Found:
     """Return causes and effects of the best candidates."""
     if not search.snapshot.graph.kinds().causal:
@@ -471,6 +483,7 @@ _FINDERS: Mapping[str, Callable[[_Search], Found]] = {
     "entity": _by_entity,
     "tasks": _by_tasks,
     "days": _by_days,
+    "states": _by_states,
 }
 _FOLLOWERS: Mapping[str, Callable[[_Search, Mapping[str, Found]], Found]] = {
     "causal": _causal,
