@@ -118,3 +118,46 @@ async def test_a_word_for_a_state_in_another_sense_does_not_answer_for_the_prese
     for number, thing in enumerate(("the sofa", "our meeting", "everything")):
         await memory.add(f"We moved {thing} today", session=thing, at=f"2025-0{number + 1}-10")
     assert (await memory.search("Where do I live?")).hits[0].content == "We live in Ghent"
+
+
+@pytest.mark.parametrize(
+    ("repeated", "answer", "question", "when"),
+    [
+        (
+            "The lift is broken again",
+            "Kone sent two people for the lift",
+            "Who mends our broken lift?",
+            "When was the lift broken?",
+        ),
+        (
+            "Der Aufzug ist schon wieder kaputt",
+            "Kone hat zwei Leute wegen dem Aufzug geschickt",
+            "Wer macht den Aufzug, der kaputt ist?",
+            "Wann war der Aufzug kaputt?",
+        ),
+    ],
+)
+async def test_a_message_sent_many_times_does_not_crowd_out_others(
+    memory: Any, repeated: str, answer: str, question: str, when: str
+) -> None:
+    said = [Message(text=repeated, at=f"2021-{1 + number % 12:02}-10", session=f"s{number}") for number in range(45)]
+    said.append(Message(text=answer, at="2022-01-10", session="later"))
+    said += [Message(text=f"See you at {number}", at="2019-01-10", session="first") for number in range(20)]
+    await memory.add_many(said)
+    assert {hit.content for hit in (await memory.search(question)).hits[:2]} == {repeated, answer}
+    often = [hit.content for hit in (await memory.search(when)).hits]
+    assert often.count(repeated) > 1
+
+
+async def test_what_the_named_person_says_comes_before_what_others_say_of_themselves(memory: Any) -> None:
+    said = (
+        ("Olga", "I opened the bakery on Elm Street!"),
+        (None, "I go back to work in May, part time"),
+        ("Ben", "I work at the harbour now"),
+        (None, "Work is a lot these days"),
+        ("Olga", "Good morning"),
+    )
+    for day, (speaker, text) in enumerate(said):
+        await memory.add(text, session="friends", speaker=speaker, at=f"2025-01-{10 + day}")
+    for question in ("Where does Olga work?", "Where does Olga work now?"):
+        assert [hit.speaker for hit in (await memory.search(question)).hits[:2]] == ["Olga", "Olga"], question

@@ -33,6 +33,8 @@ _SAME_SESSION = 0.2
 # Likewise the penalty for the most similar better turn, times their cosine.
 _SAID_ALREADY = 0.2
 _SPREAD_DEPTH = 40
+# So many of the best are compared word by word, to find those that repeat a better one.
+_DISTINCT_AMONG = 200
 # Statements of the web and of tools need a third more evidence than those of the user.
 _UNVOUCHED = 0.75
 # Facts about somebody else than the question is about.
@@ -127,6 +129,7 @@ def rank(
     *,
     most: int,
     alike: Callable[[NDArray[np.intp]], Floats] | None,
+    repeats: bool,
 ) -> tuple[list[Ranked], Ranking]:
     """Return the best candidates by the sum of their shares, newer first in a tie, and the reasons.
 
@@ -137,6 +140,7 @@ def rank(
         places: positions of the passages that turns rank by, ascending.
         alike: returns the similarity of candidates at the given positions, float32[n, n], not below 0. If given, turns
             from different sessions with different content are preferred.
+        repeats: whether turns that repeat a better one of the same speaker are wanted, even if others are left out.
     """
     order = places[_from_best(totals[places])]
     best_few = order[:_SPREAD_DEPTH]
@@ -146,7 +150,7 @@ def rank(
         scores = totals.copy()
         scores[list(lost)] -= list(lost.values())
         order = places[_from_best(scores[places])]
-    best = order[:most]
+    best = (order if repeats else _distinct_first(pool, order))[:most]
     columns = pool.turns.keys[best].tolist(), best.tolist(), scores[best].tolist()
     ranked = list(map(Ranked._make, zip(*columns, repeat(()), repeat(0.0))))
     return ranked, Ranking(values=values, shares=shares, totals=totals, lost=lost)
@@ -156,6 +160,19 @@ def _from_best(scores: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return positions by descending score, newer first in a tie. Candidates are ascending by key."""
     order: NDArray[np.intp] = len(scores) - 1 - (-scores[::-1]).argsort(kind="stable")
     return order
+
+
+def _distinct_first(pool: Pool, order: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the best candidates with turns that repeat the words of a better one of the same speaker after others."""
+    turns, seen = pool.turns, set[tuple[int, bytes]]()
+    first, again = list[int](), list[int]()
+    for place in order[:_DISTINCT_AMONG].tolist():
+        start, size = int(turns.starts[place]), int(turns.sizes[place])
+        said = int(turns.speakers[place]), turns.codes[start : start + size].tobytes()
+        is_repeat = size > 0 and turns.sessions[place] >= 0 and said in seen
+        (again if is_repeat else first).append(place)
+        seen.add(said)
+    return np.concatenate([np.array([*first, *again], np.intp), order[_DISTINCT_AMONG:]])
 
 
 def totals_of(shares: Mapping[str, Floats], size: int) -> NDArray[np.float64]:

@@ -186,10 +186,13 @@ def find(
     known = snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model)
     weighed, links = _weighed(short, known, plan, zone=zone, names_entities=bool(named))
     dated = _days_named(weighed, known, plan, zone)
-    weighed = _latest_first(_arranged(weighed, known, query, first=dated), known, plan)
+    persons = () if pool is None else pool.persons
+    weighed = _latest_first(_arranged(weighed, known, query, first=dated), known, plan, persons=persons)
     weighed, known, held = _of_the_time(snapshot, scope, weighed, known, pool, plan, zone, links=links)
     if plan.is_of_changes and KNOWLEDGE in filter_.shelves and not filter_.archived:
         weighed, known, held = _of_changes(snapshot, scope, weighed, known, plan, filter_)
+    if not dated:
+        weighed = _repeats_last(weighed, known, plan)
     judged = None
     if query.only_relevant or query.judge:
         judged = _judged(pool, weighed, known, plan, links=links + _told(weighed, known), sure=dated.keys() | held)
@@ -293,7 +296,8 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
             pool, totals, places, plan.ratings, weight=plan.weighing.reranker
         )
         totals += shares["reranker"]
-    return rank(pool, values, shares, totals, places, most=most, alike=alike)
+    repeats = _may_ask_for_repeats(plan)
+    return rank(pool, values, shares, totals, places, most=most, alike=alike, repeats=repeats)
 
 
 def _with_asked(short: Sequence[Ranked], found: CandidateSet, pool: Pool | None, ranking: Ranking) -> list[Ranked]:
@@ -416,9 +420,12 @@ def _arranged(hits: Sequence[Ranked], known: Shortlist, query: Query, *, first: 
     return [hit._replace(score=score) for hit, score in zip(hits, scores, strict=True)]
 
 
-def _latest_first(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Ranked]:
+def _latest_first(hits: Sequence[Ranked], known: Shortlist, plan: Plan, *, persons: Sequence[str]) -> list[Ranked]:
     """Return hits with the latest first among the messages that say as much about a question for the present as the
     best message: they change places, and the others stay where they are.
+
+    Args:
+        persons: the speakers that the question names; then only messages of one speaker change places.
     """
     is_of_now = plan.interval is None and plan.intent != "when" and asks_for_the_present(plan.query.text)
     if not is_of_now:
@@ -431,7 +438,10 @@ def _latest_first(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[
     alike = [
         place
         for place, node in said
-        if least <= set(index_terms(node.content)) and best[place].score >= _ABOUT_AS_GOOD * first
+        if (not persons or node.speaker == said[0][1].speaker)
+        and least
+        and least <= set(index_terms(node.content))
+        and best[place].score >= _ABOUT_AS_GOOD * first
     ]
     newest = sorted(alike, key=lambda place: known.nodes[best[place].key].event_time, reverse=True)
     ordered = list(hits)
@@ -439,6 +449,33 @@ def _latest_first(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[
         moved = hits[place].score - hits[other].score
         ordered[place] = hits[other]._replace(score=hits[place].score, moved=hits[other].moved + moved)
     return ordered
+
+
+def _may_ask_for_repeats(plan: Plan) -> bool:
+    """Return whether a question may ask for each of several equal messages, by their times or for how often."""
+    is_simple = plan.intent != "when" and plan.complexity == "simple" and plan.interval is None
+    return not is_simple or asks_for_a_list(plan.query.text)
+
+
+def _repeats_last(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Ranked]:
+    """Return hits with a message that repeats the text of a better one of the same speaker below all others."""
+    if _may_ask_for_repeats(plan):
+        return list(hits)
+    seen, kept, repeats = set[tuple[str | None, str]](), list[Ranked](), list[Ranked]()
+    for hit in hits:
+        node = known.nodes.get(hit.key)
+        said = None if node is None or not _is_said(node) else (node.speaker, " ".join(node.content.casefold().split()))
+        (repeats if said in seen else kept).append(hit)
+        if said is not None:
+            seen.add(said)
+    return (
+        [
+            hit._replace(score=score, moved=hit.moved + score - hit.score)
+            for hit, score in zip((*kept, *repeats), [hit.score for hit in hits], strict=True)
+        ]
+        if repeats
+        else list(hits)
+    )
 
 
 def _of_the_time(
@@ -477,7 +514,10 @@ def _of_the_time(
     held = {key: place for place, key in enumerate(question.in_force(spells))}
     if is_past:
         hits, within = _of_the_days(hits, nodes, former, question, plan, held=held)
-    first = sorted(hits, key=lambda hit: held.get(hit.key, len(held)))
+    last = set[int]()
+    if plan.is_of_now and pool is not None and pool.persons:  # what others say without naming the person comes last
+        last = {key for key, node in nodes.items() if not question.is_about_asked(node)}
+    first = sorted(hits, key=lambda hit: held.get(hit.key, len(held) + (hit.key in last)))
     arranged = [
         hit._replace(score=score, moved=hit.moved + score - hit.score)
         for hit, score in zip(first, [hit.score for hit in hits], strict=True)

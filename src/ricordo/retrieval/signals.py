@@ -66,8 +66,8 @@ class Pool:
         strengths: float32[words, n], how well a turn matches each word: 1 for the word itself, else the best cosine.
         worded: bool[n], whether a turn was compared word by word; for others the cosine of the complete turn is used.
         cosines: float32[n], centred cosine with the question; 0 without a vector.
-        spoke: float32[n], 1 if a person named in the question speaks, -1 if another does, 0 if the speaker is unknown
-            or the question names no speaker.
+        spoke: float32[n], 1 if a person named in the question speaks, -1 if another does, such as the owner in a
+            conversation of several people, 0 if the speaker is unknown or the question names no speaker.
         persons: folded names of the speakers that the question names.
         meets: bool[size], whether a candidate is a turn that matches any word of the question.
         named: float32[size], 1 if a candidate is linked to an entity that the question names.
@@ -166,7 +166,10 @@ def _spoke(turns: Turns, persons: Sequence[str]) -> Floats:
     if not persons:  # there may be thousands of speakers
         return np.zeros(len(turns), np.float32)
     worth = [0.0 if not name else 1.0 if name_key(name) in persons else -1.0 for name in turns.names]
-    return np.array(worth, np.float32).take(turns.speakers)
+    spoke = np.array(worth, np.float32).take(turns.speakers)
+    of_people = np.unique(turns.sessions[turns.speakers != 0])  # there, the owner is one of several people
+    spoke[(turns.speakers == 0) & np.isin(turns.sessions, of_people)] = -1.0
+    return spoke
 
 
 def _named(rows: CandidateRows, namings: Sequence[Naming], words: Sequence[str], strengths: Floats) -> Floats:

@@ -134,7 +134,7 @@ class TimeQuestion:
         said_of_it = cues(text, languages_of(text))
         if not {"reported", "unsure"}.isdisjoint(said_of_it) or ("future" in said_of_it and not self.days_told(node)):
             return False
-        return self._is_about_asked(node)
+        return self.is_about_asked(node)
 
     def _is_answered_by(self, text: str) -> bool:
         terms = set(index_terms(without_other_senses(text)))
@@ -142,7 +142,7 @@ class TimeQuestion:
             return not self.named.isdisjoint(terms) and _says_who(text, self.named)
         return not self.states.isdisjoint(terms) and (self.needs is None or self.needs.are_in(text))
 
-    def _is_about_asked(self, node: Node) -> bool:
+    def is_about_asked(self, node: Node) -> bool:
         """Return whether a memory is about the person in the question."""
         said = topics(node.content)
         if self._is_of_asker:
