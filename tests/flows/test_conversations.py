@@ -187,3 +187,64 @@ async def test_credentials_in_unawaited_messages_are_redacted(memory: Any) -> No
     said = memory.add_nowait("The password of the router is hunter2!")
     await memory.settle()
     assert "hunter2" not in (await memory.get(said)).content
+
+
+CORRECTED = {
+    "en": (
+        "Hello, the survey of the roof is on 3 May at 10",
+        "Ok, I'll bring the ladder",
+        "Sorry, the survey is postponed to 9 May",
+        "When is the survey of the roof?",
+    ),
+    "de": (
+        "Hallo, die Begehung vom Dach ist am 3. Mai um 10",
+        "Ok, ich bringe die Leiter mit",
+        "Die Begehung wurde doch auf den 9. Mai verschoben",
+        "Wann ist die Begehung vom Dach?",
+    ),
+    "ru": (
+        "Привет, осмотр крыши 3 мая в 10",
+        "Хорошо, я возьму лестницу",
+        "Осмотр всё-таки перенесли на 9 мая",
+        "Когда осмотр крыши?",
+    ),
+    "es": (
+        "Hola, la inspección del tejado es el 3 de mayo a las 10",
+        "Vale, llevo la escalera",
+        "Al final la inspección se aplazó al 9 de mayo",
+        "¿Cuándo es la inspección del tejado?",
+    ),
+    "fr": (
+        "Bonjour, la visite du toit est le 3 mai à 10h",
+        "D'accord, j'apporte l'échelle",
+        "Finalement la visite est reportée au 9 mai",
+        "Quand est la visite du toit ?",
+    ),
+    "it": (
+        "Ciao, il sopralluogo del tetto è il 3 maggio alle 10",
+        "Ok, porto la scala",
+        "Alla fine il sopralluogo è rinviato al 9 maggio",
+        "Quando è il sopralluogo del tetto?",
+    ),
+    "pt": (
+        "Olá, a visita ao telhado é a 3 de maio às 10h",
+        "Ok, levo a escada",
+        "Afinal a visita foi adiada para 9 de maio",
+        "Quando é a visita ao telhado?",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", CORRECTED)
+async def test_a_correction_in_a_conversation_comes_before_what_it_corrects(memory: Any, language: str) -> None:
+    *said, question = CORRECTED[language]
+    for number, text in enumerate((*said[:2], "The cement is here, 40 bags in the garage", said[2])):
+        await memory.add(text, session="site", speaker="Ada" if number == 1 else "Bo", at=f"2025-04-0{number + 1}")
+    assert [hit.content for hit in (await memory.search(question)).hits[:2]] == [said[2], said[0]]
+
+
+async def test_a_correction_of_something_else_in_a_conversation_does_not_come_first(memory: Any) -> None:
+    said = ("The call with Ann is on Monday at 9", "I moved the call with Ben to Friday", "We moved the desk on Sunday")
+    for text in said:
+        await memory.add(text, session="work")
+    assert (await memory.search("When is the call with Ann?")).hits[0].content == said[0]

@@ -84,7 +84,9 @@ from ricordo.text.change import (
     of_another,
     of_another_name,
     says_change,
+    share_topic,
     succession,
+    tells_change,
     topics,
 )
 from ricordo.text.dates import DATES
@@ -103,6 +105,7 @@ _WEIGHED_LEAST = 30
 # For a calibration prompt, which no caller waits for.
 _PATIENCE_S = 30.0
 _COMPARED = 6  # number of top results whose facts are compared with each other
+_COMPARED_MESSAGES = 10  # the same for the messages of one conversation
 # Number of top results, and the least share of the best message's score, for questions about the present.
 _COMPARED_FOR_PRESENT, _ABOUT_AS_GOOD = 10, 0.7
 # Number of omitted memories that a receipt names.
@@ -338,7 +341,7 @@ def _weighed(
     outdated, told = _outdated(weighed[:_COMPARED], known, plan)
     links = [
         (newer, older)
-        for newer, older in (*known.versions, *outdated, *_said_anew(weighed[:_COMPARED], known))
+        for newer, older in (*known.versions, *outdated, *_said_anew(weighed, known, plan))
         if not _names_another(known, older, newer, plan)
         and (newer not in others or older in others or not _are_of_two_people(known, older, newer))
     ]
@@ -647,20 +650,40 @@ def _told(hits: Sequence[Ranked], known: Shortlist) -> list[tuple[int, int]]:
     ]
 
 
-def _said_anew(best: Sequence[Ranked], known: Shortlist) -> list[tuple[int, int]]:
-    """Return pairs of messages of one person of which the newer one says in the same form that something has changed:
-    "My dentist is Dr. Weiss now".
+def _said_anew(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[tuple[int, int]]:
+    """Return pairs of top messages of which the newer one says that something has changed: one person says it in the
+    same form ("My dentist is Dr. Weiss now"), or it corrects the older one in the same conversation.
     """
+    best = hits[:_COMPARED_MESSAGES]
     said = [node for each in best if (node := known.nodes.get(each.key)) and _is_said(node) and node.role == "user"]
     said = [node for node in said if len(node.content) <= _SHORT_STATEMENT]
+    first = {each.key for each in best[:_COMPARED]}
     said.sort(key=lambda node: (node.event_time, node.key))
     return [
         (newer.key, older.key)
         for place, newer in enumerate(said)
         if place and says_change(newer.content)
         for older in said[:place]
-        if older.speaker == newer.speaker and compare(older.content, newer.content) == "replaced"
+        if _is_corrected(older, newer, plan)
+        or (
+            first.issuperset((older.key, newer.key))
+            and older.speaker == newer.speaker
+            and compare(older.content, newer.content) == "replaced"
+        )
     ]
+
+
+def _is_corrected(older: Node, newer: Node, plan: Plan) -> bool:
+    """Return whether a message gives what the question asks for another time than an earlier one of its conversation:
+    "The inspection is on 3 December", "Actually the inspection moved to 10 December".
+    """
+    if older.session is None or older.session != newer.session:
+        return False
+    if older.speaker != newer.speaker and (topics(older.content).is_own or topics(newer.content).is_own):
+        return False
+    return share_topic(plan.query.text, older.content, newer.content) and (
+        (mentions_time(older.content) and mentions_time(newer.content)) or tells_change(older.content, newer.content)
+    )
 
 
 def _with_sources(links: Sequence[tuple[int, int]], known: Shortlist) -> list[tuple[int, int]]:

@@ -1278,6 +1278,20 @@ def _has_another_name(said: Topics, named: Sequence[TopicWord]) -> bool:
     return bool(said.persons) or any(word.worth == _NAME and stems.isdisjoint(word.stems) for word in said.words)
 
 
+def share_topic(question: str, old: str, new: str) -> bool:
+    """Return whether two statements share a significant word that a question asks for.
+
+    >>> share_topic("When is the review?", "The review is on Monday", "Actually the review moved to Friday")
+    True
+    >>> share_topic("When is the review?", "The review is on Monday", "I moved to Kiel")
+    False
+    """
+    asked, before, after = topics(question[:MAX_CHARS]), topics(old), topics(new)
+    return any(
+        word.worth > _COMMON and before.likeness(word.stems) and after.likeness(word.stems) for word in asked.words
+    )
+
+
 def likelihood(old: str, new: str) -> float:
     """Return how likely, by words alone, a new statement makes an older one outdated, from 0 to 1.
 
