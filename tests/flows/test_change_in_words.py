@@ -924,6 +924,13 @@ async def test_what_may_be_another_appointment_closes_none(memory: Any, facts: l
         ("I work at Pipistrell", "I left Nordwind and work at Pipistrell"),
         ("Ich arbeite bei Pipistrell", "Ich habe Nordwind verlassen und arbeite bei Pipistrell"),
         ("I live in Riga", "We also have a flat in Nida"),
+        ("The wedding of Ada is on 12 June", "Ada's dress for the wedding is 850 euros"),
+        ("Il matrimonio di Ada è il 12 giugno", "Il vestito di Ada per il matrimonio costa 850 euro"),
+        ("Свадьба Ады 12 июня", "Платье Ады на свадьбу стоит 8500 рублей"),
+        (
+            "O prazo de entrega da Vila Verde é 12 de março de 2027",
+            "O orçamento das vilas de hóspedes da Vila Verde é de 9500 euros",
+        ),
     ],
 )
 async def test_what_still_holds_is_not_reviewed(memory: Any, older: str, newer: str) -> None:

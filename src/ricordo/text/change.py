@@ -57,6 +57,7 @@ _CLAUSE_END = re.compile(r"(?<=[.!?;…,])\s+|(?<!\s)\s+[–—-]\s+|(?<=\w): ")
 _NUMERAL = re.compile(r"\b[A-Z][\w-]{1,30} I(?=[.,;:)]|$)")  # "Ardashir I.", not "so do I"
 _IDENTIFIER = re.compile(r"[^\W\d_]+[-/.]?\d[\w/-]*|\d{3,}[-/]\d{2,5}")  # "LH1234", "INV-77", "2026-041"
 _DAY_OR_YEAR = re.compile(r"(?:[12]?\d|3[01])(?:st|nd|rd|th|\.)?|(?:19|20)\d\d")
+_AMOUNT = re.compile(r"(?!(?:19|20)\d\d$)\d{3,}(?:[.,]\d+)*|\d{1,3}(?:[.,]\d{3})+(?:[.,]\d+)?")
 _HEAD = 2  # content words that name the topic of a statement
 _BEGINNING = 5  # words in which the subject of a statement is searched
 _LEAST_SAID = 3  # words of a clause that says something
@@ -671,6 +672,7 @@ def _of_cues(
     repeats = all(after.likeness(word.stems) == 1 for word in before.words)
     is_of_one = any(before.likeness(word.stems[:1]) for word in shared) and not are_apart
     is_other = is_of_one and bool(before.numbers and after.numbers) and not after.numbers <= before.numbers
+    is_other = is_other and not _are_date_and_amount(before, after)
     denials = [
         _holds_any(shared, start, clause)
         for start, clause in _parts(_CLAUSE_END, text)
@@ -684,6 +686,13 @@ def _of_cues(
         "denies": float(bool(denials)),
         "quoted": float(is_quoted),
     } | {cue: float(cue in (said if cue == "reported" else doubts)) for cue in AGAINST}
+
+
+def _are_date_and_amount(before: Topics, after: Topics) -> bool:
+    """Return whether one of two statements has a date, the other an amount: neither is the other's new value."""
+    dates = [bool(each.numbers) and all(map(_DAY_OR_YEAR.fullmatch, each.numbers)) for each in (before, after)]
+    amounts = [bool(each.numbers) and all(map(_AMOUNT.fullmatch, each.numbers)) for each in (before, after)]
+    return (dates[0] and amounts[1]) or (amounts[0] and dates[1])
 
 
 def _parts(end: re.Pattern[str], text: str) -> list[tuple[int, str]]:
