@@ -248,3 +248,21 @@ async def test_a_correction_of_something_else_in_a_conversation_does_not_come_fi
     for text in said:
         await memory.add(text, session="work")
     assert (await memory.search("When is the call with Ann?")).hits[0].content == said[0]
+
+
+@pytest.mark.parametrize(
+    ("planned", "cancelled", "question"),
+    [
+        ("We looked at a flat in Leith today", "The flat in Leith fell through", "Which flat do we look at?"),
+        ("Abbiamo visto un bilocale a Lecce", "Il bilocale di Lecce è saltato", "Quale bilocale guardiamo?"),
+        ("Wir haben ein Haus in Kiel angeschaut", "Das Haus in Kiel ist geplatzt", "Welches Haus schauen wir an?"),
+        ("Смотрели дом в Твери с садом", "Дом в Твери сорвался", "Какой дом мы смотрим?"),
+    ],
+)
+async def test_a_plan_that_fell_through_in_a_conversation_comes_after_that_news(
+    memory: Any, planned: str, cancelled: str, question: str
+) -> None:
+    for number, text in enumerate((planned, "Ok", "The cement is here", "See you at nine", cancelled)):
+        await memory.add(text, session="home", at=f"2025-04-0{number + 1}")
+    found = [hit.content for hit in (await memory.search(question)).hits]
+    assert found.index(cancelled) < found.index(planned)

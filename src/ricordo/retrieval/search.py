@@ -87,6 +87,7 @@ from ricordo.text.change import (
     share_topic,
     succession,
     tells_change,
+    things_said,
     topics,
 )
 from ricordo.text.dates import DATES
@@ -674,16 +675,17 @@ def _said_anew(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[tup
 
 
 def _is_corrected(older: Node, newer: Node, plan: Plan) -> bool:
-    """Return whether a message gives what the question asks for another time than an earlier one of its conversation:
-    "The inspection is on 3 December", "Actually the inspection moved to 10 December".
+    """Return whether a message gives what the question asks for another time than an earlier one of its conversation
+    ("The inspection is on 3 December", "Actually the inspection moved to 10 December"), or tells a change of what it
+    says: "We saw a house in Leith", "The house in Leith fell through".
     """
     if older.session is None or older.session != newer.session:
         return False
     if older.speaker != newer.speaker and (topics(older.content).is_own or topics(newer.content).is_own):
         return False
-    return share_topic(plan.query.text, older.content, newer.content) and (
-        (mentions_time(older.content) and mentions_time(newer.content)) or tells_change(older.content, newer.content)
-    )
+    if mentions_time(older.content) and mentions_time(newer.content):
+        return share_topic(plan.query.text, older.content, newer.content)
+    return any(tells_change(part, newer.content) for part in (older.content, *things_said(older.content)))
 
 
 def _with_sources(links: Sequence[tuple[int, int]], known: Shortlist) -> list[tuple[int, int]]:
