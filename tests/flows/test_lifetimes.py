@@ -347,3 +347,51 @@ async def test_lifetimes_meet_their_targets_on_the_benchmark_sentences() -> None
 )
 async def test_a_move_or_a_new_job_does_not_expire(memory: Any, moved: str) -> None:
     assert (await memory.remember(moved)).expires_at is None
+
+
+@pytest.mark.parametrize(
+    ("said", "days"),
+    [
+        ("Voy a natación los jueves por la mañana", []),
+        ("El panadero viene a las seis de la mañana", []),
+        ("En la mañana me duele la rodilla", []),
+        ("Luis estudia de mañana", []),
+        ("Trabajo mañana y tarde en el taller", []),
+        ("Mañana por la mañana llega el fontanero", ["2026-01-02"]),
+        ("El viernes por la mañana llega el fontanero", ["2026-01-02"]),
+        ("La entrega de mañana se retrasa", ["2026-01-02"]),
+        ("Esta mañana llegó el fontanero", ["2026-01-01"]),
+        ("Am frühen Morgen laufe ich am Fluss", []),
+        ("Morgen früh kommt der Klempner", ["2026-01-02"]),
+        ("Amanhã de manhã vem o canalizador", ["2026-01-02"]),
+        ("De manhã corro junto ao rio", []),
+        ("Domani mattina viene l'idraulico", ["2026-01-02"]),
+        ("Le matin je cours au bord du fleuve", []),
+    ],
+)
+async def test_a_morning_is_not_tomorrow(memory: Any, said: str, days: list[str]) -> None:
+    assert list((await memory.remember(said)).attributes.get("dates", {}).values()) == days
+
+
+@pytest.mark.parametrize(
+    ("said", "days"),
+    [
+        ("Ines needs the weekly figures by Wednesday noon", []),
+        ("The van must be back before Monday morning every week", []),
+        ("Rent receipts are due Tuesday every other week", []),
+        ("Ines needs the figures by Wednesday noon", ["2026-01-07"]),
+        ("I have rehearsals every day until Wednesday", ["2026-01-07"]),
+        ("Send the figures by Wednesday. Lunch is at noon every Monday.", ["2026-01-07"]),
+        ("Jede Woche müssen die Zahlen bis Mittwoch da sein", []),
+        ("Bis Mittwoch müssen die Zahlen da sein", ["2026-01-07"]),
+        ("Las cifras se entregan cada semana antes del miércoles", []),
+        ("Va a natación los miércoles", []),
+        ("Elle va à la piscine le mercredi", []),
+        ("I dati vanno consegnati entro mercoledì ogni settimana", []),
+        ("Va in piscina il mercoledì", []),
+        ("Os números saem até quarta-feira todas as semanas", []),
+        ("Каждую неделю отчёт нужен до среды", []),
+    ],
+)
+async def test_what_recurs_has_no_single_date(memory: Any, said: str, days: list[str]) -> None:
+    assert list((await memory.remember(said)).attributes.get("dates", {}).values()) == days

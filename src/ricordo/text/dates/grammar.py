@@ -11,8 +11,9 @@ languages share the rules. A false date is worse than none, so words with anothe
  a ago  A ago before its unit  T through ("in a week's time")  E third of a month
  i in   j on, over, for   s since   z since, with verbs at the end of a clause   c Russian "s" (since, from, with)
  f from   b before   u by, until   q until, also between the ends of a range   e after   w between   & and   - to
- o of   h article   k part of a day   P possessive   H habit   B of a story   , comma   . end of a clause
- " quotation mark   m word that can follow the verb "may"   y word that can follow a year   x any other word
+ o of   h article   k part of a day   P possessive   H habit (1 weekly, 2 each)   B of a story
+ , comma   . end of a clause   " quotation mark   m word that can follow the verb "may"
+ y word that can follow a year   x any other word
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ class Vocabulary(Lexicon):
     now = words_of(lambda each: each.dates.now)
     indefinite = words_of(lambda each: each.statements.indefinite)
     planned = words_of(lambda each: each.dates.planned)
+    mornings = words_of(lambda each: each.dates.mornings)
+    each_week = words_of(lambda each: each.dates.each_week)
     loose = words_of(lambda each: each.dates.loose)
     year_neighbours = words_of(lambda each: each.dates.year_neighbours)
     states = words_of(lambda each: (word for words in each.change.same.values() for word in words))
@@ -256,6 +259,8 @@ _RULES: _Rules = tuple(
 _ASKED_RULES: _Rules = (*_RULES, ("year", re.compile("(?P<point>Y)")))
 # Every rule needs one of these: a bare number is not a time, and a bare "may" is a verb.
 _ANCHOR = re.compile("[MWSUZGRYIJ]|lk|[iltnsbuecfEDohAqz&-]V|V[.,]?o?h?[DYltn&-]")
+_ALONE, _WITH_A_PERIOD = 1, 2  # values of habits
+_ENDS_OF_SENTENCES = frozenset(".!?\n")
 # "From Monday to Friday" is a habit more often than a date.
 _HABIT = re.compile("W[-&]h?W")
 
@@ -296,6 +301,13 @@ class _Match:
     @property
     def matched(self) -> str:
         return self.kinds[self.first : self.last]
+
+    @property
+    def sentence(self) -> list[Token]:
+        ends = [each for each, token in enumerate(self.tokens) if token.text in _ENDS_OF_SENTENCES]
+        first = max((each for each in ends if each < self.first), default=-1)
+        last = min((each for each in ends if each >= self.last), default=len(self.tokens))
+        return self.tokens[first + 1 : last]
 
     @property
     def ends_clause(self) -> bool:
@@ -441,7 +453,15 @@ def _days(rule: str, match: re.Match[str], tokens: list[Token], today: Today) ->
 def _is_safe(match: _Match) -> bool:
     if match.rule == "year":
         return _is_a_year(match)
-    doubts = (_is_owned_or_habitual, _is_a_title, _is_loose, _is_a_verb_or_name, _is_a_count)
+    doubts = (
+        _is_a_morning,
+        _is_each_week,
+        _is_owned_or_habitual,
+        _is_a_title,
+        _is_loose,
+        _is_a_verb_or_name,
+        _is_a_count,
+    )
     return not any(doubt(match) for doubt in doubts)
 
 
@@ -460,11 +480,39 @@ def _is_a_year(match: _Match) -> bool:
     return match.words.has_bare_years and not match.words.past.isdisjoint(said)
 
 
+def _is_a_morning(match: _Match) -> bool:
+    """Reject the part of a day where "tomorrow" is also the word for morning: "por la mañana", "salgo de mañana", but
+    not "la reunión de mañana".
+    """
+    if match.tokens[match.last - 1].text.lower() not in match.words.mornings:
+        return False
+    before, after = match.kinds[: match.last - 1], match.kinds[match.last :]
+    return re.search(r"[htHK]$|(?<!h)(?<![hP].)o$", before) is not None or re.match("&?k", after) is not None
+
+
+def _is_each_week(match: _Match) -> bool:
+    """Reject a weekday that comes every week: "los lunes", "weekly by Friday noon", "by Monday, every week"."""
+    if re.fullmatch("[ijuqbe]?h?W", match.matched) is None:
+        return False
+    if match.tokens[match.last - 2 if match.last > 1 else 0].text.lower() in match.words.each_week:
+        return True
+    said = match.sentence
+    habits = [each for each, token in enumerate(said) if token.kind == "H"]
+    return any(match.matched[0] in "ij" or _is_of_weeks(said[each : each + 3]) for each in habits)
+
+
+def _is_of_weeks(said: list[Token]) -> bool:
+    """Return whether words begin with "weekly", "every week" or "every other Friday", but not "every day"."""
+    if said[0].value == _ALONE:
+        return True
+    return said[0].value == _WITH_A_PERIOD and any(
+        token.kind == "W" or (token.kind in "UZG" and token.value > 0) for token in said[1:]
+    )
+
+
 def _is_owned_or_habitual(match: _Match) -> bool:
     """Reject "my last fall", "usually on Friday", "on Friday nights", "the last week of something"."""
     before, after = match.before, match.after
-    if "H" in match.kinds and match.matched[-1] == "W" and match.matched[0] in "ij":
-        return True
     if before and (before.kind == "H" or (before.kind == "P" and match.matched[0] in "ltnLSV")):
         return True
     return after is not None and (after.kind == "H" or (after.kind == "o" and match.matched[-1] in "UGZ"))

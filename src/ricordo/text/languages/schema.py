@@ -132,6 +132,8 @@ class Dates:
     Attributes:
         bare_years: whether a year in a question about the past needs no preposition: "Wo waren wir 2021?".
         year_neighbours: words beside which a number is a year: "our 2018 trip", "Christmas 2019", "around 2015".
+        mornings: words for "tomorrow" that also mean the morning: "mañana".
+        each_week: articles with which a weekday is every one: "los" in "los lunes".
         upcoming: questions about what is to come, without a day: "What is coming up?".
         yearly: what comes back every year, also if it is told with its year: "was born on 3 May 2015".
     """
@@ -144,6 +146,8 @@ class Dates:
     past: Words = ()
     present: Words = ()
     planned: Words = ()
+    mornings: Words = ()
+    each_week: Words = ()
     loose: Words = ()
     now: Words = ()
     clock_ago: Patterns = ()
