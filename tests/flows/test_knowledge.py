@@ -10,6 +10,20 @@ from ricordo import ConflictError, Fact, InvalidError, NotFoundError, Scope
 from tests.flows.conftest import DAY, HandClock
 
 
+@pytest.mark.parametrize(
+    ("said", "category"),
+    [
+        ("The user sings with Ines on Thursday evenings", "knowledge"),
+        ("The book club meets on Monday every other week", "knowledge"),
+        ("The weekly shop is on Saturday", "knowledge"),
+        ("The user sang with Ines on Thursday evening", "event"),
+        ("The bus runs every hour. The user missed it on Monday.", "event"),
+    ],
+)
+async def test_a_weekly_habit_is_no_event(memory: Any, said: str, category: str) -> None:
+    assert (await memory.remember(said)).category == category
+
+
 async def test_a_fact_knows_its_category_and_its_people(memory: Any) -> None:
     node = await memory.remember("Sarah loves Italian food", about=["Sarah"])
     assert (node.type, node.category, node.about) == ("semantic", "preference", ("Sarah",))
