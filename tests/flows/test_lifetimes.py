@@ -73,6 +73,18 @@ bei Starkregen tropft es durchs Dach
 Созвон по «Маяку» проходит в среду в 11:00
 El usuario nació el 3 de abril
 L'utilisateur joue au padel le jeudi
+El usuario está aprendiendo italiano
+La usuaria está aprendiendo a nadar
+Está haciendo un doctorado en Sevilla
+La usuaria va a clase de baile los viernes por la tarde
+La biblioteca abre a las diez de la mañana
+Inés pasa a ser la encargada de las llaves
+O Tiago passa a ser o responsável pelas chaves
+O Tiago passou a ser o responsável pelas licenças
+A Inês está a fazer um mestrado
+A utilizadora está aprendendo a nadar
+Sta imparando il portoghese
+Giulia è diventata la responsabile del magazzino
 """.strip().splitlines()
 PASSING = """
 so hungry I could eat the table

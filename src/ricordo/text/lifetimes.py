@@ -22,7 +22,7 @@ from ricordo.text.canonical import canonical
 from ricordo.text.change import cues, topics
 from ricordo.text.dates import DATES, local_time, midnight
 from ricordo.text.dates.resolution import DatedPhrase, dated_phrases, resolved_dates, speaks_of_past
-from ricordo.text.languages import LanguageSet, Lexicon, any_of, cached, languages_of, pattern_of
+from ricordo.text.languages import LanguageSet, Lexicon, all_languages, any_of, cached, languages_of, pattern_of
 
 PASSING_DAYS = 30
 """How long a temporary statement is kept, and how long a dated statement is kept at least after its date."""
@@ -95,19 +95,22 @@ def _gives_a_value(text: str) -> bool:
 
 
 def may_pass(text: str) -> bool:
-    """Return whether nothing in a statement shows that it lasts, or names a date that cannot be read."""
+    """Return whether nothing in a statement shows that it lasts, or names a date that cannot be read.
+
+    If its language is uncertain, as of a short text, signs in any language count.
+    """
     cues = _cues_of(text)
-    reads_dates = any(each.dates.table for each in cues.languages) and cues.knows(text)
-    return (reads_dates or not _MAYBE_DATE.search(text)) and not cues.lasting.search(text)
+    is_known = cues.knows(text)
+    lasting = (cues if is_known else _cues(all_languages())).lasting
+    reads_dates = is_known and any(each.dates.table for each in cues.languages)
+    return (reads_dates or not _MAYBE_DATE.search(text)) and not lasting.search(text)
 
 
 def is_guarded(text: str) -> bool:
-    """Return whether words for what lasts are known in the language of a text."""
+    """Return whether the words for what lasts and for what begins on a date are known in the language of a text."""
     cues = _cues_of(text)
     return (
-        _LETTERS.search(text) is not None
-        and any(each.lifetimes.lasting for each in cues.languages)
-        and cues.knows(text)
+        _LETTERS.search(text) is not None and any(each.lifetimes.begins for each in cues.languages) and cues.knows(text)
     )
 
 
@@ -124,7 +127,7 @@ def _passing_term(text: str, today: date) -> _Term | None:
 
 def _dated_term(text: str, today: date) -> _Term | None:
     """Return how long a statement is kept after the coming day that it names."""
-    if not any(each.lifetimes.lasting for each in languages_of(text)):
+    if not any(each.lifetimes.begins for each in languages_of(text)):
         return None
     cues, is_past = _cues_of(text), speaks_of_past(text)
     is_of_today = len(text) <= _BRIEF_CHARS or speaks_of_themselves(text)
