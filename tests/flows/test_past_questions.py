@@ -300,3 +300,30 @@ async def test_the_archive_is_asked_for_former_homes(memory: Any, question: str)
     assert {*found} == {"We moved to Porto", "We have moved to Ghent"}
     in_march = await memory.search("Where did I live in March 2024?", archived=True, only_relevant=True)
     assert [hit.content for hit in in_march] == ["We moved to Porto"]
+
+
+@pytest.mark.parametrize(
+    ("question", "then"),
+    [
+        ("What happened in March 2019?", {"spoon", "boiler", "anniversary"}),
+        ("What was there in spring 2019?", {"spoon", "boiler", "anniversary"}),
+        ("What happened on 7 March 2019?", {"boiler", "anniversary"}),
+        ("Was ist im März 2019 passiert?", {"spoon", "boiler", "anniversary"}),
+        ("Cosa è successo nel marzo 2019?", {"spoon", "boiler", "anniversary"}),
+    ],
+)
+async def test_what_happened_then_comes_before_hits_of_other_years(question: str, then: set[str]) -> None:
+    said = {
+        "spoon": ("Carved a spoon with Otto on the pier", _at(2019, 3, 2)),
+        "boiler": ("The boiler gave up, ice on the windows", _at(2019, 3, 7)),
+        "best": ("The best thing that happened to me, and what happened was odd", _at(2023, 3, 9)),
+        "march": ("Was there anything else there in March? Was ist passiert? Cosa è successo?", _at(2022, 3, 3)),
+        "spring": ("What was there was spring itself", _at(2024, 4, 1)),
+        "anniversary": ("Seven years since the flood of 7 March 2019", _at(2025, 3, 7)),
+    }
+    async with Memory.open(":memory:", clock=HandClock()) as memory:
+        for text, at in said.values():
+            await memory.add(text, speaker="Ann", at=at)
+        found = [hit.content for hit in (await memory.search(question, limit=6)).hits]
+    names = [next(name for name, (text, _) in said.items() if text == content) for content in found]
+    assert set(names[: len(then)]) == then, names

@@ -192,7 +192,7 @@ def find(
     dated = _days_named(weighed, known, plan, zone)
     persons = () if pool is None else pool.persons
     weighed = _latest_first(_arranged(weighed, known, query, first=dated), known, plan, persons=persons)
-    weighed, known, held = _of_the_time(snapshot, scope, weighed, known, pool, plan, zone, links=links)
+    weighed, known, held = _of_the_time(snapshot, scope, weighed, known, pool, plan, zone, links=links, dated=dated)
     if plan.is_of_changes and KNOWLEDGE in filter_.shelves and not filter_.archived:
         weighed, known, held = _of_changes(snapshot, scope, weighed, known, plan, filter_)
     if not dated:
@@ -492,17 +492,24 @@ def _of_the_time(
     zone: ZoneInfo,
     *,
     links: Sequence[tuple[int, int]],
+    dated: Mapping[int, date],
 ) -> tuple[list[Ranked], Shortlist, Set[int]]:
     """Return hits in the order in which they answer a question about a time: what held in it comes first. For a past
     time, with the facts that were replaced since. Also return the keys of those that answer it for sure.
 
     Args:
         links: pairs of which the first says that the second has changed.
+        dated: the days that memories name, of those asked about.
     """
+    is_any = pool is not None and not pool.names_entities and not pool.persons and asks_for_any_event(pool, plan)
     is_past = asks_for_a_past(plan.query.text, plan.interval, now=plan.now)
     is_arranged = bool(plan.days) or plan.is_of_changes or asks_for_tasks(plan.query.text)
     is_brief = is_message(plan) <= _BRIEF_QUESTION
     is_archived = plan.query.filter.archived
+    if plan.days and is_any and plan.is_of_past:
+        question = time_question(plan, zone)
+        told = {hit.key for hit in hits if hit.key in known.nodes and question.share_within(known.nodes[hit.key])}
+        return _before_others(hits, told | dated.keys()), known, told
     if is_arranged or not is_brief or not (plan.states if is_archived else is_past or plan.is_of_now):
         return list(hits), known, set()
     question = time_question(plan, zone)
@@ -522,12 +529,23 @@ def _of_the_time(
     if plan.is_of_now and pool is not None and pool.persons:  # what others say without naming the person comes last
         last = {key for key, node in nodes.items() if not question.is_about_asked(node)}
     first = sorted(hits, key=lambda hit: held.get(hit.key, len(held) + (hit.key in last)))
-    arranged = [
-        hit._replace(score=score, moved=hit.moved + score - hit.score)
-        for hit, score in zip(first, [hit.score for hit in hits], strict=True)
-    ]
-    is_any = pool is not None and not pool.names_entities and not pool.persons and asks_for_any_event(pool, plan)
+    arranged = _rescored(first, hits)
+    if is_any and is_past:
+        arranged = _before_others(arranged, within | held.keys())
     return arranged, replace(known, nodes={**known.nodes, **former}), held.keys() | (within if is_any else set())
+
+
+def _before_others(hits: Sequence[Ranked], keys: Set[int]) -> list[Ranked]:
+    """Return hits with some of them first."""
+    return _rescored(sorted(hits, key=lambda hit: hit.key not in keys), hits)
+
+
+def _rescored(ordered: Sequence[Ranked], hits: Sequence[Ranked]) -> list[Ranked]:
+    """Return hits in a new order, with the scores of the places that they take."""
+    return [
+        hit._replace(score=score, moved=hit.moved + score - hit.score)
+        for hit, score in zip(ordered, [hit.score for hit in hits], strict=True)
+    ]
 
 
 def _changed_since(
