@@ -963,3 +963,21 @@ async def test_what_is_cancelled_is_no_longer_planned(memory: Any, plan: str, en
     await memory.remember(end)
     assert (await memory.get(planned.id)).valid_until is not None
     assert (await memory.get(other.id)).valid_until is None
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (
+            "La usuaria está aprendiendo a tocar la guitarra con su primo Andrés los jueves por la tarde.",
+            "La usuaria ha dejado la guitarra.",
+        ),
+        (
+            "El usuario está estudiando para ser apicultor con su vecino Andrés los domingos por la mañana.",
+            "El usuario ha dejado de ser apicultor.",
+        ),
+    ],
+)
+async def test_a_weekday_at_the_end_does_not_hide_that_a_habit_ended(memory: Any, older: str, newer: str) -> None:
+    old = await memory.remember(older)
+    assert [each.id for each in (await memory.remember(newer)).outdates] == [old.id]

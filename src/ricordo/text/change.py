@@ -113,7 +113,7 @@ class Topics:
         numbers: words with a digit, as written; `identifiers` those that name something: LH1234, 2026-041.
         is_own: the speaker is mentioned outside quotations: I, my, we; or somebody of the speaker's family.
         is_of_self: it says something of the speaker, not only whose brother it is about.
-        length: the number of words.
+        length: the number of words, without those that tell a time.
         others: stems of other people at the beginning: people by role (my cousin) and owners (Emil's).
         has_theirs: something is said to be his, hers or theirs.
         subject: stems of each word before the verb, empty if that is the speaker; None if no verb is recognised.
@@ -284,8 +284,8 @@ def topics(text: str) -> Topics:
     known = _words(languages)
     text = without_elisions(text, languages)
     words = list[TopicWord]()
-    dates = vocabulary(languages).anchors  # two appointments in December have no topic in common
-    is_dated = not dates.isdisjoint(text.lower().split())
+    dates = vocabulary(languages).times  # two appointments in December have no topic in common
+    is_dated = not dates.isdisjoint(_WORD.findall(text.lower()))
     numbers, others = set[str](), set[str]()
     is_own = is_without_subject = leaves_out_its_subject(text, languages)
     of_self = list[int]()  # the places of "I" and "my"
@@ -293,6 +293,7 @@ def topics(text: str) -> Topics:
     unlike = [each.span() for each in _not_same(languages).finditer(text)]
     whose, has_theirs = list[int](), False
     is_of_kin = is_of_somebody = False
+    of_time, silent = 0, 0  # the words that tell a time, with their articles and prepositions
     before = ""
     for place, found in enumerate(_WORD.finditer(text)):
         written = found.group()
@@ -312,6 +313,7 @@ def topics(text: str) -> Topics:
         before = low
         whose.append(1 if word.is_own else -word.is_theirs)
         if word.is_silent:
+            silent += 1
             continue
         if word.has_digit:
             numbers.add(low.rstrip("."))
@@ -321,6 +323,7 @@ def topics(text: str) -> Topics:
             others.update(word.stems)
         is_name = written[0].isupper() and found.start() > 0 and known.capitals_are_names
         is_date = is_dated and (low in dates or _DAY_OR_YEAR.fullmatch(low) is not None)
+        of_time, silent = of_time + (1 + silent if is_date else 0), 0
         is_number = word.has_digit and not word.is_identifier
         worth = _COMMON if word.is_common or is_date else _NUMBER if is_number else _NAME if is_name else 1.0
         near = whose[max(0, place - _BEFORE) : place]
@@ -344,7 +347,7 @@ def topics(text: str) -> Topics:
         identifiers=frozenset(each for each in numbers if _IDENTIFIER.fullmatch(each)),
         is_of_self=is_without_subject or bool(of_self),
         is_own=is_own or (is_of_kin and not is_of_somebody),  # "the cat" is the speaker's, "Vera's cat" is not
-        length=len(whose),
+        length=len(whose) - of_time,
         others=frozenset(others),
         has_theirs=has_theirs,
         subject=None if subject is None else frozenset(stems for stems, _ in subject),

@@ -123,6 +123,11 @@ class Vocabulary(Lexicon):
         return frozenset(anchors).union(max(_WORD.findall(each), key=len) for each in anchors)  # "aujourd", "hui"
 
     @cached_property
+    def times(self) -> frozenset[str]:
+        """The anchors, and the words for a weekday of every week."""
+        return self.anchors.union(word for word, meaning in self._single.items() if meaning == ("H", _ALONE))
+
+    @cached_property
     def token(self) -> re.Pattern[str]:
         ordinals = "|".join(self.languages.in_order(lambda each: each.dates.ordinals))
         alternatives = "|".join(re.escape(each) for each in sorted(self._phrases, key=len, reverse=True))
