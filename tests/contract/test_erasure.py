@@ -240,6 +240,120 @@ async def test_undo_across_an_erasure_restores_only_the_rest(memory):
     assert (await memory.doctor()).ok
 
 
+async def story(memory: Memory) -> dict[str, str]:
+    """A conversation and what is known of two people, all of it undone."""
+    before = max((commit.seq for commit in await memory.log()), default=0)
+    said = [
+        Message(text="My wife is Mirabel. The code is Zuvinakob.", session="talk"),
+        Message(text="Mirabel hid the key under the zirconium", session="talk", speaker="Quentin"),
+    ]
+    ids = await memory.add_many(said)
+    fact = await memory.remember("Mirabel likes cocoa", about=["Mirabel"], session="talk", attributes={"house": "blue"})
+    shy = await memory.remember("likes nutmeg", about=["Mirabel"], attributes={"house": "red"})
+    other = await memory.remember("Tom likes plums", about=["Tom"])
+    await memory.settle(20)
+    for commit in await memory.log():
+        if commit.seq > before and commit.origin in ("add", "remember"):
+            await memory.undo(commit.seq)
+    return {"said": ids[0], "told": ids[1], "likes": fact.id, "shy": shy.id, "other": other.id}
+
+
+ALL_OF_STORY = ("Zuvinakob", "zirconium", "cocoa", "nutmeg", "Quentin", "plums")
+
+
+async def told_after_undoing_undos(memory: Memory, ids: Any) -> str:
+    """All that a memory shows after every undo was undone, where that is still possible."""
+    for commit in await memory.log():
+        if commit.origin == "undo":
+            try:
+                await memory.undo(commit.seq)
+            except ConflictError:
+                continue
+    assert (await memory.doctor()).ok
+    return await all_of(memory, ids)
+
+
+@pytest.mark.parametrize(
+    ("asked", "gone", "stays"),
+    [
+        ({"session": "talk"}, ("Zuvinakob", "zirconium", "cocoa", "Quentin"), ("nutmeg", "plums")),
+        ({"id": "said"}, ("Zuvinakob",), ("zirconium", "cocoa", "nutmeg", "plums")),
+        ({"id": "other"}, ("plums", "Tom"), ("zirconium", "cocoa")),
+        ({"entity": "Mirabel"}, ("Zuvinakob", "zirconium", "cocoa", "nutmeg"), ("plums", "Tom")),
+        ({"where": {"house": "blue"}}, ("cocoa",), ("nutmeg", "zirconium")),
+    ],
+)
+@pytest.mark.parametrize("is_repeated", [False, True])
+async def test_an_erasure_finds_what_was_undone(memory, asked, gone, stays, is_repeated):
+    """No undo brings it back, also if the same was stored again and undone again since."""
+    ids = await story(memory)
+    if is_repeated:
+        ids |= await story(memory)
+    asked = {name: ids.get(value, value) if isinstance(value, str) else value for name, value in asked.items()}
+    dry = await memory.erase(**asked, dry_run=True)
+    report = await memory.erase(**asked)
+    assert report.erased == dry.erased and report.count
+    told = await told_after_undoing_undos(memory, ids.values())
+    assert [word for word in gone if word in told] == []
+    assert [word for word in stays if word not in told] == []
+    with pytest.raises(NotFoundError):
+        await memory.erase(**asked)
+
+
+@pytest.mark.parametrize("asked", [{"session": "talk"}, {"entity": "Mirabel"}])
+async def test_an_erasure_of_what_was_stored_again_finds_what_was_undone(memory, asked):
+    await story(memory)
+    await memory.add("Mirabel hid the key under the zirconium", session="talk", speaker="Quentin")
+    await memory.settle(20)
+    await memory.erase(**asked)
+    told = await told_after_undoing_undos(memory, ())
+    assert "zirconium" not in told and "Zuvinakob" not in told
+
+
+async def test_an_owner_of_whom_everything_was_undone_is_erased(memory):
+    anns, bobs = memory.scoped(ANN), memory.scoped(BOB)
+    ids = await story(anns)
+    kept = await bobs.remember("Bob likes zirconium")
+    await bobs.undo((await bobs.log())[0].seq)
+    report = await anns.erase(owner="ann")
+    assert {each.kind for each in report.erased} == {"episodic", "semantic", "entity", "relation", "session"}
+    told = await told_after_undoing_undos(anns, ids.values()) if await anns.log() else ""
+    assert [word for word in ALL_OF_STORY if word in told] == []
+    await bobs.undo((await bobs.log())[0].seq)
+    assert (await bobs.get(kept.id)).content == "Bob likes zirconium"
+
+
+async def test_a_correction_that_was_undone_goes_with_its_memory(memory):
+    fact = await memory.remember("The safe is behind the painting")
+    fresh = await memory.correct(fact.id, "The safe is behind the zirconium")
+    await memory.undo((await memory.log())[0].seq)
+    await memory.erase(id=fact.id)
+    assert "zirconium" not in await told_after_undoing_undos(memory, [fact.id, fresh.id])
+
+
+async def test_what_was_learnt_from_erased_messages_alone_goes_though_it_was_undone(memory):
+    one = await memory.add("a longer day with Mirabel", session="one")
+    two = await memory.add("a day", session="two")
+    like = await memory.remember("a")
+
+    def decide(tx):
+        known = (("from-one", (one,)), ("from-both", (one, two)))
+        fresh = [replace(like, id=id, key=0, origin="consolidation", content=f"learnt {id}") for id, _ in known]
+        links = [
+            Edge(source=id, target=each, type="derived_from", evidence=evidence)
+            for id, evidence in known
+            for each in evidence
+        ]
+        return Change(add=tuple(fresh), link=tuple(links)), None
+
+    reason = Reason(actor="x", origin="consolidate", reason="consolidate")
+    await memory._opened.store.write(decide, scope=memory.scope, reason=reason, at=NOW)
+    await memory.undo((await memory.log())[0].seq)
+    await memory.erase(session="one")
+    told = await told_after_undoing_undos(memory, ["from-one", "from-both"])
+    assert "learnt from-one" not in told and "learnt from-both" in told
+
+
 async def test_an_interrupted_erasure_is_finished_on_opening_and_keeps_what_was_written_since(open_memory, monkeypatch):
     """In many steps, in between which others write: of a person only the erased memory knew, and into its session."""
     monkeypatch.setattr(erase, "AT_ONCE_ROWS", 0)

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.storage.test_doctor import damage
 from tests.storage.traces import canaries, traces
 
 from ricordo import Memory, Message, Scope, Settings
-from ricordo.errors import NotFoundError
+from ricordo.errors import ConflictError, NotFoundError
 from ricordo.forgetting import erase
 from ricordo.model import Change, Edge, Reason
 from ricordo.storage import faults
@@ -157,6 +158,42 @@ def test_erasing_step_by_step_leaves_no_byte_either(tmp_path, words, place):
             assert [await memory.get(id_) for id_ in ids] == before
             checked = await memory.doctor()
             assert checked.ok, checked
+
+    asyncio.run(story())
+
+
+async def undo_all(memory: Memory) -> None:
+    """Undo every change of a memory that can be undone."""
+    for commit in await memory.log(1_000):
+        with suppress(ConflictError):
+            await memory.undo(commit.seq, with_later=True)
+    assert (await memory.stats()).nodes == {}
+
+
+@pytest.mark.parametrize("place", ["m.db", "folder/"])
+def test_what_was_undone_leaves_no_byte_either(tmp_path, words, place):
+    """An erasure of everything, and one of a conversation that was imported, undone and imported again."""
+
+    async def story():
+        async with open_(f"{tmp_path}/{place}", BOB) as bobs:
+            ids = await other_things(bobs)
+            anns = bobs.scoped(ANN)
+            await fill(anns, words[:40])
+            await anns.settle(20)
+            await undo_all(anns)
+            assert {found.partition(" in ")[0] for found in traces(tmp_path, words[:40])} == set(words[:40])
+            assert (await anns.erase(owner=ANN.owner)).is_done
+            assert traces(tmp_path, [*words[:40], ANN.owner]) == []
+
+            told = [Message(text=f"{words[1]} bought a {words[2]}", session="talk", speaker=words[3], id=words[4])]
+            await anns.add_many(told)
+            await anns.settle(20)
+            await undo_all(anns)
+            await anns.add_many(told)
+            await anns.erase(session="talk")
+            assert traces(tmp_path, words) == []
+            assert [(await bobs.get(id_)).id for id_ in ids] == ids
+            assert (await bobs.doctor()).ok
 
     asyncio.run(story())
 

@@ -12,13 +12,25 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from ricordo.clock import shortens, to_ms
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, StoreError, UnavailableError
 from ricordo.forgetting.questions import AskedText, revealing_questions
-from ricordo.model import DOCUMENT, Entity, Erased, ErasureReport, Json, KeptBack, Node, Scope
+from ricordo.forgetting.undone import Wanted, having, listed, summed_up_with, undone_sessions, with_undone
+from ricordo.model import DOCUMENT, Erased, ErasureReport, Json, KeptBack, Node, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, entity_meant, faults, session_meant
 from ricordo.storage.staging import copies_in_use
-from ricordo.storage.values import Cleaned, ErasureTargets, Filter, OpenErasure, check_encodable, of_text, of_wordless
+from ricordo.storage.values import (
+    Cleaned,
+    ErasureTargets,
+    Filter,
+    OpenErasure,
+    Undone,
+    UndoneRow,
+    check_encodable,
+    of_text,
+    of_wordless,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -63,9 +75,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The rows that an erasure removes, and its report."""
+    """The rows that an erasure removes, what the history alone holds of these and others, and its report."""
 
     targets: ErasureTargets
+    undone: Undone
     report: ErasureReport
 
 
@@ -130,9 +143,11 @@ async def follow(
         space = snapshot.visible(scope)[0]
         nodes, entities, relations = (tuple(rows.get(table, ())) for table in ("nodes", "entities", "relations"))
         asked = ErasureTargets(kind="memory", space=space, nodes=nodes, entities=entities, relations=relations)
-        targets = _with_derived(snapshot, asked)
-        erased = _listed(snapshot, targets)
-        return Plan(targets=targets, report=ErasureReport(dry_run=False, erased=erased, kept=(), out_of_reach=()))
+        undone = snapshot.erasure.undone((space,))
+        targets = _completed(snapshot, scope, asked, undone, Wanted())
+        erased = _counted(_listed(snapshot, targets, undone))
+        report = ErasureReport(dry_run=False, erased=erased, kept=(), out_of_reach=())
+        return Plan(targets=targets, undone=undone, report=report)
 
     actor = scope.actor
     return await _carried_out(store, plan, actor=actor, scope=scope, now=now, link=link, progress=None)
@@ -155,7 +170,7 @@ async def _carried_out(
             pass  # what was written meanwhile
         plan = decide(snapshot)
         _withhold(snapshot, plan.targets, scope, at=now)
-        _forget_questions(snapshot, plan.targets, scope)
+        _forget_questions(snapshot, plan, scope)
         number = snapshot.erasure.begin(plan.targets, at=now)
         begun = OpenErasure(number, plan.targets.space, plan.targets.kind, now, "rows")
         if plan.report.count <= AT_ONCE_ROWS or store.erases_in_one_commit:
@@ -184,14 +199,15 @@ def _withhold(snapshot: Snapshot, targets: ErasureTargets, scope: Scope, *, at: 
         snapshot.suppression.put(space, found, at=at)
 
 
-def _forget_questions(snapshot: Snapshot, targets: ErasureTargets, scope: Scope) -> None:
+def _forget_questions(snapshot: Snapshot, plan: Plan, scope: Scope) -> None:
     """Remove the answers of all standing questions in the affected spaces. In receipts, blank the questions that reveal
     something about erased memories.
     """
+    targets = plan.targets
     if targets.whole_space:
         return  # its receipts are erased with it
     nodes = snapshot.nodes.by_key(scope, targets.nodes)
-    ids = {node.id for node in nodes.values()} | {id_ for kind, id_ in snapshot.erasure.listed(targets)}
+    ids = {node.id for node in nodes.values()} | {id_ for _, id_ in _listed(snapshot, targets, plan.undone)}
     names = snapshot.erasure.own_names(targets.entities)
     for space in {targets.space, *(snapshot.space(node.owner, node.chat) for node in nodes.values())} - {None}:
         snapshot.receipts.unanswer(space)  # type: ignore[arg-type]  # None was taken out
@@ -293,65 +309,93 @@ def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, path: Path) -> Pl
                 hint="what they shared with a chat or space belongs to it: a keeper erases it there",
             )
         targets = ErasureTargets(kind="owner", space=space, whole_space=True, owner=asked.owner)
-    elif asked.session is not None:
-        targets = _of_session(snapshot, scope, session_meant(snapshot, scope, asked.session))
-    elif asked.document is not None:
-        targets = _of_session(snapshot, scope, f"{DOCUMENT}{asked.document}", named=f"document {asked.document}")
-    elif asked.entity is not None:
-        targets = _of_entity(snapshot, entity_meant(snapshot, scope, asked.entity))
-    elif asked.where is not None:
-        targets = _with_attributes(snapshot, scope, asked.where)
+        undone = snapshot.erasure.undone((space,))
     else:
-        targets = _of_memory(snapshot, scope, asked.id or "")
+        undone = snapshot.erasure.undone(snapshot.visible(scope))
+        if asked.session is not None:
+            targets = _of_session(snapshot, scope, undone, session_meant(snapshot, scope, asked.session))
+        elif asked.document is not None:
+            session = f"{DOCUMENT}{asked.document}"
+            targets = _of_session(snapshot, scope, undone, session, named=f"document {asked.document}")
+        elif asked.entity is not None:
+            targets = _of_entity(snapshot, scope, undone, asked.entity)
+        elif asked.where is not None:
+            targets = _with_attributes(snapshot, scope, undone, asked.where)
+        else:
+            targets = _of_memory(snapshot, scope, undone, asked.id or "")
     report = ErasureReport(
         dry_run=False,
-        erased=_listed(snapshot, targets),
+        erased=_counted(_listed(snapshot, targets, undone)),
         kept=tuple(_kept(snapshot, targets, scope)),
         out_of_reach=(*_ELSEWHERE, *_copies_beside(path)),
     )
-    return Plan(targets=targets, report=report)
+    return Plan(targets=targets, undone=undone, report=report)
 
 
-def _of_memory(snapshot: Snapshot, scope: Scope, node_id: str) -> ErasureTargets:
-    node = snapshot.nodes.known(scope, node_id)
-    space = snapshot.space(node.owner, node.chat)
+def _of_memory(snapshot: Snapshot, scope: Scope, undone: Undone, node_id: str) -> ErasureTargets:
+    node = snapshot.nodes.get(scope, node_id)
+    meant = [] if node else [row for row in undone["nodes"] if any(shortens(node_id, id) for id in row.values("id"))]
+    ids = frozenset(id for row in meant for id in row.values("id"))
+    if len(ids) != 1:
+        node = snapshot.nodes.known(scope, node_id)
+    space = snapshot.space(node.owner, node.chat) if node else meant[0].space
     assert space is not None
-    older = snapshot.erasure.older_versions(node.key)
-    return _with_derived(snapshot, ErasureTargets(kind="memory", space=space, nodes=tuple(older)))
+    older = tuple(snapshot.erasure.older_versions(node.key)) if node else ()
+    targets = ErasureTargets(kind="memory", space=space, nodes=older)
+    return _completed(snapshot, scope, targets, undone, Wanted(ids=ids, with_versions=True))
 
 
-def _with_attributes(snapshot: Snapshot, scope: Scope, where: Json) -> ErasureTargets:
-    """Return all memories with these attributes, live or closed."""
+def _with_attributes(snapshot: Snapshot, scope: Scope, undone: Undone, where: Json) -> ErasureTargets:
+    """Return all memories with these attributes, live, closed or undone."""
     filters = (Filter(where=where), Filter(where=where, archived=True))
     nodes = tuple(dict.fromkeys(int(key) for each in filters for key in snapshot.nodes.matching(scope, each)))
-    if not nodes:
+    wanted = Wanted(is_meant=having(where))
+    if not nodes and not any(map(wanted.is_meant, undone["nodes"])):
         raise NotFoundError("there is no memory with these attributes")
-    return _with_derived(snapshot, ErasureTargets(kind="memory", space=snapshot.visible(scope)[0], nodes=nodes))
+    targets = ErasureTargets(kind="memory", space=snapshot.visible(scope)[0], nodes=nodes)
+    return _completed(snapshot, scope, targets, undone, wanted)
 
 
-def _of_session(snapshot: Snapshot, scope: Scope, session: str, *, named: str = "") -> ErasureTargets:
+def _of_session(snapshot: Snapshot, scope: Scope, undone: Undone, session: str, *, named: str = "") -> ErasureTargets:
     sessions = snapshot.erasure.sessions(scope, session)
-    if not sessions:
+    meant = frozenset((session,)) if sessions else undone_sessions(undone, session)
+    if not sessions and not meant:
         raise NotFoundError(f"there is no {named or f'session {session}'}")
     nodes = tuple(snapshot.erasure.nodes_in(sessions))
     space = snapshot.visible(scope)[0]
     targets = ErasureTargets(kind="session", space=space, nodes=nodes, sessions=tuple(sessions))
-    return _with_derived(snapshot, targets)
+    return _completed(snapshot, scope, targets, undone, Wanted(sessions=meant))
 
 
-def _of_entity(snapshot: Snapshot, entity: Entity) -> ErasureTargets:
+def _of_entity(snapshot: Snapshot, scope: Scope, undone: Undone, name: str) -> ErasureTargets:
     """Return the entity with all its names and every memory that is about it or names it."""
-    space = snapshot.space(entity.owner, entity.chat)
-    assert space is not None
-    members = snapshot.erasure.members(entity.key)
-    names = _mentions_any(snapshot.erasure.own_names(members))
+    meant = [row for row in undone["entities"] if name in row.values("id") or _bears(row, (name,))]
+    try:
+        entity = entity_meant(snapshot, scope, name)
+    except NotFoundError:
+        if not meant:
+            raise
+        space, members = meant[0].space, []
+    else:
+        known = snapshot.space(entity.owner, entity.chat)
+        assert known is not None
+        space, members = known, snapshot.erasure.members(entity.key)
+    own = snapshot.erasure.own_names(members)
+    meant += [row for row in undone["entities"] if _bears(row, own) and row not in meant]
+    of_others = {each for row in meant for each in row.names if snapshot.entities.named(scope, each).entities}
+    names = _mentions_any({*own, *(each for row in meant for each in row.names - of_others)})
     nodes = snapshot.erasure.nodes_naming(members)
     nodes |= {key for key, text in snapshot.erasure.texts(space) if names(text)}
     targets = ErasureTargets(kind="entity", space=space, nodes=tuple(sorted(nodes)), entities=tuple(members))
-    targets = _with_derived(snapshot, targets)
+    targets = _completed(snapshot, scope, targets, undone, Wanted(names=names, entities=lambda row: row in meant))
     summaries = [(table, key) for table, key, text in snapshot.erasure.summaries(space) if names(text)]
-    former = [(row, seq) for row, seq, text in snapshot.erasure.former_texts(space) if names(text)]
+    going = {str(key) for key in targets.nodes}
+    former = [(row, seq) for row, seq, text in snapshot.erasure.former_texts(space) if row not in going and names(text)]
     return replace(targets, summarised=tuple({*targets.summarised, *summaries}), former=tuple(former))
+
+
+def _bears(row: UndoneRow, names: Collection[str]) -> bool:
+    return not {_folded(name) for name in names}.isdisjoint(map(_folded, row.names))
 
 
 def _mentions_any(names: Iterable[str]) -> Callable[[str], bool]:
@@ -392,13 +436,39 @@ def _with_derived(snapshot: Snapshot, targets: ErasureTargets) -> ErasureTargets
     )
 
 
+def _completed(
+    snapshot: Snapshot, scope: Scope, targets: ErasureTargets, undone: Undone, wanted: Wanted
+) -> ErasureTargets:
+    """Add the memories derived from these alone, the proposals about them, and what was undone and belongs to them."""
+    targets = _with_derived(snapshot, targets)
+    if not any(undone.values()):
+        return targets
+    nodes = snapshot.nodes.by_key(scope, targets.nodes).values()
+    ids = wanted.ids.union(node.id for node in nodes)
+    copies = frozenset((node.content, to_ms(node.event_time) if node.type == "episodic" else None) for node in nodes)
+    found = with_undone(targets, undone, replace(wanted, ids=ids, copies=copies))
+    summed_up = summed_up_with(found, undone)
+    summaries = snapshot.erasure.summaries(targets.space) if summed_up else ()
+    summarised = {(table, key) for table, key, _ in summaries if (table, key) in summed_up}
+    return replace(found, summarised=tuple({*found.summarised, *summarised}))
+
+
 # ---- the report
 
 
-def _listed(snapshot: Snapshot, targets: ErasureTargets) -> tuple[Erased, ...]:
+def _listed(snapshot: Snapshot, targets: ErasureTargets, undone: Undone) -> Iterator[tuple[str, str]]:
+    """Yield (kind, id) of each row that an erasure removes. What was stored again after an undo has an id only once."""
+    seen: set[tuple[str, str]] = set()
+    for each in snapshot.erasure.listed(targets):
+        seen.add(each)
+        yield each
+    yield from (each for each in dict.fromkeys(listed(targets, undone)) if each not in seen)
+
+
+def _counted(rows: Iterable[tuple[str, str]]) -> tuple[Erased, ...]:
     counts: Counter[str] = Counter()
     ids: dict[str, list[str]] = {}
-    for kind, id_ in snapshot.erasure.listed(targets):
+    for kind, id_ in rows:
         counts[kind] += 1
         if counts[kind] <= _NAMED_MOST:
             ids.setdefault(kind, []).append(id_)

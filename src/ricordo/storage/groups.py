@@ -62,6 +62,7 @@ from ricordo.storage.values import (
     Sketch,
     Step,
     SubjectUse,
+    Undone,
     Unembedded,
     Usage,
     Waiting,
@@ -864,6 +865,9 @@ class Erasure(Protocol):
 
     def former_texts(self, space: int) -> Iterator[tuple[str, int, str]]:
         """Yield (row, commit that replaced it, all its text) of each former version of a node of a space."""
+
+    def undone(self, spaces: Collection[int]) -> Undone:
+        """Return the rows of spaces that exist only in the history, since their addition was undone."""
 
     def derived(self, nodes: Sequence[int]) -> list[Derived]:
         """Return the memories that were derived from any of the given ones, by ascending key."""

@@ -294,6 +294,84 @@ class ErasureTargets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UndoneRow:
+    """A row that exists only in the history, since its addition was undone.
+
+    Attributes:
+        key: that of the row. It is never given to another row.
+        space: the space of the row.
+        versions: its values in each version, as column to value; lists and attributes are JSON.
+        linked: keys of what a memory referred to, by kind: `about` (entities), `derived_from` and the other types of
+            edges (memories).
+        names: all names of an entity.
+        origin: the origin of the commit that made it.
+    """
+
+    key: int
+    space: int
+    versions: tuple[Image, ...]
+    linked: Mapping[str, frozenset[int]]
+    names: frozenset[str]
+    origin: str
+
+    def values(self, column: str) -> frozenset[Any]:
+        """Return the values of a column in all versions."""
+        return frozenset(each[column] for each in self.versions)
+
+    @property
+    def text(self) -> str:
+        """All text of a memory, in all versions."""
+        columns = ("content", "speaker", "tags", "attributes")
+        return "\n".join(str(each[name] or "") for each in self.versions for name in columns)
+
+
+Undone = Mapping[str, Sequence[UndoneRow]]
+"""By table (nodes, sessions, entities and relations), the rows that exist only in the history, by ascending key."""
+
+
+def undone_rows(
+    images: Mapping[str, Sequence[Image]],
+    links: Iterable[tuple[int, str, int]],
+    names: Iterable[tuple[int, str]],
+    *,
+    origin: Callable[[int], str],
+) -> Undone:
+    """Put together what the history holds of rows that no longer exist.
+
+    Args:
+        images: by table, the versions of such rows, oldest first.
+        links: (memory, kind of link, what it leads to), also of other memories.
+        names: (entity, name), also of other entities.
+        origin: returns the origin of a commit.
+    """
+    linked: dict[int, dict[str, set[int]]] = {}
+    for node, kind, target in links:
+        linked.setdefault(node, {}).setdefault(kind, set()).add(target)
+    named: dict[int, set[str]] = {}
+    for entity, name in names:
+        named.setdefault(entity, set()).add(name)
+    found: dict[Any, list[UndoneRow]] = {}
+    for table, rows in images.items():
+        versions: dict[int, list[Image]] = {}
+        for image in rows:
+            versions.setdefault(image["key"], []).append(image)
+        found[table] = [
+            UndoneRow(
+                key=key,
+                space=known[0]["space"],
+                versions=tuple(known),
+                linked={kind: frozenset(each) for kind, each in linked.get(key, {}).items()}
+                if table == "nodes"
+                else {},
+                names=frozenset(named.get(key, ())) if table == "entities" else frozenset(),
+                origin=origin(min(each["commit_seq"] for each in known)),
+            )
+            for key, known in sorted(versions.items())
+        ]
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
     """The scores that prompts unrelated to the memory reach. Relevance is measured in these units.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 from ricordo.model import BY_AGENT, Reason, Scope
-from ricordo.storage.values import Derived, ErasureTargets, OpenErasure
+from ricordo.storage.values import Derived, ErasureTargets, OpenErasure, Undone, undone_rows
 from tests.contract.reference.apply import note_name_gone
 from tests.contract.reference.tables import (
     SHAPES,
@@ -132,12 +132,27 @@ class Erasure:
                     self._purge(table, key_of(table, row), keeps_id=False, at=0)
                 else:
                     self._state.drop(table, lambda each, row=row: each == row)  # type: ignore[misc]
+        gone = {name: self._gone(name) for name in TRUTH if SHAPES[name].key == ("key",) and name not in STAYS}
+        for table, images in gone.items():
+            for key in {row["key"] for row in images if row["space"] == space}:
+                self._purge(table, (key,), keeps_id=False, at=0)
+
+    def _gone(self, table: str) -> list[Row]:
+        """The versions of rows that are in the past alone, oldest first."""
+        found: dict[tuple[Key, int], Row] = {}
+        for tables in self._state.past:
+            for key, row in tables[table].items() if tables else ():
+                if key not in self._state.tables[table]:
+                    found[key, row["commit_seq"]] = row
+        return [*found.values()]
 
     def _purge(self, table: str, key: Key, *, keeps_id: bool, at: int) -> None:
         """A row and all that refers to it, now and ever."""
         row = self._state.get(table, *key)
-        if row is None:
+        former = [each for each in self._gone(table) if key_of(table, each) == key] if row is None else []
+        if row is None and not former:
             return
+        is_there, row = row is not None, row or former[-1]
         if table == "nodes" and keeps_id:
             from tests.contract.reference.memories import hash_of
 
@@ -146,7 +161,8 @@ class Erasure:
         drop_derived(self._state, table, key)
         for name, child in children(self._state, table, key, among=TRUTH):
             self._purge(name, child, keeps_id=keeps_id, at=at)
-        del self._state.tables[table][key]
+        if is_there:
+            del self._state.tables[table][key]
         if table == "aliases":
             note_name_gone(self._state, row)
         self._rewrite_past(lambda seq, name, each, image: None if (name, each) == (table, key) else image)
@@ -272,6 +288,15 @@ class Erasure:
                 if row is not None and row["space"] == space:
                     yield str(key[0]), replaced, _written(row)
 
+    def undone(self, spaces: Collection[int]) -> Undone:
+        tables = ("nodes", "sessions", "entities", "relations")
+        images = {name: [_image(row) for row in self._gone(name) if row["space"] in spaces] for name in tables}
+        links = [(row["node"], "about", row["entity"]) for row in self._gone("subjects")]
+        links += [(row["source"], row["relation_type"], row["target"]) for row in self._gone("edges")]
+        names = [(row["entity"], row["alias"]) for row in self._gone("aliases")]
+        names += [(row["key"], row["canonical_name"]) for row in images["entities"]]
+        return undone_rows(images, links, names, origin=lambda seq: str(self._state.commits[seq]["origin"]))
+
     def derived(self, nodes: Sequence[int]) -> list[Derived]:
         edges = self._state.all("edges", lambda row: row["relation_type"] == "derived_from")
         found = []
@@ -356,6 +381,12 @@ class Erasure:
     def said_in_chats(self, owner: str) -> int:
         spaces = {row["key"] for row in self._state.all("spaces", lambda row: row["owner"] == "")}
         return len(self._state.all("nodes", lambda row: row["space"] in spaces and row["speaker"] == owner))
+
+
+def _image(row: Row) -> Row:
+    """A row with its lists as JSON."""
+    lists = {name: json.dumps(list(row[name]), ensure_ascii=False) for name in ("tags", "evidence") if name in row}
+    return {**row, **lists}
 
 
 def _written(row: Row) -> str:

@@ -8,7 +8,7 @@ The hash of a truth row is kept, so that digests of the commits that wrote or re
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ricordo.clock import from_ms
@@ -17,9 +17,9 @@ from ricordo.storage import faults
 from ricordo.storage.database.hashes import bare, digest, erased_hash, former_hash, seal, sealed
 from ricordo.storage.database.history import TABLES, Table, named, text_of_key, truth_of
 from ricordo.storage.database.integrity import fingerprint_key, id_fingerprint, put_commit, settle_digest
-from ricordo.storage.database.statements import Group, Statements, as_set, asks, column, first, rows_as
+from ricordo.storage.database.statements import Group, Statements, as_set, asks, column, commit_of, first, rows_as
 from ricordo.storage.database.word_index import look_again_for
-from ricordo.storage.values import Derived, ErasureTargets, Image, OpenErasure
+from ricordo.storage.values import Derived, ErasureTargets, Image, OpenErasure, Undone, undone_rows
 
 STEP_ROWS = 500
 """How many rows of a table are erased in one transaction, with all rows that refer to them."""
@@ -42,6 +42,11 @@ _GO_ALONG = {
 }
 """Statements by (table, kind of erasure). Each finds rows that something refers to again, although they were marked for
 erasure because nothing did."""
+
+
+def _undone(table: str) -> str:
+    """Return the condition for rows of `history` whose row in a truth table no longer exists."""
+    return f'h.tbl = ? AND NOT EXISTS (SELECT 1 FROM "{table}" AS t WHERE t.key = CAST(h.row AS BIGINT))'
 
 
 class _Erasing:
@@ -78,6 +83,7 @@ class _Erasing:
                 continue
             statement = f'SELECT key FROM "{reference.table}" WHERE "{reference.column}" = ? LIMIT ?'
             keys = column(self._connection.execute(statement, (space, STEP_ROWS)).fetchall())
+            keys = keys or self._undone_of_space(reference.table, space)
             if keys:
                 self.purge(reference.table, keys)
                 return len(keys)
@@ -85,8 +91,16 @@ class _Erasing:
         self.done("spaces", [space])
         return 0
 
+    def _undone_of_space(self, table: str, space: int) -> list[int]:
+        """Return some rows of a space that exist only in the history."""
+        if table not in self._truth.tables:
+            return []
+        of_space = self._snapshot.former_key.format("space")
+        statement = f"SELECT DISTINCT row FROM history AS h WHERE {_undone(table)} AND {of_space} = ? LIMIT ?"
+        return [int(row) for row in column(self._connection.execute(statement, (table, space, STEP_ROWS)).fetchall())]
+
     def purge(self, table: str, keys: Sequence[int]) -> None:
-        """Erase rows that have a key, and whatever refers to them."""
+        """Erase rows that have a key, also those that exist only in the history, and whatever refers to them."""
         if table == "nodes":
             self._purge_nodes(keys)
             return
@@ -130,11 +144,17 @@ class _Erasing:
             return
         columns = named((*table.key, "commit_seq", "seal"))
         rows = self._connection.execute(f'SELECT {columns} FROM "{name}" WHERE {where}', values).fetchall()
-        if rows:
+        seals = {row[:-2]: row[-1] for row in rows}
+        if by == "key":
+            seals = {
+                **{(key,): b"" for key in keys},
+                **seals,
+            }  # of a row that was undone, the history still holds versions
+        if seals:
             self._leave_hashes((row[-2], row[-1]) for row in rows)
             self._connection.execute(f'DELETE FROM "{name}" WHERE {where}', values)
-            self._forget_history(table, {text_of_key(row[:-2]): row[-1] for row in rows})
-            self._forget_stamps(name, [row[:-2] for row in rows])
+            self._forget_history(table, {text_of_key(key): seal_ for key, seal_ in seals.items()})
+            self._forget_stamps(name, seals)
 
     def _leave_hashes(self, written: Iterable[tuple[int, bytes]]) -> None:
         """Keep the hashes of rows, given as (commit, seal), and blank the texts of their commits."""
@@ -146,10 +166,10 @@ class _Erasing:
         self._snapshot.rows("words_blank", values)
 
     def _forget_history(self, table: Table, gone: Mapping[str, bytes]) -> None:
-        """Erase all versions of rows that were just removed, including the version recorded just now.
+        """Erase all versions of rows that no longer exist, including the version recorded just now.
 
         Args:
-            gone: maps each row to its seal.
+            gone: maps each row to its seal; b"" if it was not removed just now.
         """
         values = {"table": table.name, "rows": json.dumps([*gone])}
         former = self._snapshot.rows("history_images", values)
@@ -186,7 +206,7 @@ class _Erasing:
 
     def _before_nodes(self, keys: Sequence[int]) -> None:
         """Erase what refers to memories other than by a foreign key."""
-        rows = self._snapshot.rows("erase_ids", {"nodes": json.dumps(keys)})
+        rows = self._ids_of(keys)
         spaces = {"spaces": json.dumps(sorted({space for _, _, space in rows}))}
         self._snapshot.rows("packs_erase", spaces)
         self._snapshot.rows("centres_erase", spaces)
@@ -195,6 +215,15 @@ class _Erasing:
             told = [(space, id_fingerprint(key, node_id), self._at) for _, node_id, space in rows]
             self._snapshot.many("erased_id_put", told)
             self._take_out_evidence({node_id for _, node_id, _ in rows})
+
+    def _ids_of(self, keys: Sequence[int]) -> list[tuple[int, str, int]]:
+        """Return (key, id, space) of memories, also of those that exist only in the history."""
+        found = {row[0]: row for row in self._snapshot.rows("erase_ids", {"nodes": json.dumps(keys)})}
+        gone = json.dumps([str(key) for key in keys if key not in found])
+        for _, row, _, before in self._snapshot.rows("history_images", {"table": "nodes", "rows": gone}):
+            image = json.loads(before)
+            found[int(row)] = (int(row), image["id"], image["space"])
+        return [*found.values()]
 
     def _take_out_evidence(self, ids: set[str]) -> None:
         """Remove erased memories from the evidence of rows that also have other evidence."""
@@ -363,6 +392,32 @@ class Erasure(Group):
             if image["space"] == space:
                 words = image["content"], image["speaker"] or "", image["tags"], image["attributes"]
                 yield row, seq, "\n".join(words)
+
+    def undone(self, spaces: Collection[int]) -> Undone:
+        truth = truth_of(self._sql.connection)
+        images = {name: self._undone_images(truth.tables[name], spaces) for name in _LISTED}
+        if not any(images.values()):
+            return undone_rows(images, (), (), origin=str)
+        links = [(image["node"], "about", image["entity"]) for image in self._images(truth.tables["subjects"])]
+        links += [
+            (image["source"], image["relation_type"], image["target"]) for image in self._images(truth.tables["edges"])
+        ]
+        names = [(image["entity"], image["alias"]) for image in self._images(truth.tables["aliases"])]
+        names += [(image["key"], image["canonical_name"]) for image in images["entities"]]
+        return undone_rows(images, links, names, origin=self._origin)
+
+    def _origin(self, seq: int) -> str:
+        return commit_of(self._sql.rows("commit_by_seq", {"seq": seq})[0]).origin
+
+    def _images(self, table: Table) -> Iterator[Image]:
+        for _, row, _, before in self._sql.rows("history_images_of_table", {"table": table.name}):
+            yield table.image(before, row)
+
+    def _undone_images(self, table: Table, spaces: Collection[int]) -> list[Image]:
+        statement = f"SELECT row, before FROM history AS h WHERE {_undone(table.name)} ORDER BY seq"
+        found: list[Any] = self._sql.connection.execute(statement, (table.name,)).fetchall()
+        images = (table.image(before, row) for row, before in found)
+        return [image for image in images if image["space"] in spaces]
 
     derived = asks("erase_derived", "nodes", rows_as(Derived._make))
     proposed = asks("erase_proposed", "nodes", column)
