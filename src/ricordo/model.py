@@ -1243,7 +1243,9 @@ class Rekeyed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
-    """The rows that an erasure removes: a type of memory, "entity", "relation" or "session", with at most 1,000 ids."""
+    """The rows that an erasure removes: a type of memory, "entity", "relation" or "session", with at most 1,000 ids.
+    "name" is that of an owner who has nothing but changes in groups.
+    """
 
     kind: str
     count: int

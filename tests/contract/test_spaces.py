@@ -192,3 +192,25 @@ async def test_what_a_keeper_erases_goes_from_the_answers_that_members_keep(open
         assert "Quetzal" not in json_text(await of(memory, "bob").questions())
     for file in Path(where).parent.rglob("*"):
         assert not file.is_file() or b"opens with Quetzal" not in file.read_bytes()
+
+
+@pytest.mark.parametrize("has_own", [False, True])
+async def test_an_erased_member_is_no_longer_named_as_the_author_of_what_stays(memory, has_own):
+    id = await team_of(memory, bob="writer")
+    bobs = of(memory, "bob")
+    if has_own:
+        await bobs.remember("Quetzal is a bird")
+    await of(memory, "bob", "team").remember("The windows come from Navarra", shared=True)
+    await of(memory, "bob", "team").correct(id, "The safe opens with Quetzal and a key")
+    await bobs.remove_member("team", "bob")
+    dry = await bobs.erase(owner="bob", dry_run=True)
+    report = await bobs.erase(owner="bob")
+    assert report.is_done and (report.erased, report.kept) == (dry.erased, dry.kept)
+    assert [each.kind for each in report.erased] == (["semantic"] if has_own else ["name"])
+    assert [each.count for each in report.kept] == [2]
+    assert "bob" not in {commit.author for commit in await of(memory, "ann", "team").log()}
+    assert len((await of(memory, "ann", "team").list()).nodes) == 2
+    assert (await memory.doctor()).ok
+    if not has_own:
+        with pytest.raises(NotFoundError, match="there is no memory of bob"):
+            await bobs.erase(owner="bob")

@@ -172,7 +172,7 @@ async def _carried_out(
         _withhold(snapshot, plan.targets, scope, at=now)
         _forget_questions(snapshot, plan, scope)
         number = snapshot.erasure.begin(plan.targets, at=now)
-        begun = OpenErasure(number, plan.targets.space, plan.targets.kind, now, "rows")
+        begun = next(each for each in snapshot.erasure.unfinished() if each.number == number)
         if plan.report.count <= AT_ONCE_ROWS or store.erases_in_one_commit:
             while snapshot.erasure.step(number, kind=begun.kind, at=now):
                 pass
@@ -303,13 +303,13 @@ def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, path: Path) -> Pl
     """Return what an erasure removes. Changes nothing."""
     if asked.owner is not None:
         space = snapshot.space(asked.owner, "")
-        if space is None:
+        if space is None and not snapshot.erasure.changes_by(asked.owner):
             raise NotFoundError(
                 f"there is no memory of {asked.owner}",
                 hint="what they shared with a chat or space belongs to it: a keeper erases it there",
             )
-        targets = ErasureTargets(kind="owner", space=space, whole_space=True, owner=asked.owner)
-        undone = snapshot.erasure.undone((space,))
+        targets = ErasureTargets(kind="owner", space=space or 0, whole_space=True, owner=asked.owner)
+        undone = snapshot.erasure.undone((targets.space,))
     else:
         undone = snapshot.erasure.undone(snapshot.visible(scope))
         if asked.session is not None:
@@ -325,7 +325,7 @@ def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, path: Path) -> Pl
             targets = _of_memory(snapshot, scope, undone, asked.id or "")
     report = ErasureReport(
         dry_run=False,
-        erased=_counted(_listed(snapshot, targets, undone)),
+        erased=_counted(_listed(snapshot, targets, undone) if targets.space else [("name", targets.owner)]),
         kept=tuple(_kept(snapshot, targets, scope)),
         out_of_reach=(*_ELSEWHERE, *_copies_beside(path)),
     )
@@ -478,7 +478,7 @@ def _counted(rows: Iterable[tuple[str, str]]) -> tuple[Erased, ...]:
 def _kept(snapshot: Snapshot, targets: ErasureTargets, scope: Scope) -> Iterator[KeptBack]:
     if targets.whole_space:
         if said := snapshot.erasure.said_in_chats(targets.owner):
-            yield KeptBack(why="said in a group: it belongs to the group", count=said)
+            yield KeptBack(why="said or written in a group: it belongs to the group", count=said)
         return
     others = [
         each.id

@@ -894,4 +894,7 @@ class Erasure(Protocol):
         """Yield (kind, id) of each memory, entity, relation and session that an erasure removes."""
 
     def said_in_chats(self, owner: str) -> int:
-        """Return how many messages an owner wrote in chats."""
+        """Return how many memories of chats an owner said or wrote."""
+
+    def changes_by(self, owner: str) -> int:
+        """Return how many commits name an owner or one of their agents as the one who made them."""

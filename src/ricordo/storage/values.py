@@ -277,8 +277,8 @@ ErasureKind = Literal["memory", "session", "entity", "owner"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureTargets:
-    """What to erase, as keys. An owner's space is erased with all its content; of `summarised` rows (table, key), only
-    the summary is erased; `former` lists (row, commit that replaced it) of old versions to erase.
+    """What to erase, as keys. An owner's space (0: none) is erased with its content; of `summarised` rows (table, key),
+    only the summary is erased; `former` lists (row, commit that replaced it) of old versions to erase.
     """
 
     kind: ErasureKind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -37,6 +38,7 @@ class Erasure:
 
     def begin(self, targets: ErasureTargets, *, at: int) -> int:
         state = self._state
+        targets = replace(targets, space=targets.space or state.make_space(targets.owner, ""))
         held = {row["space"] for row in state.all("nodes", lambda row: row["key"] in targets.nodes)}
         self._forget_measured({targets.space, *held}, at=at)
         number = state.next_key("erasing")
@@ -312,8 +314,11 @@ class Erasure:
 
     def _made_by(self, table: str, row: Row) -> str:
         """The origin of the commit that made the first version of a row that is known."""
+        return str(self._first_commit(table, row)["origin"])
+
+    def _first_commit(self, table: str, row: Row) -> Row:
         versions = [each["commit_seq"] for _, each in self._state.versions(table, key_of(table, row)) if each]
-        return str(self._state.commits[min(versions, default=row["commit_seq"])]["origin"])
+        return self._state.commits[min(versions, default=row["commit_seq"])]
 
     def proposed(self, nodes: Sequence[int]) -> list[int]:
         ids = {row["id"] for row in self._state.all("nodes", lambda row: row["key"] in nodes)}
@@ -380,7 +385,13 @@ class Erasure:
 
     def said_in_chats(self, owner: str) -> int:
         spaces = {row["key"] for row in self._state.all("spaces", lambda row: row["owner"] == "")}
-        return len(self._state.all("nodes", lambda row: row["space"] in spaces and row["speaker"] == owner))
+        return sum(
+            row["speaker"] == owner or self._first_commit("nodes", row)["actor"] in (owner, owner + BY_AGENT)
+            for row in self._state.all("nodes", lambda row: row["space"] in spaces)
+        )
+
+    def changes_by(self, owner: str) -> int:
+        return sum(commit["actor"] in (owner, owner + BY_AGENT) for commit in self._state.commits.values())
 
 
 def _image(row: Row) -> Row:

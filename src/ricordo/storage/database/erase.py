@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ricordo.clock import from_ms
@@ -302,6 +303,9 @@ class Erasure(Group):
     """Erases rows for good, in small transactions, so that another process can continue if this one is killed."""
 
     def begin(self, targets: ErasureTargets, *, at: int) -> int:
+        if not targets.space:
+            space = int(self._sql.value("space_insert", {"owner": targets.owner, "chat": ""}))
+            targets = replace(targets, space=space)
         held = self._sql.rows("erase_ids", {"nodes": json.dumps(targets.nodes)})
         spaces = {targets.space, *(space for _, _, space in held)}
         self._forget_measured(spaces, at=at)
@@ -434,3 +438,4 @@ class Erasure(Group):
         return self._sql.each("erase_rows_listed", values)
 
     said_in_chats = asks("erase_said_in_chats", "owner", first)
+    changes_by = asks("erase_changes_by", "owner", first)

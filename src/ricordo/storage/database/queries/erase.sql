@@ -253,8 +253,14 @@ UNION ALL SELECT 'relation', id FROM relations WHERE space = :space
 UNION ALL SELECT 'session', session_id FROM sessions WHERE space = :space
 
 -- name: erase_said_in_chats
--- Messages of the owner in groups belong to the groups.
-SELECT count(*) FROM nodes n JOIN spaces s ON s.key = n.space WHERE s.owner = '' AND n.speaker = :owner
+-- What the owner said or wrote in groups belongs to the groups.
+SELECT count(*) FROM nodes n JOIN spaces s ON s.key = n.space WHERE s.owner = '' AND (n.speaker = :owner
+  OR (SELECT actor FROM commits WHERE seq = coalesce((SELECT min(h.made) FROM history h
+    WHERE h.tbl = 'nodes' AND h.row = CAST(n.key AS TEXT)), n.commit_seq)) IN (:owner, :owner || ' (agent)'))
+
+-- name: erase_changes_by
+-- How many commits name an owner.
+SELECT count(*) FROM commits WHERE actor IN (:owner, :owner || ' (agent)')
 
 -- name: erase_summaries
 -- Summaries of a tenant's conversations and people.
