@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from ricordo import Message
 from tests.flows.conftest import DAY, HandClock
 
@@ -87,3 +89,28 @@ async def test_plainly_named_people_and_things_become_entities_once(memory: Any)
     assert not any(item.what == "entity" for item in (await memory.consolidate()).items)
     await memory.undo(run.id)
     assert [*(await memory.people())] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        ("Sono celiaca", "Che cosa non posso mangiare a cena?"),
+        ("I'm allergic to peanuts.", "What can't I eat at the dinner?"),
+        ("Je travaille chez Airbus.", "Où est-ce que je travaille ?"),
+        ("Ich wohne in Bonn.", "Wo wohne ich?"),
+    ],
+)
+async def test_a_message_and_the_fact_learnt_from_it_word_for_word_are_shown_once(
+    memory: Any, said: str, question: str
+) -> None:
+    await memory.add_many([Message(text=f"La cena, the dinner {number}", session=f"s{number}") for number in range(30)])
+    await memory.add(said, session="talk")
+    await memory.settle(20)
+    await memory.consolidate()
+    await memory.settle(20)
+    (fact,) = [node.content for node in (await memory.list(type="semantic")).nodes]
+    found = [(hit.type, hit.content) for hit in (await memory.search(question)).hits]
+    assert [kind for kind, content in found if content.strip(".") == fact] == ["semantic"]
+    context = await memory.context(question)
+    assert str(context).count(fact) == 1
+    assert said in [hit.content for hit in (await memory.search(said, type="episodic")).hits]

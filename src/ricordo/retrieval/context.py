@@ -14,7 +14,7 @@ from ricordo.clock import handle_of, to_ms
 from ricordo.errors import InvalidError
 from ricordo.model import Context, ContextLine, ContextName, ContextSection, Entity, Hit, Node, Profile, Scope
 from ricordo.ports import TokenCounter
-from ricordo.retrieval.hits import as_own, as_shown, caveat, hit_of, may_be_quoted
+from ricordo.retrieval.hits import as_own, as_shown, caveat, hit_of, may_be_quoted, says_the_same
 from ricordo.retrieval.inspection import known_people, profile_of
 from ricordo.retrieval.query import (
     ALL_EPISODES,
@@ -32,7 +32,7 @@ from ricordo.retrieval.receipts import Draft
 from ricordo.retrieval.service import Asking, AsOf, answer, wants_receipt
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter, Foreseen
-from ricordo.text.analyzer import QUESTION_MARKS, question_terms
+from ricordo.text.analyzer import QUESTION_MARKS, question_terms, raw_words
 from ricordo.text.dates import format_times
 from ricordo.text.names import folded_name
 from ricordo.text.prompt_text import BEGIN, END, NOTE, as_label, reasons, safe_line
@@ -292,7 +292,7 @@ async def brief(
         found += [hit for hit in facts.hits if hit.id not in results.ids]
     needed = await asking.needed(text, turns=_TURNS_NEEDED) if as_of is None else {}
     keys |= {hit.id: key for key, hit in needed.items()}
-    found = [*(hit for hit in needed.values() if hit.id not in results.ids), *found]
+    found = _without_repetitions([*(hit for hit in needed.values() if hit.id not in results.ids), *found])
     hits = without_echoes([hit for hit in found if may_be_quoted(hit) and (session is None or hit.session != session)])
     extras = Extras()
     if hits and as_of is None:
@@ -317,6 +317,20 @@ async def brief(
         return block
     left = [(hit.id, _why_left(hit, hits, session)) for hit in found if hit.id not in block.ids]
     return _with_receipt(asking, request, block, found=found, left=[*left, *how.next_best], seen=how.seen)
+
+
+def _without_repetitions(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits once each, without the messages that a fact among them repeats word for word."""
+    once: dict[str, Hit] = {}
+    for hit in hits:
+        once.setdefault(hit.id, hit)
+    repeated = {
+        id
+        for hit in once.values()
+        for id in hit.evidence
+        if id in once and says_the_same(hit.content, once[id].content)
+    }
+    return [hit for id, hit in once.items() if id not in repeated]
 
 
 def _why_left(hit: Hit, hits: Sequence[Hit], session: str | None) -> str:
@@ -463,7 +477,14 @@ def drafted(
         return [hit for hit in seen if may_be_quoted(hit)]
 
     shown = {hit.id for hit in hits}
-    other = [node for node in extras.sources if node.id not in shown and (session is None or node.session != session)]
+    quoted_by = {(id, *raw_words(hit.content)) for hit in hits for id in hit.evidence}
+    other = [
+        node
+        for node in extras.sources
+        if node.id not in shown
+        and (session is None or node.session != session)
+        and (node.id, *raw_words(node.content)) not in quoted_by
+    ]
     before = {id: quoted[0].excerpt for id, node in extras.before.items() if (quoted := quotable([node]))}
     said_above = {hit.content for hit in hits}
     who = [

@@ -79,6 +79,11 @@ def closing_of(node: Node, zone: ZoneInfo) -> str:
     return f"{'replaced' if is_replaced else node.closed_reason} since {since.astimezone(zone).date()}"
 
 
+def says_the_same(text: str, other: str) -> bool:
+    """Return whether two texts have the same words in the same order."""
+    return raw_words(text) == raw_words(other)
+
+
 def hit_of(
     node: Node,
     *,

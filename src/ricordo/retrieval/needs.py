@@ -32,18 +32,23 @@ def needed_memories(
             scope=scope, filter=Filter(shelves=shelves), terms=needs.terms, strategies=("words",), until=until
         )
         found = list(snapshot.candidates(query).found.get("words", {}))
-        in_force = snapshot.shortlist(scope, found, archived=False, now=now).weights
-        nodes = as_shown(snapshot, snapshot.nodes.by_key(scope, in_force))
+        known = snapshot.shortlist(scope, found, archived=False, now=now)
+        evidence.update(known.evidence)
+        nodes = as_shown(snapshot, snapshot.nodes.by_key(scope, known.weights))
         return [nodes[key] for key in found if key in nodes and needs.are_in(nodes[key].content)]
 
     from ricordo.storage.candidates import CandidateQuery  # it needs numpy
 
+    evidence: dict[int, tuple[str, ...]] = {}
     facts = _without_others(snapshot, scope, prompt, stating(KNOWLEDGE), of_oneself=needs.of_oneself)
     said = stating(*ALL_EPISODES) if turns else []
     own = [node for node in said if node.role == "user" and _says_of_oneself(node.content, needs)]
     latest = sorted(own, key=lambda node: (node.event_time, node.key), reverse=True)
     nodes = [*facts[:_FACTS], *latest[:turns]]
-    hits = {node.key: hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone) for node in nodes}
+    hits = {
+        node.key: hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone, evidence=evidence.get(node.key, ()))
+        for node in nodes
+    }
     return {key: as_own(hit, scope.owner) for key, hit in hits.items()}
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ricordo.clock import from_ms, to_ms
 from ricordo.model import DOCUMENT, UPDATED_AT, Absence, Hit, Newer, Node, Results, Scope, Share, Trace
-from ricordo.retrieval.hits import as_shown, hit_of, warnings_of, without_withheld
+from ricordo.retrieval.hits import as_shown, hit_of, says_the_same, warnings_of, without_withheld
 from ricordo.retrieval.query import (
     KNOWLEDGE,
     Plan,
@@ -358,7 +358,29 @@ def _weighed(
         for key, (about, line, since) in known.statements.items()
         if key in present and key in known.nodes
     }
+    if KNOWLEDGE in plan.query.filter.shelves and not plan.query.filter.types:
+        said |= _learnt_word_for_word(weighed, known, said)
     return newest_of_equal(weighed, said=said) if said else weighed, told
+
+
+def _learnt_word_for_word(
+    hits: Sequence[Ranked], known: Shortlist, said: Mapping[int, tuple[str, int]]
+) -> dict[int, tuple[str, int]]:
+    """Return facts whose text is that of a message they were learnt from, and these messages, as equal statements of
+    which the facts are the newest.
+    """
+    keys = {node.id: hit.key for hit in hits if (node := known.nodes.get(hit.key)) is not None}
+    found: dict[int, tuple[str, int]] = {}
+    for hit in hits:
+        fact = known.nodes.get(hit.key)
+        for key in (keys[id] for id in known.evidence.get(hit.key, ()) if id in keys):
+            if fact is not None and says_the_same(fact.content, known.shown.get(key, known.nodes[key].content)):
+                found[hit.key] = said.get(hit.key, (f"learnt {hit.key}", 0))
+                found[key] = (found[hit.key][0], _BEFORE_ALL)
+    return found
+
+
+_BEFORE_ALL = -(1 << 62)
 
 
 def _with_changes(hits: Sequence[Ranked], known: Shortlist, query: Query) -> list[Ranked]:
