@@ -944,7 +944,8 @@ class Hit:
         writer: who wrote a memory of a chat or space: who corrected it last, its speaker, or who recorded it.
         is_relevant: whether it is above the relevance floor; None if the search did not decide.
         doubted_by: the newer facts that may make it outdated, latest first.
-        notice: of a memory of an earlier time, why and since when it is closed: "forgotten since 2026-03-01".
+        notice: of a memory of an earlier time, why and since when it is closed: "forgotten since 2026-03-01"; of a
+            message from which a fact was learnt, what replaced the fact: "since changed: “I live in Bristol”".
     """
 
     id: str

@@ -82,6 +82,21 @@ async def test_a_chain_of_versions_is_walked_both_ways(store):
     assert sorted(pairs) == [(keys[1], keys[0]), (keys[2], keys[1])]
 
 
+async def test_a_message_is_older_than_the_live_version_of_what_was_learnt_from_it(store):
+    said = replace(fact("I was told so"), type="episodic")
+    chain = [fact(f"version {number}") for number in range(3)]
+    learnt = Edge(source=chain[0].id, target=said.id, type="derived_from")
+    links = tuple(supersedes(newer, older) for older, newer in pairwise(chain))
+    await commit(store, add=(said, *chain), link=(learnt, *links))
+    key, *keys = [(await store.read(lambda tx, node=node: tx.nodes.get(ME, node.id))).key for node in (said, *chain)]
+    assert await store.read(lambda tx: tx.nodes.succession([key])) == []
+    await commit(store, close=tuple(replace(closing(node), reason="superseded") for node in chain[:-1]))
+    assert await store.read(lambda tx: tx.nodes.succession([key])) == [(keys[-1], key)]
+    again = Edge(source=chain[-1].id, target=said.id, type="derived_from")
+    await commit(store, link=(again,))
+    assert await store.read(lambda tx: tx.nodes.succession([key])) == []
+
+
 async def test_a_ring_of_versions_ends(store):
     one, two = fact("one"), fact("two")
     await commit(store, add=(one, two), link=(supersedes(one, two), supersedes(two, one)))

@@ -114,3 +114,29 @@ async def test_a_message_and_the_fact_learnt_from_it_word_for_word_are_shown_onc
     context = await memory.context(question)
     assert str(context).count(fact) == 1
     assert said in [hit.content for hit in (await memory.search(said, type="episodic")).hits]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "question"),
+    [
+        ("My dentist is Dr. Weiss.", "My dentist is Dr. Bell now.", "Who is my dentist?"),
+        ("I live in Turin.", "I moved to Genoa in March.", "Where do I live?"),
+        ("Ich arbeite bei Globex.", "Ich habe bei Globex gekündigt, jetzt arbeite ich bei Initech.", "Wo arbeite ich?"),
+        ("Я живу в Туле.", "Я переехал в Калугу.", "Где я живу?"),
+    ],
+)
+async def test_a_message_ranks_below_the_fact_that_replaced_what_it_says(memory: Any, old, new, question) -> None:
+    for session, text in enumerate([old, "My cat is called Tom.", new]):
+        await memory.add(text, session=f"s{session}")
+        await memory.end_session(f"s{session}")
+    await memory.consolidate()
+    for review in await memory.review():
+        if review.decided_at is None:
+            await memory.resolve(review, decision="replace")
+    found = [(hit.type, hit.content, hit.notice) for hit in await memory.search(question)]
+    places = {content.rstrip("."): place for place, (_, content, _) in reversed(list(enumerate(found)))}
+    assert places[new.rstrip(".")] < places[old.rstrip(".")], found
+    assert ("episodic", old, f"since changed: “{new.rstrip('.')}”") in found
+    assert f"“{old}” (since changed: “{new.rstrip('.')}”)" in await memory.context(question)
+    assert (await memory.ask(question)).sentences[0].text.rstrip(".") == new.rstrip(".")
+    assert not any(hit.notice for hit in await memory.search("What is my cat called?") if "Tom" in hit.content)

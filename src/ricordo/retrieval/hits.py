@@ -96,12 +96,14 @@ def hit_of(
     passage: int | None = None,
     author: Author | None = None,
     doubted_by: tuple[Newer, ...] = (),
+    notice: str = "",
 ) -> Hit:
     """Return a node as a hit, with its score, its time in four formats, the reasons it was found, and its evidence.
 
     Args:
         author: its author, for a memory of a chat.
         passage: the number of the passage that matched best, for a memory with several.
+        notice: what to know about a live memory; a closed one tells why and since when it is closed.
     """
     start, end = excerpt_of(node.content, terms, passage=passage)
     shown = with_dates(node.content[start:end], node.attributes)
@@ -138,7 +140,7 @@ def hit_of(
         space=node.chat,
         writer=_writer(node, author) if node.chat else "",
         doubted_by=doubted_by,
-        notice=closing_of(node, zone),
+        notice=closing_of(node, zone) or notice,
     )
 
 

@@ -578,7 +578,11 @@ def _changed_since(
     """
     pairs = [
         (newer, older)
-        for newer, older in (*links, *((newer, older) for older, newer, _ in known.conflicts))
+        for newer, older in (
+            *links,
+            *_replaced_sources(known),
+            *((newer, older) for older, newer, _ in known.conflicts),
+        )
         if newer in nodes and older in nodes and not _is_of_a_relative_only(nodes[older], nodes[newer])
     ]
     changed = {older for _, older in (*pairs, *_with_sources(pairs, known))}
@@ -737,6 +741,11 @@ def _with_sources(links: Sequence[tuple[int, int]], known: Shortlist) -> list[tu
         for id in known.evidence.get(older, ())
         if id in keys and id not in known.evidence.get(newer, ())
     ]
+
+
+def _replaced_sources(known: Shortlist) -> list[tuple[int, int]]:
+    """Return pairs of a fact and a message from which a fact was learnt that it replaced."""
+    return [(newer, older) for newer, older in known.versions if (node := known.nodes.get(older)) and _is_said(node)]
 
 
 def _are_of_two_people(known: Shortlist, older: int, newer: int) -> bool:
@@ -924,6 +933,7 @@ def _hits(
     best = [each for each in best if each.key in nodes]
     shares = ranking.explain_all(best) if ranking else [()] * len(best)
     doubted = _doubted(known) if known.conflicts else {}
+    replaced = _replaced_by(known)
     return tuple(
         hit_of(
             nodes[each.key],
@@ -936,6 +946,7 @@ def _hits(
             passage=None if each.key in known.shown else _passage(pool, each),
             author=writers.get(each.key),
             doubted_by=doubted.get(each.key, ()),
+            notice=replaced.get(each.key, ""),
         )
         for each, why in zip(best, shares, strict=True)
     )
@@ -949,6 +960,17 @@ def _doubted(known: Shortlist) -> dict[int, tuple[Newer, ...]]:
         if (node := nodes.get(newer)) is not None and node.category != "task" and not warnings_of(node):
             found[older] = (Newer(id=node.id, content=node.content, review=review), *found.get(older, ()))
     return found
+
+
+def _replaced_by(known: Shortlist) -> dict[int, str]:
+    """Return notices, by message, that name the fact which replaced what was learnt from it."""
+    pairs = _replaced_sources(known)
+    nodes = without_withheld({newer: known.nodes[newer] for newer, _ in pairs if newer in known.nodes}, known.shown)
+    return {
+        older: f"since changed: “{nodes[newer].content[:_SHORT_STATEMENT]}”"
+        for newer, older in pairs
+        if newer in nodes and not warnings_of(nodes[newer])
+    }
 
 
 def _passage(pool: Pool | None, ranked: Ranked) -> int | None:

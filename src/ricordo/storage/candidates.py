@@ -384,7 +384,8 @@ class Shortlist:
         shown: texts of memories with withheld sentences, without these; "" if nothing is left.
         statements: for facts that are one canonical statement: (subjects, statement, since when in Unix milliseconds).
         successors: the live newest version of each closed candidate that has one.
-        versions: pairs (newer, older) that contain these memories or their successors.
+        versions: pairs (newer, older) that contain these memories or their successors; the older one may be a message
+            from which an earlier version was learnt.
         decided: pairs of these memories that the user has decided on.
         conflicts: (older, newer, id of the review) of the open conflicts in which one of these memories is the older.
         evidence: ids of the messages that knowledge was derived from.

@@ -181,7 +181,9 @@ class Nodes(Protocol):
         """Return the names of the entities that were found by rule in a node's text."""
 
     def succession(self, keys: Iterable[int]) -> list[tuple[int, int]]:
-        """Return pairs (newer, older) that contain these nodes: one replaced the other, or ranks higher."""
+        """Return pairs (newer, older) that contain these nodes: one replaced the other, or ranks higher; or the older
+        is a message, and the newer the live version of a fact that was learnt from it and replaced since.
+        """
 
     def near_statements(self, owner: str, chat: str, subjects: Sequence[str], line: str) -> list[tuple[int, str]]:
         """Return (key, content) of live facts about exactly these subjects whose statements sort next to a line.

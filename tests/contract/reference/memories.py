@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -189,7 +189,17 @@ class Nodes(Group):
             "reviews", lambda row: row["decided_at"] is None and row["kind"] in ("conflict", "same")
         )
         pairs = {(row["source"], row["target"]) for row in edges} | {(row["newer"], row["older"]) for row in reviews}
-        return sorted(pair for pair in pairs if asked & set(pair))
+        return sorted({pair for pair in pairs if asked & set(pair)} | self._replaced_sources(asked))
+
+    def _replaced_sources(self, asked: Set[int]) -> set[tuple[int, int]]:
+        """Return pairs of the newest version of a fact and a message that only an earlier one was learnt from."""
+        edges = self._state.all(
+            "edges", lambda row: row["relation_type"] == "derived_from" and row["closed_at"] is None
+        )
+        learnt = {(row["source"], row["target"]) for row in edges if row["target"] in asked}
+        replaced = {row["key"] for row in self._state.all("nodes", lambda row: row["closed_reason"] == "superseded")}
+        newest = {(self.successor(fact), message) for fact, message in learnt if fact in replaced}
+        return {(newer, message) for newer, message in newest if newer is not None} - learnt
 
     def near_statements(self, owner: str, chat: str, subjects: Sequence[str], line: str) -> list[tuple[int, str]]:
         space = self._state.space(owner, chat)

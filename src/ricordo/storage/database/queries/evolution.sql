@@ -27,8 +27,16 @@ SELECT (SELECT count(*) FROM live_nodes n LEFT JOIN slots s ON s.node = n.key
   + (SELECT count(*) FROM slots s WHERE NOT EXISTS (SELECT 1 FROM live_nodes n WHERE n.key = s.node AND n.shelf = 'k'))
 
 -- name: succession
--- Pairs (newer, older) with these nodes: facts that replaced one another, and open conflicts.
-WITH asked (key) AS (SELECT value FROM json_each(:keys))
+-- Pairs (newer, older) with these nodes: facts that replaced one another, open conflicts, and facts that replaced what was
+-- learnt from a message (newest version, message).
+WITH RECURSIVE asked (key) AS (SELECT value FROM json_each(:keys)),
+chain (message, node) AS (
+  SELECT e.target, e.source FROM edges e JOIN nodes n ON n.key = e.source
+  WHERE e.target IN (SELECT key FROM asked) AND e.relation_type = 'derived_from' AND e.closed_at IS NULL
+    AND n.closed_reason = 'superseded'
+  UNION SELECT chain.message, e.source FROM chain JOIN edges e ON e.target = chain.node
+  WHERE e.relation_type = 'supersedes' AND e.closed_at IS NULL
+)
 SELECT source, target FROM edges
   WHERE source IN (SELECT key FROM asked) AND relation_type = 'supersedes' AND closed_at IS NULL
 UNION SELECT source, target FROM edges
@@ -37,6 +45,9 @@ UNION SELECT newer, older FROM reviews
   WHERE newer IN (SELECT key FROM asked) AND decided_at IS NULL AND kind IN ('conflict', 'same')
 UNION SELECT newer, older FROM reviews
   WHERE older IN (SELECT key FROM asked) AND decided_at IS NULL AND kind IN ('conflict', 'same')
+UNION SELECT chain.node, chain.message FROM chain JOIN live_nodes n ON n.key = chain.node
+  WHERE NOT EXISTS (SELECT 1 FROM edges e WHERE e.source = chain.node AND e.target = chain.message
+    AND e.relation_type = 'derived_from' AND e.closed_at IS NULL)
 
 -- name: reviews_against
 -- Open conflicts in which one of these nodes is the older: (older, newer, id of the review).

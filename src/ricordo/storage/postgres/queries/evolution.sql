@@ -17,8 +17,16 @@ SELECT n.key, n.content, n.speaker FROM (
 ) w JOIN nodes n ON n.key = w.node ORDER BY n.key DESC
 
 -- name: succession
--- Pairs (newer, older) with these nodes: facts that replaced one another, and open conflicts.
-WITH asked AS (SELECT unnest(ints(:keys)) AS key)
+-- Pairs (newer, older) with these nodes: facts that replaced one another, open conflicts, and facts that replaced what was
+-- learnt from a message (newest version, message).
+WITH RECURSIVE asked AS (SELECT unnest(ints(:keys)) AS key),
+chain (message, node) AS (
+  SELECT e.target, e.source FROM edges e JOIN nodes n ON n.key = e.source
+  WHERE e.target IN (SELECT key FROM asked) AND e.relation_type = 'derived_from' AND e.closed_at IS NULL
+    AND n.closed_reason = 'superseded'
+  UNION SELECT chain.message, e.source FROM chain JOIN edges e ON e.target = chain.node
+  WHERE e.relation_type = 'supersedes' AND e.closed_at IS NULL
+)
 SELECT source, target FROM edges
   WHERE source IN (SELECT key FROM asked) AND relation_type = 'supersedes' AND closed_at IS NULL
 UNION SELECT source, target FROM edges
@@ -27,6 +35,9 @@ UNION SELECT newer, older FROM reviews
   WHERE newer IN (SELECT key FROM asked) AND decided_at IS NULL AND kind IN ('conflict', 'same')
 UNION SELECT newer, older FROM reviews
   WHERE older IN (SELECT key FROM asked) AND decided_at IS NULL AND kind IN ('conflict', 'same')
+UNION SELECT chain.node, chain.message FROM chain JOIN live_nodes n ON n.key = chain.node
+  WHERE NOT EXISTS (SELECT 1 FROM edges e WHERE e.source = chain.node AND e.target = chain.message
+    AND e.relation_type = 'derived_from' AND e.closed_at IS NULL)
 ORDER BY 1, 2
 
 -- name: reviews_against
