@@ -182,3 +182,52 @@ async def test_a_laugh_takes_back_a_statement_but_no_name_in_passing(memory: Any
     assert (await memory.entity("my brother")).name == "Dario"
     with pytest.raises(NotFoundError):
         await memory.entity("my cousin")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "who", "name"),
+    [
+        ("My landlord is Mr. Quinn", "My landlord is Mr. Abbott now", "my landlord", "Abbott"),
+        ("My boss is Simon Archer", "Ines Duarte is my boss now", "my boss", "Ines Duarte"),
+        ("My boss is Simon Archer", "Since May my boss is Ines Duarte", "my boss", "Ines Duarte"),
+        ("My boss is Simon Archer", "Simon Archer retired, my boss is Ines Duarte", "my boss", "Ines Duarte"),
+        ("Simon ist mein Chef", "Jetzt ist Ines Duarte mein Chef", "my boss", "Ines Duarte"),
+        ("Мой начальник — Семён Гуров", "Мой начальник теперь Олег Белов", "мой начальник", "Олег Белов"),
+        ("Мой начальник — Семён Гуров", "Олег Белов теперь мой начальник", "мой начальник", "Олег Белов"),
+        ("Mi jefe es Diego Soto", "Mi jefe es ahora Pablo Ruiz", "mi jefe", "Pablo Ruiz"),
+        ("Mon chef est Paul Petit", "Luc Martin est maintenant mon chef", "my boss", "Luc Martin"),
+        ("Il mio capo è Luca Bianchi", "Adesso il mio capo è Marco Rossi", "my boss", "Marco Rossi"),
+        ("O meu chefe é Rui Costa", "João Silva é agora o meu chefe", "o meu chefe", "João Silva"),
+    ],
+)
+async def test_a_word_for_change_hides_no_new_holder_of_a_relation(
+    memory: Any, before: str, after: str, who: str, name: str
+) -> None:
+    await memory.remember(before)
+    stored = await memory.remember(after)
+    assert (await memory.entity(who)).name == name
+    assert [each.content for each in stored.outdates] == [before], "whatever the order of the words"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Is Ines Duarte my boss now?",
+        "Ines Duarte is not my boss now",
+        "If Ines Duarte is now my boss, I quit",
+        "Ines Duarte war früher mein Chef, jetzt ist sie in Rom",
+        "Ines Duarte ya no es mi jefe",
+        "He left and said, my boss is Ines Duarte now",
+    ],
+)
+async def test_a_word_for_change_makes_no_relation_of_a_doubt(memory: Any, text: str) -> None:
+    await memory.remember("My boss is Simon Archer")
+    await memory.remember(text)
+    assert (await memory.entity("my boss")).name == "Simon Archer"
+
+
+async def test_a_new_friend_or_a_second_dentist_is_no_change(memory: Any) -> None:
+    await memory.remember("My friend is Simon Archer")
+    await memory.remember("My dentist is Dr. Bell")
+    for text in ("Ines Duarte is my friend now", "Dr. Okafor is my dentist"):
+        assert (await memory.remember(text)).outdates == ()

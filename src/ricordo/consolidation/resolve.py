@@ -25,6 +25,7 @@ from ricordo.text.headed import are_of_two_notes
 from ricordo.text.names import folded_name
 from ricordo.text.occasions import are_of_two_days
 from ricordo.text.relations import ended_relations, stated_own_names
+from ricordo.text.relatives import tells_another_holder
 from ricordo.text.sentences import is_redacted
 from ricordo.text.statement import Verdict, compare, statement_line
 from ricordo.trust import lower, may_override, trust_of
@@ -371,10 +372,17 @@ def form_of(node: Node, *, beside: Node | None = None) -> Canonical:
 
 
 def _in_one_form(facts: Mapping[int, tuple[str, str | None]], node: Node) -> dict[int, Verdict]:
-    """Compare facts in another grammatical person ("Anna works", "I work") with a new one; return verdicts by key."""
+    """Compare facts in another grammatical person ("Anna works", "I work") or order ("My boss is Anna", "Anna is my
+    boss") with a new one; return verdicts by key.
+    """
     new = form_of(node)
     found = {key: _form_beside(said, node).verdict(new) for key, said in facts.items()}
-    return {key: verdict for key, verdict in found.items() if verdict in ("same", "replaced", "conflict")}
+    verdicts: dict[int, Verdict] = {
+        key: verdict for key, verdict in found.items() if verdict in ("same", "replaced", "conflict")
+    }
+    others = {key: said for key, said in facts.items() if key not in verdicts and said[1] == node.speaker}
+    told = (key for key, said in others.items() if tells_another_holder(said[0], node.content))
+    return {**verdicts, **dict.fromkeys(told, "conflict")}
 
 
 def _changed(facts: Mapping[K, Said], node: Node, *, of_slots: Mapping[K, Said] | None = None) -> dict[K, Verdict]:

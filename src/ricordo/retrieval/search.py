@@ -96,6 +96,7 @@ from ricordo.text.dates.resolution import Span, dated_phrases, day_named_in, day
 from ricordo.text.headed import are_of_two_notes
 from ricordo.text.languages import languages_of
 from ricordo.text.occasions import are_of_two_days
+from ricordo.text.relatives import tells_another_holder
 from ricordo.text.statement import compare
 from ricordo.text.tasks import is_done_task, is_open_task
 from ricordo.trust import UNAPPROVED
@@ -713,7 +714,10 @@ def _said_anew(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[tup
         or (
             first.issuperset((older.key, newer.key))
             and older.speaker == newer.speaker
-            and compare(older.content, newer.content) == "replaced"
+            and (
+                compare(older.content, newer.content) == "replaced"
+                or tells_another_holder(older.content, newer.content)
+            )
         )
     ]
 

@@ -24,7 +24,9 @@ def name_in(
         is_pet: whether ordinary words may be names: "my cat Biscuit".
     """
     words = [word.rstrip(".") for word in written.split()]
-    while is_first and len(words) > 1 and (words[0].lower() in forms.silent or folded_relation(words[0]) in forms.kin):
+    while is_first and len(words) > 1 and words[0].lower() not in forms.titles:
+        if not (words[0].lower() in forms.silent or folded_relation(words[0]) in forms.kin):
+            break
         words = words[1:]
     titles = next((place for place, word in enumerate(words) if word.lower() not in forms.titles), len(words))
     kept: list[str] = []

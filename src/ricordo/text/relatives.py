@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
 from ricordo.text.analyzer import first_person_words, leaves_out_its_subject
 from ricordo.text.languages import fold_letters
-from ricordo.text.names import NOT_PEOPLE, folded_relation
+from ricordo.text.names import NOT_PEOPLE, SINGLE, folded_relation, name_words
 from ricordo.text.relation_forms import (
     BARE,
     CAPITALISED,
@@ -32,16 +32,21 @@ from ricordo.text.relation_forms import (
 )
 from ricordo.text.relative_names import in_nominative, name_in, title_in
 from ricordo.text.sentences import plain_sentences, with_own_subjects, without_jokes
+from ricordo.text.statement import compare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
-    """A person's or pet's relation to the speaker, and the sentence that states it. `title` goes before the name."""
+    """A person's or pet's relation to the speaker, and the sentence that states it. `title` goes before the name.
+
+    `is_told`: the sentence tells the relation, and does not only name it: "my boss is Karen", not "my boss Karen left".
+    """
 
     predicate: str
     name: str
     sentence: str
     title: str = ""
+    is_told: bool = False
 
 
 class _Mention(NamedTuple):
@@ -100,8 +105,33 @@ def stated_relations(text: str, *, own_names: Sequence[str] | None = None) -> li
     for forms, words in languages_that_mention(text):
         plain = re.sub(_MARKS, " ", _QUOTATION.sub('""', text))
         for stated in _stated_in(plain, words, forms):
-            found.setdefault((stated.predicate, stated.name), stated)
+            known = found.setdefault((stated.predicate, stated.name), stated)
+            if stated.is_told and not known.is_told:
+                found[stated.predicate, stated.name] = replace(known, is_told=True)
     return list(found.values())
+
+
+def tells_another_holder(old: str, new: str) -> bool:
+    """Return whether a newer statement tells that somebody else has a relation to the speaker that one has at a time.
+
+    The order of the words does not matter. Without a word for change, a person may have two dentists.
+
+    >>> tells_another_holder("My boss is Karen", "Tom Low is my boss now")
+    True
+    >>> tells_another_holder("My friend is Karen", "Tom Low is my friend now")
+    False
+    """
+    later = [each for each in stated_relations(new) if each.is_told]
+    earlier = [each for each in stated_relations(old) if each.is_told] if len(later) == 1 else []
+    names = [each.name for each in earlier if each.predicate == later[0].predicate]
+    if len(names) != 1 or not set(name_words(names[0])).isdisjoint(name_words(later[0].name)):
+        return False
+    said = [f"My {later[0].predicate} is {name}" for name in (*names, later[0].name)]
+    return compare(*said) == "replaced" and (later[0].predicate in SINGLE or _says_now(new))
+
+
+def _says_now(text: str) -> bool:
+    return any(forms.now.search(text) for forms, _ in languages_that_mention(text))
 
 
 def _stated_in(text: str, words: Collection[str], forms: RelationForms) -> list[Stated]:
@@ -111,7 +141,7 @@ def _stated_in(text: str, words: Collection[str], forms: RelationForms) -> list[
         lowered = fold_letters(written.lower())
         sentence = _Sentence(written, written)
         if any(word in lowered for word in words):
-            sentence = _marked(written, forms)
+            sentence = _marked(forms.now.sub("", written), forms)
         if (sentence.mentions or (before is not None and before.mentions)) and not _is_plain(sentence.written, forms):
             before = None
             continue
@@ -121,7 +151,13 @@ def _stated_in(text: str, words: Collection[str], forms: RelationForms) -> list[
         return []
     kept, serious = without_jokes(text, with_laughs=True), without_jokes(text)
     return [
-        Stated(predicate=told.mention.kin.relation, name=told.name, sentence=written, title=told.title)
+        Stated(
+            predicate=told.mention.kin.relation,
+            name=told.name,
+            sentence=written,
+            title=told.title,
+            is_told=told.is_statement,
+        )
         for told, written in found
         if written in (serious if told.is_statement else kept)
     ]
@@ -234,6 +270,8 @@ def _is_own_clause(before: str, clause: str, forms: RelationForms) -> bool:
         return forms.labelled.fullmatch(before + clause[0]) is not None
     words = re.findall(r"\w+", before.lower())
     if re.search(_MARKS, before) or not first_person_words(forms.languages).isdisjoint(words):
+        return True
+    if clause[0] == ";" or forms.ends.search(before):  # "Tom retired, my boss is Karen"
         return True
     return bool(forms.own_verbs.search(before)) or leaves_out_its_subject(before, forms.languages)
 
