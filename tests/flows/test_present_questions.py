@@ -197,3 +197,19 @@ async def test_an_end_that_nothing_follows_comes_before_what_is_about_something_
             await me.remember(end, at="2026-09-20")
             await memory.settle(60)
             assert (await me.search(question)).hits[0].content == end
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        ("My aunt Ines lives in Faro", "Ines moved to Coimbra", "Where does my aunt live?"),
+        ("Mein Bruder Jonas wohnt in Kiel", "Jonas ist nach Graz gezogen", "Wo wohnt mein Bruder?"),
+        ("Мой брат Олег живёт в Риге", "Олег переехал в Таллин", "Где живёт мой брат?"),
+    ],
+)
+async def test_a_relative_may_be_named_where_the_question_names_the_relation(
+    memory: Any, older: str, newer: str, question: str
+) -> None:
+    await memory.remember(older, at="2024-01-10")
+    await memory.remember(newer, at="2025-01-10")
+    assert (await memory.search(question)).hits[0].content == newer

@@ -96,7 +96,7 @@ from ricordo.text.dates.resolution import Span, dated_phrases, day_named_in, day
 from ricordo.text.headed import are_of_two_notes
 from ricordo.text.languages import languages_of
 from ricordo.text.occasions import are_of_two_days
-from ricordo.text.relatives import tells_another_holder
+from ricordo.text.relatives import stated_relations, tells_another_holder
 from ricordo.text.statement import compare
 from ricordo.text.tasks import is_done_task, is_open_task
 from ricordo.trust import UNAPPROVED
@@ -641,9 +641,11 @@ def _of_changes(
 
 
 def _is_of_a_relative_only(older: Node, newer: Node) -> bool:
-    """Return whether an older memory is about a relative, and a newer one does not name them."""
-    relatives = topics(older.content).others
-    return bool(relatives) and relatives.isdisjoint(topics(newer.content).all_stems)
+    """Return whether an older memory is about a relative, and a newer one does not name them, by role or by name."""
+    relatives, said = topics(older.content).others, topics(newer.content).all_stems
+    if not relatives or not relatives.isdisjoint(said):
+        return False
+    return all(said.isdisjoint(index_terms(each.name)) for each in stated_relations(older.content))
 
 
 def _is_within(node: Node, plan: Plan) -> bool:
