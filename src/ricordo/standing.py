@@ -30,7 +30,7 @@ from ricordo.model import (
 )
 from ricordo.retrieval import service
 from ricordo.retrieval.hits import may_be_quoted
-from ricordo.retrieval.query import Request, asks_for_tasks, days_asked, query_of
+from ricordo.retrieval.query import Request, asks_for_tasks, days_asked, only_asks, query_of
 from ricordo.retrieval.receipts import Screen
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot
@@ -78,7 +78,7 @@ async def answer(answering: Answering, request: Request) -> Answer:
         InvalidError: an argument of the request is invalid.
     """
     results = await service.search(answering.asking, request)
-    hits = [hit for hit in results.hits if may_be_quoted(hit)]
+    hits = [hit for hit in results.hits if may_be_quoted(hit) and not only_asks(hit.content, request.text)]
     listed = _listed(answering.asking, request, hits)
     given = await answers.answer(answering.context, request.text, hits, listed=listed)
     return replace(given, degraded=(*results.degraded, *given.degraded), receipt=results.receipt)
@@ -314,7 +314,8 @@ async def _newer(answering: Answering, kept: Receipt) -> list[StaleReason]:
     """Return the memories that are relevant to a question and were added or changed since its answer."""
     asking, known = _unnoticed(answering).asking, {each.id for each in kept.given}
     hits = (await service.search(asking, _request(kept))).hits
-    ids = [hit.id for hit in hits if hit.id not in known and may_be_quoted(hit)]
+    is_new = (may_be_quoted(hit) and not only_asks(hit.content, kept.question or "") for hit in hits)
+    ids = [hit.id for hit, is_quoted in zip(hits, is_new, strict=True) if is_quoted and hit.id not in known]
 
     def changed(snapshot: Snapshot) -> list[StaleReason]:
         nodes = [node for id in ids if (node := snapshot.nodes.get(asking.scope, id)) is not None]

@@ -243,3 +243,31 @@ async def test_all_plans_of_the_days_asked_about_are_listed(question: str) -> No
         assert all(plan in block for plan in plans)
         about_one = await memory.ask("What did I say about tea?")
         assert len(about_one.sentences) <= 3
+
+
+@pytest.mark.parametrize(
+    ("told", "question"),
+    [
+        (("My boss is Simon Archer", "My flight to Baku is on Friday"), "Who is in charge of me at work?"),
+        (("Mein Arzt ist Herr Krug", "Ich fliege am Freitag nach Baku"), "Wann geht mein Flug?"),
+        (("Мой начальник — Семён Гуров", "Я лечу в Баку в пятницу"), "Кто мой шеф?"),
+    ],
+)
+async def test_a_question_that_was_asked_before_is_no_answer(told: Sequence[str], question: str) -> None:
+    async with Memory.open(":memory:") as memory:
+        for text in told:
+            await memory.add(text, session="told")
+        for number in range(4):
+            await memory.add(question, session=f"asked {number}")
+        await memory.settle()
+        found = [hit.content for hit in await memory.search(question, limit=3)]
+        assert set(found[: len(told)]) == set(told), found
+        assert question not in (await memory.ask(question)).text
+
+
+async def test_a_question_that_tells_something_is_an_answer() -> None:
+    async with Memory.open(":memory:") as memory:
+        await memory.add("Do you know that I live in Oslo?", session="a")
+        await memory.add("I like the tram", session="b")
+        await memory.settle()
+        assert (await memory.search("Where do I live?")).hits[0].content == "Do you know that I live in Oslo?"

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Container, Mapping, Sequence, 
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from itertools import chain, combinations, islice
-from math import log
+from itertools import chain, combinations, islice, takewhile
+from math import inf, log
 from typing import NamedTuple, TypeGuard
 from zoneinfo import ZoneInfo
 
@@ -33,6 +33,7 @@ from ricordo.retrieval.query import (
     asks_for_the_present,
     filter_of,
     namings,
+    only_asks,
 )
 from ricordo.retrieval.ranking import (
     APART,
@@ -110,6 +111,8 @@ _COMPARED = 6  # number of top results whose facts are compared with each other
 _COMPARED_MESSAGES = 10  # the same for the messages of one conversation
 # Number of top results, and the least share of the best message's score, for questions about the present.
 _COMPARED_FOR_PRESENT, _ABOUT_AS_GOOD = 10, 0.7
+# From this share of the score of the best statement, a statement ranks above a message that only repeats the question.
+_AS_AN_ANSWER = 0.5
 # Number of omitted memories that a receipt names.
 _LEFT_OUT = 10
 _SHORT_STATEMENT = 120  # characters
@@ -194,6 +197,7 @@ def find(
     persons = () if pool is None else pool.persons
     weighed = _latest_first(_arranged(weighed, known, query, first=dated), known, plan, persons=persons)
     weighed, known, held = _of_the_time(snapshot, scope, weighed, known, pool, plan, zone, links=links, dated=dated)
+    weighed = _answers_first(weighed, known, plan)
     if plan.is_of_changes and KNOWLEDGE in filter_.shelves and not filter_.archived:
         weighed, known, held = _of_changes(snapshot, scope, weighed, known, plan, filter_)
     if not dated:
@@ -569,6 +573,27 @@ def _rescored(ordered: Sequence[Ranked], hits: Sequence[Ranked]) -> list[Ranked]
         hit._replace(score=score, moved=hit.moved + score - hit.score)
         for hit, score in zip(ordered, [hit.score for hit in hits], strict=True)
     ]
+
+
+def _answers_first(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Ranked]:
+    """Return hits with the messages that only ask what the question asks below the statements that may answer it."""
+    asked = {hit.key for hit in hits if (node := known.nodes.get(hit.key)) and _only_asks(node, plan.query.text)}
+    others = [hit for hit in hits if hit.key not in asked]
+    if not asked or not others:
+        return list(hits)
+    least = _AS_AN_ANSWER * max(hit.score for hit in others)
+    first = list(takewhile(lambda hit: hit.score >= least, others))
+    lowest = min((hit.score for hit in first), default=inf)
+    repeated = [
+        hit._replace(score=min(hit.score, lowest), moved=hit.moved + min(hit.score, lowest) - hit.score)
+        for hit in hits
+        if hit.key in asked
+    ]
+    return [*first, *repeated, *others[len(first) :]]
+
+
+def _only_asks(node: Node, question: str) -> bool:
+    return node.type == "episodic" and not _is_of_a_document(node) and only_asks(node.content, question)
 
 
 def _changed_since(
