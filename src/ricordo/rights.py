@@ -310,7 +310,8 @@ def refusal(capability: str, holder: Holder) -> DeniedError | None:
         hint = f"it needs the trust {right.trust}; a caller of any trust may read, `add` and `remember`"
         return DeniedError(f"a caller with trust {holder.trust} may not use {capability}", hint=hint)
     if right.is_whole_store and not holder.is_opener:
-        return DeniedError(f"{capability}: only the opener of the store may use it", hint="leave it out")
+        hint = "leave it out" if "." in capability else "call it on the memory that `Memory.open` returned"
+        return DeniedError(f"{capability}: only the opener of the store may use it", hint=hint)
     return None
 
 

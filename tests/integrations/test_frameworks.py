@@ -202,8 +202,12 @@ async def test_one_langchain_agent_recalls_for_many_users(memory):
     first = [messages[0].text for messages in heard]
     assert all(each.startswith("Be brief.") for each in first)
     assert [("peanuts" in each, "figs" in each) for each in first] == [(True, False), (False, True), (False, False)]
-    with pytest.raises(InvalidError, match="does not name its owner"):
+    with pytest.raises(InvalidError, match="does not name its owner") as refused:
         await agent.ainvoke(said)
+    assert "pass `context=`" in refused.value.hint
+    with pytest.raises(InvalidError, match="does not name its owner") as refused:
+        await agent.ainvoke(said, context={"user": ""})
+    assert "''" in refused.value.hint and "pass" not in refused.value.hint
     with pytest.raises(InvalidError, match="asynchronous"):
         agent.invoke(said, context={"user": "ann"})
     part = {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}

@@ -56,7 +56,9 @@ class RicordoMiddleware(AgentMiddleware[Any, Any, Any]):
             return self._memory
         owner = self._owner(runtime) if callable(self._owner) else _field(runtime.context, self._owner)
         if not isinstance(owner, str) or not owner:
-            raise InvalidError("the run does not name its owner", hint="pass `context=` to `ainvoke`")
+            is_missing = runtime.context is None
+            hint = "pass `context=` to `ainvoke`" if is_missing else f"the owner must be text, and is {owner!r}"
+            raise InvalidError("the run does not name its owner", hint=hint)
         return self._memory.scoped(replace(self._memory.scope, owner=owner))
 
 

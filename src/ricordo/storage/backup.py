@@ -247,7 +247,10 @@ def restore_backup(
         raise InvalidError("location: the backup of a folder store must be restored to a folder", hint=hint)
     is_taken = any(path.iterdir()) if path.is_dir() else path.exists()
     if is_taken and not replace:
-        raise InvalidError(f"location: {path} already exists", hint="choose another location, or use --replace")
+        raise InvalidError(
+            f"location: {path} already exists",
+            hint="choose another location, or replace it (`replace=True`, `--replace`)",
+        )
     with _os_errors(f"cannot restore {path}"):
         make_folders(path.parent)
         with staging_folder(path) as beside:
