@@ -29,8 +29,8 @@ from ricordo.model import (
     StandingQuestion,
 )
 from ricordo.retrieval import service
-from ricordo.retrieval.hits import may_be_quoted
-from ricordo.retrieval.query import Request, asks_for_tasks, days_asked, only_asks, query_of
+from ricordo.retrieval.hits import may_be_quoted, only_asks
+from ricordo.retrieval.query import Request, asks_for_tasks, days_asked, query_of
 from ricordo.retrieval.receipts import Screen
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot

@@ -15,7 +15,7 @@ from ricordo.model import BY_AGENT, Hit, Newer, Node, Scope, Share
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.authors import Author
 from ricordo.storage.values import Usage, without_parts
-from ricordo.text.analyzer import raw_words
+from ricordo.text.analyzer import QUESTION_MARKS, index_terms, raw_words
 from ricordo.text.dates import format_times, with_dates
 from ricordo.text.names import same_name_key
 from ricordo.text.passages import passages_of
@@ -36,6 +36,16 @@ def warnings_of(node: Node) -> tuple[str, ...]:
     """Return why a memory looks like an instruction; () for the user's own words."""
     tier = trust_of(node.origin, node.role)
     return () if tier == "user" else orders_in(node, is_foreign=is_untrusted(tier))
+
+
+def only_asks(text: str, question: str) -> bool:
+    """Return whether a text only asks what a question asks: it tells nothing.
+
+    >>> only_asks("Where do I live?", "Where do I live?"), only_asks("Where do I live in Oslo?", "Where do I live?")
+    (True, False)
+    """
+    asked = set(index_terms(text)) if text.rstrip().endswith(QUESTION_MARKS) else set[str]()
+    return bool(asked) and asked.issubset(index_terms(question))
 
 
 def excerpt_of(content: str, terms: tuple[str, ...], *, passage: int | None = None) -> tuple[int, int]:

@@ -617,21 +617,6 @@ def _changes(languages: LanguageSet) -> re.Pattern[str]:
 
 
 @cached(maxsize=1_024)
-def only_asks(text: str, question: str) -> bool:
-    """Return whether a text only asks what a question asks: it tells nothing.
-
-    >>> only_asks("Where do I live?", "Where do I live?"), only_asks("Where do I live in Oslo?", "Where do I live?")
-    (True, False)
-    """
-    asked = set(index_terms(text)) if text.rstrip().endswith(QUESTION_MARKS) else set[str]()
-    return bool(asked) and asked <= _all_terms(question)
-
-
-@cached(maxsize=64)
-def _all_terms(question: str) -> frozenset[str]:
-    return frozenset(index_terms(question))
-
-
 def asks_for_tasks(question: str) -> bool:
     """Return whether a question asks for tasks, and for little else.
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ricordo.clock import from_ms, to_ms
 from ricordo.model import DOCUMENT, UPDATED_AT, Absence, Hit, Newer, Node, Results, Scope, Share, Trace
-from ricordo.retrieval.hits import as_shown, hit_of, says_the_same, warnings_of, without_withheld
+from ricordo.retrieval.hits import as_shown, hit_of, only_asks, says_the_same, warnings_of, without_withheld
 from ricordo.retrieval.query import (
     KNOWLEDGE,
     Plan,
@@ -33,7 +33,6 @@ from ricordo.retrieval.query import (
     asks_for_the_present,
     filter_of,
     namings,
-    only_asks,
 )
 from ricordo.retrieval.ranking import (
     APART,
