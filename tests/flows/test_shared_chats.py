@@ -24,19 +24,14 @@ async def test_others_see_who_said_it_and_oneself_reads_it_as_ones_own(memory: A
     await ann.consolidate()
     asked = "What food am I allergic to, and where do I work?"
     seen = {(hit.content, hit.speaker) for hit in (await ben.search(asked)).hits}
-    assert seen == {
-        ("I am allergic to walnuts.", "ann"),
-        ("I am allergic to walnuts", "ann"),
-        ("I work from Lisbon until March", "ann"),
-    }
+    assert seen == {("I am allergic to walnuts", "ann"), ("I work from Lisbon until March", "ann")}
     assert {hit.speaker for hit in (await ann.search(asked)).hits} == {None}
     assert {hit.about for hit in (await ann.search(asked)).hits} == {()}
     told = await ben.context("What am I allergic to?")
     assert "I am allergic to walnuts (about ann)" in told
-    assert "ann (2026-01-01, just now): “I am allergic to walnuts.”" in told
     own = await ann.context("What am I allergic to?")
     assert "ann" not in own
-    assert "user (2026-01-01, just now): “I am allergic to walnuts.”" in own
+    assert [str(each).count("I am allergic to walnuts") for each in (told, own)] == [1, 1]
 
 
 @pytest.mark.parametrize(
