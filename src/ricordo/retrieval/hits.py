@@ -39,13 +39,13 @@ def warnings_of(node: Node) -> tuple[str, ...]:
 
 
 def only_asks(text: str, question: str) -> bool:
-    """Return whether a text only asks what a question asks: it tells nothing.
+    """Return whether a text asks what a question asks, and nothing else: it tells nothing.
 
     >>> only_asks("Where do I live?", "Where do I live?"), only_asks("Where do I live in Oslo?", "Where do I live?")
     (True, False)
     """
     asked = set(index_terms(text)) if text.rstrip().endswith(QUESTION_MARKS) else set[str]()
-    return bool(asked) and asked.issubset(index_terms(question))
+    return bool(asked) and asked == set(index_terms(question))
 
 
 def excerpt_of(content: str, terms: tuple[str, ...], *, passage: int | None = None) -> tuple[int, int]:

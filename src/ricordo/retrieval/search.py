@@ -93,7 +93,7 @@ from ricordo.text.change import (
 from ricordo.text.dates import DATES
 from ricordo.text.dates.grammar import mentions_time
 from ricordo.text.dates.resolution import Span, dated_phrases, day_named_in, day_words
-from ricordo.text.headed import are_of_two_notes
+from ricordo.text.headed import HEADING, are_of_two_notes
 from ricordo.text.languages import languages_of
 from ricordo.text.occasions import are_of_two_days
 from ricordo.text.relatives import stated_relations, tells_another_holder
@@ -373,8 +373,10 @@ def _learnt_word_for_word(
     """Return facts whose text is that of a message they were learnt from, and these messages, as equal statements of
     which the facts are the newest.
     """
-    keys = {node.id: hit.key for hit in hits if (node := known.nodes.get(hit.key)) is not None}
     found: dict[int, tuple[str, int]] = {}
+    if not known.evidence:
+        return found
+    keys = {node.id: hit.key for hit in hits if (node := known.nodes.get(hit.key)) is not None}
     for hit in hits:
         fact = known.nodes.get(hit.key)
         for key in (keys[id] for id in known.evidence.get(hit.key, ()) if id in keys):
@@ -447,7 +449,9 @@ def _arranged(hits: Sequence[Ranked], known: Shortlist, query: Query, *, first: 
         return day is None, is_message, day or date.max, is_of_tasks and not _is_open(node)
 
     hits = sorted(hits, key=place)
-    return [hit._replace(score=score) for hit, score in zip(hits, scores, strict=True)]
+    return [
+        hit._replace(score=score, moved=hit.moved + score - hit.score) for hit, score in zip(hits, scores, strict=True)
+    ]
 
 
 def _latest_first(hits: Sequence[Ranked], known: Shortlist, plan: Plan, *, persons: Sequence[str]) -> list[Ranked]:
@@ -498,14 +502,7 @@ def _repeats_last(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[
         (repeats if said in seen else kept).append(hit)
         if said is not None:
             seen.add(said)
-    return (
-        [
-            hit._replace(score=score, moved=hit.moved + score - hit.score)
-            for hit, score in zip((*kept, *repeats), [hit.score for hit in hits], strict=True)
-        ]
-        if repeats
-        else list(hits)
-    )
+    return _rescored((*kept, *repeats), hits) if repeats else list(hits)
 
 
 def _of_the_time(
@@ -851,7 +848,10 @@ def _outdated(
         if not change or {older.key, newer.key} in known.decided:
             continue
         if not change.stands_aside:
-            if are_of_two_notes(older, newer) or (mentions_time(newer.content) and are_of_two_days(older, newer)):
+            is_headed = HEADING in older.attributes or HEADING in newer.attributes
+            if is_headed and are_of_two_notes(older, newer):
+                continue
+            if mentions_time(newer.content) and are_of_two_days(older, newer):
                 continue
             likely.append((change.likelihood, newer.key, older.key, change.says_so))
             over.setdefault(place, later)
