@@ -848,7 +848,7 @@ def with_people_of_correction(snapshot: Snapshot, change: Change, *, old: Node) 
     home = scope_of(new.owner, new.chat)
     people = EntityResolver(snapshot, scope=home, now=to_ms(new.created_at))
     found = people.subjects_of(new)
-    if not change.subjects and found:
+    if not change.subjects and found and new.type != "episodic":
         new = replace(new, about=tuple(dict.fromkeys(entity.name for _, entity in found)))
         change = with_subjects(change, [(new.id, entity.id, folded_name(name)) for name, entity in found])
     change = people.extend(replace(change, add=(new,)))

@@ -468,7 +468,7 @@ def _worded(location: Location, name: str) -> str:
     return location.worded(statements()[name])
 
 
-def _as_one(asked: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[str, dict[str, Any]]:
+def _as_one(asked: Sequence[Asked]) -> tuple[str, dict[str, Any]]:
     """Return several queries as one, with their rows as JSON, and the parameters of all: `:after` of the third is
     `:after_3`.
     """
