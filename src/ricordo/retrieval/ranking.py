@@ -92,18 +92,21 @@ class Ranking:
         return [self._with_factors(each, shares.get(each, [])) for each in candidates]
 
     def _by_signal(self, candidates: Sequence[Ranked]) -> list[list[Share]]:
+        if not candidates:
+            return []
         places = np.array([candidate.place for candidate in candidates], np.intp)
-        by_signal: list[list[Share]] = [[] for _ in candidates]
-        for name, measured in self.values.items():
-            shares = self.shares[name][places].tolist()
-            if any(shares):
-                values = measured[places]
-                above = (measured > values[:, np.newaxis]).sum(axis=1).tolist()
-                for mine, share, raw, better in zip(by_signal, shares, values.tolist(), above, strict=True):
-                    if share:
-                        rank = 1 + better if raw > 0 else None
-                        mine.append(Share(strategy=name, rank=rank, raw=raw, share=share))
-        return by_signal
+        matrix = np.stack(list(self.values.values()))
+        values = matrix[:, places]
+        above = (matrix[:, np.newaxis] > values[:, :, np.newaxis]).sum(axis=2).T.tolist()
+        shares = np.stack([self.shares[name][places] for name in self.values]).T.tolist()
+        return [
+            [
+                Share(strategy=name, rank=1 + better if raw > 0 else None, raw=raw, share=share)
+                for name, raw, better, share in zip(self.values, *each, strict=True)
+                if share
+            ]
+            for each in zip(values.T.tolist(), above, shares, strict=True)
+        ]
 
     def _with_factors(self, candidate: Ranked, shares: list[Share]) -> tuple[Share, ...]:
         place = candidate.place

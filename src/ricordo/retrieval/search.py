@@ -493,16 +493,27 @@ def _may_ask_for_repeats(plan: Plan) -> bool:
 
 def _repeats_last(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Ranked]:
     """Return hits with a message that repeats the text of a better one of the same speaker below all others."""
-    if _may_ask_for_repeats(plan):
+    if _may_ask_for_repeats(plan) or not _repeats(_shown_first(hits, plan), known):
         return list(hits)
-    seen, kept, repeats = set[tuple[str | None, str]](), list[Ranked](), list[Ranked]()
-    for hit in hits:
-        node = known.nodes.get(hit.key)
-        said = None if node is None or not _is_said(node) else (node.speaker, " ".join(node.content.casefold().split()))
-        (repeats if said in seen else kept).append(hit)
-        if said is not None:
+    repeats = _repeats(hits, known)
+    return _rescored(sorted(hits, key=lambda hit: hit.key in repeats), hits)
+
+
+def _repeats(hits: Sequence[Ranked], known: Shortlist) -> set[int]:
+    """Return the keys of messages that repeat the text of a better one of the same speaker."""
+    seen, repeats = set[tuple[str | None, str]](), set[int]()
+    for node in (known.nodes[hit.key] for hit in hits if hit.key in known.nodes):
+        said = node.speaker, " ".join(node.content.casefold().split())
+        if _is_said(node) and said in seen:
+            repeats.add(node.key)
+        elif _is_said(node):
             seen.add(said)
-    return _rescored((*kept, *repeats), hits) if repeats else list(hits)
+    return repeats
+
+
+def _shown_first(hits: Sequence[Ranked], plan: Plan) -> Sequence[Ranked]:
+    """Return the hits that the answer begins with: any of them if it leaves out irrelevant ones."""
+    return hits if plan.query.only_relevant else hits[: plan.query.limit]
 
 
 def _of_the_time(
@@ -573,9 +584,11 @@ def _rescored(ordered: Sequence[Ranked], hits: Sequence[Ranked]) -> list[Ranked]
 
 def _answers_first(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Ranked]:
     """Return hits with the messages that only ask what the question asks below the statements that may answer it."""
-    asked = {hit.key for hit in hits if (node := known.nodes.get(hit.key)) and _only_asks(node, plan.query.text)}
+    if not _asking(_shown_first(hits, plan), known, plan.query.text):
+        return list(hits)
+    asked = _asking(hits, known, plan.query.text)
     others = [hit for hit in hits if hit.key not in asked]
-    if not asked or not others:
+    if not others:
         return list(hits)
     least = _AS_AN_ANSWER * max(hit.score for hit in others)
     first = list(takewhile(lambda hit: hit.score >= least, others))
@@ -588,8 +601,10 @@ def _answers_first(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list
     return [*first, *repeated, *others[len(first) :]]
 
 
-def _only_asks(node: Node, question: str) -> bool:
-    return node.type == "episodic" and not _is_of_a_document(node) and only_asks(node.content, question)
+def _asking(hits: Sequence[Ranked], known: Shortlist, question: str) -> set[int]:
+    """Return the keys of messages that only ask what a question asks."""
+    nodes = (known.nodes[hit.key] for hit in hits if hit.key in known.nodes)
+    return {node.key for node in nodes if _is_said(node) and only_asks(node.content, question)}
 
 
 def _changed_since(

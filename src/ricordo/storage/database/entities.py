@@ -199,8 +199,8 @@ class Graph(Group):
         return [found for (found,) in self._sql.rows("reinforced_since", values) if found != node_id][:_COMPANIONS]
 
     def put_usage(self, shown: Mapping[int, Usage]) -> None:
-        given = [{"node": node, "count": usage.shown, "at": usage.last_access} for node, usage in shown.items()]
-        self._sql.rows_of_each("usage_put", given)
+        given = [(node, usage.shown, usage.last_access) for node, usage in shown.items()]
+        self._sql.rows("usage_put", {"shown": json.dumps(given)})
 
     usage = asks("usage_of", "nodes", lambda rows: {node: Usage(count, last) for node, count, last in rows})
 

@@ -56,8 +56,10 @@ SELECT n.id FROM nodes n WHERE n.space = :space AND n.reinforced_at >= :since AN
 ORDER BY n.reinforced_at DESC LIMIT :most
 
 -- name: usage_put
--- The node may have been erased since it was shown.
-INSERT INTO usage SELECT key, :count, :at FROM nodes WHERE key = :node
+-- (node, times shown, last time shown). A node may have been erased since it was shown.
+INSERT INTO usage
+SELECT n.key, shown.value ->> 1, shown.value ->> 2 FROM json_each(:shown) shown JOIN nodes n ON n.key = shown.value ->> 0
+WHERE TRUE
 ON CONFLICT DO UPDATE SET count = count + excluded.count, last_access = max(last_access, excluded.last_access)
 
 -- name: usage_of

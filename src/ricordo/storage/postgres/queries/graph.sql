@@ -68,8 +68,10 @@ SELECT n.id FROM nodes n WHERE n.space = :space AND n.reinforced_at >= :since AN
 ORDER BY n.reinforced_at DESC, n.key LIMIT :most
 
 -- name: usage_put
--- The node may have been erased since it was shown.
-INSERT INTO usage SELECT key, :count, :at FROM nodes WHERE key = :node
+-- (node, times shown, last time shown). A node may have been erased since it was shown.
+INSERT INTO usage
+SELECT n.key, (shown ->> 1)::int, (shown ->> 2)::bigint
+FROM jsonb_array_elements(:shown::jsonb) shown JOIN nodes n ON n.key = (shown ->> 0)::bigint
 ON CONFLICT (node) DO UPDATE SET count = usage.count + excluded.count,
   last_access = greatest(usage.last_access, excluded.last_access)
 
