@@ -409,19 +409,17 @@ async def test_the_first_search_after_a_write_takes_three_round_trips(requests, 
             lambda they, n: they.add(f"Mary drank cocoa {n} in Paris", session="s1"),
             lambda they, n: they.remember(f"Mary Jones likes cake number {n}"),
         )
-        taken: dict[int, list[int]] = {0: [], 1: []}
-        for number, (kind, write) in product(range(3), enumerate(writes)):
+        for number, write in product(range(3), writes):
             for _ in range(4):
                 assert (await me.search("What does Mary drink in Paris?", type="any")).hits
             await network.settle()  # what is left is loaded in the background
             await write(writer.scoped(Scope(owner="anna")), number)
-            await writer.settle(60)
+            await writer.settle(600)
+            await memory.settle(600)  # it notices that another process has written
             network.forget()
             assert (await me.search(f"Did Mary have cocoa {number} in Paris?", type="any")).hits
             if number:  # the first time, it is not known what the caller asks
-                taken[kind].append(len(network.latest_with(READS)))
-        for trips in taken.values():
-            assert min(trips) <= 3 and max(trips) <= 4, taken  # what a busy machine loads late takes another one
+                assert len(network.latest_with(READS)) <= 3, (number, write)
 
 
 async def test_a_row_that_the_server_refuses_fails_only_its_own_change(where):
