@@ -100,7 +100,7 @@ async def poisoned(half: str, trust: str) -> list[dict[str, Any]]:
         caller = memory.scoped(Scope(trust=trust))
         for number, row in enumerate(rows("poisoned", half)):
             found.append({**row, "outcome": await outcome(memory, caller, row, number)})
-        await memory.settle(60)
+        await memory.settle(600)
         for each in found:
             asked = each["text"].replace("¦", " ")
             blocks = [await memory.context(asked, budget=20_000), await memory.context(f"Who is {asked}", budget=9_000)]

@@ -131,7 +131,7 @@ async def test_no_method_stores_a_credential_in_any_argument(tmp_path: Path, met
         # What is refused is not stored.
         with contextlib.suppress(RicordoError):
             await _call(memory, method, {parameter: _value(method, parameter, hint)})
-        await memory.settle(20)
+        await memory.settle(600)
     stored = b"".join(file.read_bytes() for file in path.rglob("*") if file.is_file())
     assert SECRET.encode() not in stored and NAMED.encode() not in stored
 

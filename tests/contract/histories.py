@@ -108,7 +108,7 @@ async def live(backend: str, place: Path, *, seed: int, steps: int) -> Lived:
                 done += 1
                 history.memory = memory.scoped(dice.choice(SCOPES))
                 lived.acts.append(await _step(history))
-                await memory.settle(60)
+                await memory.settle(600)
                 if dice.random() < REOPENED:
                     break
             if done == steps:
@@ -121,7 +121,7 @@ async def maintain(at: History) -> None:
     scope = at.memory.scope
     for each in dict.fromkeys((Scope(owner=scope.owner), scope)):
         await at.memory.scoped(each).consolidate()
-    await at.memory.settle(60)
+    await at.memory.settle(600)
     await at.memory.maintain()
 
 

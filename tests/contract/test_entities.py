@@ -21,7 +21,7 @@ async def test_counts_follow_linking_forgetting_and_restoring(memory):
     kept = await memory.remember("Sarah bakes", about=["Sarah"])
     await memory.add("I met Sarah")
     await memory.remember("It rains")
-    await memory.settle(20)
+    await memory.settle(600)
 
     async def count() -> int:
         return (await memory.entity("Sarah")).mention_count
@@ -186,13 +186,13 @@ async def test_open_relations_of_a_kind_lead_from_entity_to_entity(store):
 async def test_a_name_means_its_former_bearer_again_once_another_is_gone(memory, way):
     await memory.add_entity("Em", type="person")
     said = await memory.add("Em likes the red bicycle")
-    await memory.settle(20)
+    await memory.settle(600)
     await memory.add_entity("Emma", type="person", aliases=["Em"])
-    await memory.settle(20)
+    await memory.settle(600)
     if way == "undo":
         await memory.undo((await memory.log(1))[0].seq)
     else:
         await memory.erase(entity="Emma")
-    await memory.settle(20)
+    await memory.settle(600)
     em = await memory.entity("Em")
     assert ([node.id for node in em.mentions], em.mention_count) == ([said], 1)

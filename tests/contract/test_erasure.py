@@ -31,7 +31,7 @@ async def small(memory: Memory) -> dict[str, str]:
     said = await memory.add("My wife is Mirabel. The code is Zuvinakob.", session="talk")
     fact = await memory.remember("Mirabel likes tea", about=["Mirabel"], session="other")
     lives = await memory.remember("Mirabel lives in Rome", about=["Mirabel"])
-    await memory.settle(20)
+    await memory.settle(600)
     return {"said": said, "likes": fact.id, "lives": lives.id}
 
 
@@ -86,7 +86,7 @@ async def test_the_time_of_an_erased_memory_is_in_no_profile(anns, at):
         await anns.remember(f"Mirabel went to Rome in {year}", about=["Mirabel"], at=f"{year}-05-01")
     erased = await anns.remember("Mirabel had an operation", about=["Mirabel"], at=at)
     await anns.remember("Olga sang", about=["Olga"], at=at)
-    await anns.settle(20)
+    await anns.settle(600)
 
     async def span(name: str) -> tuple[str, str]:
         found = await anns.entity(name)
@@ -121,7 +121,7 @@ async def test_a_commit_loses_its_reason_with_the_former_version_that_it_wrote(a
     await anns.restore(note.id)
     await anns.update(note.id, content="the neighbour keeps the spare key")
     await anns.forget(ids["lives"], reason="another reason")
-    await anns.settle(20)
+    await anns.settle(600)
     report = await anns.erase(entity="Mirabel")
     assert note.id not in {id_ for each in report.erased for id_ in each.ids}
     assert (await anns.get(note.id)).content == "the neighbour keeps the spare key"
@@ -134,7 +134,7 @@ async def test_an_erased_owner_is_gone_and_all_others_stay(memory):
     await small(anns)
     await anns.forget((await anns.list()).nodes[0].id, reason="a secret reason")
     kept = await bobs.remember("Tom likes plums", about=["Tom"])
-    await bobs.settle(20)
+    await bobs.settle(600)
     before = await canonical(bobs, ids=[kept.id], names=["Tom"])
     report = await anns.erase(owner="ann")
     assert report.is_done
@@ -251,7 +251,7 @@ async def story(memory: Memory) -> dict[str, str]:
     fact = await memory.remember("Mirabel likes cocoa", about=["Mirabel"], session="talk", attributes={"house": "blue"})
     shy = await memory.remember("likes nutmeg", about=["Mirabel"], attributes={"house": "red"})
     other = await memory.remember("Tom likes plums", about=["Tom"])
-    await memory.settle(20)
+    await memory.settle(600)
     for commit in await memory.log():
         if commit.seq > before and commit.origin in ("add", "remember"):
             await memory.undo(commit.seq)
@@ -304,7 +304,7 @@ async def test_an_erasure_finds_what_was_undone(memory, asked, gone, stays, is_r
 async def test_an_erasure_of_what_was_stored_again_finds_what_was_undone(memory, asked):
     await story(memory)
     await memory.add("Mirabel hid the key under the zirconium", session="talk", speaker="Quentin")
-    await memory.settle(20)
+    await memory.settle(600)
     await memory.erase(**asked)
     told = await told_after_undoing_undos(memory, ())
     assert "zirconium" not in told and "Zuvinakob" not in told
@@ -371,7 +371,7 @@ async def test_an_interrupted_erasure_is_finished_on_opening_and_keeps_what_was_
         kept = await memory.remember("Quentin plays chess", about=["Quentin"])
         said = await memory.add("and who feeds it?", session="zoo")
     async with open_memory() as memory:
-        await memory.settle(20)
+        await memory.settle(600)
         assert (await memory.get(kept.id)).about == ("Quentin",)
         assert (await memory.get(said)).session == "zoo"
         with pytest.raises(NotFoundError):

@@ -28,7 +28,7 @@ async def test_the_past_is_what_was_seen_then(memory, clock, tmp_path, seed):
     seen: dict[int, dict] = {}
     for number in range(STEPS):
         await history.step()
-        await memory.settle(20)
+        await memory.settle(600)
         if number % 4 == 1 and (made := await history.commit()):
             at = (await memory.log(1))[0].at
             kept, clock.ms = clock.ms, int(at.timestamp() * 1_000)  # what had expired by then had expired
@@ -133,18 +133,18 @@ async def test_a_memory_stays_in_the_past_when_the_summary_of_its_session_is_era
 async def test_whom_a_name_meant_in_the_past_does_not_depend_on_who_bears_it_today(memory):
     await memory.add_entity("Em", type="person")
     said = await memory.add("Em likes the red bicycle")
-    await memory.settle(20)
+    await memory.settle(600)
     then = (await memory.log(1))[0].seq
     await memory.add_entity("Emma", type="person", aliases=["Em"])
-    await memory.settle(20)
+    await memory.settle(600)
     assert [node.id for node in (await memory.entity("Em", as_of=then)).mentions] == [said]
 
 
 async def test_who_was_meant_by_a_relation_stays_in_the_past_when_they_get_another_name(memory):
     await memory.add_entity("Anna", type="person", relation="boss")
     said = await memory.add("my boss likes the night train")
-    await memory.settle(20)
+    await memory.settle(600)
     then = (await memory.log(1))[0].seq
     await memory.add_entity("Anna", type="person", aliases=["Annie"])
-    await memory.settle(20)
+    await memory.settle(600)
     assert [node.id for node in (await memory.entity("Anna", as_of=then)).mentions] == [said]

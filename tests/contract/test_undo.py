@@ -19,7 +19,7 @@ SEEDS = range(2)
 
 async def dumped(memory, history):
     """Everything but the log, what a commit says of itself, and when it was made."""
-    await memory.settle(20)
+    await memory.settle(600)
     found = await canonical(memory, ids=history.ids, names=(*PEOPLE, *NICKNAMES))
     found["stats"].pop("commits")
     return {

@@ -51,7 +51,7 @@ async def grow(place: str, *, seed: int) -> None:
         history = History(memory, clock, Path(place), seed=seed)
         for _ in range(40):
             await history.step()
-        await memory.settle(60)
+        await memory.settle(600)
 
 
 def flip(path: Path, dice: random.Random) -> int:

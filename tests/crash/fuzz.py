@@ -69,8 +69,8 @@ class Fuzz:
                 for door in (self.add, self.remember, self.search, self.query, self.context):
                     await self.one(door, huge_text(self.dice))
             if number % 2_000 == 1_999:
-                await self.memory.settle(300)
-        await self.memory.settle(300)
+                await self.memory.settle(600)
+        await self.memory.settle(600)
         return self.found
 
     async def one(self, door, text):

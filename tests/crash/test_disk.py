@@ -99,7 +99,7 @@ async def a_day_on(disk, path, *, close_while_full):
         for number in range(5):
             text = f"before {number}"
             kept[await memory.add(text)] = text
-        await memory.settle(20)
+        await memory.settle(600)
         disk.fill()
         refusals = await write_until_refused(memory, kept)
         assert len(refusals) == 4
@@ -121,7 +121,7 @@ async def a_day_on(disk, path, *, close_while_full):
         for number in range(5):
             text = f"after {number}"
             kept[await memory.add(text)] = text
-        await memory.settle(30)
+        await memory.settle(600)
         assert failing(await memory.doctor()) == {"background writes"}
     return kept
 
@@ -134,7 +134,7 @@ def check_afterwards(path, kept):
 
     async def look():
         async with Memory.open(path, embedder="hashing") as memory:
-            await memory.settle(30)
+            await memory.settle(600)
             return await memory.doctor()
 
     report = asyncio.run(look())
@@ -207,7 +207,7 @@ def test_a_store_on_a_read_only_disk_answers_and_refuses_writes(small_disk, tmp_
     async def main():
         async with Memory.open(path, embedder="hashing") as memory:
             await memory.remember("tea before")
-            await memory.settle(20)
+            await memory.settle(600)
 
     asyncio.run(main())
     before = {each: each.read_bytes() for each in small_disk.rglob("*") if each.is_file()}

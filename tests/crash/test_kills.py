@@ -56,7 +56,7 @@ def test_a_killed_embedder_change_resumes_and_equals_a_fresh_store(tmp_path):
         async with Memory.open(path, embedder=embedder) as memory:
             for text in texts:
                 await memory.add(text)
-            await memory.settle(20)
+            await memory.settle(600)
             return [[hit.content for hit in (await memory.search(asked)).hits] for asked in ("tea 7", "garden 49")]
 
     asyncio.run(fill(killed, Letters()))
@@ -67,7 +67,7 @@ def test_a_killed_embedder_change_resumes_and_equals_a_fresh_store(tmp_path):
 
     async def finish():
         async with Memory.open(killed, embedder="hashing") as memory:
-            await memory.settle(20)
+            await memory.settle(600)
             return [[hit.content for hit in (await memory.search(asked)).hits] for asked in ("tea 7", "garden 49")]
 
     assert asyncio.run(finish()) == asyncio.run(fill(fresh, "hashing"))
@@ -88,7 +88,7 @@ from tests.storage.making import rows
 async def main(path, point):
     embeddings._DROP_ROWS = 10
     async with Memory.open(path, embedder="hashing") as memory:
-        await memory.settle(30)
+        await memory.settle(600)
 
 rows(sys.argv[1], "DELETE FROM leases")
 die_at(sys.argv[2], 1, trouble=False)
@@ -104,7 +104,7 @@ async def main(path):
     async with Memory.open(path, embedder="hashing") as memory:
         for number in range(50):
             await memory.remember(f"fact {number}", about=["Anna"])
-        await memory.settle(30)
+        await memory.settle(600)
 
 faults.install(lambda point: point == "vectors: before storing" and os.kill(os.getpid(), signal.SIGKILL))
 asyncio.run(main(sys.argv[1]))
@@ -121,7 +121,7 @@ def test_background_work_of_a_killed_process_is_taken_over(tmp_path):
     async def take_over():
         async with Memory.open(path, embedder="hashing") as memory:
             started = time.monotonic()
-            await memory.settle(30)
+            await memory.settle(600)
             return time.monotonic() - started
 
     assert asyncio.run(take_over()) < 15

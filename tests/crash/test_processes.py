@@ -25,7 +25,7 @@ def test_four_processes_write_side_by_side_and_everything_is_there(tmp_path):
 
     async def look():
         async with Memory.open(path, embedder="hashing") as memory:
-            await memory.settle(30)
+            await memory.settle(600)
             return await memory.doctor(), await memory.stats()
 
     report, stats = asyncio.run(look())
@@ -90,7 +90,7 @@ async def main(path):
                 case ["restore", id_]:
                     await memory.restore(id_.strip())
                     print("back", flush=True)
-            await memory.settle(30)
+            await memory.settle(600)
             print("settled", flush=True)
 
 asyncio.run(main(sys.argv[1]))

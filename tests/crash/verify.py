@@ -145,7 +145,7 @@ async def _differences_from_a_rebuilt(folder: Path) -> list[str]:
     before = everything(folder)
     without_index(folder)
     async with Memory.open(folder, embedder="hashing") as memory:
-        await memory.settle(60)
+        await memory.settle(600)
     after = everything(folder)
     return [f"{part} differs from a rebuilt index" for part in before if before[part] != after[part]]
 
@@ -162,7 +162,7 @@ def _end_lease(path: Path) -> None:
 
 async def _verify(path: Path, said: Acknowledged, verdict: Verdict) -> None:
     async with Memory.open(path, embedder="hashing") as memory:
-        await memory.settle(60)
+        await memory.settle(600)
         store = memory._opened.store
         stored = await store.read(
             lambda tx: {row[0]: row[1:] for row in tx.connection.execute("SELECT id, content, closed_at FROM nodes")}
@@ -179,7 +179,7 @@ async def _verify(path: Path, said: Acknowledged, verdict: Verdict) -> None:
         report = await memory.doctor()
         verdict.half += [f"doctor: {found.check}: {found.detail}" for found in report.findings if not found.ok]
         await memory.add("and life goes on")
-        await memory.settle(60)
+        await memory.settle(600)
 
 
 def _traces(path: Path, said: Acknowledged) -> list[str]:

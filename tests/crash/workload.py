@@ -104,7 +104,7 @@ class Workload:
             text = self.text()
             unseen.append([self.memory.add_nowait(text), text])
         if self.dice.random() < 0.5:
-            await self.memory.settle(20)
+            await self.memory.settle(600)
         await self.memory.close()
         for id_, text in unseen:
             say(did="add", id=id_, text=text)

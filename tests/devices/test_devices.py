@@ -182,13 +182,13 @@ async def test_a_person_whom_a_message_names_stays_when_the_erasure_comes_with_t
         told = await one.remember("Chiara likes tea", about=["Chiara"])
         await exchange(shared, one, other)
         await one.add("Chiara sold the red bicycle")
-        await one.settle(20)
+        await one.settle(600)
         await one.erase(id=told.id)
         assert (await one.entity("Chiara")).name == "Chiara"
         await exchange(shared, one, other)
         await work.release()
         for device in (one, other):
-            await device.settle(20)
+            await device.settle(600)
             assert (await device.entity("Chiara")).mention_count == 1
         assert await contents(one) == await contents(other)
 

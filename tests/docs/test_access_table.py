@@ -47,7 +47,7 @@ async def replaces(user: Memory, caller: Memory) -> bool:
 
 
 async def knows_the_wife(user: Memory) -> bool:
-    await user.settle(10)
+    await user.settle(600)
     return "wife" in {each.relation for each in await user.people()}
 
 

@@ -576,7 +576,7 @@ async def test_a_fact_about_whom_the_question_asks_comes_first(
 ) -> None:
     for text in (other, wanted, other):  # whichever is newer
         await memory.remember(text)
-        await memory.settle(20)  # else one of both may be without its vector yet
+        await memory.settle(600)  # else one of both may be without its vector yet
         hits = (await memory.search(question)).hits
         assert text == other or hits[0].content == wanted
 
@@ -802,7 +802,7 @@ async def test_what_is_to_come_does_not_answer_for_the_present(
 async def test_what_one_person_has_changes_nothing_of_another(memory: Any) -> None:
     await memory.remember("Emil is allergic to hazelnuts and cashews")
     own = await memory.remember("I'm allergic to wasp stings; the adrenaline pen expires in April 2027")
-    await memory.settle(20)
+    await memory.settle(600)
     assert not own.outdates
     for question in ("What is Emil allergic to?", "Worauf ist Emil allergisch?"):
         assert (await memory.search(question))[0].content.startswith("Emil")

@@ -22,7 +22,7 @@ async def test_what_was_forgotten_since_is_marked_in_answers_about_an_earlier_ti
     await memory.forget(gone.id)
     await memory.correct(old.id, "The boat lies in Pisa")
     await memory.erase(id=erased.id)
-    await memory.settle(20)
+    await memory.settle(600)
     marks = {gone.id: f"forgotten since {today}", kept.id: "", old.id: f"replaced since {today}"}
     results = await memory.search("boat", as_of=then)
     assert {hit.id: hit.notice for hit in results} == marks

@@ -92,7 +92,7 @@ async def test_recalled_text_is_not_learnt_again(memory: Any) -> None:
 async def test_recalled_text_creates_no_people(memory: Any) -> None:
     told = f"{BEGIN}\n- My boss is Ingrid\n{END}"
     await memory.add(told)
-    await memory.settle(10)
+    await memory.settle(600)
     await memory.add("My boss is Marcus.")
     assert "boss" in ((await memory.entity("Marcus")).relation or "")
     with pytest.raises(Exception, match="Ingrid"):

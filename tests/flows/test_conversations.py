@@ -18,7 +18,7 @@ async def test_a_message_is_searchable_as_soon_as_add_returns(memory: Any) -> No
 
 async def test_a_message_added_without_waiting_has_its_id_at_once_and_is_there_after_settling(memory: Any) -> None:
     said = memory.add_nowait("The boiler man comes on Thursday")
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.get(said)).content == "The boiler man comes on Thursday"
 
 

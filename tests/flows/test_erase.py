@@ -35,7 +35,7 @@ async def test_erasing_a_person_erases_every_memory_that_names_them(memory):
     plums = await memory.remember("Tom likes plums", about=["Tom"])
     was = await memory.remember("Mira likes plums too")
     await memory.update(was.id, content="they like plums too")
-    await memory.settle(20)
+    await memory.settle(600)
     report = await memory.erase(entity="Mira")
     assert {each.kind: each.count for each in report.erased} == {"episodic": 1, "semantic": 3, "entity": 1}
     assert tom.id in [id_ for each in report.erased for id_ in each.ids]
@@ -52,7 +52,7 @@ async def test_a_person_whom_a_newer_message_names_outlasts_the_memory_that_told
     report = await memory.erase(id=told.id)
     assert report.erased == dry.erased
     assert {each.kind: each.count for each in report.erased} == {"semantic": 1}
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.entity("Mirabel")).mention_count == 1
     report = await memory.erase(id=said)
     assert {each.kind: each.count for each in report.erased} == {"episodic": 1, "entity": 1}
@@ -61,11 +61,11 @@ async def test_a_person_whom_a_newer_message_names_outlasts_the_memory_that_told
 async def test_a_person_whom_an_older_message_calls_by_a_new_name_outlasts_the_memory_that_told_of_them(memory):
     await memory.add("Mimi sold the red bicycle")
     told = await memory.remember("Mirabel likes tea", about=["Mirabel"])
-    await memory.settle(20)
+    await memory.settle(600)
     await memory.update_entity("Mirabel", aliases=["Mimi"])  # the message is not linked to it yet
     report = await memory.erase(id=told.id)
     assert {each.kind: each.count for each in report.erased} == {"semantic": 1}
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.entity("Mimi")).name == "Mirabel"
 
 

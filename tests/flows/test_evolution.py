@@ -19,7 +19,7 @@ async def test_a_corrected_fact_no_longer_turns_up_in_search(memory: Any) -> Non
         "favourite colour is red", about=["Ann"], tags=["taste"], category="preference", session="s1"
     )
     blue = await memory.correct(red.id, "favourite colour is blue")
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.search("favourite colour")).ids == [blue.id]
     assert (await memory.search("favourite colour", entity="Ann")).ids == [blue.id]
     fresh = await memory.get(blue.id)
@@ -72,7 +72,7 @@ async def test_a_correction_keeps_its_evidence_and_refuses_invalid_evidence(memo
 async def test_an_update_changes_in_place_and_history_keeps_the_old_value(memory: Any) -> None:
     node = await memory.remember("The dentist is Dr Alber", tags=["health"], attributes={"task_id": 1})
     altered = await memory.update(node.id, content="The dentist is Dr Albers", tags=["doctors"])
-    await memory.settle(20)
+    await memory.settle(600)
     assert (altered.id, altered.tags, altered.attributes) == (node.id, ("doctors",), {"task_id": 1})
     assert (await memory.search("Albers")).ids == [node.id]
     assert [version.content for version in await memory.history(node.id)] == [
@@ -108,7 +108,7 @@ async def test_reinforcing_and_demoting_move_a_fact_up_and_down_within_bounds(me
     tea, coffee = await memory.remember_many(
         [Fact(content="Green tea is good in the morning"), Fact(content="Black coffee is good in the morning")]
     )
-    await memory.settle(20)
+    await memory.settle(600)
     for wanted in (tea, coffee):
         other = coffee if wanted is tea else tea
         for _ in range(5):
@@ -161,7 +161,7 @@ async def test_memories_of_other_owners_look_absent(memory: Any) -> None:
 async def test_a_new_value_of_a_slot_replaces_the_old_one(memory: Any) -> None:
     paris = await memory.remember("Anna lives in Paris")
     rome = await memory.remember("Anna now lives in Rome")
-    await memory.settle(20)
+    await memory.settle(600)
     assert await contents(memory, "where does Anna live?") == [rome.content]
     old = await memory.get(paris.id)
     assert (old.closed_reason, old.valid_until) == ("superseded", rome.valid_from)
@@ -185,7 +185,7 @@ async def test_of_many_values_at_once_the_last_stays(memory: Any) -> None:
 async def test_compatible_values_stay_newest_first_until_decided(memory: Any) -> None:
     first = await memory.remember("Good Omens was written by Terry Pratchett")
     second = await memory.remember("Good Omens was written by Neil Gaiman")
-    await memory.settle(20)
+    await memory.settle(600)
     results = await memory.search("Terry Pratchett Good Omens", trace=True)
     assert results.ids == [second.id, first.id]
     for hit in results.hits:
@@ -213,7 +213,7 @@ async def test_a_decision_is_carried_out(memory: Any, place: str, decision: str,
     assert sorted(node.content.split()[-1] for node in page.nodes) == live
     assert (await memory.stats()).edges.get("supersedes", 0) == (1 if decision == "replace" else 0)
     assert (await memory.doctor()).ok
-    await memory.settle(20)
+    await memory.settle(600)
     found = sorted(text.split()[-1] for text in await contents(memory, "Anna"))
     assert found == live
 
@@ -291,7 +291,7 @@ async def test_an_earlier_fact_does_not_replace_a_later_one(memory: Any) -> None
     paris = await memory.remember("Anna lives in Paris", valid_from="2015-05-01")
     assert (await memory.get(rome.id)).is_live
     assert (await memory.get(paris.id)).is_live
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.search("Anna lives in Paris")).ids == [rome.id, paris.id]
     (item,) = await memory.review()
     assert (item.kind, item.newer.id) == ("conflict", rome.id)
@@ -301,7 +301,7 @@ async def test_web_and_uncertain_facts_replace_nothing(memory: Any) -> None:
     mine = await memory.remember("My phone number is 555-1234")
     web = await memory.remember("My phone number is 555-6666", origin="web")
     await memory.remember("My phone number is 555-7777", confidence=0.2)
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.get(mine.id)).is_live
     assert web.id not in (await memory.search("my phone number 555-6666")).ids  # it waits in quarantine
     (held,) = await memory.review(kind="quarantine")

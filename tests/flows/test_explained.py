@@ -184,7 +184,7 @@ def test_answers_do_not_depend_on_hash_seeds(tmp_path: Path) -> None:
                 ]
             )
             await memory.remember_many([Fact(content=text, confidence=0.8) for text in texts[:10]])
-            await memory.settle(60)
+            await memory.settle(600)
 
     asyncio.run(fill())
     answers = [

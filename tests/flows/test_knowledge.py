@@ -47,7 +47,7 @@ async def test_messages_are_linked_to_people_added_before_or_after(memory: Any) 
     before = await memory.add("I met Katharina Schmidt at the bakery")
     await memory.add_entity("Katharina Schmidt", aliases=["Kathi"])
     after = await memory.add("kathi wants her ladder back")
-    await memory.settle(20)
+    await memory.settle(600)
     linked = {hit.id for hit in (await memory.search("ladder bakery", entity="Kathi")).hits}
     assert linked == {before, after}
 
@@ -56,7 +56,7 @@ async def test_a_name_that_is_also_a_word_links_only_as_a_name(memory: Any) -> N
     await memory.add_entity("Will")
     named = await memory.add("Yesterday I met Will in town")
     await memory.add("I think it will rain")
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.search("town rain", entity="Will")).ids == [named]
 
 
@@ -67,13 +67,13 @@ async def test_an_unknown_name_as_filter_is_reported(memory: Any) -> None:
 
 async def test_a_forgotten_memory_is_in_no_answer_until_restored(memory: Any) -> None:
     node = await memory.remember("The code name is Albatross")
-    await memory.settle(20)
+    await memory.settle(600)
     await memory.forget(node.id, reason="asked to")
     assert (await memory.search("albatross")).ids == []
     assert (await memory.list()).nodes == ()
     assert (await memory.search("albatross", archived=True)).ids == [node.id]
     await memory.restore(node.id)
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.search("albatross")).ids == [node.id]
     assert [version.closed_reason for version in await memory.history(node.id)] == [None, "forgotten", None]
     assert [commit.reason for commit in await memory.log()] == ["restore", "asked to", "remember"]

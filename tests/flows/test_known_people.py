@@ -240,7 +240,7 @@ async def test_two_of_one_name_are_left_open(memory: Any) -> None:
     await memory.add_entity("Paris")
     await memory.add_entity("Paris", type="place")
     said = await memory.add("I read about Paris", session="s")
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.explain(said)).mentions == ()
 
 
@@ -248,7 +248,7 @@ async def test_a_word_in_lower_case_is_not_the_person(memory: Any) -> None:
     await memory.add_entity("Вера")
     faith = await memory.add("моя вера мне помогает", session="s")
     person = await memory.add("Встретила Веру в метро", session="s")
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.explain(faith)).mentions == ()
     assert (await memory.explain(person)).mentions == ("Вера",)
 
@@ -257,7 +257,7 @@ async def test_a_known_place_is_linked_where_it_is_named(memory: Any) -> None:
     await memory.add_entity("Paris", type="place")
     said = await memory.add("We flew to Paris in May", session="s")
     fact = await memory.remember("The office in Paris has a garden")
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.explain(said)).mentions == (await memory.explain(fact.id)).mentions == ("Paris",)
     assert (await memory.entity("Paris")).type == "place"
 

@@ -19,7 +19,7 @@ async def found_among_the_first(depth: int, *, question: int, fact: int) -> int:
     async with Memory.open(":memory:", settings=Settings(durability="process")) as memory:
         nodes = await memory.remember_many([Fact(content=pair[fact]) for pair in PAIRS])
         await memory.remember_many([Fact(content=text) for text in (*DATA["others_en"], *DATA["others_ru"])])
-        await memory.settle(60)
+        await memory.settle(600)
         hits = [(await memory.search(pair[question], limit=depth)).ids for pair in PAIRS]
     return sum(node.id in ids for node, ids in zip(nodes, hits, strict=True))
 

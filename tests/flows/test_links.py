@@ -46,7 +46,7 @@ async def test_a_question_has_an_intent_and_a_complexity(memory: Any) -> None:
 async def test_facts_about_the_named_person_are_candidates(memory: Any) -> None:
     fact = await memory.remember("Shellfish must never be served", about=["Anna Weber"])
     await memory.remember("The boiler was serviced in spring")
-    await memory.settle(20)
+    await memory.settle(600)
     results = await memory.query("Weber Anna Weber's plans")  # full text only: it shares no word with the fact
     assert fact.id in results.ids
     traced = await memory.search("What about Anna Weber?", trace=True)
@@ -59,13 +59,13 @@ async def test_facts_about_the_named_person_are_candidates(memory: Any) -> None:
 async def test_my_wife_resolves_to_her_entity(memory: Any) -> None:
     fact = await memory.remember("Size 38 shoes", about=["Sarah"])
     await memory.relate("Sarah", "wife")
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.query("my wife feet")).ids == [fact.id]
 
 
 async def test_entity_candidates_obey_filters_and_partitions(memory: Any) -> None:
     fact = await memory.remember("Shellfish must never be served", about=["Anna"], tags=["food"])
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.search("Anna?", tag="food")).ids == [fact.id]
     assert (await memory.search("Anna?", tag="cars")).ids == []
     assert (await memory.search("Anna?", type="episodic")).ids == []
@@ -166,7 +166,7 @@ async def test_of_two_equal_live_facts_the_older_is_hidden_and_why_not_says_so(m
     new = await memory.remember("Egrets nest in reeds")
     await memory.update(old.id, content="The spare key hangs on the hook")
     await memory.update(new.id, content="The spare key now hangs on the hook.")
-    await memory.settle(20)
+    await memory.settle(600)
     assert all([(await memory.get(each.id)).is_live for each in (old, new)])
     results = await memory.search("spare key", why_not=old.id)
     assert results.ids == [new.id]
@@ -207,7 +207,7 @@ async def test_in_a_question_for_several_things_repetitions_lose_score(memory: A
     said = ["We bought red apples at the market", "We bought red apples at a market", "We bought old lamps at the fair"]
     for text in said:
         await memory.add(text, speaker="Ann", session=text)
-    await memory.settle(20)
+    await memory.settle(600)
     several = await memory.search("What things have we bought at the market?", trace=True)
     lost = {
         hit.content: sum(share.share for share in hit.why if share.strategy == "said already") for hit in several.hits
@@ -233,5 +233,5 @@ async def test_a_fact_about_a_person_answers_questions_by_another_name(
     for number in range(30):
         await memory.add(f"It rained on day {number}, в {number} день шёл дождь")
     await memory.add("My colleague likes tea. Мой коллега любит чай")
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.search(asked)).ids[0] == told.id

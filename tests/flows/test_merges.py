@@ -22,7 +22,7 @@ async def tell(memory: Any, told: Told) -> None:
             await memory.remember(text, about=about)
         else:
             await memory.add(text)
-    await memory.settle(20)
+    await memory.settle(600)
 
 
 async def proposed(memory: Any) -> list[set[str]]:
@@ -154,9 +154,9 @@ async def test_those_who_are_related_are_two(memory: Any) -> None:
 async def test_speakers_of_one_conversation_are_two(memory: Any) -> None:
     for speaker in ("Boris", "Борис"):
         await memory.add_entity(speaker)
-        await memory.settle(20)
+        await memory.settle(600)
         await memory.add("Good evening", speaker=speaker, session="dinner")
-    await memory.settle(20)
+    await memory.settle(600)
     assert await proposed(memory) == []
 
 

@@ -72,7 +72,7 @@ async def test_notes_of_a_clone_without_their_state_are_the_same(vault: Path) ->
     before = {path: path.read_text("utf-8") for path in (vault / "notes").glob("*.md")}
     (vault / "notes/.ricordo.jsonl").unlink()
     async with opened(vault) as memory:
-        await memory.settle(30)
+        await memory.settle(600)
         assert len((await memory.list()).nodes) == 2
     assert {path: path.read_text("utf-8") for path in (vault / "notes").glob("*.md")} == before
 

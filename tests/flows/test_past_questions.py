@@ -225,7 +225,7 @@ async def test_what_held_or_happened_in_a_past_time_comes_first(language: str, i
             await (memory.add(text, session=text, at=_at(*day)) if is_said else memory.remember(text, at=_at(*day)))
         if is_said:
             await memory.consolidate()
-        await memory.settle(20)
+        await memory.settle(600)
         for question, right in zip(QUESTIONS[language], RIGHT, strict=True):
             answer = STORIES[language][right]
             if question != "Qu'est-ce que j'ai fait pendant l'été 2020 ?":  # its "j'ai" is in other memories, too

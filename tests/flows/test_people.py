@@ -30,7 +30,7 @@ async def test_my_wife_sarah_and_my_boss_resolve_to_one_entity(memory: Any) -> N
     boss = next(each for each in sarah.relations if each.predicate == "boss")
     assert boss.evidence != ()
     assert (await memory.get(boss.evidence[0])).content == "My boss is Sarah"
-    await memory.settle(20)
+    await memory.settle(600)
     assert said in await ids(memory, "my wife")
 
 
@@ -144,7 +144,7 @@ async def test_an_unnamed_wife_gets_her_name_later(memory: Any, clock: HandClock
     await memory.remember("My wife is Anna")
     later = await memory.add("Dinner with my wife")
     theirs = await memory.add("Dinner with my wife", speaker="Tom")
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.entity("my wife")).name == "Anna"
     assert later in await ids(memory, "Anna")
     assert not {later, theirs} & await ids(memory, "Sarah")
@@ -222,7 +222,7 @@ async def test_my_wife_is_linked_in_earlier_and_later_messages(memory: Any) -> N
     theirs = await memory.add("I cooked for my wife as well", speaker="Tom")
     await memory.add("My wife is Sarah")
     after = await memory.add("Подарил моей жене цветы")
-    await memory.settle(20)
+    await memory.settle(600)
     linked = await ids(memory, "Sarah")
     assert {before, after} <= linked
     assert theirs not in linked
@@ -264,7 +264,7 @@ async def test_texts_in_another_script_or_case_are_linked(memory: Any) -> None:
         [Message(text="Вчера видел Йонаса"), Message(text="Ужинали с Сарой"), Message(text="我和王伟去了公园")]
     )
     await memory.add_many([Message(text="Nothing about anybody"), Message(text="Сарай сгорел")])
-    await memory.settle(20)
+    await memory.settle(600)
     assert [await ids(memory, name) for name in ("Jonas", "Сара", "王伟")] == [{each} for each in named]
 
 
@@ -272,7 +272,7 @@ async def test_a_sentence_start_that_sounds_like_a_name_is_not_linked(memory: An
     await memory.add_entity("Mary")
     named = await memory.add("Then I saw Marry, as she spells it")
     await memory.add("Marry me! Let us marry.")
-    await memory.settle(20)
+    await memory.settle(600)
     assert await ids(memory, "Mary") == {named}
 
 
@@ -306,7 +306,7 @@ async def test_a_plain_statement_is_about_the_person_it_begins_with(memory: Any)
     ):
         assert (await memory.remember(other)).about == ()
     assert (plain.about, russian.about) == (("Anna",), ("Сара",))
-    await memory.settle(20)
+    await memory.settle(600)
     profile = await memory.entity("Anna")
     assert [fact.id for fact in profile.facts] == [plain.id]
     assert {node.content for node in profile.mentions} >= {"Anna's sister lives in Rome", "Bobs know Anna"}
@@ -317,7 +317,7 @@ async def test_merging_brings_names_facts_relations_and_mentions_together(memory
     two = await memory.remember("Runs marathons", about=["Sally"])
     await memory.add("My boss is Sally")
     said = await memory.add("I met Sally at the bakery")
-    await memory.settle(20)
+    await memory.settle(600)
     commits = len(await memory.log())
     merged = await memory.merge("Sarah", "Sally")
     assert len(await memory.log()) == commits + 1
@@ -343,10 +343,10 @@ async def test_a_split_reverses_a_merge_and_facts_follow_their_names(memory: Any
     await memory.merge("Sarah", "Sally")
     three = await memory.remember("Moved to Leeds", about=["Sally"])
     said = await memory.add("I met Sally at the bakery")
-    await memory.settle(20)
+    await memory.settle(600)
     kept, other = await memory.split("Sarah", ["Sally"])
     assert (kept.name, other.name, other.id) == ("Sarah", "Sally", before.id)
-    await memory.settle(20)
+    await memory.settle(600)
     assert await ids(memory, "Sarah") == {one.id}
     assert await ids(memory, "Sally") == {two.id, three.id, said}
     assert (await memory.get(three.id)).about == ("Sally",)
@@ -358,9 +358,9 @@ async def test_an_alias_can_be_split_into_a_new_entity(memory: Any) -> None:
     full = await memory.remember("Alexander plays chess", about=["Alexander"])
     short = await memory.remember("Alex plays tennis", about=["Alex"])
     said = await memory.add("Yesterday Alex called")
-    await memory.settle(20)
+    await memory.settle(600)
     kept, other = await memory.split("Alexander", ["Alex"])
-    await memory.settle(20)
+    await memory.settle(600)
     assert (kept.aliases, other.name, other.aliases) == (("Sascha",), "Alex", ())
     assert await ids(memory, "Alexander") == {full.id}
     assert await ids(memory, "Alex") == {short.id, said}
@@ -391,7 +391,7 @@ async def test_a_profile_describes_a_person(memory: Any, clock: HandClock) -> No
     clock.ms += 10 * DAY
     forgotten = await memory.remember("Sarah paints", about=["Sarah"])
     await memory.forget(forgotten.id)
-    await memory.settle(20)
+    await memory.settle(600)
     sarah = await memory.entity("sal")
     assert (sarah.name, sarah.type, sarah.aliases, sarah.relation, sarah.protected) == (
         "Sarah",
@@ -537,7 +537,7 @@ async def test_a_relation_that_something_else_states_stays(memory: Any, clock: H
 
 async def test_what_a_message_says_of_a_forgotten_relation_is_gone_too(memory: Any) -> None:
     await memory.add("My wife is Sarah. She likes tea", session="s")
-    await memory.settle(20)
+    await memory.settle(600)
     await memory.consolidate("s")
     (fact,) = [node for node in (await memory.list(type="semantic")).nodes if node.content == "My wife is Sarah"]
     await memory.forget(fact.id)
@@ -563,7 +563,7 @@ async def test_a_fact_about_a_relative_is_found_by_the_relation_and_by_the_name(
     for facts in ((told, named), ("My brother has a dog", "I live in Rome")):  # the name may come later
         for fact in facts:
             await memory.remember(fact)
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.search(question)).hits[0].content == told
     assert told in [hit.content for hit in (await memory.search(told, entity=name)).hits]
     assert told in [node.content for node in (await memory.list(entity=name)).nodes]
@@ -581,6 +581,6 @@ async def test_a_german_word_for_a_relative_or_a_job_is_no_part_of_a_name(memory
     await memory.remember("Meine Schwägerin Nele wohnt in Kassel")
     await memory.remember("Juno geht zur Schule, ihre Lehrerin Frau Adler ist streng")
     await memory.remember("Onkel Theo kommt am Sonntag")
-    await memory.settle(60)
+    await memory.settle(600)
     assert {each.name for each in await memory.people()} >= {"Nele", "Frau Adler", "Onkel Theo"}
     assert not {each.name for each in await memory.people()} & {"Schwägerin Nele", "Lehrerin Frau Adler"}

@@ -195,7 +195,7 @@ async def test_an_end_that_nothing_follows_comes_before_what_is_about_something_
             me = memory.scoped(Scope(owner=f"owner {number}"))
             await me.remember(other, at="2026-06-08")
             await me.remember(end, at="2026-09-20")
-            await memory.settle(60)
+            await memory.settle(600)
             assert (await me.search(question)).hits[0].content == end
 
 

@@ -186,7 +186,7 @@ async def test_each_part_of_a_question_is_answered_including_a_month() -> None:
 async def test_the_only_fact_of_a_memory_is_returned_if_it_answers(place: Place, embedder: str) -> None:
     async with Memory.open(place.location, embedder=embedder, settings=Settings(durability="process")) as memory:
         await memory.remember("The museum opens at ten", about=["Museum"])
-        await memory.settle(60)
+        await memory.settle(600)
         for question in ("When does the museum open?", "What time does the museum open?", "Tell me about the museum"):
             assert "opens at ten" in (await memory.context(question) or ""), question
         assert await memory.context("What is the square root of 144?") is None
@@ -213,7 +213,7 @@ async def test_a_question_about_a_stranger_brings_no_similar_fact(place: Place) 
     async with Memory.open(place.location, settings=Settings(durability="process")) as memory:
         for text in FACTS:
             await memory.remember(text)
-        await memory.settle(60)
+        await memory.settle(600)
         assert await memory.context("Which database runs in production?") is not None
         assert await memory.context("Which database does Globex run in production?") is None
 

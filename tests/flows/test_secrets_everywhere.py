@@ -56,7 +56,7 @@ async def test_the_setting_refuses_or_keeps_credentials_in_every_field(place: Pl
 async def test_a_message_added_without_waiting_is_screened_before_it_is_stored(place: Place, clock: HandClock) -> None:
     async with Memory.open(place.location, embedder=None, clock=clock) as memory:
         node = memory.add_nowait("hello", speaker=SECRETS[0], session=SECRETS[1], attributes={"a": SECRETS[2]})
-        await memory.settle(20)
+        await memory.settle(600)
         assert not [secret for secret in SECRETS if secret in repr(await memory.get(node))]
 
 

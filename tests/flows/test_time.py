@@ -18,7 +18,7 @@ async def test_as_of_returns_memories_as_they_were(memory: Any, clock: HandClock
     clock.ms += DAY
     await memory.forget(node.id)
     await memory.remember("Anna lives in Paris", about=["Anna"])
-    await memory.settle(20)
+    await memory.settle(600)
     assert [each.content for each in (await memory.list()).nodes] == ["Anna lives in Paris"]
     assert [each.content for each in (await memory.list(as_of=then)).nodes] == ["Anna lives in Rome"]
     assert (await memory.get(node.id, as_of=then)).is_live
@@ -97,7 +97,7 @@ async def test_a_timeline_is_ordered_by_event_time(memory: Any, clock: HandClock
     gone = await memory.remember("A plan nobody kept")
     await memory.remember("Anna broke her ski", about=["Anna"])
     await memory.forget(gone.id)
-    await memory.settle(20)
+    await memory.settle(600)
 
     async def told(**options: Any) -> list[str]:
         return [event.content for event in await memory.timeline(**options)]
@@ -115,7 +115,7 @@ async def test_a_timeline_is_ordered_by_event_time(memory: Any, clock: HandClock
 async def test_a_memory_explains_itself(memory: Any, clock: HandClock) -> None:
     node = await memory.remember("The meeting with Anna is at ten today", about=["Boris"])
     await memory.add_entity("Anna")
-    await memory.settle(20)
+    await memory.settle(600)
     clock.ms += 30 * DAY
     why = await memory.explain(node.id)
     assert (why.made.seq, why.made.origin, why.node.about, why.mentions) == (1, "remember", ("Boris",), ("Anna",))
@@ -145,7 +145,7 @@ async def test_only_own_memories_are_explained(memory: Any) -> None:
 async def test_undoing_is_a_change_that_can_be_undone(memory: Any) -> None:
     node = await memory.remember("I like tea")
     await memory.forget(node.id)
-    await memory.settle(20)
+    await memory.settle(600)
     undone = await memory.undo(2)
     assert (await memory.search("tea")).ids == [node.id]
     await memory.undo(undone.seq)
@@ -175,7 +175,7 @@ async def test_a_removed_relation_links_nothing_but_remains_in_the_past(memory: 
     said = await memory.add("my brother is late again")
     await memory.add_entity("Tom")
     await memory.relate("Tom", "brother")
-    await memory.settle(20)
+    await memory.settle(600)
     made = (await memory.log(1))[0].seq
 
     async def linked(**when: Any) -> list[str]:
@@ -183,7 +183,7 @@ async def test_a_removed_relation_links_nothing_but_remains_in_the_past(memory: 
 
     assert await linked() == [said]
     await memory.undo(made)
-    await memory.settle(20)
+    await memory.settle(600)
     assert await linked() == []
     assert await linked(as_of=made) == [said]
     assert await linked(as_of=made - 1) == []
@@ -194,18 +194,18 @@ async def test_my_brother_is_ambiguous_until_one_of_two_is_removed_or_merged(mem
     for name in ("Tom", "Tim"):
         await memory.add_entity(name)
         await memory.relate(name, "brother")
-        await memory.settle(20)
+        await memory.settle(600)
     second = (await memory.log(1))[0].seq
     assert (await memory.list(entity="Tom")).nodes == ()
     undone = await memory.undo(second)
-    await memory.settle(20)
+    await memory.settle(600)
     assert [node.id for node in (await memory.list(entity="Tom")).nodes] == [said]
     await memory.undo(undone.seq)
     await memory.merge("Tom", "Tim")
-    await memory.settle(20)
+    await memory.settle(600)
     assert [node.id for node in (await memory.list(entity="Tom")).nodes] == [said]
     await memory.undo((await memory.log(1))[0].seq)
-    await memory.settle(20)
+    await memory.settle(600)
     assert (await memory.list(entity="Tom")).nodes == ()
 
 
@@ -215,7 +215,7 @@ async def test_links_made_after_a_merge_are_split_with_it(memory: Any) -> None:
     await memory.merge("Robert", "Bob")
     merged = (await memory.log(1))[0].seq
     said = await memory.add("Bob is late again")
-    await memory.settle(20)
+    await memory.settle(600)
     assert [node.id for node in (await memory.list(entity="Robert")).nodes] == [said]
     assert (await memory.explain(said)).mentions == ("Robert",)
     await memory.undo(merged)
@@ -246,13 +246,13 @@ async def test_search_follows_undone_and_restored_turns(memory: Any) -> None:
     """Readers drop their cached turns: the answer equals that of a fresh reader."""
     for text in ("shall we take the ferry", "the red one at noon", "or the night train", "the ferry was lovely"):
         await memory.add(text, session="trip")
-    await memory.settle(20)
+    await memory.settle(600)
     before = await memory.search("which ferry at noon", trace=True)
     assert (await memory.search("which ferry at noon", trace=True)).hits == before.hits
     undone = await memory.undo(2)
     assert "the red one at noon" not in {hit.content for hit in (await memory.search("which ferry at noon")).hits}
     await memory.undo(undone.seq)
-    await memory.settle(20)
+    await memory.settle(600)
     again = await memory.search("which ferry at noon", trace=True)
     assert [(hit.id, hit.score, hit.why) for hit in again.hits] == [
         (hit.id, pytest.approx(hit.score), hit.why) for hit in before.hits
@@ -262,7 +262,7 @@ async def test_search_follows_undone_and_restored_turns(memory: Any) -> None:
 async def test_in_the_past_the_shares_of_a_hit_add_up_to_its_score(memory: Any) -> None:
     await memory.remember("Anna likes tea", confidence=0.5)
     await memory.remember("Boris likes tea with milk")
-    await memory.settle(20)
+    await memory.settle(600)
     hits = (await memory.search("who likes tea", as_of=2, trace=True)).hits
     assert len(hits) == 2
     for hit in hits:
@@ -306,7 +306,7 @@ async def test_what_is_coming_is_found_by_its_day(
     ):
         await memory.remember(text)
     await memory.add_many([Message(text=f"We talked about sofa {n} and tea", session=f"s{n % 9}") for n in range(300)])
-    await memory.settle(60)
+    await memory.settle(600)
     hits = [hit.content for hit in await memory.search(question, type=kind)]
     first = hits[: len(found)]
     assert all(any(word in text for text in first) for word in found), hits[:6]
@@ -344,7 +344,7 @@ async def test_what_is_told_of_two_days_is_two_facts(memory: Any, clock: HandClo
     other = await memory.remember(second)
     assert one.id != other.id
     assert not await memory.review()
-    await memory.settle(60)
+    await memory.settle(600)
     found = (await memory.search(second)).ids
     assert {one.id, other.id} <= set(found), "neither hides the other"
     asked = await memory.search(second, why_not=one.id, limit=1, trace=True)
@@ -414,7 +414,7 @@ async def test_a_past_day_is_also_found_by_what_was_said_of_it_on_another(
         clock.ms = to_ms(datetime(2026, 10, day, 9, tzinfo=UTC))
         await memory.add("What a rainy day, I was reading about tea", session=f"d{day}")
     clock.ms = to_ms(datetime(2026, 11, 28, 9, tzinfo=UTC))
-    await memory.settle(60)
+    await memory.settle(600)
     assert (await memory.search(question)).ids[0] == (added.id if hasattr(added, "id") else added)
 
 
@@ -428,7 +428,7 @@ async def test_what_is_coming_is_listed_by_day(memory: Any, clock: HandClock) ->
         "My appointment with Dr. Fonseca, whom I have known for years and like a lot, is on 1 December",
     ):
         await memory.remember(text)
-    await memory.settle(60)
+    await memory.settle(600)
     in_order = ["Dinner", "Fonseca", "Friseur", "Dentist", "Lisbon"]
     for question in ("What's coming up?", "Was steht an?", "Что мне предстоит?", "Cosa ho in programma?"):
         found = await memory.search(question)
@@ -456,7 +456,7 @@ async def test_a_birthday_with_its_year_comes_back_every_year(memory: Any, clock
     clock.ms = to_ms(datetime(2026, 11, 28, 9, tzinfo=UTC))
     await memory.remember(fact)
     await memory.remember("We bought the house on 15 December 2016")
-    await memory.settle(60)
+    await memory.settle(600)
     assert [hit.content for hit in await memory.search("What's coming up?", only_relevant=True)] == [fact]
     clock.ms = to_ms(datetime(2026, 12, 13, 9, tzinfo=UTC))
     assert (await memory.search("What do I have tomorrow?"))[0].content == fact

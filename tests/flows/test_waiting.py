@@ -44,7 +44,7 @@ async def test_a_search_waits_for_earlier_writes_only(tmp_path: Path) -> None:
         assert memory._opened.backlog.fresh > 0  # the second still waits for its vector
         for _ in range(20):
             held.let.release()
-        await memory.settle(20)
+        await memory.settle(600)
 
 
 async def test_a_search_that_stops_waiting_says_so(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ async def test_a_search_that_stops_waiting_says_so(tmp_path: Path) -> None:
         assert found.hits and "1 memory waits for its vector" in found.degraded[0]
         for _ in range(20):
             held.let.release()
-        await memory.settle(20)
+        await memory.settle(600)
         assert (await memory.search("When does the ship leave?")).degraded == ()
 
 

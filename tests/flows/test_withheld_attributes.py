@@ -27,7 +27,7 @@ async def test_a_forgotten_sentence_is_in_no_attribute_that_an_adapter_shows(ope
     told = await opened.add(SAID, session="s", attributes={"item": item, "kind": "x", "note": [{"a": SAID}], SAID: 1})
     fact = await opened.remember("My sister Olga lives in Perm")
     await opened.forget(fact.id)
-    await opened.settle(20)
+    await opened.settle(600)
     view = opened.store_view
     (shown,) = await view.shown([await opened.get(told)])
     assert "Perm" not in repr(shown)

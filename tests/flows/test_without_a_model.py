@@ -105,9 +105,9 @@ async def test_a_message_and_the_fact_learnt_from_it_word_for_word_are_shown_onc
 ) -> None:
     await memory.add_many([Message(text=f"La cena, the dinner {number}", session=f"s{number}") for number in range(30)])
     await memory.add(said, session="talk")
-    await memory.settle(20)
+    await memory.settle(600)
     await memory.consolidate()
-    await memory.settle(20)
+    await memory.settle(600)
     (fact,) = [node.content for node in (await memory.list(type="semantic")).nodes]
     found = [(hit.type, hit.content) for hit in (await memory.search(question)).hits]
     assert [kind for kind, content in found if content.strip(".") == fact] == ["semantic"]

@@ -95,7 +95,7 @@ class Served:
         return {"Authorization": f"Bearer {self.token}"}
 
     def client(self, **options: Any) -> httpx.Client:
-        return httpx.Client(base_url=self.url, headers=self.headers, timeout=30, **options)
+        return httpx.Client(base_url=self.url, headers=self.headers, timeout=120, **options)
 
 
 @contextmanager
@@ -135,5 +135,5 @@ def served(folder: Path, *options: str, embedder: str = "hashing") -> Iterator[S
         finally:
             if process.poll() is None:
                 os.kill(process.pid, signal.SIGTERM)
-            process.wait(timeout=30)
-            reader.join(timeout=10)
+            process.wait(timeout=120)
+            reader.join(timeout=120)

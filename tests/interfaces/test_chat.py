@@ -186,7 +186,7 @@ class Terminal:
         ends = time.monotonic() + seconds
         while self._hears(0.1) and time.monotonic() < ends:
             pass
-        return self.child.wait(timeout=10)
+        return self.child.wait(timeout=120)
 
 
 def _own_terminal(slave: int) -> None:

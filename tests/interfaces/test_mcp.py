@@ -460,7 +460,7 @@ def test_a_client_is_answered_soon_and_standard_output_holds_nothing_else(tmp_pa
         assert json.loads(process.stdout.readline())["id"] == 2
         process.stdin.close()
         assert process.stdout.read() == b""
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=120) == 0
 
 
 def test_an_unknown_profile_is_reported_on_standard_error(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def _ask(operation: Any, mode: GenerationMode, url: str, headers: dict[str, str]
     )
     def ask(case: Any) -> None:
         nonlocal asked
-        answer = case.call_and_validate(base_url=url, headers=headers, checks=CHECKED, timeout=30)
+        answer = case.call_and_validate(base_url=url, headers=headers, checks=CHECKED, timeout=120)
         assert CANARY not in answer.text
         asked += 1
 

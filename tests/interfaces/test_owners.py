@@ -182,7 +182,7 @@ def worlds(cli: Cli) -> tuple[World, World]:
             random = Random(3)
             filled = await private(memory, random), await group(memory, random)
             await others(memory)
-            await memory.settle(30)
+            await memory.settle(600)
             return filled
 
     return asyncio.run(fill())

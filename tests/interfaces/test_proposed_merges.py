@@ -17,7 +17,7 @@ FACTS = (("Sarah rows with Kai Wolf", "Sarah"), ("On Mondays Kai Wolf sees his d
 async def tell(memory: Any) -> None:
     for text, name in FACTS:
         await memory.remember(text, about=[name, "Kai Wolf"])
-    await memory.settle(20)
+    await memory.settle(600)
 
 
 def test_the_command_line_shows_why_and_what_would_be_joined(cli: Cli) -> None:

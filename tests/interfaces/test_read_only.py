@@ -38,7 +38,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     async def fill() -> None:
         async with Memory.open(location, embedder="hashing") as memory:
             await memory.remember("Anna drinks tea")
-            await memory.settle(20)
+            await memory.settle(600)
 
     asyncio.run(fill())
     paths = sorted(place.rglob("*"), reverse=True)
@@ -128,4 +128,4 @@ def serving(location: str, *, home: Path) -> Iterator[str]:
         yield line.removeprefix("Listening on ").strip()
     finally:
         server.terminate()
-        server.communicate(timeout=30)
+        server.communicate(timeout=120)

@@ -214,7 +214,7 @@ async def fill(store: Path, seed: int) -> tuple[World, World]:
         random = Random(seed)
         worlds = await private(memory, random), await group(memory, random)
         await others(memory)
-        await memory.settle(120)
+        await memory.settle(600)
         return worlds
 
 

@@ -65,7 +65,7 @@ async def try_all(
     random = Random(seed)
     own, team = await private(memory, random), await group(memory, random)
     await others(memory)
-    await memory.settle(60)
+    await memory.settle(600)
     filled()
     callers = {
         "eve": (Scope(owner="eve"), own),
@@ -134,7 +134,7 @@ async def beside_another(memory: Memory, *, count: int) -> tuple[list[object], l
     ]
     await me.add_many([Message(text=text, session=f"s{n % 4}") for n, text in enumerate(texts)])
     await me.remember_many([Fact(content=text) for text in ("Bob likes green tea", "The ship leaves at nine")])
-    await memory.settle(60)
+    await memory.settle(600)
     before = await _got(me)
     for start in range(0, count, 1_000):
         said = [

@@ -72,12 +72,12 @@ async def try_all(memory: Memory, folder: Path, *, calls: int, seed: int) -> Tal
     """Make calls before and after two hundred proposals."""
     random, tally = Random(seed), Tally()
     world = await private(memory, random)
-    await memory.settle(60)
+    await memory.settle(600)
     named = list(dict.fromkeys(world.canaries))
     asked = _asked(world, named, folder, calls // 2, random)
     before = [await _said(memory, *each) for each in asked]
     staged = await propose(memory.scoped(CALLERS["who proposes"]), world, random)
-    await memory.settle(60)
+    await memory.settle(600)
     tally.proposed = len(await memory.scoped(CALLERS["the user"]).review(1_000, kind="quarantine")) - 1
     for (method, caller, call, given), earlier in zip(asked, before, strict=True):
         said = await _said(memory, method, caller, call, given)

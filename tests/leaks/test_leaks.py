@@ -55,11 +55,11 @@ async def test_only_the_opener_of_a_store_sees_its_owners(memory: Memory) -> Non
 async def test_statistics_ignore_other_owners(memory: Memory, tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "alone.db", embedder="hashing", clock=Still()) as alone:
         await others(alone)
-        await alone.settle(30)
+        await alone.settle(600)
         await private(memory, Random(1))
         await group(memory, Random(2))
         await others(memory)
-        await memory.settle(30)
+        await memory.settle(600)
         eve, eve_alone = (each.scoped(Scope(owner="eve", chat="other")) for each in (memory, alone))
         assert asdict(await eve.stats()) == asdict(await eve_alone.stats())
         assert [commit.reason for commit in await eve.log()] == [commit.reason for commit in await eve_alone.log()]
@@ -124,7 +124,7 @@ async def test_a_memory_refers_only_to_entities_of_its_side(memory: Memory) -> N
     ann, bob = (memory.scoped(Scope(owner=owner, chat="team")) for owner in ("ann", "bob"))
     shared = await ann.remember("Lena leads the team", about=["Lena"], shared=True)
     await ann.remember("Lena owes me money", about=["Lena"])
-    await memory.settle(30)
+    await memory.settle(600)
     assert (await bob.entity("Lena")).mention_count == 1
     assert [node.id for node in (await bob.entity("Lena")).facts] == [shared.id]
     await ann.remember("my boss is Zora")

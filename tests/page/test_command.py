@@ -35,7 +35,7 @@ def started(*arguments: str) -> Iterator[str]:
             pytest.fail(said)
         if process.poll() is None:
             os.kill(process.pid, signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
 
 
 def test_a_page_opens_by_the_link_and_a_second_command_opens_the_same_server(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_page_opens_by_the_link_and_a_second_command_opens_the_same_server(tmp
 
 
 def test_the_demo_shows_its_memories() -> None:
-    with started("demo", "--page", "--port", "0") as link, httpx.Client(follow_redirects=True, timeout=30) as browser:
+    with started("demo", "--page", "--port", "0") as link, httpx.Client(follow_redirects=True, timeout=120) as browser:
         first = browser.get(link)
         assert "probation talk" in first.text
         base = first.url.join("/")

@@ -27,7 +27,7 @@ def where(tmp_path: Path) -> str:
 
 @pytest.fixture
 def store(where: str) -> Iterator[Any]:
-    opened = open_store(where, durability="process", patience_s=20)
+    opened = open_store(where, durability="process", patience_s=120)
     yield opened
     opened.close()
 
@@ -35,6 +35,6 @@ def store(where: str) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One store for tests that do not change it."""
-    opened = open_store(server.location(tmp_path_factory.mktemp("shared")), durability="process", patience_s=20)
+    opened = open_store(server.location(tmp_path_factory.mktemp("shared")), durability="process", patience_s=120)
     yield opened
     opened.close()

@@ -68,7 +68,7 @@ async def test_without_roles_such_statements_show_canaries(where, tmp_path, monk
     """So the test above would notice."""
     async with Memory.open(where, embedder="hashing", model=ScriptedModel(extracted), clock=Still()) as memory:
         await private(memory, Random(1))
-        await memory.settle(30)
+        await memory.settle(600)
         cut(monkeypatch)
         await memory.scoped(Scope(owner="eve")).remember("Bob lives in Paris")
         shown = (await memory.scoped(Scope(owner="eve")).list(limit=100)).nodes
@@ -79,7 +79,7 @@ async def test_a_role_sees_the_rows_of_the_caller_of_its_transaction_alone(memor
     for scope in (ANNA, BOB):
         await memory.scoped(scope).remember(f"{scope.owner} likes tea", about=["Tea"])
     tables = ("nodes", "commits", "entities", "subjects", "words", "traits", "shelves", "aliases", "embeddings")
-    await memory.settle(30)
+    await memory.settle(600)
 
     def counted(connection: Any) -> dict[str, int]:
         return {name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}

@@ -188,13 +188,13 @@ async def lived(location, *, steps=25, seed=3):
         history = History(memory, clock, Path("/nowhere"), seed=seed)
         for _ in range(steps):
             await history.step()
-        await memory.settle(30)
+        await memory.settle(600)
         return history.ids
 
 
 async def dumped(location, ids):
     async with Memory.open(location, clock=HandClock(), **OPTIONS) as memory:
-        await memory.settle(30)
+        await memory.settle(600)
         assert failing(await memory.doctor()) == set()
         found = await canonical(memory, ids=ids, names=PEOPLE, points=(2, 9))
         hashes = [(each.seq, each.hash) for each in await memory.log(1_000)]
@@ -240,7 +240,7 @@ async def test_vectors_passages_and_words_rank_as_in_a_file(tmp_path, where):
         async with Memory.open(location, clock=HandClock()) as memory:
             for text in texts:
                 await memory.add(text, session="s")
-            await memory.settle(60)
+            await memory.settle(600)
             assert (await memory.stats()).embedding_missing == 0
             answers = [await memory.search(question, type="any") for question in ("a boat in Italy", "nuts", "music")]
             found.append([[(hit.content, round(hit.score, 6)) for hit in answer.hits] for answer in answers])
@@ -277,7 +277,7 @@ async def test_searches_take_three_round_trips_and_an_addition_takes_two(request
         await me.correct(coffee.id, "Mary Jones likes cocoa in Paris")
         said = [Message(text=f"Tea {n} in Paris with Mary", speaker="Tom", session=f"s{n % 3}") for n in range(60)]
         await me.add_many([*said, Message(text="A long text about tea in Paris. " * 150, session="long")])
-        await memory.settle(60)
+        await memory.settle(600)
         questions = (
             "Who drinks tea in Paris?",
             "What does Mary drink in Paris?",
@@ -291,7 +291,7 @@ async def test_searches_take_three_round_trips_and_an_addition_takes_two(request
             assert len(network.latest_with(READS)) <= 3, (question, type_)
         taken = []  # the writer may take background work into the same transaction
         for number in range(3):
-            await memory.settle(60)
+            await memory.settle(600)
             network.forget()
             await me.add(f"Cocoa {number} in Rome", session="new")
             taken.append(len(network.latest_with(ADDS)))
@@ -312,7 +312,7 @@ async def test_what_a_context_adds_and_a_fact_are_read_side_by_side(requests):
             Message(text=f"Did Tom drink tea {n} in Paris?", speaker="Mary", session=f"s{n % 3}") for n in range(20)
         ]
         await me.add_many(said)
-        await memory.settle(60)
+        await memory.settle(600)
         for _ in range(3):
             network.forget()
             block = await me.context("What do Mary Jones, Tom Smith and Lucy Brown like to drink in Paris?")
@@ -320,7 +320,7 @@ async def test_what_a_context_adds_and_a_fact_are_read_side_by_side(requests):
         assert len(network.latest_with(PROFILES)) <= 4
         taken = []  # the writer may take background work into the same transaction
         for drink in ("wine", "mead", "beer"):
-            await memory.settle(60)
+            await memory.settle(600)
             network.forget()
             await me.remember(f"Mary Jones likes {drink} in Pisa")
             taken.append(len(network.latest_with(ADDS)))
@@ -380,7 +380,7 @@ async def test_the_first_search_of_each_owner_finds_the_same_as_in_a_file(tmp_pa
             team = memory.scoped(Scope(owner="anna", chat="team"))
             for n in range(60):
                 await team.remember(f"The team drinks tea number {n}", shared=True)
-            await memory.settle(60)
+            await memory.settle(600)
         async with Memory.open(location, embedder="hashing", clock=HandClock()) as memory:
             answers = []
             for owner, question in product(("cleo", "nobody", "bob", "dora", "eve", "anna", "cleo"), questions):
@@ -404,7 +404,7 @@ async def test_the_first_search_after_a_write_takes_three_round_trips(requests, 
         await me.remember("Mary Jones likes tea in Paris")
         said = [Message(text=f"Tea {n} in Paris with Mary", session=f"s{n % 3}") for n in range(60)]
         await me.add_many([*said, Message(text="A long text about cocoa with Mary in Paris. " * 150, session="long")])
-        await memory.settle(60)
+        await memory.settle(600)
         writes = (
             lambda they, n: they.add(f"Mary drank cocoa {n} in Paris", session="s1"),
             lambda they, n: they.remember(f"Mary Jones likes cake number {n}"),

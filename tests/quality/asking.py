@@ -124,7 +124,7 @@ async def ask_all(
     clock = clock or StandingClock(to_ms(last) + 3_600_000)
     async with Memory.open(":memory:", embedder=embedder, clock=clock, settings=options) as memory:
         ids = await memory.add_many(list(turns.values()))
-        await memory.settle(60)
+        await memory.settle(600)
         name_of = dict(zip(ids, turns, strict=True))
         asked = []
         for question in questions:

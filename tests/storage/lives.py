@@ -175,7 +175,7 @@ class Life:
                     act, refused, _ = what.partition(":")
                     self.told.acts[act] += 1
                     self.told.refused += bool(refused)
-                await memory.settle(30)
+                await memory.settle(600)
                 if not self.is_folder:
                     await self._copied(memory)
             if self.is_folder:
@@ -201,7 +201,7 @@ class Life:
             shutil.copyfile(self._older, self.place / "index.db")
             self.told.behind += 1
         async with self._opened() as memory:
-            await memory.settle(30)
+            await memory.settle(600)
             self._note(f"doctor: {each}" for each in failing(await memory.doctor()))
         self._compare(before, held(self.place / "index.db"), "")
         if self.dice.random() < 0.5:
@@ -217,7 +217,7 @@ class Life:
         await memory.migrate(f"{folder}/")
         without_index(folder)
         async with Memory.open(f"{folder}/", clock=self.clock, **{**OPTIONS, "settings": SETTINGS}) as copy:
-            await copy.settle(30)
+            await copy.settle(600)
             self._note(f"doctor of the copy: {each}" for each in failing(await copy.doctor()))
             await copy.migrate(back)
         before = held(self.place)

@@ -39,7 +39,7 @@ async def lived(location: str, *, steps: int = 25, seed: int = 3) -> None:
         history = History(memory, clock, Path(location), seed=seed)
         for _ in range(steps):
             await history.step()
-        await memory.settle(20)
+        await memory.settle(600)
 
 
 async def backed_up(tmp_path: Path, kind: str, **lives) -> tuple[str, str]:
@@ -200,7 +200,7 @@ async def test_restore_refuses_to_overwrite_and_keeps_what_it_replaces(tmp_path,
     saved = held(store)
     async with Memory.open(store, **OPTIONS) as memory:
         await memory.remember("Zoe sells honey")
-        await memory.settle(20)
+        await memory.settle(600)
     later = held(store)
     with pytest.raises(InvalidError, match="already exists") as refusal:
         await Memory.restore_backup(copy, store)
@@ -253,7 +253,7 @@ async def test_an_open_file_is_not_replaced_but_an_open_folder_may_be(tmp_path):
         assert everything(Path(folder))["nodes"] == saved["nodes"]
         await memory.remember("Zoe has a hat")
         assert [hit.content for hit in (await memory.query("hat")).hits] == ["Zoe has a hat"]
-        await memory.settle(20)
+        await memory.settle(600)
         assert failing(await memory.doctor()) == set()
 
 
@@ -327,7 +327,7 @@ async def test_after_a_kill_a_restore_is_complete_or_absent(tmp_path, kind, poin
     saved = held(store)
     async with Memory.open(store, **OPTIONS) as memory:
         await memory.remember("Zoe sells honey")
-        await memory.settle(20)
+        await memory.settle(600)
     later = held(store)
     restore_and_die(copy, store, point)
     async with Memory.open(store, **OPTIONS) as memory:

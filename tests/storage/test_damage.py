@@ -264,7 +264,7 @@ async def test_an_erasure_leaves_what_is_measured_of_others(tmp_path: Path, kind
         for who in (ann, bob):
             for number in range(30):
                 await who.remember(f"Person number {number} plays instrument {number * 7}")
-        await memory.settle(60)
+        await memory.settle(600)
         questions = ("Who plays the cello?", "instrument 49", "Person number 3")
         for who in (ann, bob):
             await who.search("cello", only_relevant=True)
@@ -281,7 +281,7 @@ async def test_a_damaged_calibration_is_measured_again(tmp_path: Path, column: s
     async with opened(tmp_path / "memory.db") as memory:
         for number in range(30):
             await memory.remember(f"Person number {number} plays instrument {number * 7}")
-        await memory.settle(60)
+        await memory.settle(600)
         engine: Any = memory._engine
 
         async def floors() -> Any:

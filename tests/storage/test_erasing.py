@@ -104,7 +104,7 @@ def test_an_erased_owner_leaves_no_byte_and_all_others_stay(tmp_path, words, pla
             anns = bobs.scoped(ANN)
             await fill(anns, words)
             await anns.add("hello group")
-            await bobs.settle(20)
+            await bobs.settle(600)
             before = (await bobs.stats(), await bobs.log(), [await bobs.get(id_) for id_ in ids])
             assert {found.partition(" in ")[0] for found in traces(tmp_path, words)} == set(words)
             dry = await anns.erase(owner=ANN.owner, dry_run=True)
@@ -139,7 +139,7 @@ def test_erasing_step_by_step_leaves_no_byte_either(tmp_path, words, place):
         async with open_(f"{tmp_path}/{place}") as memory:
             ids = await other_things(memory)
             await fill(memory, words)
-            await memory.settle(20)
+            await memory.settle(600)
             before = [await memory.get(id_) for id_ in ids]
             for session in {row[0] for row in rows(index, "SELECT session_id FROM sessions")} - {"kitchen"}:
                 await memory.erase(session=session)
@@ -179,7 +179,7 @@ def test_what_was_undone_leaves_no_byte_either(tmp_path, words, place):
             ids = await other_things(bobs)
             anns = bobs.scoped(ANN)
             await fill(anns, words[:40])
-            await anns.settle(20)
+            await anns.settle(600)
             await undo_all(anns)
             assert {found.partition(" in ")[0] for found in traces(tmp_path, words[:40])} == set(words[:40])
             assert (await anns.erase(owner=ANN.owner)).is_done
@@ -187,7 +187,7 @@ def test_what_was_undone_leaves_no_byte_either(tmp_path, words, place):
 
             told = [Message(text=f"{words[1]} bought a {words[2]}", session="talk", speaker=words[3], id=words[4])]
             await anns.add_many(told)
-            await anns.settle(20)
+            await anns.settle(600)
             await undo_all(anns)
             await anns.add_many(told)
             await anns.erase(session="talk")
@@ -269,7 +269,7 @@ def test_other_open_processes_no_longer_see_erased_data(tmp_path):
         async with open_(path) as mine, open_(path) as theirs:
             ids = await small(mine)
             await mine.add("the kettle is on")
-            await mine.settle(20)
+            await mine.settle(600)
             for _ in range(3):
                 assert (await theirs.search("who is Mirabel")).hits
             shelves = theirs._opened.store.readers._cache.vectors

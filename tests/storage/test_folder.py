@@ -51,7 +51,7 @@ async def lived(folder: Path, *, seed: int, steps: int) -> list[str]:
     async with opened(folder, clock) as memory:
         history = History(memory, clock, folder, seed=seed)
         done = [await history.step() for _ in range(steps)]
-        await memory.settle(20)
+        await memory.settle(600)
     return done
 
 
@@ -85,7 +85,7 @@ async def test_a_rebuilt_index_is_equal(folder, seed):
     without_index(folder)
     async with opened(folder) as memory:
         made = await memory.doctor()
-        await memory.settle(20)
+        await memory.settle(600)
     assert everything(folder) == before
     assert failing(made) == set()
 
@@ -105,12 +105,12 @@ async def test_a_rebuild_computes_no_vectors(folder):
     async with opened(folder, embedder=Counting()) as memory:
         for number in range(20):
             await memory.add(f"message {number}")
-        await memory.settle(20)
+        await memory.settle(600)
     asked = Counting.asked
     assert asked >= 20
     without_index(folder)
     async with opened(folder, embedder=Counting()) as memory:
-        await memory.settle(20)
+        await memory.settle(600)
         assert (await memory.stats()).embedded == 20
     assert Counting.asked == asked
 
@@ -120,7 +120,7 @@ async def test_a_rebuild_restores_word_vectors(folder):
     async with opened(folder, embedder=Letters()) as memory:
         for text in ("I like green tea", "рыба", "a", "O'Brien's boat!", "The harvest was good this year. " * 60):
             await memory.add(text)
-        await memory.settle(20)
+        await memory.settle(600)
     words = "SELECT node, pieces, hex(vectors) FROM word_vectors w JOIN embeddings e ON e.id = w.embedding ORDER BY 1"
     passages = "SELECT node, hex(vectors) FROM passage_vectors p JOIN embeddings e ON e.id = p.embedding"
     before, long = (raw(folder / "index.db").execute(each).fetchall() for each in (words, passages))
@@ -138,19 +138,19 @@ async def test_a_rebuild_does_not_restore_removed_vectors(folder):
     async with opened(folder, embedder="hashing") as memory:
         said = [await memory.add(f"message {number}") for number in range(20)]
         fact = await memory.remember("Anna likes tea")
-        await memory.settle(20)
+        await memory.settle(600)
         changed = await memory.update(fact.id, content="Anna likes coffee")
         await memory.undo((await memory.history(changed.id))[-1].commit.seq)
         for id_ in (*said[:5], fact.id):
             await memory.forget(id_)
     for embedder in (Letters(), "hashing"):
         async with opened(folder, embedder=embedder) as memory:
-            await memory.settle(20)
+            await memory.settle(600)
     before = everything(folder)
     assert len(before["vectors"]) == 15
     without_index(folder)
     async with opened(folder, embedder="hashing") as memory:
-        await memory.settle(20)
+        await memory.settle(600)
     assert everything(folder) == before
 
 

@@ -250,14 +250,14 @@ async def test_a_stale_index_catches_up_exactly(folder, tmp_path, seed):
         history = History(memory, clock, folder, seed=seed)
         for _ in range(15):
             await history.step()
-        await memory.settle(20)
+        await memory.settle(600)
     behind = tmp_path / "behind.db"
     shutil.copy(folder / "index.db", behind)
     async with opened(folder, clock=clock, embedder="hashing") as memory:
         history.memory = memory
         for _ in range(25):
             await history.step()
-        await memory.settle(20)
+        await memory.settle(600)
     before = everything(folder)
     without_index(folder)
     shutil.copy(behind, folder / "index.db")
@@ -265,7 +265,7 @@ async def test_a_stale_index_catches_up_exactly(folder, tmp_path, seed):
         assert not caught(memory).was_rebuilt
         assert caught(memory).found.commits > 0
         assert failing(await memory.doctor()) == set()
-        await memory.settle(20)
+        await memory.settle(600)
     assert everything(folder) == before
 
 

@@ -36,7 +36,7 @@ async def changed(folder):
         gone = await memory.remember("Boris sold the bicycle", about=["Boris"])
         await memory.forget(gone.id)
         await memory.add("hello", session="s")
-        await memory.settle(20)
+        await memory.settle(600)
 
 
 async def test_gc_leaves_one_line_for_each_memory(folder):
@@ -51,7 +51,7 @@ async def test_gc_leaves_one_line_for_each_memory(folder):
         assert (folder / "memories.jsonl").stat() == written, "there was nothing to do"
         assert len(await memory.log(20)) == len(before["commits"])
         await memory.add("and life goes on")
-        await memory.settle(20)
+        await memory.settle(600)
     assert [line["content"] for line in lines(folder, "memories.jsonl")] == ["My favourite colour is blue"]
     assert {line["content"] for line in lines(folder, "archive.jsonl")} == {
         "My favourite colour is red",
@@ -61,7 +61,7 @@ async def test_gc_leaves_one_line_for_each_memory(folder):
     assert after["history"] == before["history"]
     without_index(folder)
     async with opened(folder) as memory:
-        await memory.settle(20)
+        await memory.settle(600)
     assert everything(folder) == after
 
 
@@ -147,7 +147,7 @@ async def test_an_interrupted_rewrite_is_finished_or_discarded(folder, point, wi
         without_index(folder)
     async with opened(folder) as memory:
         assert failing(await memory.doctor()) == set()
-        await memory.settle(20)
+        await memory.settle(600)
     assert not list(folder.glob("*.new")) and not (folder / ".rewriting").exists()
     after = everything(folder)
     assert after["nodes"] == before["nodes"]
@@ -164,11 +164,11 @@ async def test_erased_text_is_in_no_byte_of_the_folder(folder):
         told = await memory.remember("Canary-lemur-77 was seen", about=["Canary-person-78"], session="canary-s")
         new = await memory.correct(told.id, "Canary-lemur-77 was seen twice")
         said = await memory.add("Canary-lemur-77 again", session="canary-s")
-        await memory.settle(20)
+        await memory.settle(600)
         report = await memory.erase(id=new.id)
         assert report.is_done
         await memory.erase(id=said)
-        await memory.settle(20)
+        await memory.settle(600)
         assert failing(await memory.doctor()) == set()
     for _ in range(2):
         for path in folder.rglob("*"):
@@ -177,7 +177,7 @@ async def test_erased_text_is_in_no_byte_of_the_folder(folder):
         before = everything(folder)
         without_index(folder)
         async with opened(folder) as memory:
-            await memory.settle(20)
+            await memory.settle(600)
             assert failing(await memory.doctor()) == set()
         assert everything(folder) == before
 
@@ -261,5 +261,5 @@ async def test_erased_bytes_kept_by_a_full_disk_are_removed_at_the_next_opening(
         faults.install(None)
         assert [node.content for node in (await memory.list()).nodes] == ["Anna likes tea"]
     async with Memory.open(place, embedder=None) as memory:
-        await memory.settle(20)
+        await memory.settle(600)
     assert not [path for path in (tmp_path / "m").iterdir() if b"lemur-77" in path.read_bytes()]

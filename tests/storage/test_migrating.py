@@ -16,7 +16,7 @@ async def lived(place, *, steps=30, seed=3):
         history = History(memory, clock, place, seed=seed)
         for _ in range(steps):
             await history.step()
-        await memory.settle(20)
+        await memory.settle(600)
 
 
 async def test_migrate_converts_both_ways_completely(tmp_path):
@@ -29,7 +29,7 @@ async def test_migrate_converts_both_ways_completely(tmp_path):
     whole = everything(folder)
     without_index(folder)
     async with Memory.open(f"{folder}/", **OPTIONS) as memory:
-        await memory.settle(20)
+        await memory.settle(600)
         assert failing(await memory.doctor()) == set()
         await memory.migrate(back)
         await memory.add("life goes on in the folder")
@@ -95,13 +95,13 @@ async def test_missing_vectors_are_computed_after_a_rebuild(tmp_path):
     folder = tmp_path / "memories"
     async with Memory.open(f"{folder}/", **OPTIONS) as memory:
         nodes = [await memory.remember(f"fact {number}") for number in range(8)]
-        await memory.settle(20)
+        await memory.settle(600)
         for node in nodes[:6]:
             await memory.update(node.id, content=f"{node.content}, altered")
-            await memory.settle(20)
+            await memory.settle(600)
         await memory.rebuild_index()
         await memory.update(nodes[0].id, content="fact 0, altered again")
-        await memory.settle(20)
+        await memory.settle(600)
         stats = await memory.stats()
         assert (stats.embedded, stats.embedding_missing) == (8, 0)
 

@@ -54,7 +54,7 @@ async def test_an_older_folder_opens_and_works(tmp_path, version):
     folder = tmp_path / "me"
     shutil.copytree(STORES / f"schema_{version}", folder)
     async with Memory.open(folder, embedder="hashing") as memory:
-        await memory.settle(20)
+        await memory.settle(600)
         assert failing(await memory.doctor()) == set()
     assert now(folder / "index.db") == held(version)
     async with Memory.open(folder, embedder="hashing") as memory:

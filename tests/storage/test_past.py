@@ -95,10 +95,10 @@ async def test_the_past_equals_a_copy_taken_then(tmp_path, seed):
         for number in range(STEPS):
             await history.step()
             if number % 4 == 1:
-                await memory.settle(20)
+                await memory.settle(600)
                 copies.append((await history.commit(), clock.ms))
                 await memory.backup(tmp_path / f"copy{len(copies)}.db")
-        await memory.settle(20)
+        await memory.settle(600)
         times = {commit.seq: to_ms(commit.at) for commit in await memory.log(1_000)}
         for place, (commit, taken) in enumerate(copies, start=1):
             at = HandClock(times.get(commit, 0))

@@ -39,7 +39,7 @@ def famous(tmp_path_factory: pytest.TempPathFactory) -> Path:
         async with opened(path) as memory:
             await memory.add("My wife is Sarah")
             await memory.remember("Sarah and Tom bake bread", about=["Sarah", "Tom"])
-            await memory.settle(20)
+            await memory.settle(600)
 
     asyncio.run(begin())
     connection = connect(path, patience_s=5)

@@ -23,14 +23,14 @@ async def lived(place, *, steps=25, seed=3):
         history = History(memory, clock, place, seed=seed)
         for _ in range(steps):
             await history.step()
-        await memory.settle(20)
+        await memory.settle(600)
 
 
 async def is_well(folder: Path) -> set[str]:
     """Return the dump of a rebuilt index after another change."""
     without_index(folder)
     async with Memory.open(f"{folder}/", **OPTIONS) as memory:
-        await memory.settle(20)
+        await memory.settle(600)
         await memory.add("life goes on")
         return failing(await memory.doctor())
 

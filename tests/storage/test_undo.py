@@ -21,7 +21,7 @@ STEPS = 40
 
 async def check_derived(memory: Any, path: Any) -> None:
     """`doctor` finds nothing; exactly the right vectors and links exist."""
-    await memory.settle(20)
+    await memory.settle(600)
     report = await memory.doctor()
     assert report.ok, [each for each in report.findings if not each.ok]
     assert rows(path, "SELECT count(*) FROM live_nodes WHERE key NOT IN (SELECT node FROM embeddings)") == [(0,)]
@@ -48,12 +48,12 @@ async def test_undo_restores_the_previous_data_and_can_be_undone(tmp_path, seed)
             if made == before:
                 continue
             if step % 3 == 0:
-                await memory.settle(20)  # derived data must not block it
+                await memory.settle(600)  # derived data must not block it
             undone = await memory.undo(made)
             dumps[undone.seq] = canonical(path)
             assert dumps[undone.seq] == dumps[before], undone
             if step % 3 == 1:
-                await memory.settle(20)  # restored rows get their derived data again
+                await memory.settle(600)  # restored rows get their derived data again
             back = await memory.undo(undone.seq)
             dumps[back.seq] = canonical(path)
             assert dumps[back.seq] == dumps[made], back
@@ -107,9 +107,9 @@ async def memory(tmp_path):
 async def test_restored_memories_are_found_by_meaning_again(tmp_path, memory):
     await memory.remember("I like tea")
     undone = await memory.undo(1)
-    await memory.settle(20)
+    await memory.settle(600)
     await memory.remember("I like coffee")
-    await memory.settle(20)
+    await memory.settle(600)
     await memory.undo(undone.seq)
     await check_derived(memory, tmp_path / "m.db")
 
@@ -120,7 +120,7 @@ async def test_undo_does_not_restore_erased_data(tmp_path, memory):
     gone = await memory.remember("my number is 12345")
     await memory.forget(kept.id)
     await memory.forget(gone.id)
-    await memory.settle(20)
+    await memory.settle(600)
     connection = raw(tmp_path / "m.db")
     (key,) = connection.execute("SELECT key FROM nodes WHERE id = ?", (gone.id,)).fetchone()
     for table, column in (("embeddings", "node"), ("nodes", "key")):
@@ -149,7 +149,7 @@ async def test_a_removed_name_links_nothing(tmp_path, memory):
     row = RowId(table="aliases", key=(space, "kathi", entity, "Kathi"))
     change = Change(rows=(RowState(row=row, values=alias),))
     await memory._engine.store.write(lambda _: (change, None), scope=Scope(owner="me"), reason=WHY, at=NOON)
-    await memory.settle(20)
+    await memory.settle(600)
     assert {each.id for each in (await memory.list(entity="Katharina")).nodes} == {node.id, other.id}
     made = (await memory.log(1))[0].seq
     await memory.undo(made)

@@ -432,14 +432,14 @@ def test_a_store_that_changed_its_model_equals_one_that_always_had_it(tmp_path):
         async with Memory.open(changed, embedder=Letters()) as memory:
             for text in lot:
                 await memory.add(text)
-            await memory.settle(20)
+            await memory.settle(600)
         async with Memory.open(changed, embedder="hashing") as memory:
-            await memory.settle(20)
+            await memory.settle(600)
             mine = await answers(memory)
         async with Memory.open(fresh, embedder="hashing") as memory:
             for text in lot:
                 await memory.add(text)
-            await memory.settle(20)
+            await memory.settle(600)
             return mine, await answers(memory)
 
     mine, theirs = asyncio.run(main())
@@ -454,12 +454,12 @@ def test_while_the_model_changes_the_old_one_answers_and_the_answer_says_so(tmp_
     async def main():
         async with Memory.open(path, embedder="hashing") as memory:
             await tell_all(memory, texts(30))
-            await memory.settle(20)
+            await memory.settle(600)
         slow = Slow()
         async with Memory.open(path, embedder=slow) as memory:
             during = await memory.search("tea")
             slow.gate.set()
-            await memory.settle(20)
+            await memory.settle(600)
             return during, await memory.search("tea")
 
     during, after = asyncio.run(main())
@@ -487,7 +487,7 @@ def test_switching_embedders_back_and_forth_ends_with_the_last(tmp_path):
             async with Memory.open(path, embedder=embedder) as memory:
                 await tell_all(memory, texts(10))
         async with Memory.open(path, embedder="hashing") as memory:
-            await memory.settle(20)
+            await memory.settle(600)
             return await memory.doctor(), await memory.search("tea")
 
     report, results = asyncio.run(main())
@@ -504,13 +504,13 @@ def test_a_process_with_a_replaced_embedder_keeps_working(tmp_path, caplog):
     async def main():
         async with Memory.open(path, embedder=Letters()) as first:
             await first.add("Anna likes tea")
-            await first.settle(20)
+            await first.settle(600)
             async with Memory.open(path, embedder="hashing") as second:
                 rows(path, "DELETE FROM leases")  # as if the first one's ten seconds were over
-                await second.settle(20)
+                await second.settle(600)
                 await first.add("Berta likes milk")
-                await first.settle(20)
-                await second.settle(20)
+                await first.settle(600)
+                await second.settle(600)
                 return (await first.search("milk")).hits, (await second.search("milk")).hits
 
     mine, theirs = asyncio.run(main())
@@ -525,11 +525,11 @@ def test_an_open_process_switches_to_the_new_embedder(tmp_path):
     async def main():
         async with Memory.open(path, embedder=Letters()) as first:
             await first.add("Anna likes tea")
-            await first.settle(20)
+            await first.settle(600)
             before = await first.search("tea", trace=True)
             async with Memory.open(path, embedder="hashing") as second:
                 rows(path, "DELETE FROM leases")  # as if the first one's ten seconds were over
-                await second.settle(20)
+                await second.settle(600)
                 return before, await first.search("tea", trace=True)
 
     before, after = asyncio.run(main())
@@ -558,7 +558,7 @@ def test_writes_of_another_process_are_found_by_meaning(tmp_path):
     async def main():
         async with Memory.open(path, embedder="hashing") as reader, Memory.open(path, embedder="hashing") as writer:
             node = await writer.remember("the zebra eats grass")
-            await writer.settle(20)
+            await writer.settle(600)
             vectors = (await reader._opened.embed_question("zebras")).vectors
             found = await reader.search("zebras", trace=True)
             await writer.forget(node.id)
@@ -581,7 +581,7 @@ def test_failing_background_work_is_retried_and_close_still_works(tmp_path, capl
     async def main():
         async with Memory.open(path, embedder="hashing") as memory:
             await memory.add("Anna likes tea")
-            await memory.settle(20)
+            await memory.settle(600)
             return (await memory.stats()).embedding_missing
 
     faults.install(fail_twice)
@@ -609,7 +609,7 @@ def test_background_work_that_keeps_failing_is_logged_once_and_tried_less_and_le
             with pytest.raises(UnavailableError):
                 await memory.settle(2)
             failed, is_broken = len(tries), False
-            await memory.settle(20)
+            await memory.settle(600)
             return failed, (await memory.stats()).embedding_missing
 
     faults.install(fail)
