@@ -135,7 +135,7 @@ class Prefetch:
 
     def answered(self, scope: Scope) -> None:
         """Note that a search was answered. Unless another one follows at once, there is time to load turns."""
-        if scope not in self._turns and scope not in self._quiet:
+        if scope not in self._turns and scope not in self._quiet and not self._store.holds_turns(scope):
             load = partial(self.load_turns, scope, ahead=True)
             self._quiet[scope] = asyncio.get_running_loop().call_later(_QUIET_S, load)
 

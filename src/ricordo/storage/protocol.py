@@ -259,6 +259,10 @@ class Store(Protocol):
         """
         ...
 
+    def holds_turns(self, scope: Scope) -> bool:
+        """Return whether it is known, without reading, that all turns of a caller are in memory."""
+        ...
+
     def seen_by(self, scope: Scope) -> Self:
         """Return this store restricted to what a caller sees: a backend that can hides other owners' rows from each
         transaction, besides the conditions of each query. The unrestricted store is for maintenance.

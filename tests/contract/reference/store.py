@@ -60,6 +60,9 @@ class ReferenceStore:
 
     # writing
 
+    def holds_turns(self, scope: Scope) -> bool:
+        return True
+
     def seen_by(self, scope: Scope) -> ReferenceStore:
         return self
 

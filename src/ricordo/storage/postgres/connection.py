@@ -69,6 +69,8 @@ _SMALL = frozenset(
     )
 )
 """Queries of a few short values, which are sent as one: each statement costs both sides as much again."""
+_OF_ONE_ROW = "embeddings_new"
+"""A query that returns one row, and that a search asks once for each kind of memories: these are sent as one, too."""
 _ROWS_OF = "(SELECT json_agg(ROW(q.*)) FROM ({}) AS q)::text"
 OWN: Any = object()
 """Stands for the space that the statement `own_space` finds, in place of its key or of a list with it."""
@@ -322,13 +324,18 @@ class PostgresConnection:
         texts = [_located(self.text(name), values) for name, values in asked]
         small = sorted((place for place, (name, _) in enumerate(asked) if name in _SMALL), key=lambda at: texts[at])
         small = small if len(small) > 1 else []
-        alone = [place for place in range(len(asked)) if place not in small]
+        alike = [place for place, (name, _) in enumerate(asked) if name == _OF_ONE_ROW]
+        alike = alike if len(alike) > 1 else []
+        alone = [place for place in range(len(asked)) if place not in small and place not in alike]
         cursors = [self._run(*_translated(texts[place], asked[place][1])) for place in alone]
+        stacked = self._run(*_as_rows([(texts[place], asked[place][1]) for place in alike])) if alike else None
         # Last: they may depend on what another one sets.
         joint = self._run(*_as_one([(texts[place], asked[place][1]) for place in small])) if small else None
 
         def answers() -> list[list[Row]]:
             found = dict(zip(alone, _rows_of(cursors), strict=True))
+            if stacked is not None:
+                found |= {alike[place]: [tuple(row)] for place, *row in stacked.fetchall()}
             if joint is not None:
                 lists = (json.loads(each or "[]") for each in joint.fetchall()[0])
                 found |= {
@@ -472,14 +479,35 @@ def _as_one(asked: Sequence[Asked]) -> tuple[str, dict[str, Any]]:
     """Return several queries as one, with their rows as JSON, and the parameters of all: `:after` of the third is
     `:after_3`.
     """
-    values = {f"{key}_{place}": value for place, (_, own) in enumerate(asked) for key, value in own.items()}
-    return _joint(tuple(text for text, _ in asked)), values
+    return _joint(tuple(text for text, _ in asked)), _values_of_all(asked)
+
+
+def _as_rows(asked: Sequence[Asked]) -> tuple[str, dict[str, Any]]:
+    """Return several queries of one row as one query that returns these rows, each after its place; and the parameters
+    of all.
+    """
+    return _stacked(tuple(text for text, _ in asked)), _values_of_all(asked)
+
+
+def _values_of_all(asked: Sequence[Asked]) -> dict[str, Any]:
+    return {f"{key}_{place}": value for place, (_, own) in enumerate(asked) for key, value in own.items()}
 
 
 @cache
 def _joint(statements: tuple[str, ...]) -> str:
-    lists = (_ROWS_OF.format(_NAMED.sub(rf":\1_{place}", each)) for place, each in enumerate(statements))
+    lists = (_ROWS_OF.format(each) for each in _with_own_values(statements))
     return _placeholders(f"SELECT {', '.join(lists)}")[0]
+
+
+@cache
+def _stacked(statements: tuple[str, ...]) -> str:
+    rows = (f"SELECT {place}, q.* FROM ({each}) AS q" for place, each in enumerate(_with_own_values(statements)))
+    return _placeholders(" UNION ALL ".join(rows))[0]
+
+
+def _with_own_values(statements: Sequence[str]) -> Iterator[str]:
+    """Yield statements whose parameters have names of their own."""
+    yield from (_NAMED.sub(rf":\1_{place}", each) for place, each in enumerate(statements))
 
 
 def _located(statement: str, values: Mapping[str, Any]) -> str:

@@ -82,6 +82,10 @@ class PostgresStore:
         if os.getpid() != self._process:
             raise UnavailableError("this memory was opened before a fork", hint="open it again in the child process")
 
+    def holds_turns(self, scope: Scope) -> bool:
+        """Return whether a search has read all turns of a caller, as the first one does if they are few."""
+        return self.readers.holds_turns(scope)
+
     def seen_by(self, scope: Scope) -> Self:
         """Return this store restricted to a caller: if the roles are set up, the server hides rows of other owners."""
         seen = copy(self)

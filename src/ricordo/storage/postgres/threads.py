@@ -241,6 +241,11 @@ class PostgresReaders:
                 del self._callers[next(iter(self._callers))]
             return caller, like
 
+    def holds_turns(self, scope: Scope) -> bool:
+        """Return whether all turns of a caller are in memory."""
+        caller = self._callers.get(scope)
+        return caller is not None and self._cache.turns.are_held(caller.spaces)
+
     @contextlib.contextmanager
     def connected(self) -> Iterator[PostgresConnection]:
         """Provide a connection from the pool."""
