@@ -219,6 +219,14 @@ A_DATE_AND_A_SUM = [
     ("Julie se marie le 6 mars.", "J'ai remboursé les 300 euros à Julie."),
     ("A Sara casa-se a 6 de março.", "Paguei à Sara os 300 euros."),
 ]
+TWO_DATES = [
+    ("Doctor's appointment on 3 May", "Vet appointment on 4 June"),
+    ("We booked a table at Luigi's for 3 May", "We booked a flight to Oslo for 7 June"),
+    ("Ich habe am 3. Mai einen Zahnarzttermin", "Ich habe am 9. Juni einen Friseurtermin"),
+    ("У меня 3 мая приём у стоматолога", "У меня 9 июня приём у окулиста"),
+    ("Tengo cita con el dentista el 3 de mayo", "Tengo cita con el peluquero el 9 de junio"),
+    ("J'ai rendez-vous chez le dentiste le 3 mai", "J'ai rendez-vous chez le coiffeur le 9 juin"),
+]
 WITH_A_PERSON = [
     ("I live with Tom", "Tom and I broke up"),
     ("Tom is my boyfriend", "Tom and I broke up"),
@@ -240,6 +248,13 @@ ABOUT_THE_VALUE = [
 async def test_facts_about_two_things_are_not_reviewed_as_a_conflict(memory: Any, older: str, newer: str) -> None:
     await memory.remember(older)
     assert (await memory.remember(newer)).outdates == ()
+
+
+@pytest.mark.parametrize(("older", "newer"), TWO_DATES)
+async def test_two_events_of_one_kind_are_not_reviewed(memory: Any, older: str, newer: str) -> None:
+    await memory.remember(older)
+    await memory.remember(newer)
+    assert await memory.review() == []
 
 
 @pytest.mark.parametrize(("older", "newer"), ANOTHER_TIME)
@@ -540,6 +555,23 @@ async def test_upkeep_lists_a_change_in_other_words_and_undo_withdraws_it(older:
         assert (await memory.get(old.id)).is_live
         (run,) = [commit.run_id for commit in await memory.log() if commit.reason == "compared by meaning"]
         await memory.undo(run)
+        assert await memory.review() == []
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I swim with Ana on Tuesdays", "Lent the tent to Ana"),
+        ("I play chess with Tom on Mondays", "Gave Tom the drill"),
+        ("Je cuisine avec Léa le dimanche", "J'ai envoyé les photos à Léa"),
+    ],
+)
+async def test_upkeep_lists_no_two_facts_that_share_only_a_companion(older: str, newer: str) -> None:
+    async with Memory.open(":memory:", embedder="default") as memory:
+        for text in (older, "My sister has two cats", "The car is a Golf", newer):
+            await memory.remember(text)
+        await memory.settle()
+        await memory.maintain()
         assert await memory.review() == []
 
 

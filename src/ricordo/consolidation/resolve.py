@@ -19,7 +19,7 @@ from ricordo.model import Change, Edge, Node, Outdated, Review, ReviewKind, Scop
 from ricordo.storage import Snapshot, owner_names
 from ricordo.text.analyzer import index_terms
 from ricordo.text.canonical import Canonical, canonical, in_owners_words, is_much_the_same, slot_words
-from ricordo.text.change import Said, Succession, likelihood, outdated, tells_change, topics
+from ricordo.text.change import Said, Succession, are_dates_of_two, likelihood, outdated, tells_change, topics
 from ricordo.text.clauses import changes_a_clause, words_to_look_for
 from ricordo.text.headed import are_of_two_notes
 from ricordo.text.names import folded_name
@@ -445,7 +445,8 @@ def _is_imported_task(new: Node, old: Node) -> bool:
 
 
 def _are_both_true(verdict: Verdict, old: Node, new: Node) -> bool:
-    return are_of_two_days(old, new) or (verdict != "same" and are_of_two_notes(old, new))
+    are_apart = are_of_two_notes(old, new) or are_dates_of_two(old.content, new.content)
+    return are_of_two_days(old, new) or (verdict != "same" and are_apart)
 
 
 def are_apart(old: Node, new: Node) -> bool:

@@ -926,7 +926,7 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
     is_added = bool(found["added"]) and not found["changes"]  # "I am also allergic to nuts" replaces nothing
     if likely < enough or (kind == "words" and (is_idle or is_added or (is_of_world and not found["changes"]))):
         return None
-    if _only_names_a_relative(old, new, after, shared) or _are_two_dates_of_one(old, new, before, shared):
+    if _only_names_a_relative(old, new, after, shared) or are_dates_of_two(old[0], new[0]):
         return None
     if shared and context.get("meaning", 0.0) < _ONE_MATTER and _only_names_a_person(old, new, before, after, shared):
         return None
@@ -1019,13 +1019,16 @@ def _only_names_a_person(old: Said, new: Said, before: Topics, after: Topics, sh
     A number may be a new value of an old one, unless one is in a date: "Zoe marries on 6 May", "I paid Zoe 600 euros".
     """
     have_numbers = bool(before.numbers and after.numbers)
-    if have_numbers and (_is_dated(old) == _is_dated(new) or says_change(new[0])):
+    if have_numbers and (_is_dated(old[0]) == _is_dated(new[0]) or says_change(new[0])):
         return False
     first = before.subject or {word.stems for word in before.words[:_HEAD]}
     begins = {stem for stems in first for stem in stems}
     if before.is_of_self or any(begins.isdisjoint(word.stems) for word in shared):
         is_end = not _OF_AN_END.isdisjoint(cues(new[0][:MAX_CHARS], languages_of(new[0])))
-        return not is_end and all(_is_companion(new[0], word) for word in shared)
+        met = [word for word in before.words if _is_companion(old[0], word) and word.stems not in _subject_of(after)]
+        return not is_end and all(
+            _is_companion(new[0], word) or any(each.stems == word.stems for each in met) for word in shared
+        )
     if any(_is_new(word, new[0]) for word in shared):
         return False
     from ricordo.text.entity_recognition import entities_named  # most searches do without it
@@ -1114,14 +1117,40 @@ def _restates(old: str, new: str, before: Topics) -> bool:
     return False
 
 
-def _are_two_dates_of_one(old: Said, new: Said, before: Topics, shared: Sequence[TopicWord]) -> bool:
-    """Return whether two statements with dates share only whose they are: "Anna's flight is on 3 June", "Anna's thesis
-    is due on 10 June".
+def are_dates_of_two(old: str, new: str) -> bool:
+    """Return whether two statements have dates and are about two things: they share only whose they are ("Anna's flight
+    is on 3 June", "Anna's thesis is due on 10 June") or the kind of the event.
+
+    >>> are_dates_of_two("Dentist appointment on 3 May", "Vet appointment on 4 June")
+    True
+    >>> are_dates_of_two("My appointment is on 3 May", "My appointment is on 4 June")
+    False
     """
-    telling = [word for word in shared if word.worth > _COMMON and not before.numbers.intersection(word.stems)]
-    if not telling or any(before.others.isdisjoint(word.stems[:1]) for word in telling) or says_change(new[0]):
+    if says_change(new) or not (_has_day(old) and _has_day(new)):
         return False
-    return _is_dated(old) and _is_dated(new)
+    before, after, kinds = topics(old), topics(new), _kinds_of_event(languages_of(new[:MAX_CHARS]))
+    if any(not _DAY_OR_YEAR.fullmatch(each) and ":" not in each for each in before.numbers & after.numbers):
+        return False  # "Release 2.4"
+    theirs, ours = ([word for word in each.words if word.worth > _NUMBER] for each in (before, after))
+    shared = [word for word in ours if before.likeness(word.stems[:1])]
+    telling = [word for word in shared if kinds.isdisjoint(word.stems)]
+    if any(before.others.isdisjoint(word.stems[:1]) for word in telling):
+        return False
+    if shared == telling != []:
+        return True
+    is_other = any(kinds.isdisjoint(word.stems) and not after.likeness(word.stems[:1]) for word in theirs)
+    return is_other and any(kinds.isdisjoint(word.stems) for word in ours if word not in shared)
+
+
+def _has_day(text: str) -> bool:
+    """Return whether a statement has a date with a day: not "940 euros a month"."""
+    return _is_dated(text) and any(map(_DAY_OR_YEAR.fullmatch, topics(text).numbers))
+
+
+@cached()
+def _kinds_of_event(languages: LanguageSet) -> frozenset[str]:
+    words = languages.words(lambda each: each.change.events)
+    return frozenset(stem for word in words for stem in index_terms(word, languages=languages))
 
 
 def _is_put_off(old: Said, new: Said, before: Topics, after: Topics) -> bool:
@@ -1129,11 +1158,11 @@ def _is_put_off(old: Said, new: Said, before: Topics, after: Topics) -> bool:
 
     "Dentist on 8 December" is put off by "The dentist is moved to 15 December".
     """
-    if not _is_dated(old):
+    if not _is_dated(old[0]):
         return False
     text = new[0].lower()
     patterns = _cue_patterns(languages_of(text))
-    cue: Cue = "replaced" if _is_dated(new) else "ended"
+    cue: Cue = "replaced" if _is_dated(new[0]) else "ended"
     said = " ".join(found.group() for found in patterns[cue].finditer(text))
     verb = {stem for word in topics(said).words for stem in word.stems}
     one_sided = [
@@ -1143,9 +1172,9 @@ def _is_put_off(old: Said, new: Said, before: Topics, after: Topics) -> bool:
     return bool(said) and all(word.worth <= _NUMBER for word in one_sided)
 
 
-def _is_dated(said: Said) -> bool:
+def _is_dated(text: str) -> bool:
     """Return whether a statement has a number and a word of a date, in any language."""
-    words = _WORD.findall(said[0][:MAX_CHARS].lower())
+    words = _WORD.findall(text[:MAX_CHARS].lower())
     return any(map(_has_digit, words)) and not vocabulary(all_languages()).anchors.isdisjoint(words)
 
 

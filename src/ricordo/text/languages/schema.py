@@ -266,6 +266,8 @@ class Change:
         denials: further words that deny, besides those of `statements`: nobody, nothing.
         kin: further words for people by their relation to someone, in all their forms.
         common: words so frequent that sharing one does not mean that two statements have the same topic.
+        events: words for kinds of events, and for arranging and attending them. Two statements with dates that share
+            only these are about two events: "Dentist appointment on 3 May", "Vet appointment on 4 June".
     """
 
     no_longer: Patterns = ()
@@ -290,6 +292,7 @@ class Change:
     denials: Words = ()
     kin: Words = ()
     common: Words = ()
+    events: Words = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
