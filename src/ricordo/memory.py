@@ -716,13 +716,13 @@ class Memory:
         "My boss is Ana" is not about the former boss. The old version is archived, and a `supersedes` edge leads to it.
 
         Args:
-            at: since when the new version is true, if the old one was true until then. None: the old version was never
-                right, and the new one keeps its date.
+            at: since when the new version is true, if the old one was true until then. The day on which the old one
+                became true will do: "today". None: the old version was never right, and the new one keeps its date.
             evidence: ids of memories that support the correction.
 
         Raises:
-            InvalidError: the content is invalid, or unchanged; `at` is in the future or not after the beginning of the
-                old version, or is given for a message.
+            InvalidError: the content is invalid, or unchanged; `at` is in the future or before the old version was
+                true, or is given for a message.
             NotFoundError: there is no memory with this id.
             ConflictError: the memory is closed; if a newer version replaced it, the hint names that version.
             DeniedError: the correction comes from a tool or a page, or looks like an instruction and is not the user's.

@@ -72,6 +72,28 @@ def test_a_correction_at_the_command_line(cli: Cli) -> None:
     assert new["valid_from"].startswith("2026-")
 
 
+def test_the_day_of_a_fact_will_do_at_the_command_line(cli: Cli) -> None:
+    old = str(cli("remember", "I live in Oslo", "--json").json["id"])
+    new = cli("correct", old, "I live in Rome", "--at", "today", "--json").json
+    assert new["valid_from"] == cli("show", old, "--json").json["valid_until"]
+
+
+@pytest.mark.parametrize("at", ["2024-03-01", "2024-03-01T12:00:01Z"], ids=["the day", "a later time"])
+async def test_a_fact_can_change_on_the_day_it_became_true(at: str) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        old = await memory.remember("I live in Oslo", at="2024-03-01T12:00:00Z")
+        new = await memory.correct(old.id, "I live in Rome", at=at)
+        assert old.valid_from < new.valid_from == (await memory.get(old.id)).valid_until
+
+
+async def test_a_refused_time_says_which_would_do() -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        old = await memory.remember("I live in Oslo", at="2024-03-01T12:00:00Z")
+        with pytest.raises(InvalidError, match="only since 2024-03-01") as refused:
+            await memory.correct(old.id, "I live in Rome", at="2024-02-29")
+        assert "give 2024-03-01 or a later time" in (refused.value.hint or "")
+
+
 async def test_without_a_time_the_new_version_keeps_the_date_of_the_old_one() -> None:
     async with Memory.open(":memory:", embedder=None) as memory:
         old = await memory.remember("The accident was in Rome", at="2019-05-02")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import ConflictError, InvalidError
@@ -52,7 +52,8 @@ def correct(
     Args:
         about: the entities that the new version is about.
         evidence: ids of memories that prove the correction; if empty, the new version is its own evidence.
-        since: when the new version became true, and the old one ceased to be; None: the old one was never right.
+        since: when the new version became true, and the old one ceased to be; None: the old one was never right. The
+            beginning of the day on which the old one became true stands for that day.
 
     Raises:
         InvalidError: the words are the same, or the new version cannot be true since then.
@@ -60,7 +61,7 @@ def correct(
     if content == old.content:
         raise InvalidError("content is the same as before", hint="use `confirm` if the memory is right as it is")
     if since is not None:
-        _check_since(since, old, at=at)
+        since = _checked_since(since, old, at=at, zone=zone)
     new = replace(
         old,
         id=new_id,
@@ -91,17 +92,25 @@ def _category_of(node: Node, content: str) -> Category | None:
     return infer_category(content) if is_by_rule and not node.attributes.get("done") else node.category
 
 
-def _check_since(since: datetime, old: Node, *, at: datetime) -> None:
-    """Raise InvalidError if a memory cannot have changed at a time."""
+def _checked_since(since: datetime, old: Node, *, at: datetime, zone: ZoneInfo) -> datetime:
+    """Return since when a new version is true: right after the old one became true, if `since` is that day.
+
+    Raises:
+        InvalidError: the memory cannot have changed at that time.
+    """
     if old.type == "episodic":
         raise InvalidError("at: the time of a message cannot be changed", hint="leave it out")
     if since > at:
         raise InvalidError("at: it is in the future", hint="`remember` what will change, and correct this afterwards")
+    day, begun = since.astimezone(zone), old.valid_from.astimezone(zone)
+    if day.time() == time.min and day.date() == begun.date():
+        return max(since, old.valid_from + timedelta(milliseconds=1))
     if since <= old.valid_from:
         raise InvalidError(
-            f"at: the old version is true only since {old.valid_from:%Y-%m-%d %H:%M}",
-            hint="give a later time, or leave it out if the old version was never right",
+            f"at: the old version is true only since {begun:%Y-%m-%d %H:%M}",
+            hint=f"give {begun:%Y-%m-%d} or a later time, or leave it out if the old version was never right",
         )
+    return since
 
 
 def evidence_for(node: Node, shown: Node) -> Node:
