@@ -74,3 +74,24 @@ async def test_a_relation_does_not_end(said: str) -> None:
 async def test_of_several_nobody_is_taken_for_the_dead() -> None:
     assert await _ends({"Bruno": "dog", "Rex": "dog"}, "My dog died") == set()
     assert await _ends({"Bruno": "dog", "Rex": "dog"}, "My dog Rex died") == {"Rex"}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "ended"),
+    [
+        ("Our dentist is Dr. Kim", "Our dentist is Dr. Weiss now", {"Kim"}),
+        ("Dr. Kim is our vet. My doctor is Dr. Kim", "Dr. Weiss is my doctor now", {"Kim"}),
+        ("Unser Zahnarzt ist Dr. Kim", "Unser Zahnarzt ist jetzt Dr. Weiss", {"Kim"}),
+        ("Наш врач — Петрова", "Теперь наш врач — Иванова", {"Петрова"}),
+        ("Notre dentiste est Madame Roux", "Notre dentiste est maintenant Madame Petit", {"Roux"}),
+        ("Mi dentista es la doctora Ruiz", "Mi dentista es ahora la doctora Gil", {"Ruiz"}),
+        ("Our dentist is Dr. Kim", "Our dentist is Dr. Weiss", set()),
+        ("My friend is Kim", "My friend is Nora now", set()),
+    ],
+)
+async def test_who_has_a_relation_now_takes_it_over(before: str, now: str, ended: set[str]) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        await memory.remember(before)
+        await memory.remember(now)
+        found = {each.name: (await memory.entity(each.name)).relations for each in await memory.people()}
+        assert {name for name, held in found.items() if any(each.valid_until for each in held)} == ended

@@ -60,7 +60,7 @@ from ricordo.text.relations import (
     stated_aliases,
     stated_own_names,
 )
-from ricordo.text.relatives import Stated, stated_relations
+from ricordo.text.relatives import Stated, stated_relations, takes_over
 from ricordo.text.sentences import content_words, in_first_person
 
 SAME = "same as"
@@ -354,8 +354,10 @@ class EntityResolver:
         """Relate the owner, or `source`, to `target`; or add dates and evidence to a known one.
 
         A nameless entity, such as "my wife", is merged into the target. If one has only one such relation at a time,
+        takes_over: bool = False,
         such as a wife, the new one ends the previous one; with `may_end=False` it is not added while one is open. An
-        imported message ends only what earlier imported messages state.
+        imported message ends only what earlier imported messages state. With `takes_over`, the new one also ends the
+        only other one of a kind that may have several holders, such as a dentist.
         """
         whose = None if source is None else source.id
         at = self._imported_at(evidence)
@@ -370,7 +372,8 @@ class EntityResolver:
             if at is None or not known.key:  # an import repeats what is stored without depending on it
                 self._extend(known, start=start, end=end, evidence=evidence)
             return
-        if predicate in SINGLE and end is None and at is not None:
+        is_single = end is None and (predicate in SINGLE or (takes_over and may_end and len(present) == 1))
+        if is_single and at is not None:
             may_end = may_end and all(self._is_outdated(each, at) for each in present)
             if present and not may_end:
                 return
@@ -379,7 +382,7 @@ class EntityResolver:
             if nameless is not None and relation_named(nameless.name) == predicate:
                 self._name(nameless, target, each, evidence=evidence)
                 return
-        if predicate in SINGLE and end is None:
+        if is_single:
             if present and not may_end:
                 return
             at = at or from_ms(self._now)
@@ -487,7 +490,14 @@ class EntityResolver:
             entity = self._stated(stated, _PET if is_pet else "person")
             if entity is None or (entity.type == _PET) != is_pet or (source is not None and source.id == entity.id):
                 continue
-            self.relate(stated.predicate, entity, evidence=[node.id], source=source, may_end=may_end)
+            self.relate(
+                stated.predicate,
+                entity,
+                evidence=[node.id],
+                source=source,
+                may_end=may_end,
+                takes_over=takes_over(stated),
+            )
             if not is_pet:  # "My dog is called Rex" is about the speaker
                 heard.append(entity)
         return heard

@@ -126,8 +126,18 @@ def tells_another_holder(old: str, new: str) -> bool:
     names = [each.name for each in earlier if each.predicate == later[0].predicate]
     if len(names) != 1 or not set(name_words(names[0])).isdisjoint(name_words(later[0].name)):
         return False
-    said = [f"My {later[0].predicate} is {name}" for name in (*names, later[0].name)]
-    return compare(*said) == "replaced" and (later[0].predicate in SINGLE or _says_now(new))
+    return later[0].predicate in SINGLE or takes_over(later[0])
+
+
+def takes_over(stated: Stated) -> bool:
+    """Return whether a statement tells that somebody has a relation now that another one had, if one may have several:
+    "My dentist is Dr. Weiss now", but not "Tom is my friend now".
+
+    >>> [takes_over(each) for each in stated_relations("Our dentist is Dr. Weiss now. My doctor is Dr. Ito.")]
+    [True, False]
+    """
+    said = [f"My {stated.predicate} is {name}" for name in ("Ann Low", "Tom Ray")]
+    return stated.is_told and compare(*said) == "replaced" and _says_now(stated.sentence)
 
 
 def _says_now(text: str) -> bool:
