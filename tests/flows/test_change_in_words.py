@@ -40,6 +40,9 @@ CHANGES = [
     ("Lavoro alla Fiat", "Non lavoro più alla Fiat, adesso sono alla Enel", "Dove lavoro?"),
     ("Moro em Lisboa", "Moro no Porto", "Onde é que eu moro?"),
     ("Tenho um Fiat Uno", "Vendi o Fiat Uno e comprei um Tesla", "Que carro tenho?"),
+    ("Inés vive en Madrid", "Inés se mudó a Valencia", "¿Dónde vive Inés?"),
+    ("Inès habite à Paris", "Inès a déménagé à Lyon", "Où habite Inès ?"),
+    ("Tom works at Globex", "Tom changed jobs in May, he is at Arup", "Where does Tom work?"),
 ]
 STAYS = [
     ("I live in Oslo", "I've stopped taking the tram in Oslo"),

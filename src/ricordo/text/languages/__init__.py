@@ -397,7 +397,8 @@ def _characteristic_words(language: Language) -> frozenset[str]:
         () if language is default_language("LATIN") else language.sentences.self_words,  # "user" labels any text
         language.sentences.number_words,
         (word for line in dates.table.splitlines() for word in line.split()[2:]),
-        *(forms for forms in language.kinship.words.values()),
+        *language.kinship.words.values(),
+        *language.change.same.values(),  # "moved" alone may tell the language of "Inés se mudó a Valencia"
         *(statements.plain_verbs, statements.past_verbs, statements.negations, statements.unsure, statements.also),
         *(statements.fillers, statements.copulas, statements.determiners, statements.countries),
         *(language.entities.deeds, language.change.common, language.change.kin),
