@@ -276,3 +276,9 @@ async def test_names_with_different_numbers_are_different(memory: Any, pair: str
     one, other = pair.split(" | ")
     await memory.remember(f"{one} is clean", about=[one])
     assert (await memory.remember(f"{other} is dirty", about=[other])).about == (other,)
+
+
+async def test_a_school_or_a_club_that_a_fact_is_about_is_no_person(memory: Any) -> None:
+    await memory.remember("Mia is there until four", about=["Mia", "Kita Regenbogen", "Harbour Choir"])
+    assert [each.name for each in await memory.people()] == ["Mia"]
+    assert (await memory.entity("Kita Regenbogen")).type == "organization"

@@ -402,3 +402,20 @@ async def test_lines_of_one_note_are_no_changes_of_each_other(tmp_path: Path) ->
         await memory.settle()
         for name in ("Ramipril", "Apixaban", "Atorvastatin"):
             assert name in (await memory.search(f"{name} Dosis"))[0].content
+
+
+async def test_a_link_to_a_school_a_club_or_a_book_makes_no_person(tmp_path: Path) -> None:
+    links = {
+        "organization": [
+            *("Kita Regenbogen", "Pestalozzischule", "FC Bayern", "Harbour Choir", "Lycée Voltaire"),
+            *("Colegio Miró", "Школа 57", "Turnverein Linden"),
+        ],
+        "concept": ["The Hobbit", "Der kleine Prinz", "Les Misérables"],
+        "person": ["Tom Reed", "Frau Schule"],
+    }
+    lines = [f"- Something about [[{name}]]\n" for names in links.values() for name in names]
+    (tmp_path / "Jonas.md").write_text("".join(lines), encoding="utf-8")
+    async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+        await memory.import_(tmp_path / "Jonas.md")
+        for type, names in links.items():
+            assert {name: (await memory.entity(name)).type for name in names} == dict.fromkeys(names, type)

@@ -33,7 +33,7 @@ from ricordo.storage.values import Named
 from ricordo.text.analyzer import index_terms, name_key
 from ricordo.text.canonical import is_of_one_member, means_owner
 from ricordo.text.change import topics
-from ricordo.text.entity_recognition import entities_named
+from ricordo.text.entity_recognition import entities_named, is_body
 from ricordo.text.names import (
     NOT_PEOPLE,
     SINGLE,
@@ -138,6 +138,10 @@ def new_entity(
     )
 
 
+def _type_by_words(name: str) -> EntityType:
+    return "organization" if is_body(name) else "person"
+
+
 def scope_of(owner: str, chat: str) -> Scope:
     """Return the scope in which a memory's names are looked up: its owner or, if it has none, its chat."""
     return Scope.of(owner, chat)
@@ -237,7 +241,7 @@ class EntityResolver:
     def _make(self, name: str) -> Entity:
         if (bearer := self.bearer(name)) is not None:
             return bearer
-        entity = self.guess(name, self._types.get(folded_name(name), "person"))
+        entity = self.guess(name, self._types.get(folded_name(name), _type_by_words(name)))
         if predicate := relation_named(name):  # such as "my wife", whose name is not known yet
             self.relate(predicate, entity)
         return entity
@@ -350,11 +354,11 @@ class EntityResolver:
         start: datetime | None = None,
         end: datetime | None = None,
         may_end: bool = True,
+        takes_over: bool = False,
     ) -> None:
         """Relate the owner, or `source`, to `target`; or add dates and evidence to a known one.
 
         A nameless entity, such as "my wife", is merged into the target. If one has only one such relation at a time,
-        takes_over: bool = False,
         such as a wife, the new one ends the previous one; with `may_end=False` it is not added while one is open. An
         imported message ends only what earlier imported messages state. With `takes_over`, the new one also ends the
         only other one of a kind that may have several holders, such as a dentist.
@@ -487,7 +491,7 @@ class EntityResolver:
         heard = []
         for stated in said:
             is_pet = stated.predicate in NOT_PEOPLE
-            entity = self._stated(stated, _PET if is_pet else "person")
+            entity = self._stated(stated, _PET if is_pet else _type_by_words(stated.name))
             if entity is None or (entity.type == _PET) != is_pet or (source is not None and source.id == entity.id):
                 continue
             self.relate(

@@ -15,6 +15,7 @@ from typing import get_args
 
 from ricordo.model import Category, EntityType
 from ricordo.text.dates.grammar import names_time
+from ricordo.text.entity_recognition import is_body
 from ricordo.text.languages import LanguageSet, all_languages, cached
 
 _ISO = re.compile(r"(?<!\d)(\d{4})[-_./](\d{2})[-_./](\d{2})(?!\d)")
@@ -116,7 +117,7 @@ def is_of_person(note: str, tags: Iterable[str]) -> bool:
 
 def type_of(note: str, tags: Iterable[str] = (), *, least_words: int = 1) -> EntityType:
     """Return the type of what a note is about, by its path and tags. Without a folder, a name may be a person's if all
-    its words begin with a capital and none of them is the name of a kind of thing, such as "project".
+    its words begin with a capital and none of them tells a kind of thing, such as "project" or "school".
 
     Args:
         least_words: a shorter name is not a person's unless the folder or a tag says so.
@@ -125,6 +126,8 @@ def type_of(note: str, tags: Iterable[str] = (), *, least_words: int = 1) -> Ent
         return "person"
     words, path = heading_words(), PurePosixPath(note)
     folders = path.parts[:-1]
+    if not folders and is_body(path.name.removesuffix(".md")):
+        return "organization"
     names = path.name.removesuffix(".md").split()
     is_name = all(word[0].isupper() and word.replace("-", "").strip(".").isalpha() for word in names)
     is_thing = folders or not is_name or not words.thing_words.isdisjoint(map(str.lower, names))

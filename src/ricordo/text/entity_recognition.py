@@ -21,6 +21,7 @@ from ricordo.text.languages import (
     NEVER,
     LanguageSet,
     Lexicon,
+    all_languages,
     bases_of,
     cached,
     endings_of,
@@ -31,7 +32,15 @@ from ricordo.text.languages import (
     words_of,
 )
 from ricordo.text.languages.schema import Endings, Entities, Language
-from ricordo.text.names import NOT_PEOPLE, folded_name, is_inflected, looks_nominative, nominatives, relation_words
+from ricordo.text.names import (
+    NOT_PEOPLE,
+    folded_name,
+    is_inflected,
+    looks_nominative,
+    nominatives,
+    relation_words,
+    split_title,
+)
 from ricordo.text.people import people_named
 from ricordo.text.sentences import plain_sentences
 
@@ -40,6 +49,7 @@ CERTAIN, SETTLES, HINTS = 4, 2, 1
 
 _SIDE_CHARS = 100
 _MOST_WORDS = 5
+_COMPOUND_CHARS = 5  # shorter words also end names: "Tobag"
 
 Between = Literal["blank", "verb", "possessive", "comma", "comma or blank"]
 
@@ -118,6 +128,7 @@ class _CueWords(Lexicon):
     acting = _folded(lambda each: each.acting)
     adverbs = _folded(lambda each: each.adverbs)
     bodies = _folded(lambda each: each.bodies)
+    bodies_first = _folded(lambda each: each.bodies_first)
     common = _folded(lambda each: each.common)
     heads = _folded(lambda each: each.heads)
     openings = _folded(lambda each: each.openings)
@@ -141,6 +152,12 @@ class _CueWords(Lexicon):
     def apposed(self) -> re.Pattern[str]:
         other = "|".join(self.languages.in_order(lambda each: each.entities.other)) or NEVER
         return re.compile(rf"\s*(?:,|\(|—|–)\s*(?:(?:{other})\s\w+\s[—–-]\s)?([^,.;:()—–]{{2,60}})")
+
+    @cached_property
+    def compound_ends(self) -> tuple[str, ...]:
+        """The bodies that end longer words in languages that join nouns."""
+        joining = (each.entities.bodies for each in self.languages if each.letters.has_capital_nouns)
+        return tuple(folded_name(word) for bodies in joining for word in bodies if len(word) >= _COMPOUND_CHARS)
 
     @cached_property
     def kinship(self) -> frozenset[str]:
@@ -499,9 +516,23 @@ def _is_work(words: Sequence[str], known: _CueWords) -> bool:
     return len(words) > 1 and words[-1] in known.heads and not is_either
 
 
+def is_body(name: str) -> bool:
+    """Return whether a name is an organisation's by its words, in any language: a school, a company, a club.
+
+    >>> [is_body(name) for name in ("Kita Regenbogen", "Pestalozzischule", "Harbour Choir", "Mia Lenz")]
+    [True, True, True, False]
+    """
+    titles, bare = split_title(name)
+    return not titles and _is_body(folded_name(bare).split(), _known(all_languages()))
+
+
 def _is_body(words: Sequence[str], known: _CueWords) -> bool:
+    if any(word.endswith(known.compound_ends) and word not in known.bodies for word in (words[0], words[-1])):
+        return True
     if len(words) < 2:
         return False
+    if words[0] in known.bodies_first:
+        return True
     is_common = len(words) == 2 and words[0] in known.common
     is_whole = words[1] in known.of or " ".join(words[-2:]) in known.two_word_bodies
     return is_whole or (words[-1] in known.bodies and not is_common)

@@ -397,7 +397,11 @@ class PlainStatements:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entities:
-    """Words that show whether a name is a person's, an organisation's, a project's or a place's."""
+    """Words that show whether a name is a person's, an organisation's, a project's or a place's.
+
+    `bodies` are last words of an organisation's name ("Hollow Lab") or, in a language that joins words, endings of it
+    ("Pestalozzischule"); `bodies_first` first words of one ("Kita Regenbogen").
+    """
 
     cues: Mapping[str, str] = field(default_factory=dict)
     past_endings: str = ""
@@ -418,6 +422,7 @@ class Entities:
     acting: Words = ()
     adverbs: Words = ()
     bodies: Words = ()
+    bodies_first: Words = ()
     common: Words = ()
     deeds: Words = ()
     past_deeds: Words = ()
