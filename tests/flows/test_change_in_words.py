@@ -253,6 +253,38 @@ async def test_facts_about_two_things_are_not_reviewed_as_a_conflict(memory: Any
     assert (await memory.remember(newer)).outdates == ()
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("We drive a Skoda Octavia", "We bought a Kia EV6"),
+        ("Wir fahren einen Skoda Octavia", "Wir haben einen Kia EV6 gekauft"),
+        ("Мы ездим на шкоде", "Мы купили теслу"),
+        ("Conduzco un Renault Clio", "Me compré un Tesla"),
+        ("Nous conduisons une Peugeot 208", "Nous avons acheté une Tesla"),
+        ("I use an iPhone 12", "I switched to a Fairphone"),
+    ],
+)
+async def test_a_thing_told_by_its_make_is_reviewed_when_another_is_bought(memory: Any, older: str, newer: str) -> None:
+    old = await memory.remember(older)
+    assert [each.id for each in (await memory.remember(newer)).outdates] == [old.id]
+    assert (await memory.get(old.id)).is_live
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I drive a Volvo", "I work at Ford"),
+        ("I drive a Volvo", "My brother bought a Tesla"),
+        ("I work at Volvo", "I bought a Kia"),
+        ("I own a Ford", "I sold my Honda"),
+        ("I have a Toyota", "We also bought a Kia"),
+    ],
+)
+async def test_another_make_alone_changes_nothing(memory: Any, older: str, newer: str) -> None:
+    await memory.remember(older)
+    assert (await memory.remember(newer)).outdates == ()
+
+
 @pytest.mark.parametrize(("older", "newer"), TWO_DATES)
 async def test_two_events_of_one_kind_are_not_reviewed(memory: Any, older: str, newer: str) -> None:
     await memory.remember(older)

@@ -80,6 +80,7 @@ _OF_A_CHANGE: frozenset[Cue] = _OF_AN_END | {"replaced"}
 _SAME_BEGINNING = 6  # common first letters of two forms of a word with different stems
 _SAME_NAME = 3  # common first letters of two forms of a name
 _JOB = "=job"
+_NAMED_STATES = frozenset(("car", "phone"))  # whose values are names that people use instead of the word
 _OF_A_PRONOUN, _OF_A_NAME = 2, 3  # letters; in some language, "for" is a stem of "Ford"
 _COMMON, _NUMBER, _NAME = 0.25, 0.5, 2.0  # weights of words; any other word has weight 1
 
@@ -331,6 +332,7 @@ def topics(text: str) -> Topics:
         is_unlike = any(start <= found.start() < end for start, end in unlike)
         stems = _without(word.stems, {each for each in word.stems if each.startswith("=")}) if is_unlike else word.stems
         words.append(TopicWord(stems, worth, found.start(), of_whom, word.is_kin))
+    words = _with_states(words, text, languages)
     subject = _subject(text, languages) if len(whose) <= _PLAIN_WORDS else None
     marks: Set[str] = _of_self(languages) if subject != [] else frozenset()
     if any(not marks.isdisjoint(word.stems) for word in words):  # somebody else is the teacher
@@ -353,6 +355,46 @@ def topics(text: str) -> Topics:
         subject=None if subject is None else frozenset(stems for stems, _ in subject),
         persons=frozenset(stems for stems, is_person in subject or () if is_person),
     )
+
+
+def _with_states(words: list[TopicWord], text: str, languages: LanguageSet) -> list[TopicWord]:
+    """Return the words of a statement that tells a state or its change, with the marker of the state at each value:
+    "We drive a Skoda", "We bought a Kia".
+    """
+    named = [
+        mark for mark, values in _state_values().items() if any(not values.isdisjoint(each.stems) for each in words)
+    ]
+    if not named:
+        return words
+    said, is_change = set(_WORD.findall(text.lower())), not cues(text, languages).isdisjoint(_OF_A_CHANGE)
+    told = [mark for mark in named if is_change or not said.isdisjoint(_state_words(languages)[mark])]
+    for mark in told:
+        values = _state_values()[mark]
+        words = [each if values.isdisjoint(each.stems) else each._replace(stems=(*each.stems, mark)) for each in words]
+    return words
+
+
+@cached()
+def _state_values() -> dict[str, frozenset[str]]:
+    """Return the stems of the names that are values of a state, in any language, by its marker."""
+    found: dict[str, frozenset[str]] = {}
+    for language in all_languages():
+        for name in _NAMED_STATES & language.states.keys():
+            stems = _terms(language.states[name].values, [any_of((language.code,))])
+            found[f"={name}"] = found.get(f"={name}", frozenset()) | stems
+    return found
+
+
+@cached()
+def _state_words(languages: LanguageSet) -> dict[str, frozenset[str]]:
+    """Return the words and verbs of states by their markers."""
+    states = [language.states for language in languages]
+    return {
+        f"={name}": frozenset(
+            word for each in states if name in each for word in (*each[name].asked, *each[name].verbs)
+        )
+        for name in _NAMED_STATES
+    }
 
 
 def without_elisions(text: str, languages: LanguageSet) -> str:
@@ -399,10 +441,13 @@ def _stems_to_look_for(stems: tuple[str, ...], languages: LanguageSet) -> tuple[
 
 @cached()
 def _same_stems(languages: LanguageSet) -> dict[str, tuple[str, ...]]:
-    return {
+    found = {
         mark: tuple(dict.fromkeys(index_terms(word, languages=languages)[0] for word in words))
         for mark, words in _same(languages).items()
     }
+    for mark, stems in _state_values().items():
+        found[mark] = tuple(dict.fromkeys((*found.get(mark, ()), *sorted(stems))))
+    return found
 
 
 def job_stems(text: str) -> tuple[str, ...]:
@@ -905,6 +950,9 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
         return None
     if _share_a_place_only(old[0], before, after) or _restates(old[0], new[0], before):
         return None
+    is_of_names = _share_states_only(before, shared)
+    if is_of_names and "replaced" not in cues(new[0][:MAX_CHARS], languages_of(new[0])):
+        return None  # "I own a Ford", "I sold my Honda"
     known = {**context, **_of_topics(before, after)}
     is_of_world = bool(known["world"])
     if kind == "words" and (
@@ -938,7 +986,7 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
         return None
     told = [word for word in shared if word.stems not in (after.subject or ())] or shared
     is_clear = bool(found["says so"]) and not (is_doubted or found["denies"] or _is_in_passing(new[0], told))
-    is_certain = likely >= least["certain"] and is_clear and not _names_several(old[0])
+    is_certain = likely >= least["certain"] and is_clear and not (is_of_names or _names_several(old[0]))
     if kind == "words" and found["says so"] and context["lead"] >= _ALONE and _is_put_off(old, new, before, after):
         is_certain = not any(found[name] for name in ("denies", "quoted", *AGAINST))
     is_beside = is_doubted or are_two or (is_plain and is_of_world)
@@ -1090,6 +1138,12 @@ def _share_states_of_two(before: Topics, after: Topics, shared: Sequence[TopicWo
     other = after if before.is_of_self else before
     states = [word.stems[-1].startswith("=") for word in shared if other.people.isdisjoint(word.stems)]
     return bool(states) and all(states)
+
+
+def _share_states_only(before: Topics, shared: Sequence[TopicWord]) -> bool:
+    """Return whether two statements share only the state of which they name different values: a Skoda, a Kia."""
+    marks = _state_values().keys()
+    return bool(shared) and all(set() < before.all_stems.intersection(word.stems) <= marks for word in shared)
 
 
 def _share_a_place_only(old: str, before: Topics, after: Topics) -> bool:
