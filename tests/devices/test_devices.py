@@ -148,6 +148,67 @@ def _bytes(place: Path) -> bytes:
     return b"".join(path.read_bytes() for path in files if path.is_file())
 
 
+async def last(memory: Memory, origin: str) -> int:
+    return next(commit.seq for commit in await memory.log() if commit.origin == origin)
+
+
+@pytest.mark.parametrize("are_told", [False, True])
+@pytest.mark.parametrize("is_here", [False, True])
+@pytest.mark.parametrize(
+    ("verb", "asked"), [("remember", {}), ("remember", {"entity": "Zanzibar Smith"}), ("add", {"session": "s"})]
+)
+async def test_what_was_undone_on_one_device_and_erased_on_another_is_gone_from_the_history_of_both(
+    tmp_path: Path, verb: str, asked: dict[str, str], is_here: bool, are_told: bool
+) -> None:
+    """Whether the device that erases had undone it itself, and whether the other one knows."""
+    async with two(tmp_path) as (one, other, shared):
+        text = "Zanzibar Smith plays chess"
+        if verb == "add":
+            said = await one.add(text, session="s")
+        else:
+            said = (await one.remember(text, about=["Zanzibar Smith"])).id
+        await exchange(shared, one, other)
+        undoing, erasing = (one, other) if is_here else (other, one)
+        await undoing.undo(await last(undoing, verb))
+        if are_told:
+            await exchange(shared, one, other)
+        await erasing.erase(**(asked or {"id": said}))  # type: ignore[arg-type]
+        await exchange(shared, one, other)
+        await _cannot_undo(one, other)
+        assert not _left(tmp_path, b"anzibar")
+
+
+def _left(place: Path, word: bytes) -> list[str]:
+    """Return where a word is left."""
+    return [name for name in ("shared", "one.db", "two.db") if word in _bytes(place / name)]
+
+
+async def _cannot_undo(*devices: Memory) -> None:
+    for device in devices:
+        for commit in await device.log():
+            with contextlib.suppress(RicordoError):
+                await device.undo(commit.seq)
+        assert await contents(device) == []
+        assert (await device.doctor()).ok
+
+
+@pytest.mark.parametrize("is_of_other", [False, True])
+async def test_an_undone_version_of_what_is_erased_on_another_device_is_gone_on_both(
+    tmp_path: Path, is_of_other: bool
+) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        fact = await one.remember("I live in Rome")
+        await exchange(shared, one, other)
+        await (other if is_of_other else one).correct(fact.id, "I live in Zanzibar")
+        if not is_of_other:
+            await exchange(shared, one, other)
+        await other.undo(await last(other, "correct"))
+        await one.erase(id=fact.id)
+        await exchange(shared, one, other)
+        await _cannot_undo(one, other)
+        assert not _left(tmp_path, b"Zanzibar")
+
+
 async def test_an_erased_person_whom_another_device_needs_stays(tmp_path: Path) -> None:
     async with two(tmp_path) as (one, other, shared):
         fact = await one.remember("Anna sold a boat", about=["Anna"])

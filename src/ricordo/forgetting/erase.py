@@ -132,7 +132,7 @@ def _is_writable(store: Store) -> bool:
 async def follow(
     store: Store, rows: Mapping[str, Sequence[int]], *, scope: Scope, now: int, link: Link
 ) -> ErasureReport:
-    """Erase what another device erased, with everything derived from it alone on this device.
+    """Erase what another device erased, also if it was undone here, with what is derived from it alone on this device.
 
     Args:
         rows: keys by table. An entity that something else refers to stays.
@@ -144,7 +144,7 @@ async def follow(
         nodes, entities, relations = (tuple(rows.get(table, ())) for table in ("nodes", "entities", "relations"))
         asked = ErasureTargets(kind="memory", space=space, nodes=nodes, entities=entities, relations=relations)
         undone = snapshot.erasure.undone((space,))
-        targets = _completed(snapshot, scope, asked, undone, Wanted())
+        targets = _completed(snapshot, scope, asked, undone, Wanted(with_versions=True))
         erased = _counted(_listed(snapshot, targets, undone))
         report = ErasureReport(dry_run=False, erased=erased, kept=(), out_of_reach=())
         return Plan(targets=targets, undone=undone, report=report)

@@ -92,7 +92,9 @@ class _Search:
 
     def found(self) -> ErasureTargets:
         entities = {row.key for row in self.undone["entities"] if self.wanted.entities(row)}
-        self._nodes, self._copies = set(self.targets.nodes), set(self.wanted.copies)
+        self._copies = set(self.wanted.copies)
+        self._add(lambda row: row.key in self.targets.nodes)
+        self._nodes |= set(self.targets.nodes)
         sessions = set(self.targets.sessions)
         sessions |= {row.key for row in self.undone["sessions"] if row.values("session_id") & self.wanted.sessions}
         about = entities.union(self.targets.entities) if self.wanted.names else set()

@@ -396,19 +396,19 @@ class Exchange:
             self._ledger = self._sql.history.ledger()  # the old one caches rows from before the commit
 
     def erased_elsewhere(self) -> dict[str, list[int]]:
-        """Return the keys of rows that were erased on another device and still exist here, by table."""
+        """Return the keys, by table, of rows that were erased on another device and are here or in the history."""
         found: dict[str, list[int]] = {}
         for record, table, row in self._sql.rows("stamps_erased", self._at):
             key = tuple(json.loads(row))
-            written = self.written(record)
-            if is_dead(written) and self._truth.tables[table].current(self._sql.connection, key) is not None:
+            if is_dead(self.written(record)) and self._former(RowId(table=table, key=key)) is not None:
                 found.setdefault(table, []).append(key[0])
         return found
 
     def keep(self, rows: Mapping[str, Sequence[int]]) -> None:
         """Tell other devices that rows erased on one of them are needed here, with the rows that belong to them."""
         device, (_, number) = self.device(), self._last()
-        waiting = [RowId(table=table, key=(key,)) for table, keys in rows.items() for key in keys]
+        wanted = (RowId(table=table, key=(key,)) for table, keys in rows.items() for key in keys)
+        waiting = [row for row in wanted if self.current(row) is not None]
         if waiting:
             self._note(device, number + 1, 0)
         for row in waiting:
@@ -452,6 +452,13 @@ class Exchange:
 
     def take_back(self, record: str) -> None:
         self._sql.rows("unplaced_drop", {**self._at, "record": record})
+
+    def drop_if_dead(self, record: str) -> None:
+        """Drop the values that wait for an erased row, and those of rows that refer to it."""
+        for each, (table, named) in self.aside().items() if is_dead(self.written(record)) else ():
+            parents = (_hash(target, (named.get(column),)) for column, target in self.references(table).items())
+            if record in (each, *parents):
+                self.take_back(each)
 
     def moved(self, record: str, row: RowId) -> None:
         self._sql.rows("stamps_move", {**self._at, "record": record, "row": _text(row)})
@@ -506,6 +513,7 @@ class _Join:
         if delta.state == "erased":
             if not any(_ERASED in each.fields and each.stamp >= self._stamp for each in written):
                 self._exchange.stamp(delta.record, delta.table, row, self._stamp, {_ERASED})
+            self._exchange.drop_if_dead(delta.record)
             self._keep_if_here(delta, row)
             return
         if self._is_dead(delta, written):

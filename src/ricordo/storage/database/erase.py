@@ -288,8 +288,10 @@ class _Erasing:
                     f" AND NOT EXISTS (SELECT 1 FROM history p WHERE p.tbl = '{reference.target}'"
                     f"   AND p.row = CAST({of_row} AS TEXT))"
                 )
-                for image in self._connection.execute(statement, (table.name,)).fetchall():
+                images = self._connection.execute(statement, (table.name,)).fetchall()
+                for image in images:
                     self._forget_image(table, image)
+                self._forget_stamps(table.name, {table.row_id(table.image(each[3], each[1])).key for each in images})
 
 
 def _without(evidence: str, ids: set[str]) -> str:
