@@ -310,6 +310,35 @@ async def test_an_erasure_of_what_was_stored_again_finds_what_was_undone(memory,
     assert "zirconium" not in told and "Zuvinakob" not in told
 
 
+@pytest.mark.parametrize(
+    ("asked", "gone"),
+    [
+        ({"session": "talk"}, {"The code word is mango orchard", "👍"}),
+        ({"entity": "Mirabel"}, {"Mirabel hid the key behind the painting"}),
+    ],
+)
+@pytest.mark.parametrize("is_undone", [False, True])
+async def test_an_import_does_not_bring_back_what_was_undone_and_erased(memory, tmp_path, asked, gone, is_undone):
+    async with Memory.open(tmp_path / "source.db", embedder=None) as source:
+        for text in ("The code word is mango orchard", "👍"):
+            await source.add(text, session="talk")
+        await source.remember("Mirabel hid the key behind the painting", about=["Mirabel"])
+        await source.remember("Tom likes plums", about=["Tom"])
+        await source.export(tmp_path / "source.jsonl")
+
+    async def texts() -> set[str]:
+        return {node.content for node in (await memory.list(type="any")).nodes}
+
+    await memory.import_(tmp_path / "source.jsonl")
+    before = await texts()
+    if is_undone:
+        await memory.undo((await memory.log())[0].run_id)
+        assert not await texts()
+    await memory.erase(**asked)
+    await memory.import_(tmp_path / "source.jsonl")
+    assert await texts() == before - gone
+
+
 async def test_an_owner_of_whom_everything_was_undone_is_erased(memory):
     anns, bobs = memory.scoped(ANN), memory.scoped(BOB)
     ids = await story(anns)

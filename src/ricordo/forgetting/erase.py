@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from ricordo.clock import shortens, to_ms
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, StoreError, UnavailableError
 from ricordo.forgetting.questions import AskedText, revealing_questions
-from ricordo.forgetting.undone import Wanted, having, listed, summed_up_with, undone_sessions, with_undone
+from ricordo.forgetting.undone import Wanted, former, having, listed, summed_up_with, undone_sessions, with_undone
 from ricordo.model import DOCUMENT, Erased, ErasureReport, Json, KeptBack, Node, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, entity_meant, faults, session_meant
@@ -169,7 +170,7 @@ async def _carried_out(
         while link(snapshot, scope):
             pass  # what was written meanwhile
         plan = decide(snapshot)
-        _withhold(snapshot, plan.targets, scope, at=now)
+        _withhold(snapshot, plan, scope, at=now)
         _forget_questions(snapshot, plan, scope)
         number = snapshot.erasure.begin(plan.targets, at=now)
         begun = next(each for each in snapshot.erasure.unfinished() if each.number == number)
@@ -186,17 +187,31 @@ async def _carried_out(
     return await _cleaned(store, plan.report)
 
 
-def _withhold(snapshot: Snapshot, targets: ErasureTargets, scope: Scope, *, at: int) -> None:
+def _withhold(snapshot: Snapshot, plan: Plan, scope: Scope, *, at: int) -> None:
     """Suppress the erased sentences, so that they are not learnt again. For an erased owner, suppress nothing."""
-    going = set(targets.nodes)
-    for node in snapshot.nodes.by_key(scope, targets.nodes[:_WITHHELD_MOST]).values():
-        space = snapshot.space(node.owner, node.chat)
-        assert space is not None
+    going = set(plan.targets.nodes)
+    for space, node in islice(_going(snapshot, plan, scope), _WITHHELD_MOST):
         found = [*of_text(node, is_erased=True, spans=False), *of_wordless(node)]
         if node.type != "episodic" and len(going) <= _SOURCES_MOST:
             sources = snapshot.suppression.sources(node, space)
             found += [each for each in sources if going.isdisjoint(span[0] for span in each.spans)]
         snapshot.suppression.put(space, found, at=at)
+
+
+def _going(snapshot: Snapshot, plan: Plan, scope: Scope) -> Iterator[tuple[int, Node]]:
+    """Yield (space, memory) of what is erased, also of what exists only in the history."""
+    nodes = plan.targets.nodes[:_WITHHELD_MOST]
+    for node in snapshot.nodes.by_key(scope, nodes).values():
+        space = snapshot.space(node.owner, node.chat)
+        assert space is not None
+        yield space, node
+    yield from former(plan.undone, frozenset(nodes), session=lambda key: _session_id(snapshot, plan, key))
+
+
+def _session_id(snapshot: Snapshot, plan: Plan, key: int) -> str | None:
+    undone = [row.versions[-1]["session_id"] for row in plan.undone["sessions"] if row.key == key]
+    live = snapshot.erasure.listed(replace(plan.targets, nodes=(), entities=(), relations=(), sessions=(key,)))
+    return next((each for each in (*undone, *(id_ for _, id_ in live))), None)
 
 
 def _forget_questions(snapshot: Snapshot, plan: Plan, scope: Scope) -> None:

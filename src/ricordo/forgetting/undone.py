@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
-from ricordo.model import Json
+from ricordo.clock import from_ms
+from ricordo.model import Json, Node
 from ricordo.storage.values import ErasureTargets, Undone, UndoneRow, holds
 
 _STATED = ("remember", "correct")
@@ -59,6 +60,31 @@ def listed(targets: ErasureTargets, undone: Undone) -> Iterator[tuple[str, str]]
             if targets.whole_space or row.key in going:
                 last = row.versions[-1]
                 yield kind or last["type"], last[column]
+
+
+def former(undone: Undone, keys: frozenset[int], *, session: Callable[[int], str | None]) -> Iterator[tuple[int, Node]]:
+    """Yield (space, memory) of each version of memories that exist only in the history, with their texts and times.
+
+    Args:
+        keys: those of the memories.
+        session: returns the id of a session by its key.
+    """
+    ids = {key: key and session(key) for row in undone["nodes"] if row.key in keys for key in row.values("session")}
+    for row in undone["nodes"]:
+        for each in row.versions if row.key in keys else ():
+            yield (
+                row.space,
+                Node(
+                    key=row.key,
+                    id=each["id"],
+                    type=each["type"],
+                    content=each["content"],
+                    session=ids[each["session"]],
+                    event_time=from_ms(each["event_time"]),
+                    valid_from=from_ms(each["valid_from"]),
+                    created_at=from_ms(each["created_at"]),
+                ),
+            )
 
 
 def undone_sessions(undone: Undone, name: str) -> frozenset[str]:
