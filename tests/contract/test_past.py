@@ -43,6 +43,22 @@ async def test_the_past_is_what_was_seen_then(memory, clock, tmp_path, seed):
             assert differences(last[f"entity {name} as of {made}"], dump[f"entity {name}"]) == [], (name, made)
 
 
+async def test_the_past_names_who_wrote_a_memory_of_a_shared_space(memory):
+    ann, bob = (memory.scoped(Scope(owner=name, chat="team")) for name in ("ann", "bob"))
+    await ann.create_space("team", members=["bob"])
+    fact = await bob.remember("The alarm code of the boathouse is Mango", shared=True)
+    told = (await ann.log(1))[0].seq
+    await ann.correct(fact.id, "The alarm code of the boathouse is Papaya")
+    corrected = (await ann.log(1))[0].seq
+
+    async def written(**when) -> list[tuple[str, str]]:
+        hits = (await ann.search("alarm code of the boathouse", **when)).hits
+        return [(hit.content.split()[-1], hit.writer) for hit in hits]
+
+    assert await written(as_of=told) == [("Mango", "bob")]
+    assert await written(as_of=corrected) == await written() == [("Papaya", "ann")]
+
+
 async def test_an_instant_stands_for_the_last_commit_by_number_that_is_not_after_it(store):
     """A clock that went back shows an instant twice: the later moment is meant."""
     for hours, text in ((0, "first"), (2, "second"), (-1, "third"), (3, "fourth")):

@@ -14,7 +14,7 @@ from ricordo.errors import InvalidError
 from ricordo.model import Briefing, Category, ContextLine, ContextName, ContextSection, Hit, Node, Scope
 from ricordo.ports import TokenCounter
 from ricordo.retrieval.context import EstimatedTokens, fact_line, fenced, fitted, people_line, when
-from ricordo.retrieval.hits import as_own, as_shown, caveat, hit_of, may_be_quoted
+from ricordo.retrieval.hits import as_own, as_shown, caveat, hit_of, may_be_quoted, writers
 from ricordo.retrieval.inspection import known_people
 from ricordo.retrieval.owner import is_always_useful, most_telling, own_facts
 from ricordo.retrieval.query import ALL_EPISODES, KNOWLEDGE
@@ -259,7 +259,11 @@ class _Reading:
         chosen = {node.key: node for node in nodes if not (once and node.key in self._given)}
         shown = as_shown(self._tx, chosen)
         now, zone = self._now, self._asking.zone
-        hits = {key: hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone) for key, node in shown.items()}
+        wrote = writers(self._tx, shown.values())
+        hits = {
+            key: hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone, author=wrote.get(key))
+            for key, node in shown.items()
+        }
         kept = {key: as_own(hit, self._scope.owner) for key, hit in hits.items() if may_be_quoted(hit)}
         if once:
             self._given.update(kept)

@@ -13,7 +13,7 @@ from ricordo.clock import handle_of, to_ms
 from ricordo.errors import RicordoError
 from ricordo.model import BY_AGENT, Hit, Newer, Node, Scope, Share
 from ricordo.storage import Snapshot, Store
-from ricordo.storage.authors import Author
+from ricordo.storage.authors import Author, authors
 from ricordo.storage.values import Usage, without_parts
 from ricordo.text.analyzer import QUESTION_MARKS, index_terms, raw_words
 from ricordo.text.dates import format_times, with_dates
@@ -152,6 +152,12 @@ def hit_of(
         doubted_by=doubted_by,
         notice=closing_of(node, zone) or notice,
     )
+
+
+def writers(snapshot: Snapshot, nodes: Iterable[Node]) -> dict[int, Author]:
+    """Return who wrote those of some memories that belong to a chat, by key."""
+    shared = [node.key for node in nodes if node.chat]
+    return authors(snapshot, shared) if shared else {}
 
 
 def _writer(node: Node, author: Author | None) -> str:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ricordo.clock import from_ms, to_ms
 from ricordo.model import DOCUMENT, UPDATED_AT, Absence, Hit, Newer, Node, Results, Scope, Share, Trace
-from ricordo.retrieval.hits import as_shown, hit_of, only_asks, says_the_same, warnings_of, without_withheld
+from ricordo.retrieval.hits import as_shown, hit_of, only_asks, says_the_same, warnings_of, without_withheld, writers
 from ricordo.retrieval.query import (
     KNOWLEDGE,
     Plan,
@@ -63,7 +63,7 @@ from ricordo.retrieval.signals import (
 )
 from ricordo.retrieval.times import TimeQuestion, time_question
 from ricordo.storage import PastSnapshot, Snapshot
-from ricordo.storage.authors import Author, authors
+from ricordo.storage.authors import Author
 from ricordo.storage.candidates import (
     FINDERS,
     FOLLOWERS,
@@ -208,9 +208,8 @@ def find(
             degraded.append("relevance: no time left")
     left_out = judged if query.only_relevant else None
     best = (weighed if left_out is None else list(left_out.kept))[: query.limit]
-    shared = [each.key for each in best if _is_of_a_chat(known.nodes.get(each.key))]
-    writers = authors(snapshot, shared) if shared else {}
-    hits = _hits(best, known, ranking if traced or reasons else None, pool, plan, zone=zone, writers=writers)
+    wrote = writers(snapshot, (known.nodes[each.key] for each in best if each.key in known.nodes))
+    hits = _hits(best, known, ranking if traced or reasons else None, pool, plan, zone=zone, wrote=wrote)
     if judged is not None and pool is not None and plan.floor is not None:
         relevant = {known.nodes[each.key].id for each in judged.kept}
         hits = tuple(replace(hit, is_relevant=hit.id in relevant) for hit in hits)
@@ -959,10 +958,6 @@ def _next_best(
     return tuple((known.nodes[key].id, reasons[key]) for key in islice(left, _LEFT_OUT))
 
 
-def _is_of_a_chat(node: Node | None) -> bool:
-    return node is not None and bool(node.chat)
-
-
 def _hits(
     best: Sequence[Ranked],
     known: Shortlist,
@@ -971,7 +966,7 @@ def _hits(
     plan: Plan,
     *,
     zone: ZoneInfo,
-    writers: Mapping[int, Author],
+    wrote: Mapping[int, Author],
 ) -> tuple[Hit, ...]:
     present = {each.key: known.nodes[each.key] for each in best if each.key in known.nodes}
     nodes = without_withheld(present, known.shown)
@@ -989,7 +984,7 @@ def _hits(
             zone=zone,
             evidence=known.evidence.get(each.key, ()),
             passage=None if each.key in known.shown else _passage(pool, each),
-            author=writers.get(each.key),
+            author=wrote.get(each.key),
             doubted_by=doubted.get(each.key, ()),
             notice=replaced.get(each.key, ""),
         )
@@ -1190,9 +1185,19 @@ def find_past(snapshot: PastSnapshot, plan: Plan, *, scope: Scope, zone: ZoneInf
     }
     signals = {name: measure() for name, measure in work.items() if name not in plan.weighing.without}
     ranked = _rank_past(snapshot, signals, plan, scope=scope)
+    first = ranked[: plan.query.limit]
+    wrote = writers(snapshot, (each.node for each in first))
     best = tuple(
-        hit_of(each.node, score=each.score, shares=each.shares, terms=plan.terms, now=plan.now, zone=zone)
-        for each in ranked[: plan.query.limit]
+        hit_of(
+            each.node,
+            score=each.score,
+            shares=each.shares,
+            terms=plan.terms,
+            now=plan.now,
+            zone=zone,
+            author=wrote.get(each.node.key),
+        )
+        for each in first
     )
     return Found(
         best=best,
