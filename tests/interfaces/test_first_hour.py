@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -478,3 +479,15 @@ def test_a_shortened_list_says_how_to_see_the_rest(cli: Cli, tmp_path: Path) -> 
     broken = tmp_path / "broken.jsonl"
     broken.write_text('{"type": "fact", "content": ""}\n' * 30)
     assert "and 10 more; correct these, and import again" in cli("import", str(broken)).out
+
+
+def test_an_import_of_a_chat_counts_each_kind(cli: Cli, tmp_path: Path) -> None:
+    lines = [
+        {"role": "user", "speaker": who, "content": f"The shed is {what}"}
+        for who, what in (("Ann", "red"), ("Bo", "old"))
+    ]
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    assert cli("import", str(chat), "--dry-run").out.startswith("2 messages would be added")
+    shown = cli("import", str(chat), "--me", "Ann").out
+    assert shown.startswith("3 memories added") and "2  messages" in shown and "1  fact" in shown

@@ -638,6 +638,14 @@ async def test_an_import_ends_no_relation_that_is_newer_or_the_owners_own_word(t
         assert await relatives(memory) == {("Rosa", "boss"), ("Nina", "doctor")}
 
 
+async def test_the_name_of_the_owner_is_counted_as_a_fact_and_not_as_read(tmp_path: Path) -> None:
+    async with opened(tmp_path / "me.db") as memory:
+        path = chat_of(tmp_path, "2015-03-01 Ann: I moved to Berlin", "2015-03-02 Bob: Hi")
+        for is_dry in (True, False):
+            report = await memory.import_(path, me=["Ann"], dry_run=is_dry)
+            assert (report.read, report.messages, report.facts, report.added) == (2, 2, 1, 3)
+
+
 async def test_the_name_of_the_owner_is_not_counted_as_known_for_each_file(tmp_path: Path) -> None:
     async with opened(tmp_path / "me.db") as memory:
         for name, other in (("a", "Bob"), ("b", "Eve")):

@@ -296,11 +296,11 @@ def _report(records: Records, counts: _Counts, *, zone: str) -> ImportReport:
     added = counts.added
     new_facts = added["facts"] + added["names"]
     fresh = added["messages"] + new_facts
-    known = counts.known["messages"] + counts.known["facts"]  # no file holds the names: each import states them
+    known = counts.known["messages"] + counts.known["facts"]
     has_local = any(_is_local(each.message.at) for each in records.messages.values())
     return ImportReport(
         format=records.format,
-        read=fresh + known,
+        read=fresh + known - added["names"],  # no file holds the names: each import states them
         added=fresh,
         known=known,
         messages=added["messages"],

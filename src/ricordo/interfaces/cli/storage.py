@@ -488,14 +488,14 @@ def _speakers(named: Sequence[ImportSpeaker]) -> str:
 
 
 def _show_import(out: Console, report: ImportReport, *, own: bool) -> None:
-    is_chat = report.format in ("chat", "locomo")
-    what = plural(report.added, "message") if is_chat else plural(report.added, "memory", "memories")
+    kinds = ("messages", "facts", "passages", "people", "relations", "links")
+    is_plain = report.format in ("chat", "locomo") and not any(getattr(report, each) for each in kinds[1:])
+    what = plural(report.added, "message") if is_plain else plural(report.added, "memory", "memories")
     known = f", {report.known:,} already known" if report.known else ""
     sessions = f", {plural(report.sessions, 'conversation')}" if report.sessions else ""
     into = f" to {safe(report.chat)}, whose members can read them" if report.chat else ""
     out.print(Text(f"{what} {'would be added' if report.dry_run else 'added'}{into}{known}{sessions}."), soft_wrap=True)
-    kinds = ("messages", "facts", "passages", "people", "relations", "links")
-    details = counts(report, () if is_chat else kinds)
+    details = counts(report, () if is_plain else kinds)
     if details.row_count:
         out.print(dim("Of these:" if report.parts else f"Read as {report.format}:"))
         out.print(details)
