@@ -679,6 +679,12 @@ class StoreView:
         found = await self._store.read(lambda tx: tx.lifecycle.scopes())
         return [Scope(owner=each.owner) for each in found if each.owner]
 
+    async def chats(self) -> Sequence[str]:
+        """Return the names of all chats and shared spaces in the store. Raises as `owners` does."""
+        self._check_owners()
+        found = await self._store.read(lambda tx: tx.lifecycle.scopes())
+        return [each.chat for each in found if each.chat and not each.owner]
+
     async def owner_of(self, id: str) -> Scope | None:
         """Return the scope of a memory, closed or not; None if no owner has this id. Raises as `owners` does."""
         self._check_owners()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from difflib import get_close_matches
 
 from ricordo.encoding.validation import TextRules, short_name
 from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
@@ -77,7 +78,9 @@ def with_member(
     """
     known = {each.owner: each for each in snapshot.members.of(space) if each.role != "none"}
     if scope.owner not in known:
-        raise NotFoundError(f"you are not a member of a space {space!r}", hint="list yours with `spaces`")
+        alike = get_close_matches(space, [each.name for each in spaces_of(snapshot, scope)])
+        asked = f"did you mean {' or '.join(alike)}? " if alike else ""
+        raise NotFoundError(f"you are not a member of a space {space!r}", hint=f"{asked}list yours with `spaces`")
     if role == "none" and owner not in known:
         raise NotFoundError(f"{owner!r} is not a member of the space {space!r}")
     changed = Member(space=space, owner=owner, role=role, changed_at=at)

@@ -23,6 +23,20 @@ def test_a_chat_in_use_becomes_a_space_only_with_its_people(cli: Cli) -> None:
     assert 'what "me" said' in cli("space-create", "garden").err
 
 
+def test_a_mistyped_space_chat_or_owner_is_named_with_those_like_it(cli: Cli) -> None:
+    cli("--owner", "annika", "space-create", "climbers")
+    cli("--owner", "annika", "--chat", "kitchen", "remember", "--shared", "The oven is on")
+    made = cli("--owner", "annika", "--chat", "climers", "token", "add", "one")
+    assert made.status == 0 and "no chat, project or space 'climers' yet. Did you mean climbers?" in made.err
+    assert "`ricordo token revoke one`" in made.err
+    assert "Did you mean kitchen?" in cli("--owner", "annika", "--chat", "kitchn", "search", "oven").err
+    assert "token of anika yet. Did you mean annika?" in cli("--owner", "anika", "token", "add", "two").err
+    assert "did you mean climbers?" in cli("--owner", "annika", "space-member", "climer", "benn", "reader").err
+    for chat in ("climbers", "kitchen"):
+        assert "There is no" not in cli("--owner", "annika", "--chat", chat, "token", "add", f"of {chat}").err
+    assert "Did you mean" not in cli("--owner", "annika", "--chat", "zoo", "token", "add", "three").err
+
+
 def test_a_fact_is_shared_later_and_made_private_again(cli: Cli) -> None:
     ann, dora = ("--owner", "ann", "--chat", "team"), ("--owner", "dora", "--chat", "team")
     kept = cli("--json", *ann, "remember", "The team meets on Tuesdays").json

@@ -29,6 +29,7 @@ from ricordo.interfaces.cli.terminal import (
     discard_stdout,
     fields,
     help_page,
+    meant,
     notices_console,
     progress_bar,
     progress_bar_if_needed,
@@ -446,15 +447,18 @@ async def _name_owners(context: CommandContext, memory: Memory) -> None:
         if others and context.owner not in others:
             more = f" and {len(others) - _OWNERS_SHOWN} more" if len(others) > _OWNERS_SHOWN else ""
             whose = f"of {', '.join(others[:_OWNERS_SHOWN])}{more}"
-            context.notice(f"{context.owner} has no memories here. There are some {whose}: choose with --owner NAME.")
+            text = f"{context.owner} has no memories here. There are some {whose}: choose with --owner NAME."
+            context.notice(text + meant(context.owner, others))
 
 
 async def _name_chats(context: CommandContext, memory: Memory) -> None:
     """Say which memories a person may miss: those of other chats, or of one that does not exist."""
     spec, chat = context.spec, context.chat
     if chat and not spec.get("create") and context.store_exists:
-        if chat not in {each.name for each in await memory.chats()}:
-            context.notice(f"There is no chat or project {chat!r} yet; `ricordo chats` lists yours.")
+        known = [each.name for each in await memory.chats()]
+        if chat not in known:
+            alike = meant(chat, known)
+            context.notice(f"There is no chat or project {chat!r} yet; `ricordo chats` lists yours.{alike}")
     elif not chat and spec.get("says_chats") and not context.options.as_json:
         others = [each for each in await memory.chats() if each.messages or each.facts]
         count = plural(sum(each.messages + each.facts for each in others), "memory", "memories")

@@ -9,7 +9,7 @@ import shlex
 import sys
 import urllib.request
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -35,7 +35,7 @@ from ricordo.interfaces.cli.clients import (
 )
 from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.projects import is_private, project_of
-from ricordo.interfaces.cli.terminal import Output, dim, safe, table
+from ricordo.interfaces.cli.terminal import Output, dim, meant, safe, table
 from ricordo.interfaces.http.tokens import Token, Tokens, checked_trust, tokens_file
 
 
@@ -198,6 +198,8 @@ async def token(
     if action == "revoke":
         revoked = tokens.revoke(name)
         return Output(data=_public(revoked), show=lambda out: out.print(Text(f'Token "{name}" revoked.')))
+    for note in await _new_names(ctx, name, [each.owner for each in tokens.all()]):
+        ctx.notice(note)
     tokens.file.parent.mkdir(parents=True, exist_ok=True)
     fresh, secret = tokens.add(
         name,
@@ -219,6 +221,28 @@ async def token(
 
     is_outside = await _is_outside(ctx)
     return Output(data={**_public(fresh), "token": secret}, show=show)
+
+
+async def _new_names(ctx: CommandContext, token: str, owners: Sequence[str]) -> list[str]:
+    """Return notes on an owner or a chat that the store does not know: the name may be mistyped. None if the store
+    cannot be opened now.
+
+    Args:
+        owners: those who have a token.
+    """
+    notes: list[str] = []
+    if not ctx.store_exists:
+        return notes
+    with suppress(RicordoError):
+        async with ctx.open() as memory:
+            known = {*owners, *(each.owner for each in await memory.store_view.owners())}
+            chats = await memory.store_view.chats()
+        if known and ctx.owner not in known:
+            notes.append(f"There is no memory and no token of {ctx.owner} yet.{meant(ctx.owner, known)}")
+        if ctx.chat and ctx.chat not in chats:
+            text = f"There is no chat, project or space {ctx.chat!r} yet.{meant(ctx.chat, chats)}"
+            notes.append(f"{text} The token is valid for it once it exists; `ricordo token revoke {token}` revokes it.")
+    return notes
 
 
 async def _is_outside(ctx: CommandContext) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
 from string import Formatter
 from typing import TYPE_CHECKING, Any, TextIO, cast
 from zoneinfo import ZoneInfo
@@ -230,6 +231,12 @@ def fields(rows: Iterable[tuple[str, Text]]) -> Table:
 
 _COUNTED = {"closed": "in the archive", "people": "people and things", "commits": "changes"}
 _ONE = {"people and things": "person or thing", "in the archive": "in the archive"}
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return which known names are like a name that may be mistyped, as a sentence after another; "" if none is."""
+    alike = get_close_matches(name, list(known))
+    return f" Did you mean {' or '.join(alike)}?" if alike else ""
 
 
 def counts(report: object, names: Iterable[str]) -> Table:

@@ -20,7 +20,17 @@ from ricordo.encoding.validation import removal_notice
 from ricordo.errors import InvalidError, NotFoundError, RicordoError
 from ricordo.interfaces.cli import nodes
 from ricordo.interfaces.cli.options import CommandContext, command, view
-from ricordo.interfaces.cli.terminal import Output, dim, one_line, progress_bar, safe, short_id, table, with_article
+from ricordo.interfaces.cli.terminal import (
+    Output,
+    dim,
+    meant,
+    one_line,
+    progress_bar,
+    safe,
+    short_id,
+    table,
+    with_article,
+)
 from ricordo.interfaces.serialize import CLOSED_WHOLE, HELD_NOTICE, consequences, resolve_review_id
 from ricordo.model import BulkReport, Decision, ErasureReport, MemberRole, Node, Outdated, Review, Space, Trust
 from ricordo.text.sentences import has_parts, plural
@@ -183,7 +193,7 @@ async def _note_unknown(ctx: CommandContext, memory: Memory, names: Sequence[str
         known |= {each.owner for each in Tokens(tokens_file(ctx.location)).all()}
     for name in names:
         if name not in known:
-            ctx.notice(f"There is no memory and no token of {name} yet. Check the name.")
+            ctx.notice(f"There is no memory and no token of {name} yet. Check the name.{meant(name, known)}")
 
 
 @command
