@@ -40,7 +40,9 @@ characters on, with or without its dashes."""
 
 _ABOUT_PYTHON = """`ricordo.Memory` is asynchronous; `ricordo.sync.Memory` has the same methods without `await`. Open
 either with `Memory.open(location, embedder=…, model=…, reranker=…, settings=…, scope=…, clock=…)`. Each method lists
-what it raises. Every method may also raise `UnavailableError` and `StoreError`."""
+what it raises. Every method may also raise `UnavailableError` and `StoreError`. `clock` is an object whose method
+`now()` returns an `int`, Unix time in milliseconds: see
+[a clock for tests](../explanation/time-and-undo.md#a-clock-for-tests)."""
 
 _ABOUT_TOOLS = """The tools that agents can call. A client gets one profile; the default, `core`, keeps its prompt
 short. The owner and the source of texts are bound to the connection; no tool takes them as an argument. The last 8

@@ -245,8 +245,9 @@ class Memory:
                 `reranker`, which is none by default.
             settings: how the store is used.
             scope: the caller, who owns this memory.
-            clock: the source of "now", for tests: an object whose `now()` returns Unix milliseconds as an integer; the
-                system clock by default.
+            clock: the source of "now", for tests: an object of the `Clock` protocol. Its method `now()` takes no
+                argument and returns an `int`, Unix time in milliseconds, UTC: `int(moment.timestamp() * 1000)` for an
+                aware `datetime`. None means the system clock.
             progress: called with (lines read, lines in total) while the index of a folder is rebuilt.
             key: opens an encrypted store, or encrypts a new one: "file:PATH", "keyring:NAME", "env:NAME", or the key
                 itself. None means the setting `key`, which is none by default.
