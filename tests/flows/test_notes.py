@@ -459,6 +459,29 @@ async def test_a_note_whose_folder_or_tag_says_person_makes_its_person_known(vau
     assert people == {"Nuria Sol", "Piet", "Edda"}
 
 
+async def test_the_tags_of_a_note_stay_in_its_front_matter(vault: Path) -> None:
+    head = "---\ntags: [person, Boat Shed]\n---\n# Edda\n\n"
+    path = write(vault, "Edda.md", f"{head}- Owns the blue van\n- Guarda mi bici #urgent #person\n\n- Wohnt in Kiel\n")
+    async with opened(vault) as memory:
+        await memory.settle(30)
+        nodes = {node.content: node for node in (await memory.list(type="semantic")).nodes}
+        assert nodes["Wohnt in Kiel"].tags == ("person", "Boat Shed")
+        await memory.correct(nodes["Wohnt in Kiel"].id, "Wohnt in Bonn")
+        await memory.update(nodes["Owns the blue van"].id, tags=["person", "Boat Shed", "cars"])
+        await memory.remember("Edda sings", about=["Edda"], tags=["boat shed", "music"])
+    text = path.read_text("utf-8")
+    assert text.startswith(head)
+    lines = {line.partition(" ^")[0] for line in text.removeprefix(head).splitlines() if line}
+    assert lines >= {"- Owns the blue van #cars", "- Guarda mi bici #urgent #person", "- Wohnt in Bonn"}
+    assert "- [[Edda]] sings #music" in lines or "- Edda sings #music" in lines
+    path.write_text(text.replace("in Bonn", "in Ulm"), "utf-8")
+    async with opened(vault) as memory:
+        await memory.settle(30)
+        nodes = {node.content: node for node in (await memory.list(type="semantic")).nodes}
+    assert set(nodes["Wohnt in Ulm"].tags) == {"person", "Boat Shed"}
+    assert path.read_text("utf-8").startswith(head) and "#Boat" not in path.read_text("utf-8")
+
+
 async def test_a_companion_in_a_line_does_not_take_its_subject(vault: Path) -> None:
     theirs = [
         "Moved to Leith with her husband Tom",

@@ -7,8 +7,8 @@ A line may end in a mark that tells which memory it belongs to: a block id of Ob
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from ricordo.model import Node
@@ -50,6 +50,7 @@ class Item:
         prefix: what comes before its text: the bullet, and the box of a task.
         is_done: whether the box of a task is ticked; None if it is not a task.
         headings: the headings above it, innermost first.
+        of_note: the tags in the front matter of its note, which hold for it and are not repeated in its line.
     """
 
     first: int
@@ -61,6 +62,12 @@ class Item:
     is_done: bool | None
     mark: str | None
     headings: tuple[str, ...]
+    of_note: frozenset[str] = frozenset()
+
+    @property
+    def own_tags(self) -> frozenset[str]:
+        """The tags of the line itself, in lower case."""
+        return frozenset(tag.casefold() for tag in self.tags)
 
     @property
     def hash(self) -> str:
@@ -100,12 +107,18 @@ def parse(text: str) -> Note:
         return Note(lines=lines, items=(), conflict=text.count("\n", 0, found.start()) + 1, disputed=marks)
     fields, start = front_matter(lines)
     shown = tuple(visible(text).split("\n"))
-    return Note(lines=lines, items=tuple(_items(shown, start)), shown=shown, hidden=hidden_lines(text), fields=fields)
+    items = tuple(replace(each, of_note=note_tags(fields)) for each in _items(shown, start))
+    return Note(lines=lines, items=items, shown=shown, hidden=hidden_lines(text), fields=fields)
 
 
 def fields_of(text: str) -> Mapping[str, tuple[str, ...]]:
     """Return the fields of a note's front matter, by name in lower case."""
     return front_matter(text.split("\n"))[0]
+
+
+def note_tags(fields: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """Return the tags in the front matter of a note, in Obsidian's form and in lower case."""
+    return frozenset(as_tag(tag).casefold() for tag in fields.get("tags", ()))
 
 
 def _items(lines: Sequence[str], start: int) -> Iterator[Item]:
@@ -191,18 +204,21 @@ def linked(text: str) -> tuple[str, ...]:
     return tuple(name for name in names if name and not _DAY.fullmatch(name))
 
 
-def written(node: Node, *, prefix: str = "- ", stem: str = "", mark: str | None = None) -> str:
+def written(
+    node: Node, *, prefix: str = "- ", stem: str = "", mark: str | None = None, without: Collection[str] = ()
+) -> str:
     """Return a memory as an item, on several lines if its text has several.
 
     Args:
         prefix: what came before the text of the line until now.
         stem: the name of the note itself, which is not linked.
+        without: tags that the line does not repeat, since they are in the front matter of the note, in lower case.
     """
     body = _escaped(node.content)
     for name in node.about:
         if name.casefold() != stem.casefold():
             body = re.sub(rf"(?<![\w\[]){re.escape(_escaped(name))}(?!\w)", f"[[{name}]]", body, count=1)
-    tags = "".join(f" #{as_tag(tag)}" for tag in node.tags if as_tag(tag))
+    tags = "".join(f" #{tag}" for tag in map(as_tag, node.tags) if tag and tag.casefold() not in without)
     is_done = done(node)
     if is_done is not None:
         bullet = re.sub(r"\[[ xX]\]\s+$", "", prefix) or "- "
@@ -242,8 +258,9 @@ def state_of(node: Node) -> str:
 
 def says(item: Item, node: Node) -> bool:
     """Return whether a line says what the memory says."""
-    mine = " ".join(item.text.split()), {tag.casefold() for tag in item.tags}, bool(item.is_done)
-    return mine == (" ".join(node.content.split()), {as_tag(tag).casefold() for tag in node.tags}, bool(done(node)))
+    tags = frozenset(as_tag(tag).casefold() for tag in node.tags)
+    mine = " ".join(item.text.split()), item.own_tags - item.of_note, bool(item.is_done)
+    return mine == (" ".join(node.content.split()), tags - item.of_note, bool(done(node)))
 
 
 def _hash(text: str, tags: Sequence[str], is_done: bool | None, about: Sequence[str]) -> str:

@@ -23,7 +23,18 @@ from typing import Any, NamedTuple, Protocol
 from ricordo.errors import NotFoundError, RicordoError
 from ricordo.loop_thread import Home
 from ricordo.model import Category, Commit, Explanation, Fact, Finding, Node, Page
-from ricordo.portability.note_text import Item, Note, as_tag, fields_of, mark_of, parse, says, state_of, written
+from ricordo.portability.note_text import (
+    Item,
+    Note,
+    as_tag,
+    fields_of,
+    mark_of,
+    note_tags,
+    parse,
+    says,
+    state_of,
+    written,
+)
 from ricordo.portability.vaults import is_of_person
 from ricordo.portability.visible_text import says_private
 from ricordo.text.analyzer import name_key
@@ -542,6 +553,7 @@ class Notes:
             fresh = await self._memory.correct(node.id, item.text)
         kept = {as_tag(tag).casefold(): tag for tag in node.tags}
         tags = [kept.get(tag.casefold(), tag) for tag in item.tags]
+        tags += [kept[tag] for tag in kept if tag in item.of_note - item.own_tags]
         if {*tags} != {*fresh.tags}:
             fresh = await self._memory.update(fresh.id, tags=tags)
         if item.is_done is not None and item.is_done != bool(fresh.attributes.get("done")):
@@ -666,7 +678,8 @@ class Notes:
             hidden = (line.strip() for line in changed.note.hidden[item.first : item.end])
             comments = "".join(f" {each}" for each in hidden if each)
             if not says(item, node):
-                text = written(node, prefix=item.prefix or "- ", stem=Path(name).stem)
+                elsewhere = item.of_note - item.own_tags
+                text = written(node, prefix=item.prefix or "- ", stem=Path(name).stem, without=elsewhere)
             elif item.mark != mark:
                 body = "\n".join(changed.note.shown[item.first : item.end])
                 text = re.sub(r"\s*\^[0-9a-f]{12}\s*$", "", body).rstrip() + f" ^{mark}"
@@ -732,9 +745,9 @@ class Notes:
         stem = Path(name).stem
         text = (data or b"").decode("utf-8", "replace").replace("\r\n", "\n")
         lines = text.rstrip("\n").split("\n") if text.strip() else _beginning(stem, nodes)
-        entries = list(self._entries(name))
+        entries, fields = list(self._entries(name)), fields_of("\n".join(lines))
         for node in nodes:
-            line = written(node, stem=stem)
+            line = written(node, stem=stem, without=note_tags(fields))
             lines = _inserted(lines, f"## {_HEADINGS[node.category or 'knowledge']}", line)
             (item,) = parse(line).items or (None,)
             entries.append(Entry(mark_of(node.id), node.id, item.hash if item else "", state_of(node)))
