@@ -290,7 +290,8 @@ class Node:
         outdates: the older facts that it replaced or may make outdated; set only in the result of storing it.
         notice: what the caller of a change should know: that it waits for approval and where that is decided, or what
             was removed from the text; of a memory listed as of an earlier time, that it is closed now, why and since
-            when. Set only in the result of the call.
+            when; of a fact about an entity, the newer fact that may make it outdated. Set only in the result of the
+            call.
         key: internal to the store.
     """
 
@@ -943,7 +944,7 @@ class Hit:
         space: the chat or shared space that contains it; "" for the owner's own memory.
         writer: who wrote a memory of a chat or space: who corrected it last, its speaker, or who recorded it.
         is_relevant: whether it is above the relevance floor; None if the search did not decide.
-        doubted_by: the newer facts that may make it outdated, latest first.
+        doubted_by: the newer facts that may make it, or what was learnt from it, outdated, latest first.
         notice: of a memory of an earlier time, why and since when it is closed: "forgotten since 2026-03-01"; of a
             message from which a fact was learnt, what replaced the fact: "since changed: “I live in Bristol”".
     """

@@ -164,3 +164,17 @@ async def test_pairs_that_were_decided_are_known(store):
     keys = {node.id: (await store.read(lambda tx, n=node: tx.nodes.get(ME, n.id))).key for node in (old, new, other)}
     assert await store.read(lambda tx: tx.reviews.decided_with(keys[old.id])) == {keys[other.id]}
     assert await store.read(lambda tx: tx.reviews.decided_with(keys[new.id])) == set()
+
+
+async def test_open_conflicts_are_found_by_their_older_fact(store):
+    old, new, other, third = (fact(text) for text in ("Likes tea", "Likes coffee", "Likes milk", "Likes water"))
+    asked, decided, same = (
+        Review(id=new_id(0), kind=kind, newer=each, older=old, created_at=NOON, owner="me")
+        for kind, each in (("conflict", new), ("conflict", other), ("same", third))
+    )
+    await commit(store, add=(old, new, other, third))
+    await commit(store, reviews=(asked, replace(decided, decided_at=NOON, decision="keep both"), same))
+    keys = {node.id: (await store.read(lambda tx, n=node: tx.nodes.get(ME, n.id))).key for node in (old, new, other)}
+    found = await store.read(lambda tx: tx.reviews.against(list(keys.values())))
+    assert [tuple(row) for row in found] == [(keys[old.id], keys[new.id], asked.id)]
+    assert await store.read(lambda tx: list(tx.reviews.against([keys[new.id]]))) == []

@@ -284,3 +284,39 @@ async def test_what_was_remembered_last_is_new_without_conversations(memory: Any
     await memory.remember("The user signed a contract with Arup and starts there in January")
     clock.ms += 4 * DAY
     assert "Arup" in (await memory.brief()).split("New or changed")[1]
+
+
+IN_DOUBT = (
+    ("I work at Arup", "I started work at Buro Happold", "Who"),
+    ("Ich wohne in Kiel", "Vielleicht wohne ich jetzt in Husum", "Who"),
+    ("Я работаю в Яндексе", "Я, наверное, теперь работаю в Сбере", "Who"),
+    ("J'habite à Nantes", "J'habite peut-être maintenant à Lyon", "Who"),
+    ("My sister Greta lives in Bergen", "Greta has moved to Stavanger, I think", "Who"),
+    ("I have to renew my passport", "Renewed my passport", "Open ends"),
+)
+
+
+@pytest.mark.parametrize(("old", "new", "part"), IN_DOUBT)
+async def test_a_fact_in_doubt_stands_beside_the_newer_one_that_waits_for_review(old: str, new: str, part: str) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        await memory.remember(old)
+        await memory.remember(new)
+        (review,) = await memory.review(kind="conflict")
+        text = str(await memory.brief())
+    (line,) = [line for line in _section(text, part).splitlines() if old in line]
+    assert f"(not decided, newer: “{new}” [review:{review.id[-8:]}])" in line
+    assert "- Not decided" not in text  # the line says so
+
+
+async def test_a_line_by_a_model_that_cites_a_fact_in_doubt_names_the_newer_one() -> None:
+    def write(turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
+        handles = dict(re.findall(r"^(m\d+) \(.*?\) [^:]*: (.*)$", turns[-1].text, flags=re.MULTILINE))
+        old = next(handle for handle, text in handles.items() if "Arup" in text)
+        return {"lines": [{"part": "who", "text": "Works at Arup.", "evidence": [old]}]}
+
+    async with Memory.open(":memory:", embedder=None, model=ScriptedModel(write)) as memory:
+        await memory.remember("I work at Arup")
+        await memory.remember("I started work at Buro Happold")
+        found = await memory.brief_parts()
+    assert found.model is not None
+    assert "(not decided, newer: “I started work at Buro Happold”" in str(found.text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from benchmarks.contradictions import DATA, ORIGINS, outcomes
@@ -95,3 +96,46 @@ async def test_a_newer_home_in_anothers_words_replaces_what_they_said_of_themsel
         moved = await memory.remember("Anna lives in Bremen", about=["Anna"])
         assert [each.content for each in moved.outdates] == ["I live in Kassel"]
         assert await contents(memory) == {"I live in Leeds", "Anna lives in Bremen"}
+
+
+BESIDE = (
+    (
+        "Juno can't have cow's milk, she gets a rash from it",
+        "Juno's milk thing turned out to be harmless, the allergist says she can eat dairy again",
+        "Juno",
+    ),
+    ("My sister Greta lives in Bergen", "Greta has perhaps moved to Stavanger", "Greta"),
+    ("Mein Bruder Jan wohnt in Kiel", "Jan ist vielleicht nach Lübeck gezogen", "Jan"),
+    ("Моя сестра Лена живёт в Туле", "Лена переехала, кажется, в Калугу", "Лена"),
+    ("Mi hermana Inés vive en Madrid", "Inés se mudó quizá a Valencia", "Inés"),
+    ("Mon frère Luc travaille chez Renault", "Luc travaille maintenant chez Peugeot, je crois", "Luc"),
+)
+QUESTIONS = ("What shall I cook for {}?", "Who is {}?", "Send a card to {}")
+
+
+@pytest.mark.parametrize(("old", "new", "name"), BESIDE)
+async def test_where_an_older_fact_about_somebody_is_shown_the_newer_one_is_beside_it(
+    memory: Any, old: str, new: str, name: str
+) -> None:
+    await memory.remember(old)
+    await memory.remember(new)
+    for other in ("swims", "paints", "likes jazz"):
+        await memory.remember(f"{name} {other}")
+    (review,) = await memory.review(kind="conflict")
+    assert (review.older.content, review.newer.content) == (old, new)
+    for question in QUESTIONS:
+        lines = str(await memory.context(question.format(name))).splitlines()
+        assert [line for line in lines if old in line.replace(f"“{old}”", "") and f"“{new}”" not in line] == []
+    facts = {fact.content: fact.notice for fact in (await memory.entity(name)).facts}
+    assert facts[old] == f"perhaps out of date, newer: “{new}”" and not facts.get(new)
+
+
+async def test_a_message_whose_fact_is_in_doubt_stands_beside_the_newer_one(memory: Any) -> None:
+    for number, said in enumerate(("I can't eat shellfish", "Actually I can eat shellfish, the test was wrong")):
+        await memory.add(said, session=f"s{number}")
+        await memory.end_session(f"s{number}")
+        await memory.consolidate()
+    assert await memory.review(kind="conflict")
+    for question in ("What can't I eat?", "Plan a dinner for Friday", "shellfish"):
+        lines = str(await memory.context(question)).splitlines()
+        assert [line for line in lines if "I can't eat shellfish" in line and "Actually I can eat" not in line] == []

@@ -13,8 +13,8 @@ from ricordo.clock import handle_of, to_ms
 from ricordo.errors import InvalidError
 from ricordo.model import Briefing, Category, ContextLine, ContextName, ContextSection, Hit, Node, Scope
 from ricordo.ports import TokenCounter
-from ricordo.retrieval.context import EstimatedTokens, fact_line, fenced, fitted, people_line, when
-from ricordo.retrieval.hits import as_own, as_shown, caveat, hit_of, may_be_quoted, writers
+from ricordo.retrieval.context import EstimatedTokens, doubt, fact_line, fenced, fitted, people_line, when
+from ricordo.retrieval.hits import as_own, as_shown, caveat, hit_of, may_be_quoted, newer_in_doubt, writers
 from ricordo.retrieval.inspection import known_people
 from ricordo.retrieval.owner import is_always_useful, most_telling, own_facts
 from ricordo.retrieval.query import ALL_EPISODES, KNOWLEDGE
@@ -64,7 +64,7 @@ _FIRST = 8
 _FACTS_FIRST = {"who": 4, "open": 6}
 """How many facts about the user stand before the line of their people, and tasks before what is not decided."""
 _PEOPLE = 8
-_REVIEWS = 5
+_REVIEWS, _REVIEWS_READ = 5, 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +141,7 @@ def rewritten(
     hits = found.by_id()
     drafts: dict[ContextName, list[ContextLine]] = {name: [] for name in SECTIONS}
     for part, text, ids in lines:
-        marks = dict.fromkeys(caveat(hits[id]) for id in ids if id in hits)
+        marks = dict.fromkeys(mark(hits[id]) for id in ids if id in hits for mark in (doubt, caveat))
         cited = " ".join(f"[id:{safe_line(hits[id].handle)}]" for id in ids if id in hits)
         name: ContextName = next((each for each in SECTIONS if each == part), "changed")
         drafts[name].append(ContextLine(text=f"- {safe_line(text)}{''.join(marks)} {cited}", id=ids[0]))
@@ -188,10 +188,7 @@ class _Reading:
         hits: dict[ContextName, list[Hit]] = {"who": who}
         hits["decisions"] = self._decisions()
         recent = self._recent()
-        undecided = self._undecided()
-        doubted = {older for older, _ in undecided}  # such as a task that may be done: that line shows it
-        tasks = (node for node in recent if is_open_task(node) and node.id not in doubted)
-        hits["open"] = self._best(node for node in tasks if not _is_stale(node, talks))
+        hits["open"] = self._best(node for node in recent if is_open_task(node) and not _is_stale(node, talks))
         hits["how"] = self._best(node for node in recent if node.type == "procedural")
         known = [node for node in recent if node.category != "summary"]
         start = _last_written(known) if start is None else start
@@ -201,13 +198,10 @@ class _Reading:
             fresh = [node for node in known if to_ms(node.created_at) >= start][:_EACH]
         hits["changed"] = self._hits(fresh)
         hits["who"] += self._hits([each for each in known if _is_of_user(each)][: _ABOUT - len(who)])
+        undecided = self._undecided()
         if since is None and as_commit is None and not (under_way or undecided or any(hits.values())):
             hits["changed"] = self._hits(known[:_EACH])
-        lines: dict[ContextName, list[ContextLine]] = {
-            "under_way": under_way,
-            "open": [line for _, line in undecided],
-            "who": self._people(),
-        }
+        lines: dict[ContextName, list[ContextLine]] = {"under_way": under_way, "open": undecided, "who": self._people()}
         latest = self._tx.history.commits(self._scope, before=None, most=1)
         seq = latest[0].seq if latest else 0
         before = self._before(fresh[:_SHOWN_BEFORE])
@@ -258,10 +252,11 @@ class _Reading:
         """Return quotable memories as hits, without forgotten sentences. `once` skips memories returned before."""
         chosen = {node.key: node for node in nodes if not (once and node.key in self._given)}
         shown = as_shown(self._tx, chosen)
-        now, zone = self._now, self._asking.zone
+        doubted = newer_in_doubt(self._tx, self._scope, shown, now=self._now)
         wrote = writers(self._tx, shown.values())
+        given: dict[str, Any] = {"score": 0.0, "shares": (), "terms": (), "now": self._now, "zone": self._asking.zone}
         hits = {
-            key: hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone, author=wrote.get(key))
+            key: hit_of(node, author=wrote.get(key), doubted_by=doubted.get(key, ()), **given)
             for key, node in shown.items()
         }
         kept = {key: as_own(hit, self._scope.owner) for key, hit in hits.items() if may_be_quoted(hit)}
@@ -313,17 +308,18 @@ class _Reading:
             found.update((node.id, hit.excerpt) for hit in self._hits(replaced.values(), once=False))
         return found
 
-    def _undecided(self) -> list[tuple[str, ContextLine]]:
-        """Return the contradictions that are not yet reviewed: the id of the older fact, and the line."""
-        found = self._tx.reviews.listed(self._scope, most=_REVIEWS, kind="conflict")
+    def _undecided(self) -> list[ContextLine]:
+        """Return a line for each contradiction that is not yet reviewed, unless the older fact has a line itself."""
+        found = self._tx.reviews.listed(self._scope, most=_REVIEWS_READ, kind="conflict")
         lines = []
         for each in found:
-            if each.newer.category == "task":  # two tasks do not contradict each other
+            is_marked = each.older is not None and each.older.key in self._given
+            if is_marked or each.newer.category == "task":  # two tasks do not contradict each other
                 continue
             pair = self._hits([each.newer, *([each.older] if each.older else [])], once=False)
             if len(pair) == 2 and each.newer.is_live:
-                lines.append((pair[1].id, _undecided_line(*pair, review=each.id)))
-        return lines
+                lines.append(_undecided_line(*pair, review=each.id))
+        return lines[:_REVIEWS]
 
     def _people(self) -> list[ContextLine]:
         people = [each for each in known_people(self._tx, self._scope, most=_PEOPLE) if each.relation]

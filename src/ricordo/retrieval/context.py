@@ -14,7 +14,7 @@ from ricordo.clock import handle_of, to_ms
 from ricordo.errors import InvalidError
 from ricordo.model import Context, ContextLine, ContextName, ContextSection, Entity, Hit, Node, Profile, Scope
 from ricordo.ports import TokenCounter
-from ricordo.retrieval.hits import as_own, as_shown, caveat, hit_of, may_be_quoted, says_the_same
+from ricordo.retrieval.hits import NEWER_CHARS, as_own, as_shown, caveat, hit_of, may_be_quoted, says_the_same
 from ricordo.retrieval.inspection import known_people, profile_of
 from ricordo.retrieval.query import (
     ALL_EPISODES,
@@ -154,11 +154,15 @@ def fact_line(hit: Hit, *, before: str | None) -> ContextLine:
         whose.append(f"corrected by {as_label(hit.writer)}")
     about = f" ({', '.join(whose)})" if whose else ""
     former = f" (before: “{safe_line(before)}”)" if before else ""
-    doubts = [
-        f" (not decided, newer: “{safe_line(each.content[:_FACT_CHARS])}” [review:{safe_line(handle_of(each.review))}])"
+    return _line(f"{safe_line(hit.excerpt)}{about}{former}{doubt(hit)} [{when(hit)}]{caveat(hit)}", hit)
+
+
+def doubt(hit: Hit) -> str:
+    """Return the mark of a memory that may be outdated: the latest newer fact, and its review; "" for others."""
+    return "".join(
+        f" (not decided, newer: “{safe_line(each.content[:NEWER_CHARS])}” [review:{safe_line(handle_of(each.review))}])"
         for each in hit.doubted_by[:1]
-    ]
-    return _line(f"{safe_line(hit.excerpt)}{about}{former}{''.join(doubts)} [{when(hit)}]{caveat(hit)}", hit)
+    )
 
 
 def said_line(hit: Hit, *, also: Sequence[Hit] = ()) -> ContextLine:
@@ -167,7 +171,7 @@ def said_line(hit: Hit, *, also: Sequence[Hit] = ()) -> ContextLine:
     more = f" and {len(days) - _DAYS} more days" if len(days) > _DAYS else ""
     before = f"; also {', '.join(days[:_DAYS])}{more}" if days else ""
     speaker = as_label(hit.place or _speaker(hit))
-    return _line(f"{speaker} ({when(hit)}{before}){caveat(hit)}: “{safe_line(hit.excerpt)}”", hit)
+    return _line(f"{speaker} ({when(hit)}{before}){caveat(hit)}: “{safe_line(hit.excerpt)}”{doubt(hit)}", hit)
 
 
 def said_lines(hits: Sequence[Hit]) -> list[ContextLine]:
@@ -472,7 +476,8 @@ def drafted(
     """Return all possible lines, the best of each section first. Pure."""
 
     def quotable(nodes: Sequence[Node]) -> list[Hit]:
-        found = (hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone) for node in nodes)
+        given: dict[str, Any] = {"score": 0.0, "shares": (), "terms": (), "now": now, "zone": zone}
+        found = (hit_of(node, notice=node.notice, **given) for node in nodes)
         seen = (as_own(hit, owner) for hit in found)
         return [hit for hit in seen if may_be_quoted(hit)]
 
@@ -509,7 +514,10 @@ def _person(found: Profile, others: Sequence[Hit], *, said: Collection[str], now
     """Return the line of an entity, with facts that the lines above (`said`) do not state."""
     is_new = found.summary and found.summary not in said and not reasons(found.summary)
     facts = [(found.summary, "")] if found.summary and is_new else []
-    facts += [(f"{hit.excerpt[:_FACT_CHARS]}{caveat(hit)}", hit.handle) for hit in others[:_FACTS_EACH]]
+    facts += [
+        (f"{hit.excerpt[:_FACT_CHARS]}{f' ({hit.notice})' if hit.notice else ''}{caveat(hit)}", hit.handle)
+        for hit in others[:_FACTS_EACH]
+    ]
     what = [found.relation] if found.relation else [found.type]
     what += [f"also {alias}" for alias in found.aliases if alias != found.name][:3]
     times = format_times(to_ms(found.last_seen), now=now, zone=zone)

@@ -30,6 +30,8 @@ _CLOSING_S = 0.5
 _COUNTED_MOST = 10_000
 _QUOTABLE_MOST = 300
 _LEAST_WORDS = 4
+NEWER_CHARS = 200
+"""How much of a newer fact is shown beside the older one that it may make outdated."""
 
 
 def warnings_of(node: Node) -> tuple[str, ...]:
@@ -60,6 +62,41 @@ def excerpt_of(content: str, terms: tuple[str, ...], *, passage: int | None = No
     places = [place for place in (folded.find(term) for term in terms) if place >= 0]
     start = max(0, min(places, default=0) - EXCERPT_CHARS // 4)
     return start, min(start + EXCERPT_CHARS - 2, len(content))
+
+
+def newer_in_doubt(
+    snapshot: Snapshot, scope: Scope, nodes: Mapping[int, Node], *, now: int
+) -> dict[int, tuple[Newer, ...]]:
+    """Return the newer facts that may make memories outdated, latest first, by the key of the older one."""
+    facts = [key for key, node in nodes.items() if node.type != "episodic"]
+    conflicts = snapshot.reviews.against(facts) if facts and not snapshot.is_past else []
+    if not conflicts:
+        return {}
+    newer = snapshot.nodes.by_key(scope, {newer for _, newer, _ in conflicts})
+    holding = {key: node for key, node in newer.items() if node.expires_at is None or to_ms(node.expires_at) > now}
+    return newer_by_older(conflicts, as_shown(snapshot, holding))
+
+
+def with_doubts(snapshot: Snapshot, scope: Scope, nodes: Mapping[int, Node], *, now: int) -> dict[int, Node]:
+    """Return memories; the notice of each that may be outdated names the latest newer fact."""
+    doubted = newer_in_doubt(snapshot, scope, nodes, now=now)
+    notices = {key: f"perhaps out of date, newer: “{newer[0].content[:NEWER_CHARS]}”" for key, newer in doubted.items()}
+    return {key: replace(node, notice=notices.get(key, node.notice)) for key, node in nodes.items()}
+
+
+def newer_by_older(
+    conflicts: Iterable[tuple[int, int, str]], nodes: Mapping[int, Node]
+) -> dict[int, tuple[Newer, ...]]:
+    """Return the newer facts of conflicts (older, newer, id of the review), latest first, by the key of the older one.
+
+    Two tasks do not contradict each other, and what reads like an instruction is not quoted.
+    """
+    found: dict[int, tuple[Newer, ...]] = {}
+    for older, newer, review in conflicts:
+        node = nodes.get(newer)
+        if node is not None and node.is_live and node.category != "task" and not warnings_of(node):
+            found[older] = (Newer(id=node.id, content=node.content, review=review), *found.get(older, ()))
+    return found
 
 
 def as_shown(snapshot: Snapshot, nodes: Mapping[int, Node]) -> dict[int, Node]:

@@ -27,7 +27,7 @@ from ricordo.model import (
 )
 from ricordo.retrieval import service
 from ricordo.retrieval.commit_words import image_at, in_words
-from ricordo.retrieval.hits import as_shown
+from ricordo.retrieval.hits import as_shown, with_doubts
 from ricordo.retrieval.owner import own_entities, profile_of_owner
 from ricordo.retrieval.query import Request, filter_of, query_of
 from ricordo.retrieval.service import Asking
@@ -158,6 +158,7 @@ def profile_of(snapshot: Snapshot, scope: Scope, entity: Entity, *, now: int, li
     facts = [each.key for each in believed if each.key in nodes and nodes[each.key].category != "summary"]
     best = facts[:limit]
     nodes = as_shown(snapshot, {key: nodes[key] for key in (*best, *rest) if key in nodes})
+    nodes = with_doubts(snapshot, scope, nodes, now=now)
     return Profile(
         id=entity.id,
         type=entity.type,

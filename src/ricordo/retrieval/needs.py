@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
 from ricordo.model import Hit, Node, Scope
-from ricordo.retrieval.hits import as_own, as_shown, hit_of, writers
+from ricordo.retrieval.hits import as_own, as_shown, hit_of, newer_in_doubt, writers
 from ricordo.retrieval.query import ALL_EPISODES, KNOWLEDGE, Needs, namings
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
@@ -44,20 +44,22 @@ def needed_memories(
     said = stating(*ALL_EPISODES) if turns else []
     own = [node for node in said if node.role == "user" and _says_of_oneself(node.content, needs)]
     latest = sorted(own, key=lambda node: (node.event_time, node.key), reverse=True)
-    nodes = [*facts[:_FACTS], *latest[:turns]]
-    wrote = writers(snapshot, nodes)
+    nodes = {node.key: node for node in (*facts[:_FACTS], *latest[:turns])}
+    doubted = newer_in_doubt(snapshot, scope, nodes, now=now)
+    wrote = writers(snapshot, nodes.values())
     hits = {
-        node.key: hit_of(
+        key: hit_of(
             node,
             score=0.0,
             shares=(),
             terms=(),
             now=now,
             zone=zone,
-            evidence=evidence.get(node.key, ()),
-            author=wrote.get(node.key),
+            evidence=evidence.get(key, ()),
+            author=wrote.get(key),
+            doubted_by=doubted.get(key, ()),
         )
-        for node in nodes
+        for key, node in nodes.items()
     }
     return {key: as_own(hit, scope.owner) for key, hit in hits.items()}
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ricordo.decay import belief
 from ricordo.errors import NotFoundError
 from ricordo.model import GUESSED_TYPE, SELF, Category, Entity, Node, Profile, Relation, Scope
-from ricordo.retrieval.hits import as_shown
+from ricordo.retrieval.hits import as_shown, with_doubts
 from ricordo.retrieval.query import KNOWLEDGE, states_need
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
@@ -147,7 +147,7 @@ def profile_of_owner(
     telling = [node for node in most_telling(private, names) if is_own(node.content)]
     others = [node for node in private if node not in telling and is_own(node.content)]
     facts = {node.key: node for node in (*telling, *(node for each in described for node in each.facts), *others)}
-    shown = as_shown(snapshot, facts)
+    shown = with_doubts(snapshot, scope, as_shown(snapshot, facts), now=now)
     if not (names or shown or described):
         raise NotFoundError("nothing is known about the user yet")
     mentions = {node.key: node for each in described for node in each.mentions if node.key not in facts}

@@ -23,7 +23,16 @@ from numpy.typing import NDArray
 
 from ricordo.clock import from_ms, to_ms
 from ricordo.model import DOCUMENT, UPDATED_AT, Absence, Hit, Newer, Node, Results, Scope, Share, Trace
-from ricordo.retrieval.hits import as_shown, hit_of, only_asks, says_the_same, warnings_of, without_withheld, writers
+from ricordo.retrieval.hits import (
+    as_shown,
+    hit_of,
+    newer_by_older,
+    only_asks,
+    says_the_same,
+    warnings_of,
+    without_withheld,
+    writers,
+)
 from ricordo.retrieval.query import (
     KNOWLEDGE,
     Plan,
@@ -993,13 +1002,15 @@ def _hits(
 
 
 def _doubted(known: Shortlist) -> dict[int, tuple[Newer, ...]]:
-    """Return the newer facts that may make a fact outdated, latest first. Two tasks do not contradict each other."""
-    nodes = without_withheld({key: node for key, node in known.nodes.items() if node.is_live}, known.shown)
-    found: dict[int, tuple[Newer, ...]] = {}
-    for older, newer, review in known.conflicts:
-        if (node := nodes.get(newer)) is not None and node.category != "task" and not warnings_of(node):
-            found[older] = (Newer(id=node.id, content=node.content, review=review), *found.get(older, ()))
-    return found
+    """Return the newer facts that may make a fact, or a message it was learnt from, outdated, latest first."""
+    pairs = [(newer, older) for older, newer, _ in known.conflicts]
+    nodes = {key: known.nodes[key] for key, _ in pairs if key in known.nodes}
+    said = [
+        (message, newer, review)
+        for older, newer, review in known.conflicts
+        for _, message in _with_sources([(newer, older)], known)
+    ]
+    return newer_by_older([*known.conflicts, *said], without_withheld(nodes, known.shown))
 
 
 def _replaced_by(known: Shortlist) -> dict[int, str]:

@@ -356,6 +356,9 @@ class Reviews(Protocol):
     def get(self, scope: Scope, review_id: str) -> Review | None:
         """Return a review by its id, decided or not; None if this caller sees none."""
 
+    def against(self, keys: Collection[int]) -> list[tuple[int, int, str]]:
+        """Return (older, newer, id of the review) of the open conflicts in which one of some memories is the older."""
+
     def decided_with(self, node: int) -> set[int]:
         """Return the keys of the facts that were decided on in a review together with this one."""
 

@@ -295,12 +295,5 @@ def shortlist(snapshot: Any, scope: Scope, keys: Any, *, archived: bool, now: in
         versions=versions,
         decided={frozenset((key, other)) for key in ranked for other in snapshot.reviews.decided_with(key)},
         evidence=snapshot.nodes.evidence(scope, facts),
-        conflicts=[] if archived else _conflicts(snapshot, keys),
+        conflicts=[] if archived else snapshot.reviews.against({int(key) for key in keys}),
     )
-
-
-def _conflicts(snapshot: Any, keys: Any) -> list[tuple[int, int, str]]:
-    """Return (older, newer, id) of the open conflicts in which one of some memories is the older."""
-    asked = {int(key) for key in keys}
-    rows = snapshot.state.all("reviews", lambda row: row["decided_at"] is None and row["kind"] == "conflict")
-    return [(row["older"], row["newer"], row["id"]) for row in rows if row["older"] in asked]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -137,6 +137,10 @@ class Reviews(Group):
         sees = self._sees(scope)
         rows = self._state.all("reviews", lambda row: row["id"] == review_id and sees(row))
         return self._review(scope, rows[0]) if rows else None
+
+    def against(self, keys: Collection[int]) -> list[tuple[int, int, str]]:
+        rows = self._state.all("reviews", lambda row: row["decided_at"] is None and row["kind"] == "conflict")
+        return [(row["older"], row["newer"], row["id"]) for row in rows if row["older"] in keys]
 
     def decided_with(self, node: int) -> set[int]:
         rows = self._state.all(

@@ -235,6 +235,7 @@ class Reviews(Group):
         rows = self._sql.rows("review_by_id", self._sql.scoped(scope, id=review_id))
         return review_of(rows[0], Nodes(self._sql).by_key(scope, filter(None, rows[0][3:5]))) if rows else None
 
+    against = asks("reviews_against", "keys", list)
     decided_with = asks("reviews_decided_with", "node", as_set)
 
     def of_quarantined(self, node: Node) -> Review | None:
