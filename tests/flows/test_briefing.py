@@ -320,3 +320,70 @@ async def test_a_line_by_a_model_that_cites_a_fact_in_doubt_names_the_newer_one(
         found = await memory.brief_parts()
     assert found.model is not None
     assert "(not decided, newer: “I started work at Buro Happold”" in str(found.text)
+
+
+MOVED = (
+    ("I live in Leith", "I moved to Porto"),
+    ("I live in Leith", "The three of us have been settled in Ghent since May"),
+    ("I work at Acme", "First day went well! Now I work for Bosch"),
+    ("I'm vegetarian", "I eat meat again"),
+    ("Ich wohne in Kiel", "Vertrag unterschrieben: wir leben jetzt in Graz"),
+    ("Я работаю в Яндексе", "Теперь я работаю в Сбере"),
+    ("Vivo en Lugo", "Me mudé a Valencia"),
+    ("J'habite à Nantes", "J'ai déménagé à Lyon"),
+    ("Mi sono trasferita a Padova", "Abito a Londra"),
+)
+UNMOVED = (
+    ("I live in Leith", "My sister has moved to Rome now"),
+    ("I live in Leith", "Do I live in Rome?"),
+    ("I live in Leith", "I'd love to live in Rome"),
+    ("I work at Acme", "I work from home on Fridays now"),
+    ("I live in Leith", "We moved the sofa to Anna today"),
+    ("Ich wohne in Kiel", "Meine Schwester wohnt jetzt in Rom"),
+    ("Я живу в Туле", "Моя сестра теперь живёт в Казани"),
+    ("Vivo en Madrid", "Mi hermana se mudó a Valencia"),
+    ("J'habite à Nantes", "Ma sœur habite maintenant à Lyon"),
+)
+
+
+def _lines(text: str | None, said: str) -> list[str]:
+    return [line for line in str(text).splitlines() if line.startswith(f"- {said}")]
+
+
+@pytest.mark.parametrize(("old", "new"), MOVED)
+async def test_of_old_and_new_states_the_latest_is_briefed_as_present(old: str, new: str) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        await memory.remember(old, at="2017-03-01", origin="import")
+        await memory.add(new, at="2024-02-01", session="later", origin="import")
+        text = await memory.brief()
+    assert _lines(text, old) == []
+    assert any(line[2:].partition(" [")[0] in new for line in _section(text, "Who").splitlines())
+
+
+@pytest.mark.parametrize(("old", "new"), UNMOVED)
+async def test_what_is_no_later_state_of_the_user_leaves_the_older_one(old: str, new: str) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        await memory.remember(old, at="2017-03-01", origin="import")
+        await memory.add(new, at="2024-02-01", session="later", origin="import")
+        await memory.add("I live and work in Rome", at="2025-02-01", session="other", speaker="Bob", origin="import")
+        assert len(_lines(await memory.brief(), old)) == 1
+
+
+async def test_an_imported_home_between_others_is_not_briefed_unless_the_user_keeps_it(clock: HandClock) -> None:
+    async with Memory.open(":memory:", embedder=None, clock=clock) as memory:
+        for home, at in (("live in Porto", "2024"), ("moved to Lisbon", "2019"), ("live in Leith", "2017")):
+            await memory.remember(f"I {home}", at=f"{at}-03-01", origin="import")
+        for review in await memory.review(kind="conflict"):
+            await memory.resolve(review, decision="keep both")
+        kept = str(await memory.brief())
+        assert [place for place in ("Porto", "Lisbon", "Leith") if place in kept] == ["Porto", "Lisbon", "Leith"]
+    for how in ("consolidated", "kept apart"):
+        async with Memory.open(":memory:", embedder=None, clock=clock) as memory:
+            said = (("live in Leith", "2017"), ("moved to Lisbon", "2019"), ("live in Porto", "2024"))
+            await memory.add_many(
+                [Message(text=f"I {home}", at=f"{at}-03-01", session=at, origin="import") for home, at in said]
+            )
+            for _, at in said if how == "consolidated" else ():
+                await memory.end_session(at)
+            await memory.consolidate()
+            assert _lines(await memory.brief(), "I moved to Lisbon") == []

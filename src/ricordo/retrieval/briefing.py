@@ -5,6 +5,7 @@ There is no question to rank by, so each section takes the most confirmed and la
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from ricordo.retrieval.inspection import known_people
 from ricordo.retrieval.owner import is_always_useful, most_telling, own_facts
 from ricordo.retrieval.query import ALL_EPISODES, KNOWLEDGE
 from ricordo.retrieval.service import Asking
+from ricordo.retrieval.states import latest_statements
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import index_terms
@@ -270,13 +272,24 @@ class _Reading:
         Also return the ids of those that are useful in every conversation.
         """
         own = [each for each in own_facts(self._tx, self._scope, now=self._now) if each.category != "task"]
-        telling = most_telling(own, self._names)[:_ABOUT]
+        ranked = most_telling(own, self._names)
+        latest = self._latest(own)
+        telling = list({node.key: node for node in (latest.get(each.key, each) for each in ranked)}.values())[:_ABOUT]
+        useful = {latest.get(each.key, each).id for each in ranked if is_always_useful(each, self._names)}
         hits = self._hits(telling)
-        first = [node.id for node in telling[:_FIRST] if is_always_useful(node, self._names)]
+        self._given.update(latest)
+        first = [node.id for node in telling[:_FIRST] if node.id in useful]
         wanted = Filter(shelves=(KNOWLEDGE,), categories=_WHO)
         found = self._tx.nodes.page(self._scope, wanted, now=self._now, before_key=None, limit=_CANDIDATES)
         others = [node for node in found if node.key not in self._given]
         return [*hits, *self._best(others, most=_ABOUT - len(hits))], first
+
+    def _latest(self, own: Sequence[Node]) -> dict[int, Node]:
+        """Return the latest statement of its kind in place of each older one, unless a review shows the two."""
+        doubted = newer_in_doubt(self._tx, self._scope, {node.key: node for node in own}, now=self._now)
+        until = time.monotonic() + self._asking.deadline_s
+        found = latest_statements(self._tx, self._scope, own, until=until)
+        return {older: newer for older, newer in found.items() if older not in doubted}
 
     def _decisions(self) -> list[Hit]:
         """Return live facts worded like a decision or a rule, from any source."""

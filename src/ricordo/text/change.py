@@ -488,6 +488,11 @@ def states_asked(question: str) -> AskedStates:
     return AskedStates(*(frozenset[str]().union(*each) for each in zip(*found, strict=True)))
 
 
+def state_terms(name: str) -> frozenset[str]:
+    """Return the index terms of the words about one thing, such as "home", in all languages."""
+    return next(each.terms for known, _, each in _states() if known == name)
+
+
 @cached()
 def _states() -> list[tuple[str, frozenset[str], AskedStates]]:
     """Return the name, the words and the index terms of each group of words about one thing, in any language."""
