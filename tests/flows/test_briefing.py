@@ -387,3 +387,14 @@ async def test_an_imported_home_between_others_is_not_briefed_unless_the_user_ke
                 await memory.end_session(at)
             await memory.consolidate()
             assert _lines(await memory.brief(), "I moved to Lisbon") == []
+
+
+async def test_only_what_the_owner_began_is_under_way() -> None:
+    async with Memory.open(":memory:", embedder=None, scope=Scope(owner="ann", chat="team")) as memory:
+        await memory.add("Biscuit ate a slipper", session="old", at="2017-03-01", origin="import")
+        await memory.add("Married! Thanks for coming", session="theirs", speaker="Tom")
+        await memory.add("Where is the key?", session="asked")
+        await memory.add("The footer is broken on phones", session="said")
+        under_way = _section(await memory.brief(), "Under way")
+    assert "slipper" not in under_way and "Married" not in under_way
+    assert "asked: “Where is the key?”" in under_way and "said: “The footer is broken on phones”" in under_way

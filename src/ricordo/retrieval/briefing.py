@@ -23,8 +23,8 @@ from ricordo.retrieval.service import Asking
 from ricordo.retrieval.states import latest_statements
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
-from ricordo.text.analyzer import index_terms
-from ricordo.text.canonical import canonical
+from ricordo.text.analyzer import QUESTION_MARKS, index_terms
+from ricordo.text.canonical import canonical, is_owner
 from ricordo.text.change import topics
 from ricordo.text.entity_recognition import entities_named
 from ricordo.text.filing import is_about_user
@@ -221,7 +221,7 @@ class _Reading:
     # ---- conversations
 
     def _latest_talks(self, session: str | None) -> dict[str, list[Node]]:
-        """Return the last turns of the latest conversations, the latest conversation first, its turns in order."""
+        """Return the latest turns by conversation, the latest conversation first, its turns in order."""
         wanted, end = Filter(shelves=ALL_EPISODES, where=_SAID), self._now + _DAY_MS
         keys = self._tx.nodes.within(self._scope, wanted, after=0, before=end, most=_LATEST_TURNS)
         turns = self._tx.nodes.by_key(self._scope, keys.tolist()).values()
@@ -229,20 +229,28 @@ class _Reading:
         for turn in sorted(turns, key=lambda turn: (turn.event_time, turn.key), reverse=True):
             if turn.session is not None and turn.session != session:
                 found.setdefault(turn.session, []).insert(0, turn)
-        return dict(list(found.items())[:_SESSIONS])
+        return found
 
     def _under_way(self, talks: Mapping[str, Sequence[Node]]) -> tuple[list[ContextLine], list[Hit]]:
-        """Return a line for each conversation, and the turns that the lines quote."""
+        """Return a line for each of the user's latest conversations, and the turns that the lines quote.
+
+        An imported conversation is a record, and what others said in a group is theirs.
+        """
         lines, spoken = list[ContextLine](), list[Hit]()
-        for name, turns in talks.items():
+        present = [(name, turns) for name, turns in talks.items() if turns[-1].origin != "import"]
+        for name, turns in present[:_SESSIONS]:
             shown = self._hits(turns, once=False)
             summary = self._summary(name)
-            asked = next((hit for hit in shown if hit.role == "user"), None)
+            asked = next((hit for hit in shown if hit.role == "user" and self._is_own(hit)), None)
             last = next((hit for hit in reversed(shown) if hit.role == "assistant"), None)
             if summary or asked or last:
                 lines.append(_session_line(summary, asked, last))
                 spoken += [hit for hit in (asked, last) if hit is not None]
         return lines, spoken
+
+    def _is_own(self, hit: Hit) -> bool:
+        """Return whether the owner said it, or anybody if the memory has no owner."""
+        return hit.speaker is None or not self._scope.owner or is_owner(hit.speaker, self._scope.owner)
 
     def _summary(self, session: str) -> str | None:
         known = self._tx.sessions.get(self._scope, session)
@@ -393,11 +401,12 @@ def _places(tx: Snapshot, scope: Scope) -> list[tuple[str, str]]:
 
 
 def _session_line(summary: str | None, asked: Hit | None, last: Hit | None) -> ContextLine:
-    """Return the line of a conversation: its summary or first question, and the last answer."""
+    """Return the line of a conversation: its summary or the user's first message, and the last answer."""
     told = next(hit for hit in (last, asked) if hit is not None) if last or asked else None
     parts = [f"in short: {safe_line(summary)}"] if summary else []
     if asked is not None and not summary:
-        parts.append(f"asked{caveat(asked)}: “{_beginning(asked.excerpt)}”")
+        verb = "asked" if asked.content.rstrip().endswith(QUESTION_MARKS) else "said"
+        parts.append(f"{verb}{caveat(asked)}: “{_beginning(asked.excerpt)}”")
     if last is not None:
         parts.append(f"answered last{caveat(last)}: “{_end(last.excerpt)}”")
     if told is None:
