@@ -15,7 +15,7 @@ from ricordo.errors import InvalidError
 from ricordo.model import Context, ContextLine, ContextName, ContextSection, Entity, Hit, Node, Profile, Scope
 from ricordo.ports import TokenCounter
 from ricordo.retrieval.hits import NEWER_CHARS, as_own, as_shown, caveat, hit_of, may_be_quoted, says_the_same
-from ricordo.retrieval.inspection import known_people, profile_of
+from ricordo.retrieval.inspection import present_people, profile_of
 from ricordo.retrieval.query import (
     ALL_EPISODES,
     KNOWLEDGE,
@@ -422,7 +422,7 @@ def _extras(
     (before, sources), profiles, people, replies = snapshot.together(
         lambda: _behind(snapshot, scope, {hit.id: keys[hit.id] for hit in facts}),
         lambda: _profiles(snapshot, scope, prompt, [hit for hit in facts if hit.id not in needed], now=now),
-        lambda: known_people(snapshot, scope, most=_PEOPLE) if is_of_people else (),
+        lambda: present_people(snapshot, scope, most=_PEOPLE) if is_of_people else (),
         lambda: _replies(snapshot, scope, hits, keys),
     )
     return Extras(before=before, profiles=profiles, people=people, sources=sources, replies=replies)

@@ -11,6 +11,7 @@ from ricordo.clock import from_ms
 from ricordo.decay import Vital, belief, fades_at, fate, remaining
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import (
+    GUESSED_TYPE,
     SUMMARY_MEMORY,
     Archive,
     ClosedReason,
@@ -196,6 +197,17 @@ def known_people(snapshot: Snapshot, scope: Scope, *, most: int) -> tuple[Entity
     """Return people other than the owner, most frequently mentioned first."""
     found = snapshot.entities.people(scope, most=most)
     return tuple(each for each in found if not (scope.owner and means_owner(each.name)))
+
+
+def present_people(snapshot: Snapshot, scope: Scope, *, most: int) -> tuple[Entity, ...]:
+    """Return known people that memories still name, and those that were added by hand."""
+    return tuple(each for each in known_people(snapshot, scope, most=most) if not _is_corrected_away(snapshot, each))
+
+
+def _is_corrected_away(snapshot: Snapshot, person: Entity) -> bool:
+    """Return whether a person became known by memories of which none names them any more."""
+    is_named = person.mention_count or person.relation or not person.attributes.get(GUESSED_TYPE)
+    return not is_named and snapshot.entities.was_named(person.key)
 
 
 async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:

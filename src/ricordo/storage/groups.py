@@ -243,6 +243,9 @@ class Entities(Protocol):
     def relations(self, key: int) -> tuple[Relation, ...]:
         """Return the relations to and from an entity: present before past ones, newest first."""
 
+    def was_named(self, key: int) -> bool:
+        """Return whether a memory names or named an entity, be it live or closed."""
+
     def span(self, entity: Entity) -> tuple[datetime, datetime]:
         """Return the event times of the first and last memory that names an entity, or twice its first sight."""
 

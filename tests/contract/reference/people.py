@@ -234,6 +234,9 @@ class Entities(Group):
         ]
         return tuple(sorted(map(self._relation, rows), key=lambda relation: relation.valid_until is not None))
 
+    def was_named(self, key: int) -> bool:
+        return any(linked_nodes(self._state, member) for member in members_of(self._state, key))
+
     def span(self, entity: Entity) -> tuple[datetime, datetime]:
         nodes = set().union(*(linked_nodes(self._state, member) for member in members_of(self._state, entity.key)))
         times = [row["event_time"] for row in self._state.all("nodes", lambda row: row["key"] in nodes)]

@@ -118,6 +118,8 @@ class Entities(Group):
         found = [relation_of(row) for row in self._sql.rows("relations_of_entity", {"entity": key})]
         return tuple(sorted(found, key=lambda relation: relation.valid_until is not None))
 
+    was_named = asks("entity_span", "entity", lambda rows: rows[0][0] is not None)
+
     def span(self, entity: Entity) -> tuple[datetime, datetime]:
         first, last = self._sql.rows("entity_span", {"entity": entity.key})[0]
         return (
