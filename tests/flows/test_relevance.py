@@ -243,3 +243,27 @@ async def test_a_search_for_a_meal_finds_what_must_not_be_missed(place: Place, q
             assert all(hit.is_relevant for hit in found) or "limit" in query
         elsewhere = await memory.search(question, category="task")
         assert not any("peanuts" in hit.content for hit in elsewhere)
+
+
+COOKED_FOR = """
+Ana is allergic to peanuts | Ana | What should I keep in mind when I cook for Ana?
+Ana is allergic to peanuts | Ana | Qu'est-ce que je dois éviter si je cuisine pour Ana ?
+Jonas verträgt keine Milch | Jonas | Was kann ich für Jonas kochen?
+Lucía es alérgica al marisco | Lucía | ¿Qué preparo de cena para Lucía?
+Анна не ест рыбу | Анна | Что приготовить на ужин для Анны?
+I am vegetarian | Ana | Suggest a recipe for tonight
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", COOKED_FOR)
+async def test_what_somebody_does_not_eat_is_among_the_first_three(place: Place, line: str) -> None:
+    need, name, question = line.split(" | ")
+    async with Memory.open(place.location, embedder=None) as memory:
+        await memory.remember(need)
+        await memory.remember("Boris does not eat fish")
+        for habit in ("lives in Bonn", "works at Siemens", "plays tennis", "has a spare key", "has a birthday in May"):
+            await memory.remember(f"{name} {habit}", about=[name])
+        hits = (await memory.search(question)).hits
+    assert need in [hit.content for hit in hits[:3]], [hit.content for hit in hits]
+    for hit in hits:
+        assert sum(share.share for share in hit.why) == pytest.approx(hit.score)

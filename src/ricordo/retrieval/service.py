@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
-from ricordo.model import Hit, ReceiptId, Results, Scope
+from ricordo.model import Hit, ReceiptId, Results, Scope, Share
 from ricordo.models.embedding import Embedded
 from ricordo.ports import Reranker
 from ricordo.retrieval.hits import as_own, closing_of, may_be_quoted
@@ -36,8 +36,8 @@ from ricordo.retrieval.query import (
 from ricordo.retrieval.receipts import Draft
 from ricordo.storage import Links, PastSnapshot, Snapshot, Store, When
 from ricordo.storage.values import NOTHING_FORESEEN, EmbeddingModel, Filter, Floor, Foreseen
-from ricordo.text.analyzer import QUESTION_MARKS
-from ricordo.text.change import load_patterns
+from ricordo.text.analyzer import QUESTION_MARKS, index_terms
+from ricordo.text.change import load_patterns, topics
 from ricordo.text.dates import Interval, find_interval, parse_instant
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ _PATIENCE_S = 0.1
 _READ_CHARS = 20_000
 # At most this part of a full answer makes room for what must not be missed.
 _NEEDED = 5
+_OF_NEEDED = 2  # the place of what must not be missed, from 0
 # Minimum raw value by signal: nearly half of the question's words, or a similar meaning.
 _TELLING = {"words": 0.45, "meaning": 0.4}
 
@@ -346,9 +347,27 @@ async def _with_needed(asking: Asking, query: Query, results: Results, *, as_of:
     room = max(query.limit - len(results.hits), query.limit // _NEEDED)
     missing = [hit for hit in missing if not types or hit.type in types][:room]
     hits = (*results.hits[: query.limit - len(missing)], *missing)
+    if results.intent != "when":
+        hits = _with_most_needed(hits, known=needed, question=query.text)
     if query.only_relevant or query.judge:
         hits = tuple(replace(hit, is_relevant=True) if hit.id in must else hit for hit in hits)
     return replace(results, hits=hits)
+
+
+def _with_most_needed(hits: tuple[Hit, ...], *, known: Mapping[int, Hit], question: str) -> tuple[Hit, ...]:
+    """Return hits with the one that must least be missed, if it comes later, in third place: what is needed of somebody
+    whom the question names, or else of the user.
+    """
+    said = set(index_terms(question))
+    is_named = {hit.id: not said.isdisjoint(index_terms(" ".join(hit.about))) for hit in known.values()}
+    meant = {hit.id for hit in known.values() if is_named[hit.id] or topics(hit.content).is_own}
+    found = [(not is_named[hit.id], place) for place, hit in enumerate(hits) if hit.id in meant]
+    if not found or (place := min(found)[1]) <= _OF_NEEDED:
+        return hits
+    hit, score = hits[place], hits[_OF_NEEDED].score
+    raised = Share(strategy="needed", rank=None, raw=1.0, share=score - hit.score)
+    hit = replace(hit, score=score, why=(*hit.why, raised))
+    return (*hits[:_OF_NEEDED], hit, *hits[_OF_NEEDED:place], *hits[place + 1 :])
 
 
 def wants_receipt(asking: Asking, asked: bool | None) -> bool:
