@@ -1,7 +1,8 @@
 """Child programs to kill, forked from a process that has imported everything.
 
-Starting Python and importing everything takes several times as long as the work of such a program. The process they
-are forked from has opened no store, so no lock and no thread is carried over.
+Starting Python, importing everything and compiling patterns takes several times as long as the work of such a program.
+The process they are forked from has opened no store but one in memory, which it has closed, so no lock and no thread is
+carried over.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(
     [
         "tests.crash.workload",
+        "tests.crash.warm",
         "pydantic_core",
         "ricordo.models.embedding.local",
         "ricordo.retrieval.search",
