@@ -356,7 +356,7 @@ async def _with_needed(asking: Asking, query: Query, results: Results, *, as_of:
 
 def _with_most_needed(hits: tuple[Hit, ...], *, known: Mapping[int, Hit], question: str) -> tuple[Hit, ...]:
     """Return hits with the one that must least be missed, if it comes later, in third place: what is needed of somebody
-    whom the question names, or else of the user.
+    that the question names, otherwise of the user.
     """
     said = set(index_terms(question))
     is_named = {hit.id: not said.isdisjoint(index_terms(" ".join(hit.about))) for hit in known.values()}
