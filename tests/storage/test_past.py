@@ -11,6 +11,7 @@ from tests.storage.histories import NICKNAMES, OPTIONS, PEOPLE, HandClock, Histo
 
 from ricordo import Memory, NotFoundError
 from ricordo.clock import to_ms
+from ricordo.model import Profile
 
 NO_SPAN = {"first_seen": None, "last_seen": None}
 SEEDS = range(int(os.environ.get("RICORDO_HISTORIES", "3")))
@@ -35,15 +36,16 @@ async def everything(memory: Any, history: History, **when: Any) -> dict[str, An
         for name in (*PEOPLE, *NICKNAMES):
             profile = await answer(memory.entity, name, **when)
             # Today's span includes removed links; that of the past is exact.
-            told[f"entity {name}"] = profile if isinstance(profile, str) else replace(profile, **NO_SPAN)
+            told[f"entity {name}"] = profile if isinstance(profile, str) else replace(unmarked(profile), **NO_SPAN)
     return told
 
 
-def unmarked(page: Any) -> Any:
-    """Return a page without the notes on what is closed today, which a copy cannot know."""
-    if isinstance(page, str):
-        return page
-    return replace(page, nodes=tuple(replace(node, notice="") for node in page.nodes))
+def unmarked(answer: Any) -> Any:
+    """Return a page or a profile without the notes on what is closed or in doubt today, which a copy cannot know."""
+    if isinstance(answer, str):
+        return answer
+    name = "facts" if isinstance(answer, Profile) else "nodes"
+    return replace(answer, **{name: tuple(replace(node, notice="") for node in getattr(answer, name))})
 
 
 async def answer(ask: Any, *arguments: Any, **options: Any) -> Any:

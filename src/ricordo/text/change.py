@@ -1079,6 +1079,7 @@ def _only_names_a_person(old: Said, new: Said, before: Topics, after: Topics, sh
     if before.is_of_self or any(begins.isdisjoint(word.stems) for word in shared):
         is_end = not _OF_AN_END.isdisjoint(cues(new[0][:MAX_CHARS], languages_of(new[0])))
         met = [word for word in before.words if _is_companion(old[0], word) and word.stems not in _subject_of(after)]
+        met = [] if says_change(new[0]) else met  # "I bank with Barclays", "I switched from Barclays to Monzo"
         return not is_end and all(
             _is_companion(new[0], word) or any(each.stems == word.stems for each in met) for word in shared
         )
