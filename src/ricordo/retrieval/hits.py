@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from zoneinfo import ZoneInfo
 
@@ -23,6 +23,9 @@ from ricordo.text.prompt_text import cited, orders_in
 from ricordo.text.sentences import sentences
 from ricordo.text.tasks import is_done_task
 from ricordo.trust import is_untrusted, label, trust_of
+
+Conflicts = Sequence[tuple[int, int, str]]
+"""Open conflicts: (older, newer, id of the review)."""
 
 EXCERPT_CHARS = 1_000
 _WRITTEN_AFTER_S = 2.0
@@ -65,21 +68,35 @@ def excerpt_of(content: str, terms: tuple[str, ...], *, passage: int | None = No
 
 
 def newer_in_doubt(
-    snapshot: Snapshot, scope: Scope, nodes: Mapping[int, Node], *, now: int
+    snapshot: Snapshot, scope: Scope, nodes: Mapping[int, Node], *, now: int, conflicts: Conflicts | None = None
 ) -> dict[int, tuple[Newer, ...]]:
-    """Return the newer facts that may make memories outdated, latest first, by the key of the older one."""
-    facts = [key for key, node in nodes.items() if node.type != "episodic"]
-    conflicts = snapshot.reviews.against(facts) if facts and not snapshot.is_past else []
-    if not conflicts:
+    """Return the newer facts that may make memories outdated, latest first, by the key of the older one.
+
+    Args:
+        conflicts: what `conflicts_of` returned for these memories and perhaps others; read if None.
+    """
+    if conflicts is None:
+        conflicts = conflicts_of(snapshot, [key for key, node in nodes.items() if node.type != "episodic"])
+    wanted = {newer for older, newer, _ in conflicts if older in nodes}
+    if not wanted:
         return {}
-    newer = snapshot.nodes.by_key(scope, {newer for _, newer, _ in conflicts})
+    newer = snapshot.nodes.by_key(scope, wanted)
     holding = {key: node for key, node in newer.items() if node.expires_at is None or to_ms(node.expires_at) > now}
     return newer_by_older(conflicts, as_shown(snapshot, holding))
 
 
-def with_doubts(snapshot: Snapshot, scope: Scope, nodes: Mapping[int, Node], *, now: int) -> dict[int, Node]:
-    """Return memories; the notice of each that may be outdated names the latest newer fact."""
-    doubted = newer_in_doubt(snapshot, scope, nodes, now=now)
+def conflicts_of(snapshot: Snapshot, keys: Collection[int]) -> Conflicts:
+    """Return the open conflicts in which one of some memories is the older; none in the past."""
+    return snapshot.reviews.against(keys) if keys and not snapshot.is_past else []
+
+
+def with_doubts(
+    snapshot: Snapshot, scope: Scope, nodes: Mapping[int, Node], *, now: int, conflicts: Conflicts | None = None
+) -> dict[int, Node]:
+    """Return memories; the notice of each that may be outdated names the latest newer fact. Arguments as for
+    `newer_in_doubt`.
+    """
+    doubted = newer_in_doubt(snapshot, scope, nodes, now=now, conflicts=conflicts)
     notices = {key: f"perhaps out of date, newer: “{newer[0].content[:NEWER_CHARS]}”" for key, newer in doubted.items()}
     return {key: replace(node, notice=notices.get(key, node.notice)) for key, node in nodes.items()}
 

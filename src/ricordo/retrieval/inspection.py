@@ -28,7 +28,7 @@ from ricordo.model import (
 )
 from ricordo.retrieval import service
 from ricordo.retrieval.commit_words import image_at, in_words
-from ricordo.retrieval.hits import as_shown, with_doubts
+from ricordo.retrieval.hits import as_shown, conflicts_of, with_doubts
 from ricordo.retrieval.owner import own_entities, profile_of_owner
 from ricordo.retrieval.query import Request, filter_of, query_of
 from ricordo.retrieval.service import Asking
@@ -152,14 +152,15 @@ def profile_of(snapshot: Snapshot, scope: Scope, entity: Entity, *, now: int, li
     believed = sorted(about, key=lambda each: belief(each.confidence, each.score), reverse=True)
     rest = [sketch.key for sketch in sorted(named, key=lambda each: each.type != "episodic", reverse=True)[:limit]]
     both = [sketch.key for sketch in (*about, *named)]
-    nodes, related = snapshot.together(
+    nodes, related, conflicts = snapshot.together(
         lambda: snapshot.nodes.by_key(scope, [*(sketch.key for sketch in believed), *rest]),
         lambda: entities.named_together(entity.key, both, most=_RELATED),
+        lambda: conflicts_of(snapshot, both),
     )
     facts = [each.key for each in believed if each.key in nodes and nodes[each.key].category != "summary"]
     best = facts[:limit]
     nodes = as_shown(snapshot, {key: nodes[key] for key in (*best, *rest) if key in nodes})
-    nodes = with_doubts(snapshot, scope, nodes, now=now)
+    nodes = with_doubts(snapshot, scope, nodes, now=now, conflicts=conflicts)
     return Profile(
         id=entity.id,
         type=entity.type,
