@@ -519,11 +519,12 @@ def _is_work(words: Sequence[str], known: _CueWords) -> bool:
 def is_body(name: str) -> bool:
     """Return whether a name is an organisation's by its words, in any language: a school, a company, a club.
 
-    >>> [is_body(name) for name in ("Kita Regenbogen", "Pestalozzischule", "Harbour Choir", "Mia Lenz")]
-    [True, True, True, False]
+    >>> [is_body(name) for name in ("Kita Regenbogen", "Pestalozzischule", "Harbour Choir", "Mia Lenz", "—")]
+    [True, True, True, False, False]
     """
     titles, bare = split_title(name)
-    return not titles and _is_body(folded_name(bare).split(), _known(all_languages()))
+    words = folded_name(bare).split()
+    return bool(words) and not titles and _is_body(words, _known(all_languages()))
 
 
 def _is_body(words: Sequence[str], known: _CueWords) -> bool:
