@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cached_property
 
 from ricordo.text.languages import NEVER, LanguageSet, Lexicon, all_languages, cached, languages_of, pattern_of
-from ricordo.text.names import likeness, relation_pattern
+from ricordo.text.names import likeness, relation_at
 from ricordo.text.sentences import infer_category
 
 _MOST_CHARS = 1_000
@@ -25,12 +24,7 @@ class _Cues(Lexicon):
     user = pattern_of(lambda each: each.filing.user, r"\W*(?:{})(?![\w-])", flags=re.IGNORECASE)
     things = pattern_of(lambda each: each.filing.things, r"(?<![\w-])(?:{})(?![\w-])", flags=re.IGNORECASE)
 
-    @cached_property
-    def own_relative(self) -> re.Pattern[str]:
-        """The pattern of a relative with a possessive: "our daughter"."""
-        whose = "|".join(each for each in self.languages.in_order(lambda each: each.kinship.possessives) if each)
-        relative = relation_pattern(self.languages)
-        return re.compile(rf"(?<![\w-])(?:{whose or NEVER})\s+(?:{relative})(?![\w-])", re.IGNORECASE)
+    mine = pattern_of(lambda each: each.kinship.possessives, r"(?<![\w-])(?:{})\s+", flags=re.IGNORECASE)
 
 
 _cues = cached()(_Cues)
@@ -74,7 +68,7 @@ def names_user(text: str, names: Iterable[str] = ()) -> bool:
     (True, False)
     """
     cues = _cues(all_languages())
-    if cues.user.match(text) or cues.own_relative.search(text):
+    if cues.user.match(text) or any(relation_at(text, found.end()) for found in cues.mine.finditer(text)):
         return True
     words = _NAME.findall(text)
     return any(_is_form(word, part) for name in names for part in name.split()[:1] for word in words)

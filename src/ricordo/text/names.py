@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from anyascii import anyascii
@@ -374,11 +375,32 @@ def relation_forms(word: str, kinship: Kinship) -> list[str]:
     return [f"{adjectives[0][:-2]}{case} {form}" for case in kinship.adjective_endings for form in nouns]
 
 
+class Relation(NamedTuple):
+    """A word for a relation in a text: the relation's name, and the end of the word."""
+
+    name: str
+    end: int
+
+
+def relation_at(text: str, start: int, languages: LanguageSet | None = None) -> Relation | None:
+    """Return the relation whose word begins at a place in a text: the longest, such as "best friend".
+
+    Args:
+        languages: of the words; all by default.
+
+    >>> relation_at("my ex-wife Jo", 3)
+    Relation(name='ex-wife', end=10)
+    """
+    relations = relation_words(languages)
+    ends = [word.end() for word in islice(_WORDS.finditer(text, start), _most_words(languages))]
+    found = ((relations.get(folded_relation(text[start:end])), end) for end in reversed(ends))
+    return next((Relation(name, end) for name, end in found if name), None)
+
+
 @cached()
-def relation_pattern(languages: LanguageSet) -> str:
-    """Return a regular expression that matches every form of every relation word, longest first."""
-    words = sorted(relation_words(languages), key=len, reverse=True)
-    return "|".join(either_letter(re.escape(word)).replace(r"\ ", r"\s+") for word in words)
+def _most_words(languages: LanguageSet | None) -> int:
+    """Return how many words the longest word for a relation has."""
+    return max((len(word.split()) for word in relation_words(languages)), default=0)
 
 
 def either_letter(pattern: str) -> str:
@@ -388,14 +410,20 @@ def either_letter(pattern: str) -> str:
     return pattern
 
 
+def _own_relations(text: str, languages: LanguageSet) -> Iterator[tuple[int, Relation]]:
+    """Yield the relations in phrases such as "my older brother", each with the start of its phrase."""
+    for found in _possessive(languages).finditer(text):
+        starts = (place for place in (found.end("kind"), found.end("mine")) if place >= 0)
+        relations = (relation_at(text, start, languages) for start in starts)
+        if relation := next(filter(None, relations), None):
+            yield found.start(), relation
+
+
 @cached()
-def _phrase(languages: LanguageSet) -> re.Pattern[str]:
-    """Return the pattern of phrases such as "my older brother". Its group is the relation."""
-    kinds = "|".join(languages.in_order(lambda each: each.kinship.kinds))
-    mine = "|".join(languages.in_order(lambda each: each.kinship.possessives))
-    return re.compile(
-        rf"(?<![\w-])(?:{mine})\s+(?:(?:{kinds})\s+)?({relation_pattern(languages)})(?![\w-])", re.IGNORECASE
-    )
+def _possessive(languages: LanguageSet) -> re.Pattern[str]:
+    kinds = "|".join(languages.in_order(lambda each: each.kinship.kinds)) or NEVER
+    mine = "|".join(languages.in_order(lambda each: each.kinship.possessives)) or NEVER
+    return re.compile(rf"(?<![\w-])(?P<mine>(?:{mine})\s+)(?P<kind>(?:{kinds})\s+)?", re.IGNORECASE)
 
 
 def relation_named(name: str) -> str | None:
@@ -406,17 +434,11 @@ def relation_named(name: str) -> str | None:
     """
     languages = all_languages()
     words = folded_relation(name).split()
-    if len(words) < 2 or words[-1] not in _last_words(languages):  # rejects most names before the long pattern runs
+    if len(words) < 2 or words[-1] not in _last_words(languages):  # most names, quickly
         return None
-    found = _phrase(languages).fullmatch(name.strip())
-    return None if found is None else relation_words(languages)[folded_relation(found.group(1))]
-
-
-@cached()
-def _after_possessive(languages: LanguageSet) -> re.Pattern[str]:
-    kinds = "|".join(languages.in_order(lambda each: each.kinship.kinds))
-    mine = "|".join(languages.in_order(lambda each: each.kinship.possessives))
-    return re.compile(rf"(?<![\w-])(?:{mine})\s+(?:(?:{kinds})\s+)?([\w-]+)", re.IGNORECASE)
+    name = name.strip()
+    own = _own_relations(name, languages)
+    return next((relation.name for start, relation in own if start == 0 and relation.end == len(name)), None)
 
 
 @cached()
@@ -447,21 +469,18 @@ def may_name_relation(text: str) -> bool:
     if not has_relation_word(text):  # most texts, by far
         return False
     lowered, languages = text.lower(), languages_of(text)
-    first_words = _first_words(languages)
     if _owner_behind(languages).search(text):
-        return not first_words.isdisjoint(map(folded_relation, _WORDS.findall(text)))
+        return not _first_words(languages).isdisjoint(map(folded_relation, _WORDS.findall(text)))
     if not any(beginning in lowered for each in languages for beginning in each.kinship.beginnings):
         return False
-    return any(folded_relation(found.group(1)) in first_words for found in _after_possessive(languages).finditer(text))
+    return next(_own_relations(text, languages), None) is not None
 
 
 def relations_in(text: str) -> frozenset[str]:
     """Return the relations of the speaker that a text mentions. For "My wife's sister" that is only the wife."""
     if not may_name_relation(text):
         return frozenset()
-    languages = languages_of(text)
-    words = relation_words(languages)
-    return frozenset(words[folded_relation(found.group(1))] for found in _phrase(languages).finditer(text))
+    return frozenset(relation.name for _, relation in _own_relations(text, languages_of(text)))
 
 
 def stems_of(predicate: str) -> list[str]:

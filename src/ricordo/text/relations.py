@@ -16,8 +16,8 @@ from ricordo.text.canonical import is_owner
 from ricordo.text.change import Cue, cues
 from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, languages_of, pattern_of, words_of
 from ricordo.text.languages.schema import Relations
-from ricordo.text.names import known_relation, relation_pattern
-from ricordo.text.relation_forms import CAPITALISED, MAX_CHARS, StatementForms
+from ricordo.text.names import relation_at
+from ricordo.text.relation_forms import CAPITALISED, MAX_CHARS, ONE, StatementForms
 from ricordo.text.sentences import content_words, without_jokes
 from ricordo.trust import trust_of
 
@@ -29,6 +29,8 @@ class _Forms(StatementForms):
 
     label = pattern_of(lambda each: each.relations.labels, r"\s*(?:{})\s*:", flags=re.IGNORECASE)
     titles = words_of(lambda each: each.names.titles)
+
+    mine = pattern_of(lambda each: each.relations.mine, r"(?<!\w)(?:{})\s+", flags=re.IGNORECASE)
 
     @cached_property
     def endings(self) -> tuple[re.Pattern[str], ...]:
@@ -55,13 +57,13 @@ _forms = cached()(_Forms)
 def _ending_patterns(
     languages: LanguageSet, forms_of: Callable[[Relations], Iterable[str]]
 ) -> Iterator[re.Pattern[str]]:
-    """Yield the patterns of statements that a relation has ended, or that somebody died."""
-    what = f"(?P<what>{relation_pattern(languages)})"
+    """Yield the patterns of statements that a relation has ended, or that somebody died. Those of sentences in which
+    mentions are replaced have a group `what`.
+    """
     for language in languages:
-        mine = rf"(?:{'|'.join(language.relations.mine) or NEVER})\s+{what}"
         whole = [form.replace("<WHO>", who) for form in forms_of(language.relations) for who in _whos(form)]
         for form in whole:
-            parts = re.split("(<NAME>)", form.replace("<MINE>", mine))
+            parts = re.split("(<NAME>)", form.replace("<MINE>", f"(?P<what>{ONE})"))
             yield re.compile(
                 r"(?<!\w)"
                 + "".join(f"(?P<name>{_NAMES})" if part == "<NAME>" else f"(?i:{part})" for part in parts if part)
@@ -140,22 +142,45 @@ def ended_relations(text: str) -> list[Ended]:
     if not may_end_relation(text):
         return []
     forms = _forms(all_languages())
-    ends = [
-        ended
+    ends = (
+        _ended(found, forms)
         for part in _SENTENCE.finditer(without_jokes(text))
         if _may_tell_of_an_end(sentence := part.group())
-        for pattern in forms.endings
-        for found in pattern.finditer(sentence)
-        if (ended := _ended(found.groupdict(), forms)) is not None
-    ]
+        for found in _found(sentence, forms.endings, forms)
+    )
     deaths = (
-        _dead(found.groupdict(), forms)
+        _dead(found, forms)
         for part in _SENTENCE.finditer(text)
         if may_end_relation(sentence := part.group()) and not _is_doubtful(sentence)
-        for pattern in forms.deaths
-        for found in pattern.finditer(sentence)
+        for found in _found(sentence, forms.deaths, forms)
     )
-    return list(dict.fromkeys((*ends, *filter(None, deaths))))
+    return list(dict.fromkeys(filter(None, (*ends, *deaths))))
+
+
+_Groups = dict[str, str | None]
+"""The relation (`what`) and the `name` of a match."""
+
+
+def _found(sentence: str, patterns: Iterable[re.Pattern[str]], forms: _Forms) -> Iterator[_Groups]:
+    marked, relations = _marked(sentence, forms)
+    for pattern in patterns:
+        has_mention = "what" in pattern.groupindex
+        for found in pattern.finditer(marked if has_mention else sentence):
+            what = {"what": relations[marked.count(ONE, 0, found.start("what"))]} if has_mention else {}
+            yield found.groupdict() | what
+
+
+def _marked(sentence: str, forms: _Forms) -> tuple[str, list[str]]:
+    """Replace each mention of a relation, such as "my brother", by one character. Return the relations, too."""
+    parts: list[str] = []
+    relations: list[str] = []
+    start = 0
+    for found in forms.mine.finditer(sentence.replace(ONE, " ")):
+        if relation := relation_at(sentence, found.end()):
+            parts += (sentence[start : found.start()], ONE)
+            relations.append(relation.name)
+            start = relation.end
+    return "".join((*parts, sentence[start:])), relations
 
 
 def _may_tell_of_an_end(sentence: str) -> bool:
@@ -172,16 +197,16 @@ def _is_doubtful(sentence: str) -> bool:
 _DOUBTS: frozenset[Cue] = frozenset(("unsure", "reported", "future", "asks"))
 
 
-def _ended(found: dict[str, str | None], forms: _Forms) -> Ended | None:
+def _ended(found: _Groups, forms: _Forms) -> Ended | None:
     if not found:  # "I got divorced"
         return Ended(predicates=_MARRIED, name=None)
-    predicates = _COUPLE if not (what := found.get("what")) else (known_relation(what) or "",)
+    predicates = (what,) if (what := found.get("what")) else _COUPLE
     name = _name(written, forms) if (written := found.get("name")) else None
     return Ended(predicates=predicates, name=name) if name or (what and not written) else None
 
 
-def _dead(found: dict[str, str | None], forms: _Forms) -> Ended | None:
-    relation = known_relation(found.get("what") or "")
+def _dead(found: _Groups, forms: _Forms) -> Ended | None:
+    relation = found.get("what")
     name = _name(written, forms) if (written := found.get("name")) else None
     if not (name or relation) or relation in LASTING:
         return None
