@@ -31,6 +31,45 @@ def midnight(text: str) -> int:
     return ms(datetime.fromisoformat(text).replace(tzinfo=BERLIN))
 
 
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("Die Abnahme ist am 3.12.", "2026-12-03", "2026-12-03"),
+        ("ab 1.7. stehen am Markt Automaten, 2 € die Stunde", "2026-07-01", "2026-07-01"),
+        ("vom 3.4.-5.4. sind wir weg", "2027-04-03", "2027-04-05"),
+        ("Der Handwerker kommt Montag, 3. 8. um zehn", "2026-08-03", "2026-08-03"),
+        ("am 3.12.27 fliegen wir nach Kreta", "2027-12-03", "2027-12-03"),
+        ("с 01.08 у нас новый тариф", "2026-08-01", "2026-08-01"),
+        ("отпуск с 22.08 по 30.08", "2026-08-22", "2026-08-30"),
+        ("Le rendez-vous chez le notaire est le 3/12", "2026-12-03", "2026-12-03"),
+        ("La cita con la doctora es el 03/12/2026", "2026-12-03", "2026-12-03"),
+        ("La visita dal dentista è il 3/12", "2026-12-03", "2026-12-03"),
+        ("A consulta é no dia 3/12", "2026-12-03", "2026-12-03"),
+        ("The lease ends 15/01/2027", "2027-01-15", "2027-01-15"),
+    ],
+)
+def test_dates_in_figures_are_days(text: str, first: str, last: str) -> None:
+    found = dated_phrases(text, today=NOON.date())
+    assert [(str(each.first), str(each.last)) for each in found] == [(first, last)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Wir nutzen Python 3.12.", "Der Laden hat ab 9.30 Uhr bis 10.12 Uhr auf", "am 31.2. war nichts"),
+        *("Der Server läuft mit Version 1.6. stabil", "Мы перешли с 3.9 на 3.12", "приём с 9.00 до 18.00"),
+        *(
+            "The invoice is 3/12",
+            "Les 3/4 du temps il dort",
+            "la rete 10.1.2.3 è lenta",
+            "el disco usa 3/4 de su espacio",
+        ),
+    ],
+)
+def test_other_figures_are_no_days(text: str) -> None:
+    assert dated_phrases(text, today=NOON.date()) == []
+
+
 # question | first day | first day after, or "now"
 QUESTIONS = """
 what did I do yesterday | 2026-06-29 | 2026-06-30

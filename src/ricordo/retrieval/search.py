@@ -101,7 +101,7 @@ from ricordo.text.change import (
 )
 from ricordo.text.dates import DATES
 from ricordo.text.dates.grammar import mentions_time
-from ricordo.text.dates.resolution import Span, dated_phrases, day_named_in, day_words
+from ricordo.text.dates.resolution import Span, coming_days, dated_phrases, day_named_in, day_words
 from ricordo.text.headed import HEADING, are_of_two_notes
 from ricordo.text.languages import languages_of
 from ricordo.text.occasions import are_of_two_days
@@ -348,7 +348,8 @@ def _weighed(
         ]
     others = set() if names_entities else _of_another(alive[:_COMPARED], known, plan)
     weighed = weigh(alive, weights, now=plan.now, of_another=others)
-    if plan.query.filter.archived or plan.is_of_past:
+    coming = _coming_day(plan, zone)
+    if plan.query.filter.archived or (plan.is_of_past and coming is None):
         return weighed, []
     weighed = _with_changes(weighed, known, plan.query)
     outdated, told = _outdated(weighed[:_COMPARED], known, plan)
@@ -358,8 +359,8 @@ def _weighed(
         if not _names_another(known, older, newer, plan)
         and (newer not in others or older in others or not _are_of_two_people(known, older, newer))
     ]
-    if asks_for_the_present(plan.query.text):
-        to_come = {newer for newer, _ in links if _is_to_come(known.nodes.get(newer), now=plan.now, zone=zone)}
+    if day := coming or (from_ms(plan.now).astimezone(zone).date() if asks_for_the_present(plan.query.text) else None):
+        to_come = {newer for newer, _ in links if _is_to_come(known.nodes.get(newer), day=day, zone=zone)}
         links = [(older, newer) if newer in to_come else (newer, older) for newer, older in links]
     links += _with_sources(links, known)
     if links or known.successors:
@@ -809,15 +810,26 @@ def _names_another(known: Shortlist, older: int, newer: int, plan: Plan) -> bool
     return newer in of_another_name(plan.query.text, said)
 
 
-def _is_to_come(node: Node | None, *, now: int, zone: ZoneInfo) -> bool:
-    """Return whether a fact begins to hold on a coming day: "From January the rate will be 125". A day that is not
-    understood counts as coming for a month.
+def _coming_day(plan: Plan, zone: ZoneInfo) -> date | None:
+    """Return the last day of the coming time that a question names: "What will the rent be in May?"."""
+    if plan.interval is None:
+        return None
+    return next(
+        (last for _, last in coming_days(plan.query.text, today=from_ms(plan.now).astimezone(zone).date())), None
+    )
+
+
+def _is_to_come(node: Node | None, *, day: date, zone: ZoneInfo) -> bool:
+    """Return whether a fact begins to hold after a day: "From January the rate will be 125". A day that is not
+    understood counts as a month after the fact was told.
     """
-    if node is None or "future" not in cues(node.content, languages_of(node.content)):
+    if node is None:
         return False
-    told, today = node.event_time.astimezone(zone).date(), from_ms(now).astimezone(zone).date()
-    first = min((each.first for each in dated_phrases(node.content, today=told)), default=told + _SOON)
-    return first > today
+    told = node.event_time.astimezone(zone).date()
+    named = [each.first for each in dated_phrases(node.content, today=told) if each.first > told]
+    if not named and "future" not in cues(node.content, languages_of(node.content)):
+        return False
+    return min(named, default=told + _SOON) > day
 
 
 def _of_another(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> Set[int]:

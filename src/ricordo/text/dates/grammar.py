@@ -39,7 +39,7 @@ from ricordo.text.dates.calendar import (
     resolve_through,
     shift,
 )
-from ricordo.text.languages import LanguageSet, Lexicon, cached, languages_of, list_of, words_of
+from ricordo.text.languages import NEVER, LanguageSet, Lexicon, cached, languages_of, list_of, words_of
 
 
 class Token(NamedTuple):  # not a dataclass: a sentence has dozens of tokens, and these are created four times as fast
@@ -60,11 +60,14 @@ _TOKEN = r"""(?P<skip>(?:https?://|www\.)\S+|(?<!\S)\S+@\S+)
       | (?P<iso>(?<![\w/.-])\d{4}[-/]\d{2}[-/]\d{2}(?![\w/-]|\.\w))
       | (?P<dotted>(?<![\w/.-])\d{1,2}\.\d{1,2}\.\d{4}(?![\w/-]|\.\w))
       | (?P<month>(?<![\w/.-])\d{4}-\d{2}(?![\w/-]|\.\w))
+      <NUMERIC>
       | (?P<compound>(?<![\w$€£₽#])[\w$€£₽#]*\d(?:[.,:/_]\w+)+|[$€£₽#]\d+|\d+[%$€£₽])
       | (?P<number>\d+)(?P<ordinal><ORDINALS>)?(?!\w)
       <PHRASES>
       | (?P<word>[^\W_]+(?:['’][^\W_]+)?)
       | (?P<mark>[.,!?;:"'«»“”()\[\]\-–—\n])"""
+_FIGURES_OF = {"<D>": r"(?:0?[1-9]|[12]\d|3[01])", "<M>": r"(?:0?[1-9]|1[0-2])", "<Y>": r"(?:(?:19|20)?\d\d)"}
+"""The figures of a day, a month and a year in `Dates.numeric`."""
 _MARKS = {",": ",", "-": "-", "–": "-", "—": "-"} | dict.fromkeys(".!?;:\n()[]", ".") | dict.fromkeys("\"'«»“”", '"')
 
 
@@ -132,7 +135,24 @@ class Vocabulary(Lexicon):
         ordinals = "|".join(self.languages.in_order(lambda each: each.dates.ordinals))
         alternatives = "|".join(re.escape(each) for each in sorted(self._phrases, key=len, reverse=True))
         phrases = rf"| (?P<phrase>\b(?i:{alternatives})\b)" if alternatives else ""
-        return re.compile(_TOKEN.replace("<ORDINALS>", ordinals).replace("<PHRASES>", phrases), re.VERBOSE)
+        numeric = f"| (?P<numeric>{self._numeric.replace(' ', '[ ]')})" if self._numeric else ""
+        parts = {"<ORDINALS>": ordinals, "<PHRASES>": phrases, "<NUMERIC>": numeric}
+        pattern = _TOKEN
+        for mark, part in parts.items():
+            pattern = pattern.replace(mark, part)
+        return re.compile(pattern, re.VERBOSE)
+
+    @cached_property
+    def _numeric(self) -> str:
+        """The pattern of a date in figures, as these languages write it; "" if none has a form."""
+        form = "|".join(self.languages.in_order(lambda each: each.dates.numeric))
+        for mark, part in _FIGURES_OF.items():
+            form = form.replace(mark, part)
+        return rf"(?<![\w/.])(?:{form})(?![\w/]|[.,:]\w|-\d{{3}})" if form else ""
+
+    @cached_property
+    def numeric(self) -> re.Pattern[str]:
+        return re.compile(self._numeric or NEVER)
 
 
 vocabulary = cached()(Vocabulary)
@@ -141,12 +161,16 @@ vocabulary = cached()(Vocabulary)
 # A year, a date from its year on, or one up to its year. Begins with a digit, so that the search skips to digits.
 _FIGURES = re.compile(r"\d(?:(?<=1)9\d\d|(?<=2)0\d\d|\d{3}[-/]\d\d|\.\d\d?\.\d{4})")
 _WORD = re.compile(r"[^\W\d_]+")
+_DIGITS = re.compile(r"\d+")
+_CENTURY = 2_000
+"""Of a year in two figures."""
 
 
 def mentions_time(text: str, *, languages: LanguageSet | None = None) -> bool:
     """Return whether a text may contain a time. A cheap check before the grammar."""
     words = vocabulary(languages_of(text) if languages is None else languages)
-    return not words.anchors.isdisjoint(_WORD.findall(text.lower())) or holds_year(text)
+    is_named = not words.anchors.isdisjoint(_WORD.findall(text.lower())) or holds_year(text)
+    return is_named or words.numeric.search(text) is not None
 
 
 def holds_year(text: str) -> bool:
@@ -175,7 +199,20 @@ def speaks_of_habits(tokens: list[Token], words: Vocabulary) -> bool:
 def tokenize(text: str, languages: LanguageSet) -> list[Token]:
     """Return the words and punctuation marks of a text, in order. Never raises."""
     words = vocabulary(languages)
-    return [_token(match, words) for match in words.token.finditer(text)]
+    return [
+        token
+        for match in words.token.finditer(text)
+        for token in (_numeric_date(match) if match.lastgroup == "numeric" else (_token(match, words),))
+    ]
+
+
+def _numeric_date(match: re.Match[str]) -> Iterator[Token]:
+    """Yield the day, the month and, if given, the year of a date in figures, which end where the next begins."""
+    found = list(_DIGITS.finditer(match[0]))
+    ends = [*(each.start() for each in found[1:]), len(match[0])]
+    for kind, each, end in zip("DMY", found, ends, strict=False):
+        value = int(each[0]) + (_CENTURY if kind == "Y" and len(each[0]) == 2 else 0)
+        yield Token(kind, value, match.start() + each.start(), match.start() + end, match[0][each.start() : end])
 
 
 def _token(match: re.Match[str], words: Vocabulary) -> Token:

@@ -132,6 +132,8 @@ class Dates:
     Attributes:
         bare_years: whether a year in a question about the past needs no preposition: "Wo waren wir 2021?".
         year_neighbours: words beside which a number is a year: "our 2018 trip", "Christmas 2019", "around 2015".
+        numeric: patterns of a date in figures with what stands before it: "am 3.12.", "le 3/12/2026". <D>, <M> and <Y>
+            are the figures of the day, the month and the year, in this order.
         mornings: words for "tomorrow" that also mean the morning: "mañana".
         each_week: articles with which a weekday is every one: "los" in "los lunes".
         upcoming: questions about what is to come, without a day: "What is coming up?".
@@ -141,6 +143,7 @@ class Dates:
     table: str = ""
     phrases: Mapping[str, str] = field(default_factory=dict)
     ordinals: Patterns = ()
+    numeric: Patterns = ()
     future: Words = ()
     future_endings: Words = ()
     past: Words = ()
