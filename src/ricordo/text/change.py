@@ -250,7 +250,7 @@ class _Word:
 
 @cached(maxsize=65_536)
 def _word(low: str, languages: LanguageSet) -> _Word:
-    known, cues = _words(languages), _cue_patterns(languages)
+    known = _words(languages)
     bare = low.partition("'")[0]
     is_own = low in known.own or bare in known.own
     is_silent = is_own or low in known.silent or bare in known.silent
@@ -262,7 +262,7 @@ def _word(low: str, languages: LanguageSet) -> _Word:
     if low in known.same:
         stems = (*stems, known.same[low])
     return _Word(
-        is_silent=is_silent or bool(cues["now"].fullmatch(low) or cues["added"].fullmatch(low)),
+        is_silent=is_silent or any(_cue_pattern(languages, cue).fullmatch(low) for cue in ("now", "added")),
         stems=stems,
         is_common=low not in known.same and not known.common.isdisjoint(stems),
         is_own=is_own,
@@ -484,33 +484,40 @@ def states_asked(question: str) -> AskedStates:
         topics(question).all_stems,
     )  # habite-t-on
     # Short questions and statements may be taken for another language.
-    found = [each for name, known, each in _states() if f"={name}" in marks or not asked.isdisjoint(known)]
+    found = [_state_of(name) for name, known in _states().items() if f"={name}" in marks or not asked.isdisjoint(known)]
     return AskedStates(*(frozenset[str]().union(*each) for each in zip(*found, strict=True)))
 
 
 def state_terms(name: str) -> frozenset[str]:
     """Return the index terms of the words about one thing, such as "home", in all languages."""
-    return next(each.terms for known, _, each in _states() if known == name)
+    return _state_of(name).terms
 
 
 @cached()
-def _states() -> list[tuple[str, frozenset[str], AskedStates]]:
-    """Return the name, the words and the index terms of each group of words about one thing, in any language."""
+def _states() -> dict[str, set[str]]:
+    """Return the words, in any language, by which a question asks for each thing."""
+    found: dict[str, set[str]] = {}
+    for language in all_languages():
+        for name, group in language.change.same.items():  # "Can Elise cook?" asks for no profession
+            found.setdefault(name, set()).update(group)
+        for name, state in language.states.items():
+            found.setdefault(name, set()).update(state.asked)
+    return found
+
+
+@cached()
+def _state_of(name: str) -> AskedStates:
+    """Return the index terms of the words about one thing."""
     every = [any_of((each.code,)) for each in all_languages()]
-    groups: dict[str, tuple[set[str], set[str], set[str], set[str]]] = {}
+    terms, verbs, values = set[str](), set[str](), set[str]()
     for language in every:
-        for name, group in language[0].change.same.items():  # "Can Elise cook?" asks for no profession
-            words, terms, *_ = groups.setdefault(name, (set(), set(), set(), set()))
-            words.update(group)
-            terms |= _terms(group, [language])
-        for name, state in language[0].states.items():
-            words, terms, verbs, values = groups.setdefault(name, (set(), set(), set(), set()))
-            words.update(state.asked)
+        terms |= _terms(language[0].change.same.get(name, ()), [language])
+        if (state := language[0].states.get(name)) is not None:
             named = {term for term in _terms(state.values, every) if len(term) > _OF_A_NAME or term in state.values}
             terms |= _terms(state.asked, [language]) | named
             verbs |= _terms(state.verbs, [language])
             values |= named
-    return [(name, frozenset(words), AskedStates(*map(frozenset, each))) for name, (words, *each) in groups.items()]
+    return AskedStates(*map(frozenset, (terms, verbs, values)))
 
 
 def _terms(words: Iterable[str], languages: Sequence[LanguageSet]) -> set[str]:
@@ -525,11 +532,8 @@ def _terms(words: Iterable[str], languages: Sequence[LanguageSet]) -> set[str]:
 
 
 @cached()
-def _cue_patterns(languages: LanguageSet) -> dict[Cue, re.Pattern[str]]:
-    def pattern(cue: Cue) -> re.Pattern[str]:
-        return languages.pattern(lambda each: getattr(each.change, cue), r"(?<!\w)(?:{})(?!\w)")
-
-    return {cue: pattern(cue) for cue in _IN_FILES}
+def _cue_pattern(languages: LanguageSet, cue: Cue) -> re.Pattern[str]:
+    return languages.pattern(lambda each: getattr(each.change, cue), r"(?<!\w)(?:{})(?!\w)")
 
 
 @cached()
@@ -545,7 +549,7 @@ def cues(text: str, languages: LanguageSet) -> frozenset[Cue]:
         _NAME_WITHIN.sub("_", text) if _words(languages).capitals_are_names else text
     )  # "New" in "New Delhi" is no cue
     low = _state(languages).sub(" ", said.lower())
-    patterns = _cue_patterns(languages)
+    patterns = {cue: _cue_pattern(languages, cue) for cue in _IN_FILES}
     found: set[Cue] = {cue for cue, pattern in patterns.items() if pattern.search(low)}
     if "no_longer" not in found:
         for cue in found & _DENIABLE:
@@ -1221,9 +1225,8 @@ def _is_put_off(old: Said, new: Said, before: Topics, after: Topics) -> bool:
     if not _is_dated(old[0]):
         return False
     text = new[0].lower()
-    patterns = _cue_patterns(languages_of(text))
     cue: Cue = "replaced" if _is_dated(new[0]) else "ended"
-    said = " ".join(found.group() for found in patterns[cue].finditer(text))
+    said = " ".join(found.group() for found in _cue_pattern(languages_of(text), cue).finditer(text))
     verb = {stem for word in topics(said).words for stem in word.stems}
     one_sided = [
         *(word for word in before.words if not after.likeness(word.stems)),
