@@ -327,3 +327,61 @@ async def test_what_happened_then_comes_before_hits_of_other_years(question: str
         found = [hit.content for hit in (await memory.search(question, limit=6)).hits]
     names = [next(name for name, (text, _) in said.items() if text == content) for content in found]
     assert set(names[: len(then)]) == then, names
+
+
+# Words of the questions below, in messages of other times.
+ELSEWHERE = [
+    "What happened with the bus was that it did not come, what a day",
+    "Tell me what you did, I did nothing",
+    "Was habe ich gemacht? Was ist passiert, was war los?",
+    "Что случилось? Что я делал, чем занимался?",
+    "¿Qué pasó? ¿Qué hice yo? ¿Qué hubo?",
+    "Que s'est-il passé ? Qu'ai-je fait ? De quoi avons-nous parlé ?",
+]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What happened in July 2024?",
+        "What did I do in July 2024?",
+        "How was July 2024?",
+        "Was ist im Juli 2024 passiert?",
+        "Was gab es im Juli 2024?",
+        "Что случилось в июле 2024 года?",
+        "Чем я занимался в июле 2024 года?",
+        "¿Qué pasó en julio de 2024?",
+        "¿Qué hubo en julio de 2024?",
+        "Que s'est-il passé en juillet 2024 ?",
+        "Qu'ai-je fait en juillet 2024 ?",
+        "De quoi avons-nous parlé en juillet 2024 ?",
+        "What happened on 9 July 2024?",
+        "Was habe ich am 9. Juli 2024 gemacht?",
+        "¿Qué hice el 9 de julio de 2024?",
+    ],
+)
+async def test_what_happened_then_comes_first_in_order_of_time(question: str) -> None:
+    then = {9: "The boiler gave up", 3: "Otto carved a spoon", 30: "Nora signed the lease", 17: "Tim hurt his arm"}
+    async with Memory.open(":memory:", embedder=None, clock=HandClock()) as memory:
+        for day, text in then.items():
+            await memory.add(text, at=_at(2024, 7, day))
+        for number in range(60):
+            text = f"{ELSEWHERE[number % len(ELSEWHERE)]} {number}"
+            await memory.add(text, at=_at(2024, 9) + timedelta(days=number))
+        found = [hit.content for hit in await memory.search(question)]
+    days = [9] if " 9" in question else sorted(then)
+    assert found[: len(days)] == [then[day] for day in days]
+
+
+@pytest.mark.parametrize(
+    "question", ["What about the boiler in July 2024?", "What happened to the boiler in July 2024?"]
+)
+async def test_what_names_the_topic_in_the_time_asked_about_comes_before_other_times(question: str) -> None:
+    async with Memory.open(":memory:", embedder=None, clock=HandClock()) as memory:
+        await memory.add(
+            "Some men came, and the boiler gave up again before they had left for good", at=_at(2024, 7, 9)
+        )
+        for number in range(8):
+            text = f"What happened to the boiler happened to the boiler of flat {number}"
+            await memory.add(text, at=_at(2024, 9) + timedelta(days=number))
+        assert (await memory.search(question)).hits[0].content.startswith("Some men")

@@ -213,9 +213,14 @@ def _in_period(pool: Pool, plan: Plan) -> NDArray[np.bool_]:
 
 def asks_for_any_event(pool: Pool, plan: Plan) -> bool:
     """Return whether a question has no topic apart from a time and names: "What happened last month?"."""
+    return plan.interval is not None and not topic_terms(pool, plan)
+
+
+def topic_terms(pool: Pool, plan: Plan) -> frozenset[str]:
+    """Return the terms that state the topic of a question: neither names nor words such as "happened"."""
     asked = asked_for(pool.words, terms=pool.frequencies, names=pool.name_terms)
     said = {word for word, is_asked in zip(pool.words, asked, strict=True) if is_asked}
-    return plan.interval is not None and not said - function_terms(language_of_function_words(plan.query.text))
+    return frozenset(said - function_terms(language_of_function_words(plan.query.text)))
 
 
 def _anchored(pool: Pool) -> NDArray[np.bool_]:

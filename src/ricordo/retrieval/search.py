@@ -56,7 +56,7 @@ from ricordo.retrieval.ranking import (
     totals_of,
     weigh,
 )
-from ricordo.retrieval.relevance import MEASURES, Judged, asks_for_any_event, evidence_of, judge
+from ricordo.retrieval.relevance import MEASURES, Judged, asks_for_any_event, evidence_of, judge, topic_terms
 from ricordo.retrieval.signals import (
     WEIGHTS,
     Pool,
@@ -197,7 +197,7 @@ def find(
     started = time.perf_counter()
     pool = pool_of(found, plan, named)
     short, ranking = _ranked(found, pool, plan)
-    short = _with_asked(short, found, pool, ranking)
+    short = _with_asked(short, found, pool, ranking, plan)
     keys, model = [each.key for each in short], next(iter(plan.vectors), 0)
     known = snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model)
     weighed, links = _weighed(short, known, plan, zone=zone, names_entities=bool(named))
@@ -316,12 +316,16 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
     return rank(pool, values, shares, totals, places, most=most, alike=alike, repeats=repeats)
 
 
-def _with_asked(short: Sequence[Ranked], found: CandidateSet, pool: Pool | None, ranking: Ranking) -> list[Ranked]:
+def _with_asked(
+    short: Sequence[Ranked], found: CandidateSet, pool: Pool | None, ranking: Ranking, plan: Plan
+) -> list[Ranked]:
     """Return the best candidates, and what the question asks for however low it ranks: open tasks, what may name a
-    coming day, and the latest statements about a state.
+    coming day, the latest statements about a state, and what happened in a time.
     """
     present = {each.key for each in short}
-    asked = dict.fromkeys(chain.from_iterable(found.found.get(name, ()) for name in ("tasks", "days", "states")))
+    is_of_time = pool is not None and asks_for_any_event(pool, plan)
+    asked_by = ("tasks", "days", "states", *(["time"] if is_of_time else []))
+    asked = dict.fromkeys(chain.from_iterable(found.found.get(name, ()) for name in asked_by))
     missing = [key for key in asked if key not in present and pool is not None]
     places = [] if pool is None else pool.turns.keys[: pool.size].searchsorted(missing).tolist()
     added = (
@@ -551,9 +555,10 @@ def _of_the_time(
     is_archived = plan.query.filter.archived
     if plan.days and is_any and plan.is_of_past:
         question = time_question(plan, zone)
-        told = {hit.key for hit in hits if hit.key in known.nodes and question.share_within(known.nodes[hit.key])}
-        return _before_others(hits, told | dated.keys()), known, told
-    if is_arranged or not is_brief or not (plan.states if is_archived else is_past or plan.is_of_now):
+        shares = _shares_within(hits, known.nodes, question)
+        named = dict.fromkeys(dated.keys() - shares.keys(), 1.0)
+        return _by_time(hits, known.nodes, shares | named, question, plan), known, shares.keys()
+    if is_arranged or not (is_brief or is_any) or not (plan.states if is_archived else is_past or plan.is_of_now):
         return list(hits), known, set()
     question = time_question(plan, zone)
     if is_archived:  # no value is the present one: of a time that is not named, each answers the question
@@ -574,8 +579,40 @@ def _of_the_time(
     first = sorted(hits, key=lambda hit: held.get(hit.key, len(held) + (hit.key in last)))
     arranged = _rescored(first, hits)
     if is_any and is_past:
-        arranged = _before_others(arranged, within | held.keys())
+        shares = dict.fromkeys(within | held.keys(), 1.0) | _shares_within(arranged, nodes, question)
+        arranged = _by_time(arranged, nodes, shares, question, plan)
+    elif is_past and pool is not None and not held:
+        arranged = _before_others(arranged, _on_topic(nodes, pool, plan) & within)
     return arranged, replace(known, nodes={**known.nodes, **former}), held.keys() | (within if is_any else set())
+
+
+def _shares_within(hits: Sequence[Ranked], nodes: Mapping[int, Node], question: TimeQuestion) -> dict[int, float]:
+    """Return how much each hit is of the days asked about, without those that are not; see `share_within`."""
+    shares = {hit.key: question.share_within(nodes[hit.key]) for hit in hits if hit.key in nodes}
+    return {key: share for key, share in shares.items() if share}
+
+
+def _by_time(
+    hits: Sequence[Ranked], nodes: Mapping[int, Node], shares: Mapping[int, float], question: TimeQuestion, plan: Plan
+) -> list[Ranked]:
+    """Return hits with those of the days asked about first: as many as the answer holds in order of time.
+
+    Args:
+        shares: how much hits are of these days; those that tell a longer time come after the others.
+    """
+    then = sorted((hit for hit in hits if hit.key in shares), key=lambda hit: -shares[hit.key])
+    first = sorted(
+        then[: plan.query.limit], key=lambda hit: (-shares[hit.key], *question.begins_within(nodes[hit.key]), hit.key)
+    )
+    others = [hit for hit in hits if hit.key not in shares]
+    return _rescored([*first, *then[plan.query.limit :], *others], hits)
+
+
+def _on_topic(nodes: Mapping[int, Node], pool: Pool, plan: Plan) -> set[int]:
+    """Return the keys of the memories with all words of a question that state its topic, and all its names."""
+    asked = topic_terms(pool, plan) | pool.name_terms
+    said = {key: " ".join((node.content, node.speaker or "", *node.about)) for key, node in nodes.items()}
+    return {key for key, text in said.items() if asked and asked.issubset(index_terms(text))}
 
 
 def _before_others(hits: Sequence[Ranked], keys: Set[int]) -> list[Ranked]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -86,6 +86,17 @@ class TimeQuestion:
             return 0.0
         times = (node.event_time, node.valid_from)
         return float(any(first <= each.astimezone(self.zone).date() <= last for each in times))
+
+    def begins_within(self, node: Node) -> tuple[date, datetime]:
+        """Return when in the days asked about a memory happened or began, and when it was said."""
+        first, last = self.span or (date.min, date.max)
+        told = [
+            max(each.first, first)
+            for each in self.days_told(node)
+            if each.first <= last and first <= each.last and each.last - each.first < last - first
+        ]
+        said = (each.astimezone(self.zone).date() for each in (node.event_time, node.valid_from))
+        return min(told, default=next((day for day in said if first <= day <= last), first)), node.event_time
 
     def spells(self, nodes: Iterable[Node]) -> list[Spell]:
         """Return from when until when each of some memories holds that state what the question asks for.
