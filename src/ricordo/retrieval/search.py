@@ -630,9 +630,10 @@ def _rescored(ordered: Sequence[Ranked], hits: Sequence[Ranked]) -> list[Ranked]
 
 def _answers_first(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Ranked]:
     """Return hits with the messages that only ask what the question asks below the statements that may answer it."""
-    if not _asking(_shown_first(hits, plan), known, plan.query.text):
+    shown, question = _shown_first(hits, plan), plan.query.text
+    if not (asked := _asking(shown, known, question)):
         return list(hits)
-    asked = _asking(hits, known, plan.query.text)
+    asked |= _asking(hits[len(shown) :], known, question)
     others = [hit for hit in hits if hit.key not in asked]
     if not others:
         return list(hits)
