@@ -245,6 +245,56 @@ async def test_a_search_for_a_meal_finds_what_must_not_be_missed(place: Place, q
         assert not any("peanuts" in hit.content for hit in elsewhere)
 
 
+HEALTH = {
+    "en": ["Ana is allergic to penicillin", "Ana was diagnosed with lupus in 2019", "Ana takes 500 mg of metformin"],
+    "de": [
+        "Ana ist gegen Penicillin allergisch",
+        "Bei Ana wurde 2019 Lupus diagnostiziert",
+        "Ana nimmt jeden Morgen 500 mg Metformin",
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Is Ana healthy?",
+        "What should I know about Ana's health?",
+        "Does Ana have any conditions?",
+        "Does Ana take any medication?",
+        "Ist Ana gesund?",
+        "Hat Ana Vorerkrankungen?",
+        "¿Ana tiene alguna enfermedad?",
+        "¿Qué tal la salud de Ana?",
+        "Ana est-elle en bonne santé ?",
+        "Quels sont les problèmes de santé d'Ana ?",
+        "Ana è malata?",
+        "A Ana tem alguma doença?",
+    ],
+)
+@pytest.mark.parametrize("language", HEALTH)
+async def test_a_question_for_somebodys_health_begins_with_what_ails_them(question: str, language: str) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for need in HEALTH[language]:
+            await memory.remember(need)
+        for habit in ("lives in Bonn", "plays tennis", "eats healthy food", "pays for health insurance", "has a key"):
+            await memory.remember(f"Ana {habit}", about=["Ana"])
+        for need in ("is diabetic", "is allergic to nuts", "has asthma"):
+            await memory.remember(f"Ben {need}", about=["Ben"])
+        hits = (await memory.search(question)).hits
+    assert {hit.content for hit in hits[:3]} == {*HEALTH[language]}
+
+
+async def test_a_question_for_health_in_russian_begins_with_what_ails_the_person() -> None:
+    needs = {"У Анны аллергия на пенициллин", "Анне поставили диагноз волчанка", "Анна принимает лекарство от мигрени"}
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for text in (*needs, "Анна живёт в Бонне", "Анна любит теннис", "Анна не болеет за Спартак", "У Бориса астма"):
+            await memory.remember(text)
+        for question in ("Анна здорова?", "Чем болеет Анна?", "Какие у Анны заболевания?"):
+            hits = (await memory.search(question)).hits
+            assert {hit.content for hit in hits[:3]} == needs, question
+
+
 COOKED_FOR = """
 Ana is allergic to peanuts | Ana | What should I keep in mind when I cook for Ana?
 Ana is allergic to peanuts | Ana | Qu'est-ce que je dois éviter si je cuisine pour Ana ?

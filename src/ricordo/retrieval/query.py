@@ -489,15 +489,18 @@ def needs_of(prompt: str) -> Needs | None:
 
 @cached(maxsize=1_024)
 def needs_asked(question: str) -> Needs | None:
-    """Return what a question asks for, if it asks what somebody cannot have: "What is Nora allergic to?"."""
+    """Return what a question asks for, if it asks what somebody cannot have, or how healthy
+    they are: "What is Nora allergic to?", "Is Nora ill?".
+    """
     text = question[:_LOOKED_AT].lower()
-    languages = languages_of(question[:_LOOKED_AT])
-    return next((needs for topic, _, needs in _needs() if _forbidden(topic, languages).search(text)), None)
+    return next((needs for topic, _, needs in _needs() if _forbidden(topic).search(text)), None)
 
 
 @cached()
-def _forbidden(topic: str, languages: LanguageSet) -> re.Pattern[str]:
-    return languages.pattern(lambda each: each.needs[topic].forbidden if topic in each.needs else (), r"\b(?:{})")
+def _forbidden(topic: str) -> re.Pattern[str]:
+    """Return the pattern of questions for a topic, in every language: many are too short to tell theirs."""
+    having = any_of(tuple(each.code for each in all_languages() if topic in each.needs))
+    return having.pattern(lambda each: each.needs[topic].forbidden, r"\b(?:{})")
 
 
 @cached(maxsize=1_024)

@@ -560,7 +560,7 @@ def _of_the_time(
         return _by_time(hits, known.nodes, shares | named, question, plan), known, shares.keys()
     if is_arranged or not (is_brief or is_any) or not (plan.states if is_archived else is_past or plan.is_of_now):
         return list(hits), known, set()
-    question = time_question(plan, zone)
+    question = time_question(plan, zone, names_somebody=pool is not None and pool.names_entities)
     if is_archived:  # no value is the present one: of a time that is not named, each answers the question
         past = question.spells(known.nodes[hit.key] for hit in hits if hit.key in known.nodes)
         return list(hits), known, set(question.in_force(past) if plan.interval else (spell.key for spell in past))

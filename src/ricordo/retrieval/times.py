@@ -55,6 +55,7 @@ class TimeQuestion:
         asks_who: it asks who somebody is.
         event: the index terms that name the event.
         named: the stems of what the question names, apart from the state, the event and times.
+        names_somebody: it names a known entity.
     """
 
     text: str
@@ -65,6 +66,7 @@ class TimeQuestion:
     asks_who: bool
     event: frozenset[str]
     named: frozenset[str]
+    names_somebody: bool
     zone: ZoneInfo
 
     def days_told(self, node: Node) -> list[DatedPhrase]:
@@ -112,8 +114,15 @@ class TimeQuestion:
 
         The longer a state held in these days, the better; of equals, the one that began last.
         """
+        if not self._is_single:
+            return self._held(spells)
         sure = [each for each in spells if each.is_sure]  # "My way to work is long" is about no other job
         return self._held(sure) or self._held(spells)
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether people have one at a time of what the question asks for."""
+        return self.needs is None and not self.asks_who
 
     def _held(self, spells: Sequence[Spell]) -> list[int]:
         """Return the keys of the statements that held in the days asked about, best first."""
@@ -121,8 +130,7 @@ class TimeQuestion:
         if span is None:
             return []
         begun = {each.first for each in spells if each.first != date.min}
-        is_single = self.needs is None and not self.asks_who  # of which people have one at a time
-        following = dict(pairwise(sorted(begun))) if is_single else {}
+        following = dict(pairwise(sorted(begun))) if self._is_single else {}
         ended = [min(each.last, following.get(each.first, date.max) - _DAY) for each in spells]
         held = [
             (min(last, span[1]) - max(each.first, span[0]), each)
@@ -168,6 +176,8 @@ class TimeQuestion:
 
     @property
     def _is_of_asker(self) -> bool:
+        if self.needs and self.names_somebody:  # "What should I know about Ana's health?"
+            return False
         return (speaks_of_themselves(self.text) and not topics(self.text).others) or not self.named
 
     def _spell(self, node: Node) -> Spell | None:
@@ -224,7 +234,7 @@ def _says_who(text: str, named: Set[str]) -> bool:
     return any(is_named) and any(is_role) and (is_named[0] or is_role[0])
 
 
-def time_question(plan: Plan, zone: ZoneInfo) -> TimeQuestion:
+def time_question(plan: Plan, zone: ZoneInfo, *, names_somebody: bool = False) -> TimeQuestion:
     """Return what a question asks for of a time."""
     interval = plan.interval
     text, states, span = plan.query.text, frozenset(plan.states), None
@@ -248,6 +258,7 @@ def time_question(plan: Plan, zone: ZoneInfo) -> TimeQuestion:
         asks_who=plan.asks_who,
         event=terms,
         named=named,
+        names_somebody=names_somebody,
         zone=zone,
     )
 
