@@ -325,3 +325,49 @@ async def test_people_added_by_hand_and_speakers_stay_known_without_a_memory_tha
     await memory.settle()
     found = await known(memory, "Who plays chess at the club?")
     assert "Helen" in found and "Oleg" in found and "Klaus" not in found
+
+
+DENIED = """
+I often climb with Norma | I often climb with Nora, not Norma
+I share a desk with Norma | I share a desk not with Norma but with Nora
+Ich gehe oft mit Norma klettern | Ich gehe oft nicht mit Norma, sondern mit Nora klettern
+Voy a escalar con Norma | Voy a escalar con Nora, no con Norma
+Je grimpe souvent avec Norma | Je grimpe souvent avec Nora, pas avec Norma
+Vado spesso in barca con Norma | Vado spesso in barca con Nora, non con Norma
+Vou escalar com a Norma | Vou escalar com a Nora, não com a Norma
+Я часто лазаю с Нормой | Я часто лазаю не с Нормой, а с Норой
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", DENIED)
+async def test_nobody_is_often_with_those_whom_a_sentence_denies(memory: Any, line: str) -> None:
+    wrong, right = line.split(" | ")
+    for name in ("Norma", "Nora"):
+        await memory.add_entity(name)
+    fact = await memory.remember(wrong)
+    await memory.correct(fact.id, right)
+    await memory.remember(f"{right}.")
+    await memory.settle()
+    assert not (await memory.entity("Norma")).mentions
+    assert (nora := await memory.entity("Nora")).mentions
+    assert "Norma" not in [each.name for each in nora.related]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "asked", "name"),
+    [
+        ("My sister's name is Norma", "My sister's name is Nora, not Norma", "my sister", "Nora"),
+        ("Our landlord is Mr. Oduya", "Our landlord is Mrs. Lind, not Mr. Oduya", "my landlord", "Lind"),
+        ("Meine Tante heißt Tessa", "Meine Tante heißt nicht Tessa, sondern Ada", "my aunt", "Ada"),
+        ("Mi hermana se llama Norma", "Mi hermana se llama Nora, no Norma", "my sister", "Nora"),
+        ("Ma sœur s'appelle Norma", "Ma sœur s'appelle Nora, pas Norma", "my sister", "Nora"),
+        ("Мою сестру зовут Норма", "Мою сестру зовут не Норма, а Нора", "my sister", "Нора"),
+    ],
+)
+async def test_a_correction_that_denies_a_name_is_not_about_it(
+    memory: Any, wrong: str, right: str, asked: str, name: str
+) -> None:
+    corrected = await memory.correct((await memory.remember(wrong)).id, right)
+    await memory.settle()
+    assert corrected.about == (name,)
+    assert (await memory.entity(asked)).name == name

@@ -33,6 +33,7 @@ from ricordo.storage.values import Named
 from ricordo.text.analyzer import index_terms, name_key
 from ricordo.text.canonical import is_of_one_member, means_owner
 from ricordo.text.change import topics
+from ricordo.text.denied_names import without_denied_names
 from ricordo.text.entity_recognition import entities_named, is_body
 from ricordo.text.names import (
     NOT_PEOPLE,
@@ -845,12 +846,15 @@ def with_more_subjects(snapshot: Snapshot, node: Node, names: Sequence[str], *, 
 
 
 def subjects_of_correction(snapshot: Snapshot, scope: Scope, old: Node, text: str) -> list[Entity]:
-    """Return what a memory is still about under other words: not the former landlord if they name another one."""
+    """Return what a memory is still about under other words: not the former landlord if they name another one, and
+    no name that they deny.
+    """
     ids = snapshot.nodes.subjects(old.key)
     about = [each for each in (snapshot.entities.by_id(scope, id) for id in ids) if each is not None]
-    if not may_state_relation(text):
+    said = without_denied_names(text)
+    if said == text and not may_state_relation(text):
         return about
-    before, after = set(index_terms(old.content)), set(index_terms(text))
+    before, after = set(index_terms(old.content)), set(index_terms(said))
     return [each for each in about if not _is_named_in(before, each) or _is_named_in(after, each)]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ricordo.model import Scope
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import LinkText, RelationHolder
+from ricordo.text.denied_names import without_denied_names
 from ricordo.text.names import MAX_CHARS, NameIndex, candidates, entities_meant_by, relations_in, runs_in, stems_of
 from ricordo.text.relations import is_owners_word
 
@@ -23,8 +24,9 @@ def find_mentions(
     """Return a (node key, entity key) pair for each mention."""
     pairs: dict[tuple[int, int], None] = {}
     for text in texts:
-        for run in runs_in(text.text):
-            pairs |= dict.fromkeys((text.key, entity) for entity in entities_meant_by(run, known, text.text))
+        said = without_denied_names(text.text[:MAX_CHARS])
+        for run in runs_in(said):
+            pairs |= dict.fromkeys((text.key, entity) for entity in entities_meant_by(run, known, said))
         if holders and is_owners_word(text.role, text.origin, text.speaker, owner=owner):
             pairs |= dict.fromkeys((text.key, entity) for entity in _related(text, holders))
     return list(pairs)

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 
 from ricordo.model import EntityType
 from ricordo.text.analyzer import index_terms
+from ricordo.text.denied_names import without_denied_names
 from ricordo.text.languages import (
     NEVER,
     LanguageSet,
@@ -297,6 +298,7 @@ def entities_named(texts: Sequence[str]) -> tuple[Named, ...]:
     >>> [(found.name, found.type) for found in entities_named(["Lunch with Mira Aldous. She is at Hollow Lab."])]
     [('Mira Aldous', 'person'), ('Hollow Lab', 'organization')]
     """
+    texts = [without_denied_names(text) for text in texts]
     seen: dict[str, list[tuple[int, _Sighting]]] = defaultdict(list)
     known = _known(_languages_of(texts))
     for place, text in enumerate(texts):

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ricordo.text.analyzer import first_person_words, leaves_out_its_subject
+from ricordo.text.denied_names import without_denied_names
 from ricordo.text.languages import fold_letters
 from ricordo.text.names import NOT_PEOPLE, SINGLE, folded_relation, name_words
 from ricordo.text.relation_forms import (
@@ -98,7 +99,7 @@ def stated_relations(text: str, *, own_names: Sequence[str] | None = None) -> li
     >>> [(found.predicate, found.name) for found in stated_relations("Hi, my wife is Sarah. Is my boss Tom?")]
     [('wife', 'Sarah')]
     """
-    text = text[:MAX_CHARS]
+    text = without_denied_names(text[:MAX_CHARS])
     for name in () if own_names is None else ("", *own_names):
         text = with_own_subjects(text, name)
     found: dict[tuple[str, str], Stated] = {}

@@ -213,6 +213,7 @@ class Statements:
     past_phrases: Words = ()
     negations: Words = ()
     negated_endings: Words = ()
+    contrasts: Words = ()
     copulas: Words = ()
     definite_copulas: Words = ()
     determiners: Words = ()
