@@ -323,7 +323,7 @@ def _with_asked(
     coming day, the latest statements about a state, and what happened in a time.
     """
     present = {each.key for each in short}
-    is_of_time = pool is not None and asks_for_any_event(pool, plan)
+    is_of_time = pool is not None and plan.interval is not None and asks_for_any_event(pool, plan)
     asked_by = ("tasks", "days", "states", *(["time"] if is_of_time else []))
     asked = dict.fromkeys(chain.from_iterable(found.found.get(name, ()) for name in asked_by))
     missing = [key for key in asked if key not in present and pool is not None]

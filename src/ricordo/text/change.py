@@ -1146,7 +1146,8 @@ def _share_states_of_two(before: Topics, after: Topics, shared: Sequence[TopicWo
     if before.is_of_self == after.is_of_self or not all(is_of_one):
         return False
     other = after if before.is_of_self else before
-    states = [word.stems[-1].startswith("=") for word in shared if other.people.isdisjoint(word.stems)]
+    telling = [word for word in shared if word.worth > _COMMON]  # a month they share is no topic
+    states = [word.stems[-1].startswith("=") for word in telling if other.people.isdisjoint(word.stems)]
     return bool(states) and all(states)
 
 
