@@ -213,3 +213,42 @@ async def test_a_relative_may_be_named_where_the_question_names_the_relation(
     await memory.remember(older, at="2024-01-10")
     await memory.remember(newer, at="2025-01-10")
     assert (await memory.search(question)).hits[0].content == newer
+
+
+@pytest.mark.parametrize(
+    ("home", "moved", "question"),
+    [
+        ("I live at 48 Elm Road in Leeds", "He called: the start moved to 15 March", "Where do I live?"),
+        ("Vivo en Sevilla, en la calle Pureza", "La reunión se ha trasladado al lunes", "¿Dónde vivo?"),
+        ("Abito a Bologna in via Saragozza", "L'esame è trasferito al 3 dicembre", "Dove abito?"),
+        ("Moro em Lisboa, na Rua das Flores", "A reunião mudou para quinta-feira", "Onde moro?"),
+        ("Я живу в Казани на Баумана", "Встреча переехала на пятницу", "Где я живу?"),
+    ],
+)
+async def test_what_moves_to_another_time_is_no_home(memory: Any, home: str, moved: str, question: str) -> None:
+    wanted = await memory.remember(home)
+    await memory.add(moved, session="later")
+    assert (await memory.search(question)).ids[:1] == [wanted.id]
+
+
+async def test_a_change_that_begins_after_the_time_asked_about_stands_below(memory: Any) -> None:
+    now = await memory.remember("The rent is 780 euros a month", at="2025-03-01")
+    later = await memory.remember("From 1 July 2099 the rent will be 820 euros a month", at="2025-04-01")
+    assert (await memory.search("What will the rent be in May 2099?")).ids[:2] == [now.id, later.id]
+    assert (await memory.search("What will the rent be in August 2099?")).ids[:2] == [later.id, now.id]
+
+
+@pytest.mark.parametrize(
+    ("job", "question"),
+    [
+        ("I am an editor at Zanichelli in Bologna", "Where do I work?"),
+        ("Ich bin Lehrerin an der Goetheschule", "Wo arbeite ich?"),
+        ("Je suis professeur au lycée Ampère", "Où est-ce que je travaille ?"),
+    ],
+)
+async def test_a_profession_comes_before_other_work(memory: Any, job: str, question: str) -> None:
+    wanted = await memory.remember(job)
+    await memory.add("The renovation: work starts on 12 January 2026", session="house")
+    await memory.add("We got three quotes for the renovation work", session="house")
+    await memory.settle()
+    assert (await memory.search(question)).ids[:1] == [wanted.id]

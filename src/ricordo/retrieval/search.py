@@ -366,6 +366,8 @@ def _weighed(
     if day := coming or (from_ms(plan.now).astimezone(zone).date() if asks_for_the_present(plan.query.text) else None):
         to_come = {newer for newer, _ in links if _is_to_come(known.nodes.get(newer), day=day, zone=zone)}
         links = [(older, newer) if newer in to_come else (newer, older) for newer, older in links]
+    if coming:
+        links += _in_their_time(weighed[:_COMPARED], known, plan, day=coming, zone=zone)
     links += _with_sources(links, known)
     if links or known.successors:
         weighed = in_succession(weighed, links=links, successors=known.successors)
@@ -868,6 +870,24 @@ def _is_to_come(node: Node | None, *, day: date, zone: ZoneInfo) -> bool:
     if not named and "future" not in cues(node.content, languages_of(node.content)):
         return False
     return min(named, default=told + _SOON) > day
+
+
+def _in_their_time(
+    best: Sequence[Ranked], known: Shortlist, plan: Plan, *, day: date, zone: ZoneInfo
+) -> list[tuple[int, int]]:
+    """Return pairs of top facts about what the question asks for, of which one tells of a coming change. The first of
+    each holds on that day.
+    """
+    facts = [node for each in best if (node := known.nodes.get(each.key)) is not None and _stands_alone(node)]
+    changes = [each for each in facts if _is_to_come(each, day=each.event_time.astimezone(zone).date(), zone=zone)]
+    return [
+        (older.key, newer.key) if _is_to_come(newer, day=day, zone=zone) else (newer.key, older.key)
+        for newer in changes
+        for older in facts
+        if older not in changes
+        and older.event_time <= newer.event_time
+        and share_topic(plan.query.text, older.content, newer.content)
+    ]
 
 
 def _of_another(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> Set[int]:

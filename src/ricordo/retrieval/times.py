@@ -26,6 +26,8 @@ from ricordo.text.change import (
     Topics,
     cues,
     job_stems,
+    names_job,
+    state_terms,
     states_asked,
     things_said,
     topics,
@@ -37,6 +39,7 @@ from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, l
 from ricordo.text.sentences import plain_sentences
 from ricordo.trust import trust_of
 
+_WORK = "work"
 _DAY = timedelta(days=1)
 _EARLIEST_MS, _LATEST_MS = -62_135_510_400_000, 253_402_214_400_000  # a day within the calendar, for any time zone
 _SAYS_WHO_WITHIN = 3  # significant words
@@ -103,11 +106,15 @@ class TimeQuestion:
     def spells(self, nodes: Iterable[Node]) -> list[Spell]:
         """Return from when until when each of some memories holds that state what the question asks for.
 
-        What others say of themselves answers a question of the owner only if the owner says nothing about it.
+        What others say of themselves answers a question of the owner only if the owner says nothing about it; and other
+        work ("The work starts on Monday"), only if no profession is known.
         """
         stating = [node for node in nodes if self._states(node)]
-        own = [node for node in stating if node.speaker is None] if self._is_of_asker else []
-        return [spell for node in own or stating if (spell := self._spell(node)) is not None]
+        if self._is_of_asker:
+            stating = [node for node in stating if node.speaker is None] or stating
+            if any(map(self._tells_job, stating)):
+                stating = [node for node in stating if self._tells_job(node) or topics(node.content).is_of_self]
+        return [spell for node in stating if (spell := self._spell(node)) is not None]
 
     def in_force(self, spells: Sequence[Spell]) -> list[int]:
         """Return the keys of the memories that say what held in the days asked about, best first.
@@ -148,12 +155,16 @@ class TimeQuestion:
         text = node.content
         if node.role == "assistant" or trust_of(node.origin, node.role) in ("tool", "web"):
             return False
-        if text.rstrip().endswith("?") or not self._is_answered_by(text):
+        if text.rstrip().endswith("?") or not (self._is_answered_by(text) or self._tells_job(node)):
             return False
         said_of_it = cues(text, languages_of(text))
         if not {"reported", "unsure"}.isdisjoint(said_of_it) or ("future" in said_of_it and not self.days_told(node)):
             return False
-        return self.is_about_asked(node)
+        return (self._is_of_asker and self._tells_job(node)) or self.is_about_asked(node)
+
+    def _tells_job(self, node: Node) -> bool:
+        """Return whether a fact tells a job, which the question asks for, without a word for work: "I am a nurse"."""
+        return state_terms(_WORK) <= self.states and node.category == "identity" and names_job(node.content)
 
     def _is_answered_by(self, text: str) -> bool:
         terms = set(index_terms(without_other_senses(text)))
