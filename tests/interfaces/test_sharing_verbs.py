@@ -13,10 +13,11 @@ def test_a_chat_in_use_becomes_a_space_only_with_its_people(cli: Cli) -> None:
     cli("--owner", "dora", "--chat", "team", "token", "add", "dora")
     refused = cli("space-create", "team")
     assert refused.status == 4 and "only its members could read it" in refused.err
-    made = cli("--owner", "ann", "space-create", "team", "--member", "dora", "--member", "benn")
-    assert "There is no memory and no token of benn" in made.err and "dora yet" not in made.err
+    made = cli("--owner", "ann", "space-create", "team", "--member", "dora", "--member", "benn", "--member", "fay")
+    assert made.err.count("No memory and no token yet: benn, fay. To give a token: `ricordo token add") == 1
+    assert "`ricordo token add NAME --owner benn --chat team`" in made.err and "dora" not in made.err
     assert "Tuesdays" in cli("--owner", "dora", "search", "when do we meet?").out
-    assert "no token of eva" in cli("--owner", "ann", "space-member", "team", "eva", "reader").err
+    assert "no token yet: eva" in cli("--owner", "ann", "space-member", "team", "eva", "reader").err
     outside = cli("--owner", "eli", "--chat", "team", "token", "add", "eli")
     assert "`ricordo space-member team eli writer`" in outside.err
     assert "not a member" not in cli("--owner", "dora", "--chat", "team", "token", "add", "dora-2").err

@@ -171,7 +171,7 @@ async def spaces(ctx: CommandContext, memory: Memory) -> list[dict[str, Any]]:
 @command
 async def space_create(ctx: CommandContext, memory: Memory, name: str, members: Sequence[str] = ()) -> Space:
     made = await memory.create_space(name, members=members)
-    await _note_unknown(ctx, memory, [each.owner for each in made.members])
+    await _note_unknown(ctx, memory, name, [each.owner for each in made.members])
     if ctx.owner == "me":
         ctx.notice('The others cannot tell what "me" said. Use --owner NAME, here and later, to write as yourself.')
     return made
@@ -180,20 +180,22 @@ async def space_create(ctx: CommandContext, memory: Memory, name: str, members: 
 @command
 async def space_member(ctx: CommandContext, memory: Memory, space: str, member: str, role: MemberRole) -> Space:
     changed = await memory.set_member(space, member, role)
-    await _note_unknown(ctx, memory, [member])
+    await _note_unknown(ctx, memory, space, [member])
     return changed
 
 
-async def _note_unknown(ctx: CommandContext, memory: Memory, names: Sequence[str]) -> None:
-    """Say which owners have neither memories nor a token: their names may be mistyped."""
+async def _note_unknown(ctx: CommandContext, memory: Memory, space: str, names: Sequence[str]) -> None:
+    """Say which owners have neither memories nor a token, and how to give them one: their names may be mistyped."""
     from ricordo.interfaces.http.tokens import Tokens, tokens_file
 
     known = {each.owner for each in await memory.store_view.owners()} | {ctx.owner}
     with suppress(RicordoError):
         known |= {each.owner for each in Tokens(tokens_file(ctx.location)).all()}
-    for name in names:
-        if name not in known:
-            ctx.notice(f"There is no memory and no token of {name} yet. Check the name.{meant(name, known)}")
+    new = [name for name in dict.fromkeys(names) if name not in known]
+    if new:
+        asked = "".join(meant(name, known) for name in new)
+        command = f"ricordo token add NAME --owner {shlex.quote(new[0])} --chat {shlex.quote(space)}"
+        ctx.notice(f"No memory and no token yet: {', '.join(new)}. To give a token: `{command}`.{asked}")
 
 
 @command
