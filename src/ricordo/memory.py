@@ -718,7 +718,9 @@ class Memory:
 
         Args:
             at: since when the new version is true, if the old one was true until then. The day on which the old one
-                became true will do: "today". None: the old version was never right, and the new one keeps its date.
+                became true will do: "today". A time before the old version was told will do if no time was given with
+                it; it is then taken to be true from just before `at`. None: the old version was never right, and the
+                new one keeps its date.
             evidence: ids of memories that support the correction.
 
         Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,18 @@ async def test_a_fact_can_change_on_the_day_it_became_true(at: str) -> None:
         old = await memory.remember("I live in Oslo", at="2024-03-01T12:00:00Z")
         new = await memory.correct(old.id, "I live in Rome", at=at)
         assert old.valid_from < new.valid_from == (await memory.get(old.id)).valid_until
+
+
+async def test_a_change_before_the_fact_was_told_moves_its_beginning() -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        old = await memory.remember("I live in Oslo")
+        since = old.valid_from - timedelta(days=9)
+        new = await memory.correct(old.id, "I live in Rome", at=since)
+        before = await memory.get(old.id)
+        assert before.valid_from < before.valid_until == new.valid_from == since
+        assert (await memory.search("Where do I live?")).ids == [new.id]
+        await memory.undo((await memory.log())[0].seq)
+        assert (await memory.get(old.id)).valid_from == old.valid_from
 
 
 async def test_a_refused_time_says_which_would_do() -> None:

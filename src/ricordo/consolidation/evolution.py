@@ -15,6 +15,7 @@ from ricordo.text.sentences import infer_category
 from ricordo.trust import capped, trust_of
 
 _MAX_SCORE = 10.0
+_MOMENT = timedelta(milliseconds=1)
 
 
 def require_live(snapshot: Snapshot, scope: Scope, node: Node) -> Node:
@@ -53,7 +54,8 @@ def correct(
         about: the entities that the new version is about.
         evidence: ids of memories that prove the correction; if empty, the new version is its own evidence.
         since: when the new version became true, and the old one ceased to be; None: the old one was never right. The
-            beginning of the day on which the old one became true stands for that day.
+            beginning of the day on which the old one became true stands for that day. Before the old one was told, it
+            moves the time since when that one was true.
 
     Raises:
         InvalidError: the words are the same, or the new version cannot be true since then.
@@ -62,6 +64,7 @@ def correct(
         raise InvalidError("content is the same as before", hint="use `confirm` if the memory is right as it is")
     if since is not None:
         since = _checked_since(since, old, at=at, zone=zone)
+        old = replace(old, valid_from=min(old.valid_from, since - _MOMENT))
     new = replace(
         old,
         id=new_id,
@@ -104,8 +107,8 @@ def _checked_since(since: datetime, old: Node, *, at: datetime, zone: ZoneInfo) 
         raise InvalidError("at: it is in the future", hint="`remember` what will change, and correct this afterwards")
     day, begun = since.astimezone(zone), old.valid_from.astimezone(zone)
     if day.time() == time.min and day.date() == begun.date():
-        return max(since, old.valid_from + timedelta(milliseconds=1))
-    if since <= old.valid_from:
+        return max(since, old.valid_from + _MOMENT)
+    if since <= old.valid_from and old.valid_from != old.created_at:
         raise InvalidError(
             f"at: the old version is true only since {begun:%Y-%m-%d %H:%M}",
             hint=f"give {begun:%Y-%m-%d} or a later time, or leave it out if the old version was never right",
