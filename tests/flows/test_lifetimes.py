@@ -362,6 +362,53 @@ async def test_a_move_or_a_new_job_does_not_expire(memory: Any, moved: str) -> N
 
 
 @pytest.mark.parametrize(
+    "told",
+    [
+        "My boss is Sabine.",
+        "My landlady is Vera.",
+        "Meine Chefin ist Sabine.",
+        "Ma cheffe est Sabine.",
+        "Mi jefe es Pablo.",
+    ],
+)
+async def test_a_relation_does_not_expire(memory: Any, told: str) -> None:
+    assert (await memory.remember(told)).expires_at is None
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "My mum Maureen lives in Otley and has her hip operation on 14 January",
+        "Our car is a grey Skoda Fabia, the MOT runs out on 18 March",
+        "Callum's orthodontist is Dr Anand in Headingley, next appointment 9 January at 3:40pm",
+        "I work at Arup and have a review on 14 January",
+        "Meine Mutter Inge wohnt in Ulm und wird am 14. Januar an der Hüfte operiert",
+        "Meine Chefin heißt Sabine, sie kommt am 14. Januar",
+        "Callums Kieferorthopäde ist Dr. Anand in Ulm, nächster Termin am 9. Januar um 15:40 Uhr",
+        "Моя мама Инга живёт в Твери, 14 января у неё операция на бедре",
+        "Моего начальника зовут Пётр, встреча 14 января",
+        "Mi madre Inés vive en Lugo y la operan de la cadera el 14 de enero",
+        "Ma mère Odile habite à Lille et se fait opérer le 14 janvier",
+    ],
+)
+async def test_what_lasts_is_kept_although_its_sentence_names_a_day(memory: Any, told: str) -> None:
+    assert (await memory.remember(told)).expires_at is None
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "The car is at the garage, ready on 14 January",
+        "Tom is ill, back on 14 January",
+        "Our hotel is the Grand Palace, check-in on 14 January",
+        "My boss is Tom until 14 January",
+    ],
+)
+async def test_a_day_ends_what_does_not_last_beside_it(memory: Any, told: str) -> None:
+    assert (await memory.remember(told)).expires_at is not None
+
+
+@pytest.mark.parametrize(
     ("said", "days"),
     [
         ("Voy a natación los jueves por la mañana", []),

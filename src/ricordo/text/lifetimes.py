@@ -19,10 +19,21 @@ from ricordo.model import EndsBy, Json, Node
 from ricordo.text import passing
 from ricordo.text.analyzer import speaks_of_themselves
 from ricordo.text.canonical import canonical
-from ricordo.text.change import cues, topics
+from ricordo.text.change import Cue, cues, things_said, topics
 from ricordo.text.dates import DATES, local_time, midnight
 from ricordo.text.dates.resolution import DatedPhrase, dated_phrases, resolved_dates, speaks_of_past
-from ricordo.text.languages import LanguageSet, Lexicon, all_languages, any_of, cached, languages_of, pattern_of
+from ricordo.text.languages import (
+    LanguageSet,
+    Lexicon,
+    all_languages,
+    any_of,
+    cached,
+    languages_of,
+    pattern_of,
+    words_of,
+)
+from ricordo.text.names import split_title
+from ricordo.text.relatives import stated_relations
 
 PASSING_DAYS = 30
 """How long a temporary statement is kept, and how long a dated statement is kept at least after its date."""
@@ -40,6 +51,8 @@ class _Cues(Lexicon):
     own = pattern_of(lambda each: each.lifetimes.own)
     lasting = pattern_of(lambda each: each.lifetimes.lasting, flags=re.IGNORECASE)
     begins = pattern_of(lambda each: each.lifetimes.begins, flags=re.IGNORECASE)
+    copulas = words_of(lambda each: each.statements.copulas)
+    articles = words_of(lambda each: each.statements.articles)
 
     def knows(self, text: str) -> bool:
         """Return whether a text is in one of the languages, and not in another with the same letters."""
@@ -51,6 +64,12 @@ _cues = cached()(_Cues)
 
 _LASTING_THINGS = frozenset(("=home", "=work", "=marriage"))
 """Groups of words in `change.same`: a change of these is for good."""
+
+_LASTING_STATES = frozenset(("=home", "=marriage"))
+"""Groups of words in `change.same`: a clause about these that names no day tells what lasts."""
+
+_ANY_NAME = "Xx"  # in place of a name behind a title
+_NO_STATE: frozenset[Cue] = frozenset(("unsure", "reported", "future", "asks"))
 
 
 @cached()
@@ -84,14 +103,49 @@ def _term(text: str, today: date) -> _Term | None:
     if len(text) > passing.MOST_CHARS:
         return None
     if passing.passes(text, is_guarded=is_guarded(text)) and may_pass(text) and not _gives_a_value(text):
-        return _passing_term(text, today)
-    return _dated_term(text, today)
+        found = _passing_term(text, today)
+    else:
+        found = _dated_term(text, today)
+    return None if found and _has_lasting_clause(text, today) else found
+
+
+def _has_lasting_clause(text: str, today: date) -> bool:
+    """Return whether a clause that names no day tells what lasts: "Mum lives in Otley and visits on 3 May"."""
+    return any(_tells_what_lasts(clause) for clause in things_said(text) if not dated_phrases(clause, today=today))
+
+
+def _tells_what_lasts(clause: str) -> bool:
+    """Return whether a clause tells a home, a marriage, a relation, the value of a slot, what car somebody has, or who
+    with a title somebody is.
+    """
+    if not _NO_STATE.isdisjoint(cues(clause, languages_of(clause))):
+        return False
+    stems = topics(clause).all_stems
+    is_state = not _LASTING_STATES.isdisjoint(stems) or bool(canonical(clause).slot) or _tells_a_relation(clause)
+    return is_state or _names_car_or_titled(clause, is_of_car="=car" in stems)
+
+
+def _names_car_or_titled(clause: str, *, is_of_car: bool) -> bool:
+    """Return whether a clause says by a name what car, or by a title who, something is: "Our car is a grey Skoda"."""
+    known, words = _cues_of(clause), clause.split()
+    place = next((place for place, word in enumerate(words) if place and word.lower() in known.copulas), len(words))
+    value = words[place + 1 :]
+    if not any(word[0].isupper() for word in value):
+        return False
+    is_name = value[0].lower() in known.articles or value[0][0].isupper()
+    return (is_of_car and is_name) or bool(split_title(f"{value[0]} {_ANY_NAME}")[0])
+
+
+def _tells_a_relation(text: str) -> bool:
+    return any(each.is_told for each in stated_relations(text))
 
 
 def _gives_a_value(text: str) -> bool:
-    """Return whether a statement says where somebody lives or works, or something else that holds until it changes."""
+    """Return whether a statement says where somebody lives or works, who somebody's boss is, or something else that
+    holds until it changes.
+    """
     is_moved = "replaced" in cues(text, languages_of(text)) and not _LASTING_THINGS.isdisjoint(topics(text).all_stems)
-    return is_moved or bool(canonical(text).slot)
+    return is_moved or bool(canonical(text).slot) or _tells_a_relation(text)
 
 
 def may_pass(text: str) -> bool:
