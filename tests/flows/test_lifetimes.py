@@ -398,6 +398,24 @@ async def test_what_lasts_is_kept_although_its_sentence_names_a_day(memory: Any,
 @pytest.mark.parametrize(
     "told",
     [
+        "The permit arrived today",
+        "Die Genehmigung ist heute angekommen",
+        "La licencia ha llegado hoy",
+        "Hoy ha llegado la licencia",
+        "La licenza è arrivata oggi",
+        "Le permis est arrivé aujourd'hui",
+        "O alvará já saiu, chegou hoje da Câmara",
+        "Recebemos hoje o alvará",
+        "Сегодня пришло разрешение",
+    ],
+)
+async def test_what_arrived_today_is_kept(memory: Any, told: str) -> None:
+    assert (await memory.remember(told)).expires_at is None
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
         "The car is at the garage, ready on 14 January",
         "Tom is ill, back on 14 January",
         "Our hotel is the Grand Palace, check-in on 14 January",

@@ -51,6 +51,7 @@ class _Cues(Lexicon):
     own = pattern_of(lambda each: each.lifetimes.own)
     lasting = pattern_of(lambda each: each.lifetimes.lasting, flags=re.IGNORECASE)
     begins = pattern_of(lambda each: each.lifetimes.begins, flags=re.IGNORECASE)
+    happened = pattern_of(lambda each: each.lifetimes.happened, flags=re.IGNORECASE)
     copulas = words_of(lambda each: each.statements.copulas)
     articles = words_of(lambda each: each.statements.articles)
 
@@ -106,7 +107,15 @@ def _term(text: str, today: date) -> _Term | None:
         found = _passing_term(text, today)
     else:
         found = _dated_term(text, today)
-    return None if found and _has_lasting_clause(text, today) else found
+    is_kept = found is not None and (_has_happened(text, today) or _has_lasting_clause(text, today))
+    return None if is_kept else found
+
+
+def _has_happened(text: str, today: date) -> bool:
+    """Return whether a statement tells what arrived, was received or was signed today, and names no later day."""
+    coming = [each for each in dated_phrases(text, today=today) if each.last >= today]
+    is_today = bool(coming) and all(each.last == today and not each.is_deadline for each in coming)
+    return is_today and _cues_of(text).happened.search(text) is not None
 
 
 def _has_lasting_clause(text: str, today: date) -> bool:

@@ -179,6 +179,7 @@ class Lifetimes:
     Attributes:
         lasting: habits, duties, medicines and conditions: such a statement never expires by itself.
         begins: what begins on the day that a statement names.
+        happened: what arrived, was received or was signed: said of today, it happened, and does not expire.
         past: signs that a statement is about the past.
         arranged: words before a date for which something was arranged, "for" in "tickets for 14 January". Such a date
             is a coming one even in a statement about the past.
@@ -191,6 +192,7 @@ class Lifetimes:
     own: Patterns = ()
     lasting: Patterns = ()
     begins: Patterns = ()
+    happened: Patterns = ()
     past: Patterns = ()
     arranged: Patterns = ()
 
