@@ -29,6 +29,50 @@ async def test_a_corrected_fact_no_longer_turns_up_in_search(memory: Any) -> Non
     assert len(await memory.log()) == 2
 
 
+@pytest.mark.parametrize(
+    ("before", "about", "after", "then"),
+    [
+        (
+            "The user's contact at Helmbrecht is Sabine Kroll.",
+            "Sabine Kroll",
+            "The user's contact at Helmbrecht is Jonas Weidle.",
+            "Jonas Weidle",
+        ),
+        (
+            "Mein Kontakt bei Helmbrecht ist Sabine Kroll",
+            "Sabine Kroll",
+            "Mein Kontakt bei Helmbrecht ist Jonas Kroll",
+            "Jonas Kroll",
+        ),
+        (
+            "Mi contacto en Helmbrecht es Sabine Kroll",
+            "Sabine Kroll",
+            "Mi contacto en Helmbrecht es Jonas Weidle",
+            "Jonas Weidle",
+        ),
+        (
+            "Mon contact chez Helmbrecht est Sabine Kroll",
+            "Sabine Kroll",
+            "Mon contact chez Helmbrecht est Jonas Weidle",
+            "Jonas Weidle",
+        ),
+        ("В Хельмбрехте звонить нужно Сабине", "Сабина", "В Хельмбрехте звонить нужно в офис", "Сабина"),
+        ("Ben lives in Rome", "Ben", "Lives in Milan", "Ben"),
+        ("The keys are with Ben", "Ben", "The keys are in the drawer", "Ben"),
+        ("Ben lives in Rome", "Ben", "Ben lives in Milan", "Ben"),
+    ],
+)
+async def test_a_correction_is_about_the_person_it_names_instead(
+    memory: Any, before: str, about: str, after: str, then: str
+) -> None:
+    old = await memory.remember(before, about=[about])
+    new = await memory.correct(old.id, after)
+    assert new.about == (await memory.get(new.id)).about == (then,)
+    if then != about:
+        assert (await memory.search("Helmbrecht", entity=then)).ids == [new.id]
+        assert (await memory.search("Helmbrecht", entity=about)).ids == []
+
+
 async def test_history_lists_all_versions_from_any_of_them(memory: Any) -> None:
     first = await memory.remember("The code word is heron")
     second = await memory.correct(first.id, "The code word is egret")

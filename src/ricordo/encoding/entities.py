@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import get_args
@@ -61,6 +61,7 @@ from ricordo.text.relations import (
     stated_aliases,
     stated_own_names,
 )
+from ricordo.text.relative_names import names_instead
 from ricordo.text.relatives import Stated, stated_relations, takes_over
 from ricordo.text.sentences import content_words, in_first_person
 
@@ -846,13 +847,14 @@ def with_more_subjects(snapshot: Snapshot, node: Node, names: Sequence[str], *, 
 
 
 def subjects_of_correction(snapshot: Snapshot, scope: Scope, old: Node, text: str) -> list[Entity]:
-    """Return what a memory is still about under other words: not the former landlord if they name another one, and
-    no name that they deny.
+    """Return what a memory is still about under other words: not the former landlord or contact if they name another
+    one, and no name that they deny.
     """
     ids = snapshot.nodes.subjects(old.key)
     about = [each for each in (snapshot.entities.by_id(scope, id) for id in ids) if each is not None]
     said = without_denied_names(text)
-    if said == text and not may_state_relation(text):
+    names_another = may_state_relation(text) or bool(names_instead(old.content, said, _names_of(about)))
+    if said == text and not names_another:
         return about
     before, after = set(index_terms(old.content)), set(index_terms(said))
     return [each for each in about if not _is_named_in(before, each) or _is_named_in(after, each)]
@@ -866,26 +868,42 @@ def with_people_of_correction(snapshot: Snapshot, change: Change, *, old: Node) 
     home = scope_of(new.owner, new.chat)
     people = EntityResolver(snapshot, scope=home, now=to_ms(new.created_at))
     found = people.subjects_of(new)
-    if not change.subjects and found and new.type != "episodic":
-        new = replace(new, about=tuple(dict.fromkeys(entity.name for _, entity in found)))
-        change = with_subjects(change, [(new.id, entity.id, folded_name(name)) for name, entity in found])
-    change = people.extend(replace(change, add=(new,)))
     kept = {entity for _, entity in change.subjects}
-    former = (snapshot.entities.by_id(home, each) for each in snapshot.nodes.subjects(old.key))
+    former = [snapshot.entities.by_id(home, each) for each in snapshot.nodes.subjects(old.key)]
+    gone = [each for each in former if each is not None and each.id not in kept]
+    said = without_denied_names(new.content)
+    if change.subjects or not found:
+        found = [(name, people.named(name)) for name in names_instead(old.content, said, _names_of(gone))]
+    if found and new.type != "episodic":
+        new = replace(new, about=tuple(dict.fromkeys((*new.about, *(entity.name for _, entity in found)))))
+        change = _with_added_subjects(change, [(new.id, entity.id, folded_name(name)) for name, entity in found])
+    change = people.extend(replace(change, add=(new,)))
+    kept |= {entity for _, entity in change.subjects}
     altered = {each.id for each in change.put_relations}
     ended = [
         replace(relation, valid_until=new.valid_from)
-        for entity in former
-        if entity is not None and entity.id not in kept
+        for entity in gone
+        if entity.id not in kept
         for relation in snapshot.entities.relations(entity.key)
         if relation.evidence == (old.id,) and relation.valid_until is None and relation.id not in altered
     ]
     return replace(change, put_relations=(*change.put_relations, *ended)), new
 
 
+def _names_of(entities: Iterable[Entity]) -> list[str]:
+    return [name for each in entities for name in (each.name, *each.aliases)]
+
+
 def _is_named_in(terms: set[str], entity: Entity) -> bool:
     """Return whether the index terms of a text hold a whole name of an entity."""
     return any(terms.issuperset(index_terms(name)) for name in (entity.name, *entity.aliases))
+
+
+def _with_added_subjects(change: Change, names: Sequence[tuple[str, str, str]]) -> Change:
+    """Return the change with subjects beside those that it has, given as for `with_subjects`."""
+    added = with_subjects(change, names)
+    subjects = tuple(dict.fromkeys((*change.subjects, *added.subjects)))
+    return replace(added, subjects=subjects, subject_names=(*change.subject_names, *added.subject_names))
 
 
 def with_subjects(change: Change, names: Sequence[tuple[str, str, str]]) -> Change:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator
+from difflib import SequenceMatcher
 
-from ricordo.text.languages import fold_letters, is_ordinary
+from ricordo.text.languages import fold_letters, is_ordinary, languages_of
 from ricordo.text.languages.schema import Endings
 from ricordo.text.names import folded_relation
-from ricordo.text.relation_forms import RelationForms, words_everywhere
+from ricordo.text.relation_forms import CAPITALISED, RelationForms, words_everywhere
 
 _ENDS_OF_NAMES = ("s", "er")
 """Endings of many names ("Anders", "Asher") that are also endings of words."""
@@ -42,6 +44,35 @@ def name_in(
             break
         kept.append(word)
     return " ".join(kept) or None
+
+
+_WORD = re.compile(r"\w[\w’'-]*")
+_RUN = re.compile(rf"{CAPITALISED}(?:\s+{CAPITALISED}){{0,2}}")
+
+
+def names_instead(old: str, new: str, former: Collection[str]) -> tuple[str, ...]:
+    """Return the names that a new wording has in the place of some names of the old one. Ordinary words are no names.
+
+    >>> names_instead("Our contact is Sabine Kroll", "Our contact is Jonas Kroll now", ["Sabine Kroll"])
+    ('Jonas Kroll',)
+    """
+    put = set(_words_instead(old, new, {word for name in former for word in _WORD.findall(name)}))
+    runs = (found.group() for found in _RUN.finditer(new) if found.start())
+    return tuple(
+        dict.fromkeys(run for run in runs if not put.isdisjoint(run.split()) and not _is_ordinary_run(run, new))
+    )
+
+
+def _words_instead(old: str, new: str, former: Collection[str]) -> Iterator[str]:
+    """Yield the words in the place of some words of an old wording."""
+    before, after = _WORD.findall(old), _WORD.findall(new)
+    for change, start, end, first, last in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if change == "replace" and not set(before[start:end]).isdisjoint(former):
+            yield from after[first:last]
+
+
+def _is_ordinary_run(run: str, text: str) -> bool:
+    return all(is_ordinary(word.lower(), each) for word in run.split() for each in languages_of(text))
 
 
 def title_in(written: str, forms: RelationForms) -> str:
