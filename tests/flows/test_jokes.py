@@ -13,6 +13,10 @@ I moved to Atlantis 😂
 I work at Hogwarts /s
 I'm vegan, jk.
 My wife is Siri haha
+I still have your tent!! From 2021. I'm a bad person
+I am such a terrible friend!
+I'm an idiot, I left the keys on the train
+I'm a complete disaster
 My boss is Darth Vader. I'm only joking.
 Ich wohne auf dem Mond, haha
 Ich wohne in Atlantis. Nur Spaß!
