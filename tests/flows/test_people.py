@@ -584,3 +584,22 @@ async def test_a_german_word_for_a_relative_or_a_job_is_no_part_of_a_name(memory
     await memory.settle(600)
     assert {each.name for each in await memory.people()} >= {"Nele", "Frau Adler", "Onkel Theo"}
     assert not {each.name for each in await memory.people()} & {"Schwägerin Nele", "Lehrerin Frau Adler"}
+
+
+@pytest.mark.parametrize(
+    ("known", "told", "predicate"),
+    [
+        ("My partner is called Graham", "Meine Freundin Anke wohnt in Freiburg", "friend"),
+        ("Mein Mann heißt Graham", "Meine Freundin heißt Anke", "friend"),
+        ("My husband is Graham", "Ma copine Anke habite à Lyon", "friend"),
+        ("My husband is Graham", "My girlfriend Anke lives in Lyon", "girlfriend"),
+        ("My boss is Graham", "Meine Freundin Anke wohnt in Freiburg", "girlfriend"),
+        ("My partner is called Anke", "Meine Freundin Anke wohnt in Freiburg", "girlfriend"),
+    ],
+)
+async def test_a_word_for_partners_and_friends_means_a_friend_beside_a_partner(
+    memory: Any, known: str, told: str, predicate: str
+) -> None:
+    await memory.remember(known)
+    await memory.remember(told)
+    assert predicate in {each.predicate for each in (await memory.entity("Anke")).relations}

@@ -50,6 +50,7 @@ from ricordo.text.names import (
 )
 from ricordo.text.relation_forms import may_state_relation
 from ricordo.text.relations import (
+    COUPLE,
     LASTING,
     ended_relations,
     is_owners_word,
@@ -62,7 +63,7 @@ from ricordo.text.relations import (
     stated_own_names,
 )
 from ricordo.text.relative_names import names_instead
-from ricordo.text.relatives import Stated, stated_relations, takes_over
+from ricordo.text.relatives import Stated, may_be_a_friend, stated_relations, takes_over
 from ricordo.text.sentences import content_words, in_first_person
 
 SAME = "same as"
@@ -497,7 +498,7 @@ class EntityResolver:
             if entity is None or (entity.type == _PET) != is_pet or (source is not None and source.id == entity.id):
                 continue
             self.relate(
-                stated.predicate,
+                stated.predicate if source is not None else self._predicate_of(stated, entity),
                 entity,
                 evidence=[node.id],
                 source=source,
@@ -507,6 +508,13 @@ class EntityResolver:
             if not is_pet:  # "My dog is called Rex" is about the speaker
                 heard.append(entity)
         return heard
+
+    def _predicate_of(self, stated: Stated, entity: Entity) -> str:
+        """Return how somebody is related to the owner: a friend if the word means that, too, and a partner is known."""
+        if stated.predicate not in COUPLE or not may_be_a_friend(stated):
+            return stated.predicate
+        others = (each for kind in COUPLE if kind != stated.predicate for each in self._own_open(kind))
+        return "friend" if any(each.target != entity.id for each in others) else stated.predicate
 
     def _stated(self, stated: Stated, type: EntityType) -> Entity | None:
         """Return the one whose relation is stated; a new one has the name without the title, unless another has it."""

@@ -92,6 +92,7 @@ class RelationForms(StatementForms):
     """The words and patterns of one language; see `Relations` of the schema."""
 
     titles = words_of(lambda each: map(str.lower, (*each.names.titles, *each.relations.titles)))
+    also_friends = words_of(lambda each: each.relations.also_friends)
     fiction = _within(lambda each: each.relations.fiction)
     past = _within(lambda each: each.relations.past)
     unreal = _within(lambda each: each.relations.unreal)

@@ -129,7 +129,7 @@ LASTING = frozenset(
 
 
 _MARRIED = ("wife", "husband", "spouse")
-_COUPLE = (*_MARRIED, "partner", "girlfriend", "boyfriend", "fiancée", "fiancé")
+COUPLE = (*_MARRIED, "partner", "girlfriend", "boyfriend", "fiancée", "fiancé")
 
 
 def ended_relations(text: str) -> list[Ended]:
@@ -200,7 +200,7 @@ _DOUBTS: frozenset[Cue] = frozenset(("unsure", "reported", "future", "asks"))
 def _ended(found: _Groups, forms: _Forms) -> Ended | None:
     if not found:  # "I got divorced"
         return Ended(predicates=_MARRIED, name=None)
-    predicates = (what,) if (what := found.get("what")) else _COUPLE
+    predicates = (what,) if (what := found.get("what")) else COUPLE
     name = _name(written, forms) if (written := found.get("name")) else None
     return Ended(predicates=predicates, name=name) if name or (what and not written) else None
 

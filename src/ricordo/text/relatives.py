@@ -141,6 +141,17 @@ def takes_over(stated: Stated) -> bool:
     return stated.is_told and compare(*said) == "replaced" and _says_now(stated.sentence)
 
 
+def may_be_a_friend(stated: Stated) -> bool:
+    """Return whether the sentence has a word for somebody's partner that also means a friend.
+
+    >>> said = "Meine Freundin Anke wohnt in Freiburg", "My girlfriend Ada lives in Leeds"
+    >>> [may_be_a_friend(each) for text in said for each in stated_relations(text)]
+    [True, False]
+    """
+    words = frozenset(re.findall(r"\w+", stated.sentence.lower()))
+    return any(not words.isdisjoint(forms.also_friends) for forms, _ in languages_that_mention(stated.sentence))
+
+
 def _says_now(text: str) -> bool:
     return any(forms.now.search(text) for forms, _ in languages_that_mention(text))
 

@@ -81,7 +81,8 @@ class Relations:
     """Statements of a relation to the speaker: "my wife is Sarah", "my wife Sarah left"; and of its end (`endings`,
     which are read only in texts with one of `ending_cues`; those that name no relation end that of a couple, those
     without any name a marriage). `deaths` say that somebody died, and are read in the same texts. `counts` are words
-    before a relation that show several people: "two sons", "мои дочери". `have` names them as <COUNT>.
+    before a relation that show several people: "two sons", "мои дочери". `have` names them as <COUNT>. `also_friends`
+    are words for somebody's partner that also mean a friend.
     """
 
     words: Mapping[str, Words] = field(default_factory=dict)
@@ -95,6 +96,7 @@ class Relations:
     kinds_behind: Patterns = ()
     possessives_behind: Patterns = ()
     feminine: Patterns = ()
+    also_friends: Words = ()
     leads: Patterns = ()
     mine: Patterns = ()
     forms: Patterns = ()
