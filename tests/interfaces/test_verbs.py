@@ -530,3 +530,19 @@ def test_a_question_that_nothing_live_answers_is_pointed_to_closed_memories(cli:
     assert "closed memory" not in answered.err and "answer best" not in answered.err  # a tip is for a terminal, once
     cli("forget", id)
     assert "1 closed memory matches" in cli("ask", "when do we fly to Tbilisi?").err
+
+
+def test_two_own_names_of_an_import_are_one_person_with_their_relations(cli: Cli, tmp_path: Path) -> None:
+    chat = tmp_path / "chat.txt"
+    said = (
+        ("10:01", "Marta Colombo", "Mio figlio Tommaso è celiaco"),
+        ("10:02", "Luca Ferri", "Capisco"),
+        ("10:05", "Marta", "My boss is Federica Tosi"),
+    )
+    chat.write_text("\n".join(f"12/03/2024, {at} - {who}: {text}" for at, who, text in said), encoding="utf-8")
+    cli("import", str(chat), "--me", "Marta Colombo", "--me", "Marta")
+    cli("consolidate")
+    page = cli("entity", "Marta").out
+    assert "Tommaso (your son); Federica Tosi (your boss)" in page and "your son, boss" not in page
+    assert cli("entity", "Tommaso", "--json").json["relation"] == "son"
+    assert cli("review", "--json").json == {"reviews": []}

@@ -446,7 +446,12 @@ def _is_imported_task(new: Node, old: Node) -> bool:
 
 def _are_both_true(verdict: Verdict, old: Node, new: Node) -> bool:
     are_apart = are_of_two_notes(old, new) or are_dates_of_two(old.content, new.content)
-    return are_of_two_days(old, new) or (verdict != "same" and are_apart)
+    return are_of_two_days(old, new) or (verdict != "same" and (are_apart or _are_imported_names(old, new)))
+
+
+def _are_imported_names(old: Node, new: Node) -> bool:
+    """Return whether two facts are names that an import was given as the owner's own."""
+    return old.origin == new.origin == "import" and all(stated_own_names(each.content) for each in (old, new))
 
 
 def are_apart(old: Node, new: Node) -> bool:

@@ -47,12 +47,13 @@ def _show_profile(ctx: CommandContext, profile: Profile) -> None:
     """Print everything about one entity, without empty fields."""
     ctx.out.print(Text(safe(profile.name), style="bold"))
     ctx.out.print()
-    own = [f"{each.predicate}{_period(each, ctx.zone)}" for each in profile.relations if each.source is None]
+    to_you = [each for each in profile.relations if each.source is None and each.target == profile.id]
+    own = [f"{each.predicate}{_period(each, ctx.zone)}" for each in to_you]
     attributes = {name: value for name, value in profile.attributes.items() if name != GUESSED_TYPE}
     derived = {
         "guard": ", protected" if profile.protected else "",
         "own": own,
-        "others": "; ".join(_relation(each, ctx.zone) for each in profile.relations if each.source is not None),
+        "others": "; ".join(_relation(each, ctx.zone) for each in profile.relations if each not in to_you),
         "json": json.dumps(attributes, ensure_ascii=False) if attributes else "",
         "mentioned": "once" if profile.mention_count == 1 else f"{profile.mention_count:,} times",
         "often": [f"{each.name} ({each.together})" for each in profile.related],
@@ -70,7 +71,11 @@ def _show_profile(ctx: CommandContext, profile: Profile) -> None:
 
 
 def _relation(relation: Relation, zone: ZoneInfo) -> str:
-    told = relation_told(relation.target_name, relation.predicate, relation.source_name or "")
+    """Return a relation to somebody else than the owner, or one of the owner on the owner's own page."""
+    if relation.source is None:
+        told = f"{relation.target_name} (your {relation.predicate})"
+    else:
+        told = relation_told(relation.target_name, relation.predicate, relation.source_name or "")
     return f"{told}{_period(relation, zone)}"
 
 
