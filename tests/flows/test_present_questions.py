@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -252,3 +253,12 @@ async def test_a_profession_comes_before_other_work(memory: Any, job: str, quest
     await memory.add("We got three quotes for the renovation work", session="house")
     await memory.settle()
     assert (await memory.search(question)).ids[:1] == [wanted.id]
+
+
+async def test_a_question_for_something_in_a_long_time_is_answered_by_what_it_names(memory: Any) -> None:
+    wanted = await memory.remember("We want to go to Northumberland at Whitsun, cottage in Beadnell")
+    year = datetime.now(UTC).year + 1
+    await memory.remember(f"My revalidation is due at the end of April {year}")
+    await memory.remember(f"My mum lives in Otley and has her hip operation on 14 January {year}")
+    await memory.settle()
+    assert (await memory.search("Where do we want to go on holiday next year?")).ids[:1] == [wanted.id]

@@ -268,7 +268,7 @@ _LONG = 10
 _FEW_TERMS = 4  # a question for a day names little else
 _FEWEST_TERMS = 2  # the same for a past day
 _NAME_TERMS = 2  # of a person, in a question for their home or job
-_DAYS_OF_A_WEEK = 7
+_DAYS_OF_A_WEEK, _DAYS_OF_A_MONTH = 7, 31
 _JOINED = 2
 
 
@@ -897,9 +897,10 @@ def _days_asked(
     Args:
         terms: of the question without its time. A question that names more is answered by what it names.
     """
-    if len(terms) <= _FEW_TERMS and (coming := coming_days(question, today=today)):
-        return tuple(coming)
     named = set(terms) - function_terms(language_of_function_words(question))
+    if len(terms) <= _FEW_TERMS and (coming := coming_days(question, today=today)):
+        is_long = any((last - first).days > _DAYS_OF_A_MONTH for first, last in coming)
+        return () if is_long and len(named) > _FEWEST_TERMS else tuple(coming)
     if interval is None or len(named) > _FEWEST_TERMS:
         return ()
     first, last = (from_ms(each).astimezone(zone).date() for each in (interval.start, interval.end - 1))
