@@ -39,7 +39,7 @@ from ricordo.text.change import (
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "src/ricordo/text/change.json"
-LEAST = {"words": 0.3, "meaning": 0.32, "alone": 0.27, "aside": 0.5, "unsure": 0.8, "certain": 0.98}
+LEAST = {"words": 0.3, "own words": 0.22, "meaning": 0.32, "alone": 0.27, "aside": 0.5, "unsure": 0.8, "certain": 0.98}
 """The likelihood from which a pair is listed, the newer one ranks first, the older one does, and it is closed.
 
 "alone" is the one from which the newer one of two facts ranks first if nothing else was found.

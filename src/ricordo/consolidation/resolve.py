@@ -421,10 +421,15 @@ def _outdated(facts: Mapping[K, Said], node: Node) -> dict[K, Verdict]:
 
 
 def _about_the_dead(facts: Mapping[K, Said], node: Node) -> list[K]:
-    """Return the facts that begin with somebody who has died, as a new one says: "Our cat Minka is 15"."""
+    """Return the facts that begin or end with somebody who has died, as a new one says: "Our cat Minka is 15"."""
     dead = [ended.name for ended in ended_relations(node.content) if ended.by_death and ended.name]
-    begun = {key: index_terms(" ".join(content.split()[:_SUBJECT_WORDS])) for key, (content, _) in facts.items()}
-    return [key for key, words in begun.items() if any(set(index_terms(name)) <= set(words) for name in dead)]
+    return [key for key, (content, _) in facts.items() if any(_begins_or_ends_with(name, content) for name in dead)]
+
+
+def _begins_or_ends_with(name: str, content: str) -> bool:
+    words, terms = content.split(), set(index_terms(name))
+    sides = (words[:_SUBJECT_WORDS], words[-len(name.split()) :])
+    return any(terms <= set(index_terms(" ".join(side))) for side in sides)
 
 
 def _form_beside(said: Said, node: Node) -> Canonical:

@@ -783,7 +783,7 @@ def _coefficients() -> dict[str, dict[str, float]]:
 @cache
 def _could_tell(rivals: float, rarity: float) -> bool:
     """Return whether a change can be recognised by words in this context, if all features of the texts support it."""
-    weights, least = _coefficients()["words"], _coefficients()["least"]["words"]
+    weights, least = _coefficients()["words"], _coefficients()["least"]["own words"]
     best = {name: 1.0 for name in (*FEATURES, "lead") if weights[name] > 0}
     return _likelihood(best | {"rivals": rivals, "rarity": rarity}, weights) >= least
 
@@ -946,11 +946,12 @@ def _between_things(languages: LanguageSet) -> re.Pattern[str]:
 def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession | None:
     kind = "meaning" if "meaning" in context else "words"
     weights, least = _coefficients()[kind], _coefficients()["least"]
-    enough = least["alone" if kind == "meaning" and not context["rivals"] else kind]
     if kind == "words" and not _could_tell(context["rivals"], context["rarity"]):
         return None  # too many facts share the words to decide by wording
     before, after = topics(old[0]), topics(new[0])
     shared = [word for word in after.words if before.likeness(word.stems)]
+    kinds = {"words": "own words" if _are_of_one_of_mine(before, shared) else "words"}
+    enough = least[kinds.get(kind, "meaning" if context["rivals"] else "alone")]
     if _of_different_people(old, new) or _are_numbered_apart(before, after):
         return None
     if not before.is_own and _say_the_same_of_two(before, after):
@@ -967,7 +968,7 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
     if kind == "words" and (
         not shared
         or (is_of_world and not known["head"])
-        or _likelihood(known | _changed(known["share"], is_of_world=is_of_world), weights) < least[kind]
+        or _likelihood(known | _changed(known["share"], is_of_world=is_of_world), weights) < enough
     ):
         return None
     found = _together(known, _of_cues(before, after, new[0], shared, are_apart=bool(known["apart"])))
@@ -1002,6 +1003,12 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
     return Succession(
         likelihood=likely, is_certain=is_certain, says_so=bool(found["says so"]), is_plain=is_plain, is_beside=is_beside
     )
+
+
+def _are_of_one_of_mine(before: Topics, shared: Sequence[TopicWord]) -> bool:
+    """Return whether two statements share what both call the speaker's: "My cleaner is Olga", "Maria is my cleaner"."""
+    mine = {stem for word in before.words if word.whose == 1 for stem in word.stems}
+    return any(word.whose == 1 and not mine.isdisjoint(word.stems) for word in shared)
 
 
 def _changed(share: float, *, is_of_world: bool) -> dict[str, float]:

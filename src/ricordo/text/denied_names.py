@@ -28,16 +28,17 @@ def _denied(languages: LanguageSet) -> re.Pattern[str]:
     denying = {word for each in statements for word in each.negations if word not in each.prepositions}
     endings = [f"(?<={re.escape(end)})" for each in statements for end in each.negated_endings] or [NEVER]
     between = {word for each in statements for word in (*each.prepositions, *each.articles, *each.determiners)}
-    denial = rf"(?i:(?:\s*(?<!\w)(?:{_one_of(denying)})|{'|'.join(endings)})\s+)"
+    blanks = r"(?:(?<!\s)\s++)?"  # all of them or none, so that many blanks take no time
+    denial = rf"(?i:(?:{blanks}(?<!\w)(?:{_one_of(denying)})|{'|'.join(endings)})\s++)"
     name = rf"{CAPITALISED}(?:\.?\s+{CAPITALISED}){{0,2}}(?![\w'’-])"
     joined = _one_of(languages.words(lambda each: each.entities.conjunctions))
     names = rf"(?i:(?:{_one_of(between)})\s+){{0,3}}+{name}(?:\s+(?i:{joined})\s+{name})*"
     contrast = _one_of(languages.words(lambda each: each.statements.contrasts))
     forms = (
         rf"{denial}{names},?\s+(?i:{contrast})(?=\s)",
-        rf"[,;—–-]\s*(?i:(?:{joined}|{contrast})\s)?{denial}{names}(?=\s*(?:$|[.,;:!?)…—–]))",
-        rf"\s+(?i:{joined})\s{denial}{names}",
-        rf"\s*\({denial}{names}\)",
+        rf"[,;—–-]\s*+(?i:(?:{joined}|{contrast})\s+)?{denial}{names}(?=\s*(?:$|[.,;:!?)…—–]))",
+        rf"(?<!\s)\s++(?i:{joined})\s{denial}{names}",
+        rf"{blanks}\({denial}{names}\)",
     )
     return re.compile("|".join(forms), re.MULTILINE)
 
