@@ -95,3 +95,9 @@ async def test_who_has_a_relation_now_takes_it_over(before: str, now: str, ended
         await memory.remember(now)
         found = {each.name: (await memory.entity(each.name)).relations for each in await memory.people()}
         assert {name for name, held in found.items() if any(each.valid_until for each in held)} == ended
+
+
+@pytest.mark.parametrize("said", ["\ue000 died.", "My sister and \ue000 passed away", "\ue000 and I got divorced"])
+async def test_a_character_without_a_meaning_is_no_relation(said: str) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        assert (await memory.remember(said)).is_live

@@ -175,7 +175,8 @@ def _marked(sentence: str, forms: _Forms) -> tuple[str, list[str]]:
     parts: list[str] = []
     relations: list[str] = []
     start = 0
-    for found in forms.mine.finditer(sentence.replace(ONE, " ")):
+    sentence = sentence.replace(ONE, " ")  # a text can hold any character
+    for found in forms.mine.finditer(sentence):
         if relation := relation_at(sentence, found.end()):
             parts += (sentence[start : found.start()], ONE)
             relations.append(relation.name)
