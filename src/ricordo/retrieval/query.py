@@ -489,8 +489,8 @@ def needs_of(prompt: str) -> Needs | None:
 
 @cached(maxsize=1_024)
 def needs_asked(question: str) -> Needs | None:
-    """Return what a question asks for, if it asks what somebody cannot have, or how healthy
-    they are: "What is Nora allergic to?", "Is Nora ill?".
+    """Return what a question asks for, if it asks what somebody cannot have, or how healthy they are: "What is Nora
+    allergic to?", "Is Nora ill?".
     """
     text = question[:_LOOKED_AT].lower()
     return next((needs for topic, _, needs in _needs() if _forbidden(topic).search(text)), None)

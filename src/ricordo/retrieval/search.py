@@ -323,7 +323,7 @@ def _with_asked(
     coming day, the latest statements about a state, and what happened in a time.
     """
     present = {each.key for each in short}
-    is_of_time = pool is not None and plan.interval is not None and asks_for_any_event(pool, plan)
+    is_of_time = len(found.found.get("time", ())) > 0 and pool is not None and asks_for_any_event(pool, plan)
     asked_by = ("tasks", "days", "states", *(["time"] if is_of_time else []))
     asked = dict.fromkeys(chain.from_iterable(found.found.get(name, ()) for name in asked_by))
     missing = [key for key in asked if key not in present and pool is not None]
@@ -363,7 +363,7 @@ def _weighed(
         if not _names_another(known, older, newer, plan)
         and (newer not in others or older in others or not _are_of_two_people(known, older, newer))
     ]
-    if day := coming or (from_ms(plan.now).astimezone(zone).date() if asks_for_the_present(plan.query.text) else None):
+    if day := coming or (_today(plan, zone) if asks_for_the_present(plan.query.text) else None):
         to_come = {newer for newer, _ in links if _is_to_come(known.nodes.get(newer), day=day, zone=zone)}
         links = [(older, newer) if newer in to_come else (newer, older) for newer, older in links]
     if coming:
@@ -430,7 +430,7 @@ def _days_named(hits: Sequence[Ranked], known: Shortlist, plan: Plan, zone: Zone
     """
     if not plan.days:
         return {}
-    today = from_ms(plan.now).astimezone(zone).date()
+    today = _today(plan, zone)
     is_of_past = plan.days[-1][1] < today
     found: dict[int, date] = {}
     for node in (known.nodes[hit.key] for hit in hits if hit.key in known.nodes):
@@ -854,22 +854,28 @@ def _coming_day(plan: Plan, zone: ZoneInfo) -> date | None:
     """Return the last day of the coming time that a question names: "What will the rent be in May?"."""
     if plan.interval is None:
         return None
-    return next(
-        (last for _, last in coming_days(plan.query.text, today=from_ms(plan.now).astimezone(zone).date())), None
-    )
+    return next((last for _, last in coming_days(plan.query.text, today=_today(plan, zone))), None)
+
+
+def _today(plan: Plan, zone: ZoneInfo) -> date:
+    return from_ms(plan.now).astimezone(zone).date()
 
 
 def _is_to_come(node: Node | None, *, day: date, zone: ZoneInfo) -> bool:
-    """Return whether a fact begins to hold after a day: "From January the rate will be 125". A day that is not
-    understood counts as a month after the fact was told.
+    """Return whether a fact begins to hold after a day."""
+    begins = None if node is None else _begins(node, zone)
+    return begins is not None and begins > day
+
+
+def _begins(node: Node, zone: ZoneInfo) -> date | None:
+    """Return the day from which a fact holds that did not hold yet when it was told: "From January the rate will be
+    125". A day that is not understood counts as a month later. None for other facts.
     """
-    if node is None:
-        return False
     told = node.event_time.astimezone(zone).date()
     named = [each.first for each in dated_phrases(node.content, today=told) if each.first > told]
     if not named and "future" not in cues(node.content, languages_of(node.content)):
-        return False
-    return min(named, default=told + _SOON) > day
+        return None
+    return min(named, default=told + _SOON)
 
 
 def _in_their_time(
@@ -879,12 +885,13 @@ def _in_their_time(
     each holds on that day.
     """
     facts = [node for each in best if (node := known.nodes.get(each.key)) is not None and _stands_alone(node)]
-    changes = [each for each in facts if _is_to_come(each, day=each.event_time.astimezone(zone).date(), zone=zone)]
+    begins = {each.key: since for each in facts if (since := _begins(each, zone)) is not None}
     return [
-        (older.key, newer.key) if _is_to_come(newer, day=day, zone=zone) else (newer.key, older.key)
-        for newer in changes
+        (older.key, newer.key) if begins[newer.key] > day else (newer.key, older.key)
+        for newer in facts
         for older in facts
-        if older not in changes
+        if newer.key in begins
+        and older.key not in begins
         and older.event_time <= newer.event_time
         and share_topic(plan.query.text, older.content, newer.content)
     ]

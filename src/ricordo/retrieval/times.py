@@ -164,7 +164,7 @@ class TimeQuestion:
 
     def _tells_job(self, node: Node) -> bool:
         """Return whether a fact tells a job, which the question asks for, without a word for work: "I am a nurse"."""
-        return state_terms(_WORK) <= self.states and node.category == "identity" and names_job(node.content)
+        return node.category == "identity" and names_job(node.content) and state_terms(_WORK) <= self.states
 
     def _is_answered_by(self, text: str) -> bool:
         terms = set(index_terms(without_other_senses(text)))

@@ -950,8 +950,10 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
         return None  # too many facts share the words to decide by wording
     before, after = topics(old[0]), topics(new[0])
     shared = [word for word in after.words if before.likeness(word.stems)]
-    kinds = {"words": "own words" if _are_of_one_of_mine(before, shared) else "words"}
-    enough = least[kinds.get(kind, "meaning" if context["rivals"] else "alone")]
+    if kind == "meaning":
+        enough = least["meaning" if context["rivals"] else "alone"]
+    else:
+        enough = least["own words" if _are_of_one_of_mine(before, shared) else "words"]
     if _of_different_people(old, new) or _are_numbered_apart(before, after):
         return None
     if not before.is_own and _say_the_same_of_two(before, after):
