@@ -34,7 +34,7 @@ from ricordo.text.change import denies, states_asked, topics, without_elisions
 from ricordo.text.dates import Interval, find_interval, parse_instant
 from ricordo.text.dates.grammar import asks_what_is_to_come, holds_year
 from ricordo.text.dates.resolution import Span, coming_days, speaks_of_past
-from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, languages_of
+from ricordo.text.languages import Expressions, LanguageSet, all_languages, any_of, cached, languages_of
 from ricordo.text.languages.schema import Need
 from ricordo.text.names import entities_meant_by, relations_in, runs_in, stems_of
 from ricordo.text.prompt_text import without_recalled
@@ -344,9 +344,9 @@ class _Talk:
     talk as a whole; also words of follow-up questions, and words that refer to earlier messages.
     """
 
-    phrases: re.Pattern[str]
+    phrases: Expressions
     fillers: frozenset[str]
-    idle: re.Pattern[str]
+    idle: Expressions
     has_capital_nouns: bool
     follow_ups: frozenset[str]
     referring: frozenset[str]
@@ -356,9 +356,9 @@ class _Talk:
 def _talks() -> tuple[_Talk, ...]:
     return tuple(
         _Talk(
-            phrases=re.compile(rf"(?:{'|'.join(talk.phrases)})(?= |\Z)"),
+            phrases=Expressions(language.small_talk.phrases, followed_by=r"(?= |\Z)"),
             fillers=frozenset(talk.fillers),
-            idle=re.compile(rf"(?:{'|'.join(talk.idle)})\Z"),
+            idle=Expressions(language.small_talk.idle, followed_by=r"\Z"),
             has_capital_nouns=language.letters.has_capital_nouns,
             follow_ups=frozenset(talk.follow_ups),
             referring=frozenset(talk.referring),
@@ -576,9 +576,7 @@ def asks_for_a_state(question: str) -> bool:
     (True, False)
     """
     text = question[:_LOOKED_AT]
-    asked_for = states_asked(text)
-    states = asked_for.terms
-    if not states or speaks_of_past(text):
+    if speaks_of_past(text) or not (states := (asked_for := states_asked(text)).terms):
         return False
     languages = languages_of(text)
     asked = _present(languages).sub(" ", without_elisions(text.replace("’", "'"), languages))

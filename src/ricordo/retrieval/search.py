@@ -584,7 +584,7 @@ def _of_the_time(
         shares = dict.fromkeys(within | held.keys(), 1.0) | _shares_within(arranged, nodes, question)
         arranged = _by_time(arranged, nodes, shares, question, plan)
     elif is_past and pool is not None and not held:
-        arranged = _before_others(arranged, _on_topic(nodes, pool, plan) & within)
+        arranged = _before_others(arranged, _on_topic(within, nodes, pool, plan))
     return arranged, replace(known, nodes={**known.nodes, **former}), held.keys() | (within if is_any else set())
 
 
@@ -610,10 +610,10 @@ def _by_time(
     return _rescored([*first, *then[plan.query.limit :], *others], hits)
 
 
-def _on_topic(nodes: Mapping[int, Node], pool: Pool, plan: Plan) -> set[int]:
-    """Return the keys of the memories with all words of a question that state its topic, and all its names."""
+def _on_topic(keys: Set[int], nodes: Mapping[int, Node], pool: Pool, plan: Plan) -> set[int]:
+    """Return those keys of memories that have all words of a question that state its topic, and all its names."""
     asked = topic_terms(pool, plan) | pool.name_terms
-    said = {key: " ".join((node.content, node.speaker or "", *node.about)) for key, node in nodes.items()}
+    said = {key: " ".join((nodes[key].content, nodes[key].speaker or "", *nodes[key].about)) for key in keys}
     return {key for key, text in said.items() if asked and asked.issubset(index_terms(text))}
 
 

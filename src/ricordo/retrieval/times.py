@@ -72,7 +72,7 @@ class TimeQuestion:
     names_somebody: bool
     zone: ZoneInfo
 
-    def days_told(self, node: Node) -> list[DatedPhrase]:
+    def days_told(self, node: Node) -> tuple[DatedPhrase, ...]:
         """Return the phrases of a memory that name days."""
         said = node.event_time.astimezone(self.zone).date()
         return dated_phrases(node.content, today=said, languages=_of_both(self.text, node.content))
@@ -109,6 +109,8 @@ class TimeQuestion:
         What others say of themselves answers a question of the owner only if the owner says nothing about it; and other
         work ("The work starts on Monday"), only if no profession is known.
         """
+        if not self.states and not self.asks_who:
+            return []
         stating = [node for node in nodes if self._states(node)]
         if self._is_of_asker:
             stating = [node for node in stating if node.speaker is None] or stating

@@ -21,7 +21,16 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from ricordo.text.analyzer import function_words, index_terms, leaves_out_its_subject
 from ricordo.text.dates.grammar import vocabulary
-from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, fold_letters, is_ordinary, languages_of
+from ricordo.text.languages import (
+    Expressions,
+    LanguageSet,
+    all_languages,
+    any_of,
+    cached,
+    fold_letters,
+    is_ordinary,
+    languages_of,
+)
 from ricordo.text.relatives import stated_relations
 from ricordo.text.statement import subject_of
 
@@ -262,7 +271,7 @@ def _word(low: str, languages: LanguageSet) -> _Word:
     if low in known.same:
         stems = (*stems, known.same[low])
     return _Word(
-        is_silent=is_silent or any(_cue_pattern(languages, cue).fullmatch(low) for cue in ("now", "added")),
+        is_silent=is_silent or any(_expressions_of(languages, cue).fullmatch(low) for cue in ("now", "added")),
         stems=stems,
         is_common=low not in known.same and not known.common.isdisjoint(stems),
         is_own=is_own,
@@ -532,8 +541,8 @@ def _terms(words: Iterable[str], languages: Sequence[LanguageSet]) -> set[str]:
 
 
 @cached()
-def _cue_pattern(languages: LanguageSet, cue: Cue) -> re.Pattern[str]:
-    return languages.pattern(lambda each: getattr(each.change, cue), r"(?<!\w)(?:{})(?!\w)")
+def _expressions_of(languages: LanguageSet, cue: Cue) -> Expressions:
+    return languages.expressions(lambda each: getattr(each.change, cue))
 
 
 @cached()
@@ -549,7 +558,7 @@ def cues(text: str, languages: LanguageSet) -> frozenset[Cue]:
         _NAME_WITHIN.sub("_", text) if _words(languages).capitals_are_names else text
     )  # "New" in "New Delhi" is no cue
     low = _state(languages).sub(" ", said.lower())
-    patterns = {cue: _cue_pattern(languages, cue) for cue in _IN_FILES}
+    patterns = {cue: _expressions_of(languages, cue) for cue in _IN_FILES}
     found: set[Cue] = {cue for cue, pattern in patterns.items() if pattern.search(low)}
     if "no_longer" not in found:
         for cue in found & _DENIABLE:
@@ -1038,16 +1047,8 @@ def _joined(languages: LanguageSet) -> re.Pattern[str]:
 
 def says_change(text: str) -> bool:
     """Return whether a text contains a word for change, even in a predicate that describes a state: "died in"."""
-    return _change(languages_of(text)).search(text.lower()) is not None
-
-
-@cached()
-def _change(languages: LanguageSet) -> re.Pattern[str]:
-    """Return the pattern of words for change."""
-    return languages.pattern(
-        lambda each: [word for cue in _IN_FILES if cue in CHANGES for word in getattr(each.change, cue)],
-        r"(?<!\w)(?:{})(?!\w)",
-    )
+    low, languages = text.lower(), languages_of(text)
+    return any(_expressions_of(languages, cue).search(low) for cue in _IN_FILES if cue in CHANGES)
 
 
 def _are_of_two_things(before: Topics, after: Topics) -> bool:
@@ -1236,7 +1237,7 @@ def _is_put_off(old: Said, new: Said, before: Topics, after: Topics) -> bool:
         return False
     text = new[0].lower()
     cue: Cue = "replaced" if _is_dated(new[0]) else "ended"
-    said = " ".join(found.group() for found in _cue_pattern(languages_of(text), cue).finditer(text))
+    said = " ".join(found.group() for found in _expressions_of(languages_of(text), cue).finditer(text))
     verb = {stem for word in topics(said).words for stem in word.stems}
     one_sided = [
         *(word for word in before.words if not after.likeness(word.stems)),

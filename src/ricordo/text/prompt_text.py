@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
 from typing import Literal
 
 from ricordo.model import Node
@@ -163,17 +164,21 @@ _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _cached = cached(maxsize=2_048)(_reasons)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Table:
     """The patterns of one reason in one language, and the words that a match must contain. The words are checked first,
     because that is fast and most texts contain none.
     """
 
     markers: tuple[frozenset[str], ...]
-    pattern: re.Pattern[str]
+    forms: tuple[str, ...]
 
     def fits(self, plain: str, said: frozenset[str]) -> bool:
-        return not any(said.isdisjoint(group) for group in self.markers) and self.pattern.search(plain) is not None
+        return not any(said.isdisjoint(group) for group in self.markers) and self._pattern.search(plain) is not None
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile("|".join(f"(?:{form})" for form in self.forms), re.MULTILINE)
 
 
 _SCRIPTS: Mapping[str, re.Pattern[str]] = {
@@ -204,18 +209,14 @@ def _tables(language: Language, reason: Reason) -> Iterator[_Table]:
     name = reason.replace(" ", "_")
     markers = tuple(frozenset(group.split()) for group in suspicion.markers.get(name, ()))
     if forms := getattr(suspicion, name):
-        yield _Table(markers=markers, pattern=_any_of(forms))
+        yield _Table(markers=markers, forms=tuple(forms))
     for frame in _FRAMES.get(reason, ()):
         if form := _filled(frame, suspicion.frames):
             needed = [*_EITHER.findall(frame), *dict.fromkeys(_NAME.findall(_EITHER.sub("", frame)))]
             hints = tuple(
                 frozenset(_hint(language.code, name) for name in re.findall("[A-Z_]+", each)) for each in needed
             )
-            yield _Table(markers=hints, pattern=_any_of((form,)))
-
-
-def _any_of(forms: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{form})" for form in forms), re.MULTILINE)
+            yield _Table(markers=hints, forms=(form,))
 
 
 def _filled(frame: str, words: Mapping[str, str]) -> str:

@@ -43,8 +43,8 @@ class _Forms(StatementForms):
     @cached_property
     def own_name(self) -> re.Pattern[str]:
         """The pattern of a statement of the user's own name, which is its last group."""
-        named = self.languages.pattern(lambda each: each.persons.named, r"(?<!\w)(?:{})").pattern
-        return re.compile(named.replace("<NAME>", f"(?-i:({_NAMES}))"), re.IGNORECASE)
+        named = "|".join(self.languages.in_order(lambda each: each.persons.named)) or NEVER
+        return re.compile(rf"(?<!\w)(?:{named.replace('<NAME>', f'(?-i:({_NAMES}))')})", re.IGNORECASE)
 
     @cached_property
     def aliases(self) -> tuple[re.Pattern[str], ...]:

@@ -52,9 +52,10 @@ class DatedPhrase(NamedTuple):
     is_arranged: bool
 
 
+@cached(maxsize=4_096)
 def dated_phrases(
     text: str, *, today: date, ahead: bool = False, languages: LanguageSet | None = None
-) -> list[DatedPhrase]:
+) -> tuple[DatedPhrase, ...]:
     """Return the phrases of a statement that name days, in order.
 
     A weekday or a date without a year is the next one, unless the statement is about the past and nothing was arranged
@@ -66,7 +67,7 @@ def dated_phrases(
     """
     text = text[:_MOST_CHARS]
     if not mentions_time(text, languages=languages):
-        return []
+        return ()
     is_past = not ahead and speaks_of_past(text)
     all_found = find_all_days(text, today=today, ahead=not is_past, languages=languages)
     arranged = {each.start for each in all_found if _is_arranged(text, each.start)}
@@ -94,7 +95,7 @@ def dated_phrases(
                 is_arranged=each.start in arranged,
             )
         )
-    return found
+    return tuple(found)
 
 
 def _without_weekdays_of_dates(found: Sequence[Found], text: str, *, today: date) -> list[Found]:
@@ -186,7 +187,7 @@ def day_named_in(text: str, spans: Sequence[Span], *, said: date, returns: date 
         said: when the statement was made.
         returns: from when on to look for what comes back every year, such as a birthday.
     """
-    phrases = dated_phrases(text, today=said)
+    phrases = list(dated_phrases(text, today=said))
     if returns is not None:
         phrases += [each for each in dated_phrases(text, today=returns, ahead=True) if not each.is_relative]
         if comes_back(text):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -20,6 +20,13 @@ from ricordo.text.languages.schema import Endings, Language, read_language
 
 T = TypeVar("T")
 P = ParamSpec("P")
+
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]", re.DOTALL)
+_LETTER = re.compile(r"[^\\.^$*+?{}\[\]()|](?![*+?{])")
+_QUANTIFIER = re.compile(r"[*+?{]")
+_FIRST_LETTER = re.compile(r"(?<!\w).", re.DOTALL)
+_LONGEST = 400  # characters of what a group at the beginning may become
+_ANY = ""
 
 _SHIPPED = ("en", "ru", "de", "es", "fr", "it", "pt", "zh")
 NEVER = "(?!)"
@@ -67,6 +74,104 @@ def cached(maxsize: int | None = None) -> Callable[[Callable[P, T]], Callable[P,
     return wrap
 
 
+class Expressions:
+    """Patterns of many expressions that begin where a word begins, and are followed by something.
+
+    `re` compiles all alternatives of a pattern, and tries them one after the other at each place. Of the 1,200
+    expressions for a change, in eight languages, a sentence needs those that begin with a first letter of its words:
+    only these are compiled and tried.
+
+    >>> moves = Expressions(["(?:has )?moved", "sold"], followed_by=r"(?!\\w)")
+    >>> moves.search("he has moved").group(), moves.search("removed")
+    ('has moved', None)
+    """
+
+    def __init__(self, patterns: Iterable[str], *, followed_by: str) -> None:
+        self._patterns = patterns
+        self._followed_by = followed_by
+        self._compiled: dict[str, list[re.Pattern[str]]] = {}
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """Return the first expression in a text."""
+        return next(self.finditer(text), None)
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield the expressions in a text, in order; of two that overlap, the first one."""
+        end = 0
+        for letter in _FIRST_LETTER.finditer(text):
+            if letter.start() >= end and (found := self.match(text, letter.start())) is not None:
+                yield found
+                end = found.end()
+
+    def match(self, text: str, start: int = 0) -> re.Match[str] | None:
+        """Return the expression that begins at a place of a text, where a word begins."""
+        for pattern in self._beginning_with(text[start : start + 1]):
+            if (found := pattern.match(text, start)) is not None:
+                return found
+        return None
+
+    def fullmatch(self, text: str) -> re.Match[str] | None:
+        """Return the expression that a text is as a whole."""
+        return next(filter(None, (pattern.fullmatch(text) for pattern in self._beginning_with(text[:1]))), None)
+
+    def _beginning_with(self, letter: str) -> Sequence[re.Pattern[str]]:
+        """Return the patterns of expressions that may begin with a letter, compiled when they are first needed."""
+        if (found := self._compiled.get(letter)) is None:
+            joined = self._by_letter.get(letter)
+            found = [re.compile(f"(?:{'|'.join(joined)}){self._followed_by}")] if joined else []
+            if letter != _ANY:
+                found += self._beginning_with(_ANY)
+            self._compiled[letter] = found
+        return found
+
+    @cached_property
+    def _by_letter(self) -> dict[str, list[str]]:
+        """The expressions by their first letter; under `_ANY`, those that have no single one."""
+        found: dict[str, list[str]] = {}
+        for pattern in self._patterns:
+            for each in _alternatives(pattern):
+                for spelled in _spelled(each):
+                    found.setdefault(spelled[0] if _LETTER.match(spelled) else _ANY, []).append(spelled)
+        return found
+
+
+def _alternatives(pattern: str) -> Iterator[str]:
+    depth = start = 0
+    for token in _TOKEN.finditer(pattern):
+        written = token.group()
+        depth += (written == "(") - (written == ")")
+        if written == "|" and not depth:
+            yield pattern[start : token.start()]
+            start = token.end()
+    yield pattern[start:]
+
+
+def _spelled(alternative: str) -> Iterator[str]:
+    """Return what an alternative with a group at its beginning stands for: "(?:has |had )?moved" is three."""
+    if not alternative.startswith("(?:"):
+        yield alternative
+        return
+    end = _end_of_group(alternative)
+    choices, rest = list(_alternatives(alternative[len("(?:") : end - 1])), alternative[end:]
+    if rest.startswith("?"):
+        choices, rest = [*choices, ""], rest[1:]
+    if _QUANTIFIER.match(rest) or len(choices) * len(rest) > _LONGEST:
+        yield alternative
+        return
+    for choice in choices:
+        yield from _spelled(choice + rest)
+
+
+def _end_of_group(pattern: str) -> int:
+    """Return where the group ends with which a pattern begins."""
+    depth = 0
+    for token in _TOKEN.finditer(pattern):
+        depth += (token.group() == "(") - (token.group() == ")")
+        if not depth:
+            return token.end()
+    return len(pattern)
+
+
 class LanguageSet(tuple[Language, ...]):
     """The languages of a text, in the order of the registry. Equal sets are the same object."""
 
@@ -108,6 +213,10 @@ class LanguageSet(tuple[Language, ...]):
         """
         found = [each for each in self.in_order(of) if each]
         return re.compile(template.replace("{}", "|".join(found)) if found else NEVER, flags)
+
+    def expressions(self, of: Callable[[Language], Iterable[str]], *, followed_by: str = r"(?!\w)") -> Expressions:
+        """Return the patterns of expressions that begin where a word begins; by default, that end where one ends."""
+        return Expressions([each for each in self.in_order(of) if each], followed_by=followed_by)
 
     def union(self, other: LanguageSet) -> LanguageSet:
         """Return the languages of both sets."""
