@@ -344,9 +344,9 @@ class _Talk:
     talk as a whole; also words of follow-up questions, and words that refer to earlier messages.
     """
 
-    phrases: Expressions
+    phrases: Expressions[str]
     fillers: frozenset[str]
-    idle: Expressions
+    idle: Expressions[str]
     has_capital_nouns: bool
     follow_ups: frozenset[str]
     referring: frozenset[str]
@@ -356,9 +356,9 @@ class _Talk:
 def _talks() -> tuple[_Talk, ...]:
     return tuple(
         _Talk(
-            phrases=Expressions(language.small_talk.phrases, followed_by=r"(?= |\Z)"),
+            phrases=Expressions({"": language.small_talk.phrases}, followed_by=r"(?= |\Z)"),
             fillers=frozenset(talk.fillers),
-            idle=Expressions(language.small_talk.idle, followed_by=r"\Z"),
+            idle=Expressions({"": language.small_talk.idle}, followed_by=r"\Z"),
             has_capital_nouns=language.letters.has_capital_nouns,
             follow_ups=frozenset(talk.follow_ups),
             referring=frozenset(talk.referring),
@@ -404,7 +404,7 @@ def _is_talk(words: Sequence[str], talk: _Talk, *, is_question: bool) -> bool:
     lower = [word.lower() for word in words]
     said = " ".join(lower)
     names_something = not talk.has_capital_nouns and any(len(word) > 1 and word.istitle() for word in words[1:])
-    if not names_something and talk.idle.match(said):
+    if not names_something and any(talk.idle.matches(said)):
         return True
     begins = [0, *(1 + at for at, char in enumerate(said) if char == " ")]
     left = {0: 0 if is_question else 1}  # position in the clause: how many names may follow
@@ -414,8 +414,7 @@ def _is_talk(words: Sequence[str], talk: _Talk, *, is_question: bool) -> bool:
         end, ends = place + len(lower[number]) + 1, dict[int, int]()
         if number and words[number][0].isupper():
             ends[end] = left[place] - 1
-        if found := talk.phrases.match(said, place):
-            ends[found.end() + 1] = left[place]
+        ends |= {found.end() + 1: left[place] for _, found in talk.phrases.matches(said, place)}
         if lower[number] in talk.fillers:
             ends[end] = left[place]
         left.update({each: max(names, left.get(each, 0)) for each, names in ends.items() if names >= 0})

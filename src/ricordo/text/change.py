@@ -270,8 +270,10 @@ def _word(low: str, languages: LanguageSet) -> _Word:
         stems = (low,)
     if low in known.same:
         stems = (*stems, known.same[low])
+    of_word = _expressions(languages).matches(low)
+    is_of_time = any(cue in ("now", "added") and found.end() == len(low) for cue, found in of_word)
     return _Word(
-        is_silent=is_silent or any(_expressions_of(languages, cue).fullmatch(low) for cue in ("now", "added")),
+        is_silent=is_silent or is_of_time,
         stems=stems,
         is_common=low not in known.same and not known.common.isdisjoint(stems),
         is_own=is_own,
@@ -541,8 +543,11 @@ def _terms(words: Iterable[str], languages: Sequence[LanguageSet]) -> set[str]:
 
 
 @cached()
-def _expressions_of(languages: LanguageSet, cue: Cue) -> Expressions:
-    return languages.expressions(lambda each: getattr(each.change, cue))
+def _expressions(languages: LanguageSet) -> Expressions[Cue]:
+    return Expressions(
+        {cue: languages.in_order(lambda each, cue=cue: getattr(each.change, cue)) for cue in _IN_FILES},  # type: ignore[misc]
+        followed_by=r"(?!\w)",
+    )
 
 
 @cached()
@@ -558,11 +563,11 @@ def cues(text: str, languages: LanguageSet) -> frozenset[Cue]:
         _NAME_WITHIN.sub("_", text) if _words(languages).capitals_are_names else text
     )  # "New" in "New Delhi" is no cue
     low = _state(languages).sub(" ", said.lower())
-    patterns = {cue: _expressions_of(languages, cue) for cue in _IN_FILES}
-    found: set[Cue] = {cue for cue, pattern in patterns.items() if pattern.search(low)}
+    expressions = _expressions(languages)
+    found = expressions.kinds_in(low)
     if "no_longer" not in found:
         for cue in found & _DENIABLE:
-            if all(_is_denied(low[: each.start()], languages) for each in patterns[cue].finditer(low)):
+            if all(_is_denied(low[: each.start()], languages) for each in expressions.find(low, cue)):
                 found = found - {cue} | {"unchanged"}
     return frozenset(found | {"asks"} if text.rstrip().endswith("?") else found)
 
@@ -1047,8 +1052,7 @@ def _joined(languages: LanguageSet) -> re.Pattern[str]:
 
 def says_change(text: str) -> bool:
     """Return whether a text contains a word for change, even in a predicate that describes a state: "died in"."""
-    low, languages = text.lower(), languages_of(text)
-    return any(_expressions_of(languages, cue).search(low) for cue in _IN_FILES if cue in CHANGES)
+    return not CHANGES.isdisjoint(_expressions(languages_of(text)).kinds_in(text.lower()))
 
 
 def _are_of_two_things(before: Topics, after: Topics) -> bool:
@@ -1237,7 +1241,7 @@ def _is_put_off(old: Said, new: Said, before: Topics, after: Topics) -> bool:
         return False
     text = new[0].lower()
     cue: Cue = "replaced" if _is_dated(new[0]) else "ended"
-    said = " ".join(found.group() for found in _expressions_of(languages_of(text), cue).finditer(text))
+    said = " ".join(found.group() for found in _expressions(languages_of(text)).find(text, cue))
     verb = {stem for word in topics(said).words for stem in word.stems}
     one_sided = [
         *(word for word in before.words if not after.likeness(word.stems)),
