@@ -158,9 +158,10 @@ async def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
         await memory.remember("Bob plays the cello")
         (folder / "episodes.jsonl").unlink(missing_ok=True)
         (folder / "episodes.jsonl").mkdir()
-        with pytest.raises(StoreError, match=r"episodes\.jsonl is a folder") as caught:
-            await memory.add("hello")
-        assert "doctor --fix" in caught.value.hint
+        for _ in range(3):  # after the first, each opens the index again
+            with pytest.raises(StoreError, match=r"episodes\.jsonl is a folder") as caught:
+                await memory.add("hello")
+            assert "doctor --fix" in caught.value.hint
 
 
 # rewrites that a killed process left

@@ -221,8 +221,12 @@ class DatabaseStore:
         self._release()
 
     def _tidy(self) -> None:
-        """Leave statistics and a short log behind if possible; otherwise SQLite does this at the next opening."""
-        self.writer.connection.set_busy_handler(patient(_TIDY_PATIENCE_S))
+        """Leave statistics and a short log behind if possible; otherwise SQLite does this at the next opening.
+
+        A last write that failed may have left a closed connection.
+        """
+        with contextlib.suppress(apsw.Error):
+            self.writer.connection.set_busy_handler(patient(_TIDY_PATIENCE_S))
         for statement in ("PRAGMA optimize", "PRAGMA wal_checkpoint(TRUNCATE)"):
             with contextlib.suppress(apsw.Error):
                 self.writer.connection.execute(statement)
