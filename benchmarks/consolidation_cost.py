@@ -29,8 +29,8 @@ from typing import Any
 import toktok
 
 from ricordo import Fact, Memory, Settings
-from ricordo.consolidation.judge import Proposal
 from ricordo.consolidation.prompts import Page, extraction, pages
+from ricordo.consolidation.proposed import Proposal
 from ricordo.interfaces.demo import conversation
 from ricordo.language import ScriptedModel
 from ricordo.models.language import schema_of

@@ -502,7 +502,7 @@ async def test_tokens_are_counted_priced_and_limited_by_day(opened, clock):
 
 
 def test_the_schema_matches_the_prompt():
-    from ricordo.consolidation.judge import Proposal
+    from ricordo.consolidation.proposed import Proposal
     from ricordo.models.language import schema_of
 
     assert "evidence" in json.dumps(schema_of(Proposal))

@@ -27,17 +27,9 @@ from ricordo.consolidation.context import (
     with_cost,
 )
 from ricordo.consolidation.evidence import NEW_VALUE, new_values
-from ricordo.consolidation.judge import (
-    Causes,
-    ProposedReflection,
-    Reflections,
-    Refused,
-    cited,
-    clean_handle,
-    rejection,
-    says_why,
-)
+from ricordo.consolidation.judge import Refused, cited, clean_handle, rejection, says_why
 from ricordo.consolidation.prompts import causation, one_line, own_words, reflection, speaker_label
+from ricordo.consolidation.proposed import Causes, ProposedReflection, Reflections
 from ricordo.consolidation.resolve import is_withheld
 from ricordo.errors import RicordoError
 from ricordo.model import Change, Edge, Node, Run, RunItem, RunKind

@@ -25,8 +25,9 @@ from ricordo.consolidation.context import (
 )
 from ricordo.consolidation.evidence import NEW_VALUE, new_values
 from ricordo.consolidation.evolution import superseded, supersedes
-from ricordo.consolidation.judge import CONCLUDED, ProposedSummary, Refused, Summaries, cited, clean_handle, rejection
+from ricordo.consolidation.judge import CONCLUDED, Refused, cited, clean_handle, rejection
 from ricordo.consolidation.prompts import enrichment, one_line, own_words, speaker_label
+from ricordo.consolidation.proposed import ProposedSummary, Summaries
 from ricordo.consolidation.resolve import is_withheld
 from ricordo.decay import belief
 from ricordo.model import SUMMARY_MEMORY, Change, Entity, Node, Run, RunItem

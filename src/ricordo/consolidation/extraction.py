@@ -34,19 +34,14 @@ from ricordo.consolidation.evidence import NEW_VALUE, is_plain_relation, new_val
 from ricordo.consolidation.judge import (
     NOT_STATED,
     Accepted,
-    Check,
-    Checks,
     Judged,
-    Proposal,
     Refused,
-    Verdicts,
     clean_handle,
     combine,
     judge,
     scaled,
     without_unfounded,
 )
-from ricordo.consolidation.plain_rules import propose
 from ricordo.consolidation.prompts import (
     CHECK,
     EXTRACT,
@@ -58,6 +53,7 @@ from ricordo.consolidation.prompts import (
     pages,
     verification,
 )
+from ricordo.consolidation.proposed import Check, Checks, Proposal, Verdicts, propose
 from ricordo.consolidation.resolve import rivals_of
 from ricordo.errors import NotFoundError, RicordoError
 from ricordo.model import Assertion, Change, Introduction, Node, Run, RunItem, Scope

@@ -1,4 +1,4 @@
-"""The format of a model's proposals, and the code that accepts or refuses them. Pure.
+"""The code that accepts or refuses a model's proposals. Pure.
 
 An item is refused if it cites nothing that was shown, has no word in common with its evidence, is uncertain, contains a
 credential, or gives an assistant instructions.
@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
-
-from pydantic import BaseModel, Field
+from typing import TYPE_CHECKING, Literal, get_args
 
 from ricordo.consolidation.evidence import doubt, states_relation
 from ricordo.consolidation.prompts import Page, own_words
@@ -23,6 +21,9 @@ from ricordo.text.dates.resolution import resolved_dates
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 from ricordo.text.sentences import infer_category, is_bare_credential
 from ricordo.text.statement import statement_line
+
+if TYPE_CHECKING:
+    from ricordo.consolidation.proposed import Proposal, ProposedEntity, ProposedFact, ProposedRelation
 
 _TYPES: Mapping[str, NodeType] = {
     "fact": "semantic",
@@ -56,129 +57,6 @@ def _user_words() -> frozenset[str]:
 @cached()
 def _causal(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.questions.causal, r"\b(?:{})\b", flags=re.IGNORECASE)
-
-
-MAX_ITEMS = 200
-"""Maximum number of items of a kind in one answer, far more than 30 messages need. Longer answers are invalid."""
-
-
-def _choice(*words: str) -> Any:
-    """Return a text field whose schema lists the allowed words. Any other word invalidates only the item."""
-    return Field(json_schema_extra={"enum": list(words)})
-
-
-class ProposedFact(BaseModel, extra="ignore"):
-    text: str
-    kind: str = _choice("fact", "preference", "opinion", "procedure")
-    category: str = _choice(
-        "preference", "identity", "relationship", "knowledge", "context", "event", "task", "observation"
-    )
-    about: list[str]
-    slot: str
-    evidence: list[str]
-    said: bool
-    confidence: float
-
-
-class ProposedUpdate(ProposedFact):
-    """A statement that is worth keeping only if it makes a known fact out of date. Only the rules propose it."""
-
-
-class ProposedEntity(BaseModel, extra="ignore"):
-    name: str
-    type: str = _choice("person", "project", "organization", "place", "concept", "tool")
-    aliases: list[str]
-    relation: str
-    evidence: list[str]
-
-
-class ProposedRelation(BaseModel, extra="ignore"):
-    source: str
-    predicate: str
-    target: str
-    evidence: list[str]
-
-
-class ProposedCause(BaseModel, extra="ignore"):
-    cause: str
-    effect: str
-
-
-class Proposal(BaseModel, extra="ignore"):
-    """What a page of a conversation leaves behind."""
-
-    facts: list[ProposedFact] = Field(max_length=MAX_ITEMS)
-    entities: list[ProposedEntity] = Field(default=[], max_length=MAX_ITEMS)
-    relations: list[ProposedRelation] = Field(default=[], max_length=MAX_ITEMS)
-    causes: list[ProposedCause] = Field(default=[], max_length=MAX_ITEMS)
-    summary: str = ""
-
-
-class Summary(BaseModel, extra="ignore"):
-    """A conversation in short."""
-
-    summary: str
-
-
-class Check(BaseModel, extra="ignore"):
-    claim: str
-    is_: str = Field(alias="is", json_schema_extra={"enum": ["stated", "otherwise", "more"]})
-    confidence: float
-
-
-class Checks(BaseModel, extra="ignore"):
-    """Whether statements are said by the lines they rest on."""
-
-    checks: list[Check] = Field(max_length=MAX_ITEMS)
-
-
-class Verdict(BaseModel, extra="ignore"):
-    pair: str
-    is_: str = Field(alias="is", json_schema_extra={"enum": ["same", "contradicts", "neither"]})
-    confidence: float
-
-
-class Verdicts(BaseModel, extra="ignore"):
-    """What new statements are to older ones."""
-
-    verdicts: list[Verdict] = Field(max_length=MAX_ITEMS)
-
-
-class SaidCause(BaseModel, extra="ignore"):
-    pair: str
-    cause: str = _choice("first", "then")
-    confidence: float
-
-
-class Causes(BaseModel, extra="ignore"):
-    """Pairs of messages of which one led to the other."""
-
-    causes: list[SaidCause] = Field(max_length=MAX_ITEMS)
-
-
-class ProposedSummary(BaseModel, extra="ignore"):
-    entity: str
-    text: str
-    evidence: list[str]
-
-
-class Summaries(BaseModel, extra="ignore"):
-    """Who or what some people and things are."""
-
-    summaries: list[ProposedSummary] = Field(max_length=MAX_ITEMS)
-
-
-class ProposedReflection(BaseModel, extra="ignore"):
-    text: str
-    about: list[str]
-    evidence: list[str]
-    confidence: float
-
-
-class Reflections(BaseModel, extra="ignore"):
-    """What some memories show together."""
-
-    reflections: list[ProposedReflection] = Field(max_length=MAX_ITEMS)
 
 
 Relationship = Literal["same", "contradicts"]
@@ -323,7 +201,7 @@ class _PageJudge:
         """Return the fact; None if it is refused, with the reason in `refused`."""
         text = " ".join(given.text.split())
         evidence = self._handed(given.evidence)
-        is_update = isinstance(given, ProposedUpdate)
+        is_update = given.is_update
         if reason := self._objection(text, given, evidence):
             if not is_update:  # the rules propose many of which nothing comes
                 self.refused.append(Refused(text=text[:_MAX_CHARS], reason=reason))

@@ -26,8 +26,9 @@ from ricordo.consolidation.context import ConsolidationContext, as_shown
 from ricordo.consolidation.enrichment import judge_summary, may_rest_on, summary_change
 from ricordo.consolidation.evidence import OTHER_WAY
 from ricordo.consolidation.extraction import transcript
-from ricordo.consolidation.judge import Judged, Proposal, ProposedSummary, Refused, judge, says_why, without_unfounded
+from ricordo.consolidation.judge import Judged, Refused, judge, says_why, without_unfounded
 from ricordo.consolidation.prompts import PAGE, Page, one_line, own_words, speaker_label
+from ricordo.consolidation.proposed import Proposal, ProposedSummary
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Change, Edge, Node, Run, RunItem
 from ricordo.storage import Snapshot

@@ -10,23 +10,18 @@ conversation names ("I think the first one is better"), brief moments and figure
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ricordo.consolidation.judge import MAX_ITEMS, Proposal, ProposedEntity, ProposedFact, ProposedUpdate
-from ricordo.consolidation.prompts import Page, own_words
-from ricordo.model import AGENT, Category, Node
 from ricordo.text.canonical import canonical
 from ricordo.text.change import CHANGES, Cue, says_change, topics
 from ricordo.text.change import cues as change_cues
 from ricordo.text.dates.grammar import mentions_time
-from ricordo.text.entity_recognition import entities_named
 from ricordo.text.languages import LanguageSet, Lexicon, all_languages, cached, languages_of, pattern_of
-from ricordo.text.sentences import infer_category, plain_sentences, without_jokes
+from ricordo.text.sentences import plain_sentences, without_jokes
 from ricordo.text.statement import subject_of
-from ricordo.text.work import WorkStatement, statements_of_work, to_remember
-from ricordo.trust import trust_of
+from ricordo.text.work import to_remember
 
 _LEAST_WORDS, _MOST_WORDS = 3, 60
 _LEAST_OF_LIFE = 2  # "I'm vegan"
@@ -107,94 +102,6 @@ def _gives_value(said: str) -> bool:
 
 _ENDS: frozenset[Cue] = frozenset(("no_longer", "ended", "replaced"))
 _NO_CHANGE: frozenset[Cue] = frozenset(("unsure", "reported", "future", "asks"))
-
-
-def propose(page: Page) -> Proposal:
-    """Return the clear statements of people on a page in the form of a model's proposal, to be judged like one."""
-    facts: dict[tuple[str, str], ProposedFact] = {}
-    updates: dict[tuple[str, str], ProposedFact] = {}
-    for handle, node in page.episodes.items():
-        plain = plain_statements(node.content) if node.role == "user" else ()
-        for said in plain:
-            fact = ProposedFact(
-                text=said.text,
-                kind=_KINDS[said.kind],
-                category=_CATEGORIES.get(said.kind, infer_category(said.text)),
-                about=[node.speaker] if node.speaker and topics(said.text).names_speaker else [],
-                slot="",
-                evidence=[handle],
-                said=True,
-                confidence=1.0,
-            )
-            facts.setdefault((node.id, said.text), fact)
-        for sentence in told_changes(node.content) if node.role == "user" else ():
-            updates.setdefault((node.id, sentence), _update(node, sentence, handle))
-        for told in statements_of_work(node.content) if node.role == "user" and AGENT in node.attributes else ():
-            if told.kind != "cause" and not any(_is_one(told.text, said.text) for said in plain):
-                facts.setdefault((node.id, told.text), _of_work(told, handle))
-    found = [*facts.values(), *(update for key, update in updates.items() if key not in facts)]
-    return Proposal(facts=found[:MAX_ITEMS], entities=_named(page)[:MAX_ITEMS])
-
-
-def _update(node: Node, text: str, handle: str) -> ProposedUpdate:
-    return ProposedUpdate(
-        text=text,
-        kind="fact",
-        category=infer_category(text),
-        about=[node.speaker] if node.speaker and topics(text).names_speaker else [],
-        slot="",
-        evidence=[handle],
-        said=True,
-        confidence=1.0,
-    )
-
-
-def _is_one(one: str, other: str) -> bool:
-    """Return whether two readings of a message are of the same sentence: one of them has more around it."""
-    one, other = one.casefold(), other.casefold()
-    return one in other or other in one
-
-
-def _of_work(told: WorkStatement, handle: str) -> ProposedFact:
-    return ProposedFact(
-        text=told.text,
-        kind="fact",
-        category="task" if told.kind == "left" else "knowledge",
-        about=[],
-        slot="",
-        evidence=[handle],
-        said=True,
-        confidence=1.0,
-    )
-
-
-def _named(page: Page) -> list[ProposedEntity]:
-    """Return the entities that the people of a page clearly name. Quoted pages and tools add no entities."""
-    texts = [
-        (handle, without_jokes(own_words(node)))
-        for handle, node in page.episodes.items()
-        if node.role == "user" and trust_of(node.origin, node.role) == "user"
-    ]
-    return [
-        ProposedEntity(
-            name=found.name,
-            type=found.type,
-            aliases=[],
-            relation="",
-            evidence=[texts[place][0] for place in found.texts],
-        )
-        for found in entities_named([text for _, text in texts])
-    ]
-
-
-_KINDS: Mapping[Kind, str] = {
-    "fact": "fact",
-    "decision": "fact",
-    "commitment": "fact",
-    "preference": "preference",
-    "opinion": "opinion",
-}
-_CATEGORIES: Mapping[Kind, Category] = {"commitment": "task", "decision": "knowledge", "opinion": "knowledge"}
 
 
 class _Cues(Lexicon):

@@ -29,8 +29,9 @@ from ricordo.consolidation.context import (
     with_cost,
 )
 from ricordo.consolidation.extraction import BUSY, make_draft, prompt_pages, transcript, waiting_conversations
-from ricordo.consolidation.judge import Accepted, Judged, Summary
+from ricordo.consolidation.judge import Accepted, Judged
 from ricordo.consolidation.prompts import VERSION, extraction
+from ricordo.consolidation.proposed import Summary
 from ricordo.consolidation.reviews import MAX_TRIES
 from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.model import Assertion, Change, Closing, Introduction, Node, Run, RunItem, Scope

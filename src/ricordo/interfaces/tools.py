@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ricordo.consolidation.judge import ProposedEntity, ProposedFact, ProposedRelation
 from ricordo.consolidation.operations import Operations
+from ricordo.consolidation.proposed import ProposedEntity, ProposedFact, ProposedRelation
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.interfaces.call import Caller, Dispatcher
 from ricordo.interfaces.catalog import WRITE_PATH, Capability, instructions, tools
