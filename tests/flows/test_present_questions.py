@@ -262,3 +262,29 @@ async def test_a_question_for_something_in_a_long_time_is_answered_by_what_it_na
     await memory.remember(f"My mum lives in Otley and has her hip operation on 14 January {year}")
     await memory.settle()
     assert (await memory.search("Where do we want to go on holiday next year?")).ids[:1] == [wanted.id]
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "question"),
+    [
+        ("I teach chemistry at a school in Leeds", "My husband works at the post office", "Where do I work?"),
+        (
+            "I fit kitchens with a small outfit in Leeds",
+            "Mum still works part-time at the post office",
+            "Where do I work?",
+        ),
+        ("Ich fahre Bus bei der BVG", "Mein Mann arbeitet bei der Post", "Wo arbeite ich?"),
+        ("Je garde des enfants dans une crèche", "Mon mari travaille à la poste", "Où est-ce que je travaille ?"),
+        ("Я преподаю химию в школе", "Мой муж работает на почте", "Где я работаю?"),
+        ("Doy clases de piano", "Mi marido trabaja en Correos", "¿Dónde trabajo?"),
+        ("Insegno chimica al liceo", "Mio marito lavora alle poste", "Dove lavoro?"),
+        ("Tenho uma pequena padaria", "Meu marido trabalha nos correios", "Onde eu trabalho?"),
+    ],
+)
+async def test_own_work_without_a_word_for_it_comes_before_that_of_others(
+    memory: Any, mine: str, other: str, question: str
+) -> None:
+    wanted = await memory.remember(mine)
+    relative = await memory.remember(other)
+    await memory.settle()
+    assert (await memory.search(question)).ids[:2] == [wanted.id, relative.id]

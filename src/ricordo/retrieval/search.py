@@ -575,8 +575,8 @@ def _of_the_time(
     held = {key: place for place, key in enumerate(question.in_force(spells))}
     if is_past:
         hits, within = _of_the_days(hits, nodes, former, question, plan, held=held)
-    last = set[int]()
-    if plan.is_of_now and pool is not None and pool.persons:  # what others say without naming the person comes last
+    last, names_person = set[int](), pool is not None and bool(pool.persons)
+    if plan.is_of_now and (names_person or question.asks_for_own_work):  # what is said of others, or of nobody, is last
         last = {key for key, node in nodes.items() if not question.is_about_asked(node)}
     first = sorted(hits, key=lambda hit: held.get(hit.key, len(held) + (hit.key in last)))
     arranged = _rescored(first, hits)

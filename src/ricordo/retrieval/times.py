@@ -29,6 +29,7 @@ from ricordo.text.change import (
     names_job,
     state_terms,
     states_asked,
+    tells_own,
     things_said,
     topics,
     without_other_senses,
@@ -165,8 +166,10 @@ class TimeQuestion:
         return (self._is_of_asker and self._tells_job(node)) or self.is_about_asked(node)
 
     def _tells_job(self, node: Node) -> bool:
-        """Return whether a fact tells a job, which the question asks for, without a word for work: "I am a nurse"."""
-        return node.category == "identity" and names_job(node.content) and state_terms(_WORK) <= self.states
+        """Return whether a memory tells a job, which the question asks for, without a word for work: "I am a nurse"."""
+        if not self._asks_for_work:
+            return False
+        return (node.category == "identity" and names_job(node.content)) or tells_own(_WORK, node.content)
 
     def _is_answered_by(self, text: str) -> bool:
         terms = set(index_terms(without_other_senses(text)))
@@ -186,6 +189,15 @@ class TimeQuestion:
             return any(each.is_of_self and not _others_in(each, self.states) for each in map(topics, parts))
         people = {term for name in (*node.about, node.speaker or "") for term in index_terms(name)}
         return not self.named.isdisjoint(said.all_stems | people)
+
+    @property
+    def asks_for_own_work(self) -> bool:
+        """Whether the question asks where or as what the asker works, which what others do does not answer."""
+        return self._asks_for_work and self._is_of_asker
+
+    @property
+    def _asks_for_work(self) -> bool:
+        return state_terms(_WORK) <= self.states
 
     @property
     def _is_of_asker(self) -> bool:

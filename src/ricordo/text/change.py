@@ -471,6 +471,25 @@ def names_job(text: str) -> bool:
     return _JOB in topics(text).all_stems
 
 
+def tells_own(state: str, text: str) -> bool:
+    """Return whether people tell in a text which thing of a kind is theirs without a word for it.
+
+    >>> tells_own("work", "I teach chemistry"), tells_own("work", "I teach my son to swim")
+    (True, False)
+    """
+    return state in _own_states().kinds_in(text.lower().replace("’", "'"))
+
+
+@cached()
+def _own_states() -> Expressions[str]:
+    """Return how people tell of each thing which one is theirs; short statements may be taken for another language."""
+    told: dict[str, list[str]] = {}
+    for language in all_languages():
+        for name, state in language.states.items():
+            told.setdefault(name, []).extend(state.told)
+    return Expressions(told, followed_by=r"(?!\w)")
+
+
 class AskedStates(NamedTuple):
     """The things in a question of which people have one at a time: a home, a job, a car.
 

@@ -565,12 +565,14 @@ class State:
     """A thing of which people have one at a time, in questions; it adds to the group of its name in `change.same`.
 
     A question with one of the words `asked` is about it: "What car do I drive?"; its `verbs` say nothing more. One of
-    `values` in a statement says which one it is: "We picked up a Skoda". Names count in every language.
+    `values` in a statement says which one it is: "We picked up a Skoda". Names count in every language. `told` is how
+    people tell which one it is without any of these words: "I teach chemistry".
     """
 
     asked: Words = ()
     verbs: Words = ()
     values: Words = ()
+    told: Patterns = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
