@@ -9,6 +9,7 @@ ends, or until the next statement about the same thing: "I moved to Ghent in 202
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -41,6 +42,7 @@ from ricordo.text.sentences import plain_sentences
 from ricordo.trust import trust_of
 
 _WORK = "work"
+_NAME_WITHIN = re.compile(r"(?<=[^\W_] )[^\W\d_a-zа-яё]")
 _DAY = timedelta(days=1)
 _EARLIEST_MS, _LATEST_MS = -62_135_510_400_000, 253_402_214_400_000  # a day within the calendar, for any time zone
 _SAYS_WHO_WITHIN = 3  # significant words
@@ -193,7 +195,8 @@ class TimeQuestion:
     @property
     def asks_for_own_work(self) -> bool:
         """Whether the question asks where or as what the asker works, which what others do does not answer."""
-        return self._asks_for_work and self._is_of_asker
+        is_named = not speaks_of_themselves(self.text) and _NAME_WITHIN.search(self.text) is not None
+        return self._asks_for_work and self._is_of_asker and not is_named  # "¿Dónde trabaja Tom ahora?"
 
     @property
     def _asks_for_work(self) -> bool:
