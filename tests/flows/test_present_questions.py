@@ -288,3 +288,23 @@ async def test_own_work_without_a_word_for_it_comes_before_that_of_others(
     relative = await memory.remember(other)
     await memory.settle()
     assert (await memory.search(question)).ids[:2] == [wanted.id, relative.id]
+
+
+@pytest.mark.parametrize(
+    ("relative", "question"),
+    [
+        ("My husband works at the post office", "Where does my husband work?"),
+        ("Mein Mann arbeitet bei der Post", "Wo arbeitet mein Mann?"),
+        ("Mon mari travaille à la poste", "Où travaille mon mari ?"),
+        ("Мой муж работает на почте", "Где работает мой муж?"),
+        ("Mi marido trabaja en Correos", "¿Dónde trabaja mi marido?"),
+        ("Mio marito lavora alle poste", "Dove lavora mio marito?"),
+        ("O meu marido trabalha nos correios", "Onde trabalha o meu marido?"),
+    ],
+)
+async def test_own_work_is_no_answer_to_where_a_relative_works(memory: Any, relative: str, question: str) -> None:
+    await memory.remember("I teach chemistry")
+    wanted = await memory.remember(relative)
+    await memory.remember("I drive a bus for Arriva")
+    await memory.settle()
+    assert (await memory.search(question)).ids[:1] == [wanted.id]

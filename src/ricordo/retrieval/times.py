@@ -169,9 +169,8 @@ class TimeQuestion:
 
     def _tells_job(self, node: Node) -> bool:
         """Return whether a memory tells a job, which the question asks for, without a word for work: "I am a nurse"."""
-        if not self._asks_for_work:
-            return False
-        return (node.category == "identity" and names_job(node.content)) or tells_own(_WORK, node.content)
+        is_named = self._asks_for_work and node.category == "identity" and names_job(node.content)
+        return is_named or (self.asks_for_own_work and tells_own(_WORK, node.content))
 
     def _is_answered_by(self, text: str) -> bool:
         terms = set(index_terms(without_other_senses(text)))
@@ -195,8 +194,9 @@ class TimeQuestion:
     @property
     def asks_for_own_work(self) -> bool:
         """Whether the question asks where or as what the asker works, which what others do does not answer."""
-        is_named = not speaks_of_themselves(self.text) and _NAME_WITHIN.search(self.text) is not None
-        return self._asks_for_work and self._is_of_asker and not is_named  # "¿Dónde trabaja Tom ahora?"
+        names = not speaks_of_themselves(self.text) and _NAME_WITHIN.search(self.text) is not None
+        is_of_others = names or bool(topics(self.text).others)  # "¿Dónde trabaja Tom?", "Where does my husband work?"
+        return self._asks_for_work and self._is_of_asker and not is_of_others
 
     @property
     def _asks_for_work(self) -> bool:
