@@ -16,6 +16,7 @@ from ricordo.ports import Turn
 from tests.flows.conftest import ConfirmingModel
 from tests.flows.test_consolidation import contents, fact, opened, proposal, refusals, verdict  # noqa: F401  # a fixture
 from tests.storage.canonical import canonical
+from tests.waiting import until
 
 ROME = proposal(fact("Anna lives in Rome", "e1", about=["Anna"]))
 TEA = proposal(fact("Anna prefers tea", "e1", about=["Anna"], kind="preference"))
@@ -188,13 +189,6 @@ class Slow:
 def background(path: Path, model: Any, *, wait_s: float = 0.05, **settings: Any) -> Memory:
     given = Settings(durability="process", extraction_enabled=True, extraction_wait_s=wait_s, **settings)
     return Memory.open(path, embedder=None, model=model, settings=given)
-
-
-async def until(condition: Any, seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not await condition():
-        assert time.monotonic() < end, "it never came"
-        await asyncio.sleep(0.02)
 
 
 async def test_extraction_is_off_by_default(tmp_path):

@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 from tests.interfaces.conftest import RUN, clean_environment
+from tests.waiting import until
 
 from ricordo import Memory
 from ricordo.interfaces.call import Dispatcher
@@ -35,7 +36,19 @@ class House:
     def __init__(self, store: Path, calls: Dispatcher, limits: Limits) -> None:
         self.tokens = Tokens(tokens_file(store))
         self.app = build(calls, self.tokens, limits=limits)
+        self.answering = 0
+        """How many answers have begun; an open stream has begun one."""
         self._clients: list[httpx.AsyncClient] = []
+
+    async def _counted(self, scope: Any, receive: Any, send: Any) -> None:
+        async def counting(message: Any) -> None:
+            await send(message)
+            self.answering += message["type"] == "http.response.start"
+
+        await self.app(scope, receive, counting)
+
+    async def until_answering(self, number: int) -> None:
+        await until(lambda: self.answering >= number)
 
     def secret(
         self,
@@ -51,7 +64,7 @@ class House:
     def client(self, token: str | None, base: str = BASE, **headers: str) -> httpx.AsyncClient:
         given = {"Authorization": f"Bearer {token}"} if token else {}
         # If a test wants the exception, the application must not swallow it; it still answers 500.
-        transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)
+        transport = httpx.ASGITransport(app=self._counted, raise_app_exceptions=False)
         client = httpx.AsyncClient(transport=transport, base_url=base, headers={**given, **headers})
         self._clients.append(client)
         return client

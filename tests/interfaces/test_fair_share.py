@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 from tests.interfaces.serving import BASE, House, house
 from tests.interfaces.test_http import rpc
+from tests.waiting import until
 
 from ricordo.interfaces.call import Caller
 from ricordo.interfaces.http.guard import Limits
@@ -57,11 +58,11 @@ async def test_a_callers_oldest_idle_mcp_session_makes_room_for_its_next(tmp_pat
 async def test_a_caller_whose_mcp_sessions_are_all_in_use_is_told_so(tmp_path: Path) -> None:
     async with running(tmp_path / "me.db", Limits(sessions=2, **MANY)) as at, AsyncExitStack() as stack:
         ann, bob = at.client(at.secret("ann")), at.client(at.secret("bob"))
-        for _ in range(2):
+        for each in (1, 2):
             session = (await begin(ann)).headers["mcp-session-id"]
             listening = asyncio.ensure_future(ann.get("/mcp", headers={**WANTED, "Mcp-Session-Id": session}))
             stack.callback(listening.cancel)
-        await asyncio.sleep(0.1)
+            await at.until_answering(2 * each)
         refused = await begin(ann)
         assert refused.status_code == 429
         said = refused.json()["error"]
@@ -73,9 +74,9 @@ async def test_a_callers_open_streams_keep_nobody_out(tmp_path: Path) -> None:
     async with house(tmp_path / "me.db", limits=Limits(concurrent=8, each=4, streams=6, **MANY)) as at:
         ann, bob = at.client(at.secret("ann")), at.client(at.secret("bob"))
         streams = []
-        for _ in range(6):
+        for number in range(6):
             streams.append(asyncio.ensure_future(ann.get("/v1/changes")))
-            await asyncio.sleep(0.1)
+            await at.until_answering(number + 1)
         refused = await ann.post("/v1/stats", json={})
         assert refused.status_code == 429 and "6 open streams" in refused.text
         assert (await bob.post("/v1/stats", json={})).status_code == 200
@@ -93,7 +94,7 @@ async def test_the_page_and_the_other_paths_share_a_callers_limits(tmp_path: Pat
             form = {"Origin": BASE, "Sec-Fetch-Site": "same-origin"}
             assert (await each.post("/page/enter", data={"token": secret}, headers=form)).status_code == 303
         streams = [asyncio.ensure_future(each.get("/page/live")) for each in browsers]
-        await asyncio.sleep(0.3)
+        await at.until_answering(4 + 4)
         assert (await browsers[0].get("/page/timeline")).status_code == 429
         assert (await browsers[0].post("/v1/stats", json={})).status_code == 429
         assert (await at.client(at.secret("bob")).post("/v1/stats", json={})).status_code == 200
@@ -115,13 +116,16 @@ async def test_slow_requests_of_one_caller_keep_nobody_out(tmp_path: Path) -> No
             form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": BASE}
             headers = form if client is nobody else {"Content-Type": "application/json"}
             slow = [asyncio.ensure_future(client.post(path, content=crawling(), headers=headers)) for _ in range(9)]
-            await asyncio.sleep(0.2)
-            answers = [each.result() for each in slow if each.done()]
-            assert len(answers) >= 5 and {each.status_code for each in answers} <= {429, 503}
+            await done(slow, 5)
+            assert {each.result().status_code for each in slow if each.done()} <= {429, 503}
             assert (await bob.post("/v1/stats", json={})).status_code == 200
             for each in slow:
                 each.cancel()
             await asyncio.gather(*slow, return_exceptions=True)
+
+
+async def done(calls: Sequence[asyncio.Future[Any]], number: int) -> None:
+    await until(lambda: sum(each.done() for each in calls) >= number)
 
 
 class Waiting:
@@ -137,6 +141,9 @@ class Waiting:
         await self.may_answer.wait()
         return Completion(text="{}", tokens_in=1, tokens_out=1, ending="done")
 
+    async def asked(self, times: int, *, unless: asyncio.Future[Any] | None = None) -> None:
+        await until(lambda: self.prompts >= times or (unless is not None and unless.done()))
+
 
 async def test_long_calls_count_until_they_are_done_even_if_the_client_has_left(tmp_path: Path) -> None:
     model = Waiting()
@@ -150,7 +157,7 @@ async def test_long_calls_count_until_they_are_done_even_if_the_client_has_left(
         for number in range(9):
             call = ann.post("/v1/consolidate", json={"session": f"s{number}"}, headers=events)
             leaving = asyncio.ensure_future(call)
-            await asyncio.sleep(0.1)
+            await model.asked(number + 1, unless=leaving)
             leaving.cancel()
             await asyncio.gather(leaving, return_exceptions=True)
         assert model.prompts == 4
@@ -158,12 +165,14 @@ async def test_long_calls_count_until_they_are_done_even_if_the_client_has_left(
         assert refused.status_code == 503 and "4 long calls" in refused.text
         assert (await ann.post("/v1/stats", json={})).status_code == 200
         waiting = asyncio.ensure_future(bob.post("/v1/consolidate", json={"session": "s0"}))
-        await asyncio.sleep(0.2)
-        assert model.prompts == 5
+        await model.asked(5)
         model.may_answer.set()
         assert (await waiting).status_code != 503
-        await asyncio.sleep(0.5)
-        assert (await ann.post("/v1/consolidate", json={"session": "s8"})).status_code != 503
+
+        async def one_may_start() -> bool:
+            return (await ann.post("/v1/consolidate", json={"session": "s8"})).status_code != 503
+
+        await until(one_may_start)
 
 
 async def test_one_caller_imports_one_file_at_a_time(tmp_path: Path) -> None:
