@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from ricordo import Memory, RicordoError
@@ -37,7 +38,7 @@ async def canonical(memory: Memory, *, ids: Iterable[str], names: Iterable[str],
         "reviews": [_plain(review) for review in await memory.review(limit=_LARGEST)],
         "runs": [_plain(await memory.run(run.id)) for run in await memory.runs(_LARGEST)],
         "weak": [_plain(weak) for weak in await memory.weak(limit=_LARGEST)],
-        "stats": _without(asdict(await memory.stats()), "size_mb"),
+        "stats": _fields(await memory.stats(), "size_mb"),
     }
     archive = await memory.archive(limit=_LARGEST)
     found["archive"] = {"ids": [node.id for node in archive.nodes], "counts": dict(sorted(archive.counts.items()))}
@@ -96,7 +97,7 @@ async def _history(memory: Memory, node_id: str) -> Any:
 async def _explained(memory: Memory, node_id: str) -> Dump:
     found = await memory.explain(node_id)
     chains = {name: [node.id for node in getattr(found, name)] for name in ("sources", "supersedes", "superseded_by")}
-    plain = _without(asdict(found), "node", "made", "versions", *chains)
+    plain = _fields(found, "node", "made", "versions", *chains)
     return plain | chains | {"edges": sorted(map(repr, found.edges)), "made": found.made and _commit(found.made)}
 
 
@@ -104,31 +105,33 @@ async def _profile(memory: Memory, name: str, **when: Any) -> Dump:
     """First and last sight of an entity are left out: a backend may count what named it once."""
     found = await memory.entity(name, **when)
     nodes = {part: [node.id for node in getattr(found, part)] for part in ("facts", "mentions")}
-    relations = [_without(asdict(each), "key") for each in found.relations]
-    return _without(asdict(found), "first_seen", "last_seen", "relations", *nodes) | nodes | {"relations": relations}
+    return _fields(found, "first_seen", "last_seen", *nodes) | nodes
 
 
 def _node(node: Node) -> Dump:
-    return _without(asdict(node), "key")
+    return _fields(node)
 
 
 def _commit(commit: Commit) -> Dump:
-    return _without(asdict(commit), "hash")
+    return _fields(commit, "hash")
 
 
 def _plain(value: Any) -> Any:
-    """A value without the keys of the store, however deep they lie."""
-    return _keyless(asdict(value))
+    """A value as dictionaries and lists, without the keys of the store, however deep they lie."""
+    if is_dataclass(value):
+        return _fields(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
-def _keyless(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _keyless(each) for name, each in value.items() if name != "key"}
-    return [_keyless(each) for each in value] if isinstance(value, (list, tuple)) else value
+def _fields(value: Any, *left_out: str) -> Dump:
+    return {name: _plain(getattr(value, name)) for name in _names(type(value)) if name not in left_out}
 
 
-def _without(values: Dump, *names: str) -> Dump:
-    return {name: value for name, value in values.items() if name not in names}
+@cache
+def _names(of: type) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(of) if each.name != "key")
 
 
 def differences(one: Any, other: Any, path: str = "") -> list[str]:

@@ -14,7 +14,7 @@ from tests.storage.histories import NICKNAMES, PEOPLE, History
 from tests.storage.making import NOON, fact
 
 STEPS = 25
-SEEDS = range(2)
+SEEDS = range(1)
 
 
 async def dumped(memory, history):

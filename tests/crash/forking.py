@@ -11,8 +11,13 @@ import multiprocessing
 import os
 import sys
 import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
+
+from ricordo.interfaces.cli import run
 
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(
@@ -20,6 +25,7 @@ FORKED.set_forkserver_preload(
         "tests.crash.workload",
         "tests.crash.warm",
         "pydantic_core",
+        "ricordo.interfaces.cli.app",
         "ricordo.models.embedding.local",
         "ricordo.retrieval.search",
         "ricordo.storage.folder.store",
@@ -55,6 +61,56 @@ def run_forked(program: str, *arguments: str, timeout_s: float = 120) -> Ended:
         ended = Ended(child.exitcode, errors.read())
         child.close()
         return ended
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A finished command: its exit status, negative for a signal, and what it wrote."""
+
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+
+
+def run_command(
+    *arguments: str | bytes,
+    stdin: bytes = b"",
+    environment: Mapping[str, str],
+    cwd: Path | None = None,
+    timeout_s: float = 120,
+) -> Done:
+    """Run `ricordo ARGUMENTS` with warnings as errors, in a process with streams of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        streams = [Path(folder, name) for name in ("in", "out", "err")]
+        streams[0].write_bytes(stdin)
+        given = [os.fsencode(each) for each in arguments]
+        child = FORKED.Process(target=_be_command, args=(given, dict(environment), cwd or Path.cwd(), streams))
+        child.start()
+        child.join(timeout_s)
+        if child.exitcode is None:
+            child.kill()
+            child.join()
+            raise TimeoutError(f"still running after {timeout_s} s:\n{streams[2].read_text('utf-8')}")
+        status = child.exitcode
+        child.close()
+        return Done(status, streams[1].read_bytes(), streams[2].read_bytes())
+
+
+def _be_command(
+    arguments: Sequence[bytes], environment: Mapping[str, str], cwd: Path, streams: Sequence[Path]
+) -> NoReturn:
+    for number, path in enumerate(streams):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY, 0o600), number)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environment)
+    encoding, _, errors = environment.get("PYTHONIOENCODING", "utf-8").partition(":")
+    sys.stdin = os.fdopen(0, encoding=encoding, errors=errors or "strict", closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding=encoding, errors=errors or "strict", closefd=False)
+    sys.stderr = os.fdopen(2, "w", encoding=encoding, errors="backslashreplace", closefd=False)
+    sys.argv = ["ricordo", *map(os.fsdecode, arguments)]
+    warnings.simplefilter("error")
+    sys.exit(run())
 
 
 def _be(program: str, arguments: tuple[str, ...], errors: str) -> None:

@@ -11,7 +11,7 @@ from ricordo.memory import Memory
 from ricordo.model import Message
 from ricordo.settings import Settings
 
-CANCELLED = 5_000
+CANCELLED = 2_000
 AT_ONCE = 250
 
 

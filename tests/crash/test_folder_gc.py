@@ -6,7 +6,7 @@ from tests.crash.folder_gc import is_well, together
 
 
 def test_two_processes_append_while_a_third_runs_gc_and_every_line_is_there(tmp_path):
-    result = together(tmp_path / "memories", 4)
+    result = together(tmp_path / "memories", 2)
     assert is_well(result), result
     assert result["acknowledged"] > 0
     assert result["rewritten"] > 0

@@ -7,9 +7,9 @@ import asyncio
 from tests.crash.fuzz import fuzz
 
 
-def test_a_thousand_strange_texts_pass_every_interface(tmp_path):
-    found, unsound = asyncio.run(fuzz(tmp_path / "m.db", texts=1_000, seed=1))
+def test_hundreds_of_strange_texts_pass_every_interface(tmp_path):
+    found, unsound = asyncio.run(fuzz(tmp_path / "m.db", texts=400, seed=1))
     assert found.failures == []
     assert unsound == []
-    assert found.refused["invalid"] > 50, "nothing was refused: the texts are not strange any more"
-    assert min(found.calls.values()) > 50
+    assert found.refused["invalid"] > 20, "nothing was refused: the texts are not strange any more"
+    assert min(found.calls.values()) > 20

@@ -12,7 +12,7 @@ from tests.crash.kills import ROOT
 from tests.crash.processes import WRITERS, quantiles, together
 from tests.storage.making import rows
 
-WRITES = 150
+WRITES = 60
 
 
 def test_four_processes_write_side_by_side_and_everything_is_there(tmp_path):
@@ -48,7 +48,7 @@ asyncio.run(main(sys.argv[1], sys.argv[2]))
 
 def test_short_commands_run_while_another_process_writes(tmp_path):
     path = tmp_path / "m.db"
-    words = [f"word{number}" for number in range(8)]
+    words = [f"word{number}" for number in range(4)]
 
     async def write_all_along():
         async with Memory.open(path, embedder="hashing") as memory:

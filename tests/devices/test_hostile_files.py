@@ -79,7 +79,7 @@ async def test_malformed_commits_are_left_out_and_do_no_harm(tmp_path: Path) -> 
         [file] = shared.rglob("*.jsonl")
         *lines, _ = [json.loads(line) for line in file.read_bytes().splitlines()]
         random = Random(11)
-        for number in range(80):
+        for number in range(30):
             made = altered(lines, random)
             place = tmp_path / str(number) / file.parent.name
             place.mkdir(parents=True)

@@ -114,7 +114,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 async def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: HandClock) -> AsyncIterator[Any]:
     """Open a fresh store with a fast embedder."""
     places = {"blocking": lambda: f"{tmp_path}/memories/", "postgres": lambda: server.guarded_location(tmp_path)}
-    place = places.get(request.param, lambda: tmp_path / "me.db")()
+    place = places.get(request.param, lambda: ":memory:")()
     options: dict[str, Any] = {
         "embedder": "hashing",
         "clock": clock,

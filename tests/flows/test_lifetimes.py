@@ -381,6 +381,10 @@ async def test_a_relation_does_not_expire(memory: Any, told: str) -> None:
         "My mum Maureen lives in Otley and has her hip operation on 14 January",
         "Our car is a grey Skoda Fabia, the MOT runs out on 18 March",
         "Callum's orthodontist is Dr Anand in Headingley, next appointment 9 January at 3:40pm",
+        "The plumber is Tom, he comes on 14 January",
+        "Her piano teacher is Olga Brandt, the first lesson is on 14 January",
+        "Unsere Hebamme ist Lena Vogt, sie kommt am 14. Januar",
+        "L'idraulico è Marco, viene il 14 gennaio",
         "I work at Arup and have a review on 14 January",
         "Meine Mutter Inge wohnt in Ulm und wird am 14. Januar an der Hüfte operiert",
         "Meine Chefin heißt Sabine, sie kommt am 14. Januar",
@@ -420,6 +424,8 @@ async def test_what_arrived_today_is_kept(memory: Any, told: str) -> None:
         "Tom is ill, back on 14 January",
         "Our hotel is the Grand Palace, check-in on 14 January",
         "My boss is Tom until 14 January",
+        "The play is Hamlet, we go on 14 January",
+        "Tom comes on 14 January, the plumber is late",
     ],
 )
 async def test_a_day_ends_what_does_not_last_beside_it(memory: Any, told: str) -> None:

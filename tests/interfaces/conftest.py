@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.crash.forking import run_command
 
 from ricordo.interfaces.cli.app import main
 
@@ -82,13 +83,7 @@ class Cli:
             **({"RICORDO_EMBEDDER": embedder} if embedder else {}),
             **environment,
         }
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", RUN, *arguments],
-            input=stdin,
-            capture_output=True,
-            env={**clean_environment(), **known},
-            check=False,
-        )
+        done = run_command(*arguments, stdin=stdin, environment={**clean_environment(), **known})
         return Outcome(status=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
 
     def help(self, *options: str) -> str:

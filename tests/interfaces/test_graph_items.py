@@ -27,9 +27,9 @@ async def _store(path: Path) -> None:
 
 def test_items_of_a_graph_have_names_and_are_erased_by_namespace(cli: Cli) -> None:
     asyncio.run(_store(cli.store))
-    for verb in ("list", "stats"):
-        assert "There are some of leon: choose with --owner NAME." in cli(verb).err
-        assert "There are some" not in cli("--owner", "leon", verb).err
+    for verb in (["list"], ["stats"], ["search", "cat"], ["context", "the cat"], ["brief"]):
+        assert "There are some of leon: choose with --owner NAME." in cli(*verb).err
+        assert "There are some" not in cli("--owner", "leon", *verb).err
     listed = cli("--owner", "leon", "list", "--type", "any").out
     assert "memories/aiko/cat: Miso" in listed and "memories/leon/van: Ford" in listed
     assert cli("--owner", "leon", "erase", "--where", "label 1=nobody", "--yes").status == 3

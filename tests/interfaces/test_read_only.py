@@ -4,28 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
-from tests.interfaces.conftest import RUN, clean_environment
+from tests.interfaces.conftest import RUN, Outcome, clean_environment
 
 from ricordo import Memory
 
 # Root writes anywhere, so the capabilities for that (CAP_DAC_OVERRIDE and the like) are dropped first.
-DROP = f"""
+DROP = """
 import ctypes, os, sys
 for capability in (1, 2, 3):
     if os.getuid() == 0 and ctypes.CDLL(None).prctl(24, capability, 0, 0, 0):
         sys.exit("the capability cannot be dropped")
-os.execv(sys.executable, [sys.executable, "-W", "error", "-c", {RUN!r}, *sys.argv[1:]])
+os.execv(sys.executable, [sys.executable, "-W", "error", "-c", *sys.argv[1:]])
 """
+
+ALL = """
+import contextlib, io, json, sys
+from ricordo.interfaces.cli.app import main
+outcomes = []
+for arguments in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        outcomes.append([main(arguments), out.getvalue(), err.getvalue()])
+print(json.dumps(outcomes))
+"""
+"""Commands one after the other, each as in a process of its own, for less time."""
 
 
 @pytest.fixture(params=["me.db", "folder/"])
@@ -52,7 +65,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def command(location: str, *arguments: str) -> list[str]:
-    return [sys.executable, "-c", DROP, *arguments, "--store", location, "--embedder", "hashing"]
+    return [sys.executable, "-c", DROP, RUN, *arguments, *options(location)]
+
+
+def options(location: str) -> list[str]:
+    return ["--store", location, "--embedder", "hashing"]
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -65,20 +82,29 @@ def done(location: str, *arguments: str, home: Path) -> subprocess.CompletedProc
     return subprocess.run(asked, env=environment(home), capture_output=True, text=True, timeout=120)
 
 
+def all_done(location: str, asked: Sequence[Sequence[str]], *, home: Path) -> list[Outcome]:
+    commands = json.dumps([[*arguments, *options(location)] for arguments in asked])
+    program = [sys.executable, "-c", DROP, ALL, commands]
+    ran = subprocess.run(program, env=environment(home), capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    return [Outcome(status=status, out=out, err=err) for status, out, err in json.loads(ran.stdout)]
+
+
 @pytest.mark.parametrize("is_home_writable", [True, False])
 def test_the_command_line_reads_and_refuses_writes(store: str, tmp_path: Path, is_home_writable: bool) -> None:
-    home = tmp_path if is_home_writable else Path(store).parent
-    for asked in (["search", "tea"], ["context", "what does Anna drink?"], ["list"]):
-        answer = done(store, *asked, home=home)
-        assert (answer.returncode, "Anna drinks tea" in answer.stdout) == (0, True), answer.stderr
-    assert done(store, "export", str(tmp_path / "out.jsonl"), home=home).returncode == 0
-    assert "Anna drinks tea" in (tmp_path / "out.jsonl").read_text("utf-8")
-    assert done(store, "doctor", home=home).returncode == 0
-    for asked in (["remember", "Bob drinks tea"], ["off-record"], ["import", __file__]):
-        refused = done(store, *asked, home=home)
-        assert refused.returncode == 7, refused.stderr
-        assert "is read-only" in refused.stderr
-        assert "make it writable" in refused.stderr
+    home, out = tmp_path if is_home_writable else Path(store).parent, tmp_path / "out.jsonl"
+    reads = [["search", "tea"], ["context", "what does Anna drink?"], ["list"], ["export", str(out)], ["doctor"]]
+    writes = [["remember", "Bob drinks tea"], ["off-record"], ["import", __file__]]
+    outcomes = all_done(store, [*reads, *writes], home=home)
+    answers, refused = outcomes[: len(reads)], outcomes[len(reads) :]
+    assert [each.status for each in answers] == [0] * len(reads), answers
+    assert all("Anna drinks tea" in each.out for each in answers[:3])
+    assert "Anna drinks tea" in out.read_text("utf-8")
+    for each in refused:
+        assert each.status == 7, each.err
+        assert "is read-only" in each.err
+        assert "make it writable" in each.err
+    assert done(store, "search", "tea", home=home).returncode == 0
 
 
 async def test_an_agent_reads_over_mcp_and_is_told_why_it_cannot_write(store: str, tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +11,8 @@ from typing import Any
 
 import pytest
 from tests.contract import server
-from tests.interfaces.conftest import RUN, clean_environment
+from tests.crash.forking import run_command
+from tests.interfaces.conftest import clean_environment
 from tests.interfaces.serving import house
 from tests.interfaces.test_mcp import connected
 
@@ -89,19 +88,16 @@ async def over_rpc(store: str) -> AsyncIterator[Do]:
         yield do
 
 
-def _output(command: list[str]) -> bytes:
-    return subprocess.run(command, env=clean_environment(), capture_output=True, check=True).stdout
-
-
 @asynccontextmanager
 async def on_the_command_line(store: str) -> AsyncIterator[Do]:
     async def do(method: str, **arguments: Any) -> Any:
         about = [part for name in arguments.get("about", ()) for part in ("--about", name)]
         given = [arguments[name] for name in ("id", "text", "content") if name in arguments]
-        command = [sys.executable, "-c", RUN, "--store", str(store), "--embedder", "hashing", "--json", method]
         sure = ["--yes"] if method == "erase" else []
-        done = await asyncio.to_thread(_output, [*command, *given, *about, *sure])
-        return json.loads(done)
+        command = ["--store", store, "--embedder", "hashing", "--json", method, *given, *about, *sure]
+        done = await asyncio.to_thread(run_command, *command, environment=clean_environment())
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
 
     yield do
 
@@ -161,7 +157,7 @@ async def _story(do: Do) -> dict[str, Any]:
     told |= {"is done": report["is_done"], "after that": await found()}
     try:
         await do("explain", id=porto["id"])
-    except (NotFoundError, AssertionError, subprocess.CalledProcessError):
+    except (NotFoundError, AssertionError):
         told["cannot be explained"] = True
     return told
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.crash.forking import run_command
+from tests.interfaces.conftest import Outcome
 
 
-def ricordo(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def ricordo(*words: str, cwd: Path) -> Outcome:
     environment = {**os.environ, "RICORDO_EMBEDDER": "none", "XDG_DATA_HOME": str(cwd / "data")}
-    return subprocess.run(
-        [sys.executable, "-m", "ricordo", *words], cwd=cwd, env=environment, capture_output=True, text=True, timeout=120
-    )
+    done = run_command(*words, environment=environment, cwd=cwd)
+    return Outcome(status=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
 
 
 @pytest.mark.parametrize(
@@ -30,8 +29,8 @@ def ricordo(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 )
 def test_a_command_of_another_program_names_the_one_to_use(tmp_path: Path, typed: str, meant: str) -> None:
     done = ricordo(typed, "x", cwd=tmp_path)
-    assert done.returncode == 2
-    assert f"`{meant}`" in done.stderr
+    assert done.status == 2
+    assert f"`{meant}`" in done.err
 
 
 def test_every_guess_names_a_command_that_exists_and_is_none_itself() -> None:
@@ -45,35 +44,35 @@ def test_every_guess_names_a_command_that_exists_and_is_none_itself() -> None:
 
 
 def test_an_unknown_option_is_not_taken_for_one_that_is_like_it_only_in_its_dashes(tmp_path: Path) -> None:
-    assert "--after" not in ricordo("search", "--speaker", "Ann", "bike", cwd=tmp_path).stderr
-    assert "--limit" in ricordo("search", "--limt", "3", "bike", cwd=tmp_path).stderr
+    assert "--after" not in ricordo("search", "--speaker", "Ann", "bike", cwd=tmp_path).err
+    assert "--limit" in ricordo("search", "--limt", "3", "bike", cwd=tmp_path).err
 
 
 def test_words_without_quotes_are_told_to_be_quoted(tmp_path: Path) -> None:
     done = ricordo("remember", "I", "like", "trains", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "quotes" in done.stderr
+    assert done.status == 2
+    assert "quotes" in done.err
 
 
 def test_the_present_folder_can_be_a_store(tmp_path: Path) -> None:
     (tmp_path / "memories").mkdir()
-    assert ricordo("--store", ".", "remember", "Anna likes tea", cwd=tmp_path / "memories").returncode == 0
-    assert "Anna likes tea" in ricordo("--store", "memories", "list", cwd=tmp_path).stdout
+    assert ricordo("--store", ".", "remember", "Anna likes tea", cwd=tmp_path / "memories").status == 0
+    assert "Anna likes tea" in ricordo("--store", "memories", "list", cwd=tmp_path).out
 
 
 def test_the_root_of_the_file_system_is_refused_without_a_traceback(tmp_path: Path) -> None:
     done = ricordo("--store", "/", "list", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "cannot be a store" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.status == 2
+    assert "cannot be a store" in done.err
+    assert "Traceback" not in done.err
 
 
 def test_a_dash_for_standard_input_or_output_is_refused_and_creates_nothing(tmp_path: Path) -> None:
-    assert ricordo("remember", "Anna likes tea", cwd=tmp_path).returncode == 0
+    assert ricordo("remember", "Anna likes tea", cwd=tmp_path).status == 0
     before = sorted(tmp_path.iterdir())
     verbs = ("export", "backup", "migrate", "import", "document-add", "watch", "sync", "restore-backup")
     for typed in [*((verb, "-") for verb in verbs), ("--store", "-", "remember", "Bob likes tea")]:
         done = ricordo(*typed, cwd=tmp_path)
-        assert (done.returncode, "standard input or output" in done.stderr) == (2, True), typed
+        assert (done.status, "standard input or output" in done.err) == (2, True), typed
     assert sorted(tmp_path.iterdir()) == before
-    assert ricordo("export", "./-", cwd=tmp_path).returncode == 0
+    assert ricordo("export", "./-", cwd=tmp_path).status == 0

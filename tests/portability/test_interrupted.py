@@ -70,12 +70,12 @@ async def test_a_killed_and_resumed_import_equals_an_undisturbed_one(tmp_path: P
     source = large_database(tmp_path)
     async with opened(tmp_path / "whole.db") as memory:
         undisturbed = await memory.import_(source)
-    for at in (1, 1_030, 2_080):
+    for at in (1_030, 2_080):
         killed = tmp_path / f"killed-{at}.db"
         assert await asyncio.to_thread(status_of_killed, source, killed, at) == 9
         async with opened(killed) as memory:
             report = await memory.import_(source)
-            assert (at > 1) <= report.known <= report.read == undisturbed.read == report.known + report.added
+            assert 0 < report.known <= report.read == undisturbed.read == report.known + report.added
             assert (await memory.doctor()).ok
         assert comparable(killed) == comparable(tmp_path / "whole.db")
 

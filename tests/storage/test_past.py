@@ -14,7 +14,7 @@ from ricordo.clock import to_ms
 from ricordo.model import Profile
 
 NO_SPAN = {"first_seen": None, "last_seen": None}
-SEEDS = range(int(os.environ.get("RICORDO_HISTORIES", "3")))
+SEEDS = range(int(os.environ.get("RICORDO_HISTORIES", "1")))
 STEPS = 30
 
 

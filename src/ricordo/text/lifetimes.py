@@ -42,6 +42,7 @@ _LONGEST_AFTER_DAYS = 90
 _BRIEF_CHARS = 70  # maximum for a statement about others that names today; in a longer one, "today" means nowadays
 _LATIN, _LETTERS = re.compile("[a-zA-Z]"), re.compile("[a-zA-Zа-яё]", re.IGNORECASE)
 _MAYBE_DATE = re.compile(r"\b\d{1,2}(?:[.º]|er)? ?(?:d[ei] )?[^\W\d_]{3}|\d ?[月日]|\d[./-]\d")
+_ELIDED = re.compile(r"^\w+['’]")
 _LONG_UNITS = frozenset(("month", "quarter", "season", "year"))
 
 
@@ -54,6 +55,7 @@ class _Cues(Lexicon):
     happened = pattern_of(lambda each: each.lifetimes.happened, flags=re.IGNORECASE)
     copulas = words_of(lambda each: each.statements.copulas)
     articles = words_of(lambda each: each.statements.articles)
+    jobs = words_of(lambda each: (*each.change.of_self.get("job", ()), *each.people.roles, *each.entities.roles))
 
     def knows(self, text: str) -> bool:
         """Return whether a text is in one of the languages, and not in another with the same letters."""
@@ -120,29 +122,35 @@ def _has_happened(text: str, today: date) -> bool:
 
 def _has_lasting_clause(text: str, today: date) -> bool:
     """Return whether a clause that names no day tells what lasts: "Mum lives in Otley and visits on 3 May"."""
-    return any(_tells_what_lasts(clause) for clause in things_said(text) if not dated_phrases(clause, today=today))
+    known = _cues_of(text)
+    return any(_tells_what_lasts(each, known) for each in things_said(text) if not dated_phrases(each, today=today))
 
 
-def _tells_what_lasts(clause: str) -> bool:
-    """Return whether a clause tells a home, a marriage, a relation, the value of a slot, what car somebody has, or who
-    with a title somebody is.
+def _tells_what_lasts(clause: str, known: _Cues) -> bool:
+    """Return whether a clause tells a home, a marriage, a relation, the value of a slot, what car somebody has, who
+    with a title somebody is, or who has a job: "The plumber is Tom".
     """
     if not _NO_STATE.isdisjoint(cues(clause, languages_of(clause))):
         return False
     stems = topics(clause).all_stems
     is_state = not _LASTING_STATES.isdisjoint(stems) or bool(canonical(clause).slot) or _tells_a_relation(clause)
-    return is_state or _names_car_or_titled(clause, is_of_car="=car" in stems)
+    return is_state or _names_car_or_person(clause, known, is_of_car="=car" in stems)
 
 
-def _names_car_or_titled(clause: str, *, is_of_car: bool) -> bool:
-    """Return whether a clause says by a name what car, or by a title who, something is: "Our car is a grey Skoda"."""
-    known, words = _cues_of(clause), clause.split()
+def _names_car_or_person(clause: str, known: _Cues, *, is_of_car: bool) -> bool:
+    """Return whether a clause says by a name what car something is, or who somebody with a job or a title is."""
+    words = clause.split()
     place = next((place for place, word in enumerate(words) if place and word.lower() in known.copulas), len(words))
     value = words[place + 1 :]
     if not any(word[0].isupper() for word in value):
         return False
     is_name = value[0].lower() in known.articles or value[0][0].isupper()
-    return (is_of_car and is_name) or bool(split_title(f"{value[0]} {_ANY_NAME}")[0])
+    has_job = (
+        place > 0
+        and _ELIDED.sub("", words[place - 1].lower()) in known.jobs
+        and all(word[0].isupper() for word in value)
+    )
+    return (is_of_car and is_name) or has_job or bool(split_title(f"{value[0]} {_ANY_NAME}")[0])
 
 
 def _tells_a_relation(text: str) -> bool:

@@ -441,8 +441,9 @@ async def _run_opened(context: CommandContext, work: Callable[..., Any] | None, 
 
 
 async def _name_owners(context: CommandContext, memory: Memory) -> None:
-    """Say whose memories are in the store, if this owner has none."""
-    if context.spec.get("says_chats") and not context.options.as_json:
+    """After a command that reads, say whose memories are in the store if this owner has none."""
+    reads = not context.spec.get("create") and not context.spec.get("must_exist")
+    if reads and context.store_exists and not context.options.as_json:
         others = [each.owner for each in await memory.store_view.owners()]
         if others and context.owner not in others:
             more = f" and {len(others) - _OWNERS_SHOWN} more" if len(others) > _OWNERS_SHOWN else ""

@@ -324,9 +324,18 @@ class Truth:
 
 
 def truth_of(connection: apsw.Connection) -> Truth:
-    """Return the truth tables as the schema describes them. Cheap in SQLite; other backends read them once."""
+    """Return the truth tables as the schema describes them, which is read once for each schema."""
     known: Truth | None = getattr(connection, "truth", None)
-    return read_truth(lambda name: connection.execute(sql(name))) if known is None else known
+    if known is not None:
+        return known
+    ((schema,),) = connection.execute(sql("schema_text"))
+    if schema not in _truths:
+        _truths[schema] = read_truth(lambda name: connection.execute(sql(name)))
+    return _truths[schema]
+
+
+_truths: dict[str, Truth] = {}
+"""The truth tables of each schema that this process has seen, by its text."""
 
 
 def read_truth(ask: Callable[[str], Iterable[Row]]) -> Truth:

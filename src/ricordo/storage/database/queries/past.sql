@@ -1,3 +1,6 @@
+-- name: schema_text
+SELECT group_concat(sql, ';') FROM main.sqlite_schema
+
 -- name: schema_columns
 -- The columns of every table in order, with their position in the primary key (0: not part of it).
 SELECT t.name, c.name, c.pk FROM main.sqlite_schema AS t, pragma_table_info(t.name, 'main') AS c
