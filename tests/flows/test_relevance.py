@@ -218,31 +218,31 @@ async def test_a_question_about_a_stranger_brings_no_similar_fact(place: Place) 
         assert await memory.context("Which database does Globex run in production?") is None
 
 
-@pytest.mark.parametrize(
-    ("question", "is_needed"),
-    [
-        ("What should I avoid eating?", True),
-        ("What should I not cook for myself?", True),
-        ("Was darf ich nicht kochen?", True),
-        ("¿Qué no debo comer?", True),
-        ("Bin ich gegen etwas allergisch?", True),
-        ("Which medicine must I not take?", True),
-        ("What should I not forget in the car?", False),
-        ("Thanks for the dinner!", False),
-    ],
+MEALS = (
+    ("What should I avoid eating?", True),
+    ("What should I not cook for myself?", True),
+    ("Was darf ich nicht kochen?", True),
+    ("¿Qué no debo comer?", True),
+    ("Bin ich gegen etwas allergisch?", True),
+    ("Which medicine must I not take?", True),
+    ("What should I not forget in the car?", False),
+    ("Thanks for the dinner!", False),
 )
-async def test_a_search_for_a_meal_finds_what_must_not_be_missed(place: Place, question, is_needed) -> None:
+
+
+async def test_a_search_for_a_meal_finds_what_must_not_be_missed(place: Place) -> None:
     async with Memory.open(place.location, settings=Settings(durability="process")) as memory:
         for text in (*FACTS[1:], "I am allergic to peanuts", "I cook pasta on Sundays", "I avoid flying"):
             await memory.remember(text)
-        for query in ({"limit": 5}, {"only_relevant": True}):
-            hits = await memory.search(question, **query)
-            found = [hit for hit in hits if "peanuts" in hit.content]
-            assert len(found) == is_needed, query
-            assert len(hits) <= query.get("limit", 10)
-            assert all(hit.is_relevant for hit in found) or "limit" in query
-        elsewhere = await memory.search(question, category="task")
-        assert not any("peanuts" in hit.content for hit in elsewhere)
+        for question, is_needed in MEALS:
+            for query in ({"limit": 5}, {"only_relevant": True}):
+                hits = await memory.search(question, **query)
+                found = [hit for hit in hits if "peanuts" in hit.content]
+                assert len(found) == is_needed, (question, query)
+                assert len(hits) <= query.get("limit", 10)
+                assert all(hit.is_relevant for hit in found) or "limit" in query
+            elsewhere = await memory.search(question, category="task")
+            assert not any("peanuts" in hit.content for hit in elsewhere)
 
 
 HEALTH = {
