@@ -69,7 +69,8 @@ export interface Outdated {
   id: string;
   content: string;
   is_closed: boolean;
-  review: string;
+  review: string | null;
+  space?: string | null;
 }
 
 export interface Node {

@@ -697,12 +697,23 @@ class Memory:
                 arrived = reviews.with_quarantine_reviews(tx, arrived, nodes, held, claimed=claimed, now=now)
             kept = [arrived.kept.get(node.id, node) for node in learnt.nodes]
             change = replace(arrived.change, kept_secrets=secret if arrived.change.add else ())
-            return change, [resolve.with_outdated(node, arrived.change.reviews) for node in kept]
+            told = [resolve.with_outdated(node, arrived.change.reviews) for node in kept]
+            return change, [self._with_outdated_elsewhere(tx, node, now) for node in told]
 
         kept = await self._write("remember", decide)
         kept = [_with_removals(node, fact.content) for node, fact in zip(kept, facts_, strict=True)]
         engine.backlog.note(len(nodes))
         return kept
+
+    def _with_outdated_elsewhere(self, tx: Snapshot, node: Node, now: int) -> Node:
+        """Return a new fact with what it may make out of date in this owner's other spaces, or in their own memory."""
+        scope = self._scope
+        if not scope.owner or scope.is_chat_itself:
+            return node
+        spaces = (
+            [""] if node.chat else [*(each.name for each in sharing.spaces_of(tx, scope)), *filter(None, [scope.chat])]
+        )
+        return resolve.with_outdated_elsewhere(tx, node, scope=scope, spaces=list(dict.fromkeys(spaces)), now=now)
 
     async def correct(
         self,

@@ -237,13 +237,16 @@ class Outdated:
 
     Attributes:
         is_closed: whether a rule replaced it; otherwise both stay until the user decides.
-        review: the id of the review that asks about it, or that can reverse the replacement.
+        review: the id of the review that asks about it, or that can reverse the replacement. None if the older fact is
+            in another space than the new one: no review decides about two spaces; `forget` or `correct` ends it.
+        space: the name of that other space; "" is the owner's own memory. None if both are in one space.
     """
 
     id: str
     content: str
     is_closed: bool
-    review: str
+    review: str | None
+    space: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -258,3 +258,38 @@ async def test_what_a_speaker_says_of_a_relative_is_not_about_the_speaker(memory
     assert all("Ida" not in node.about for node in facts)
     shared = await of(memory, "ann").remember(said, shared=True)
     assert ("ann" in shared.about, shared.speaker) == (False, "ann")
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        ("The deploy day is Tuesday", "The deploy day is Thursday now", "When is the deploy day?"),
+        ("I live in Porto", "I moved to Braga last week", "Where do I live?"),
+        ("Das Standup ist um 9:30 Uhr", "Das Standup ist jetzt um 10:15 Uhr", "Wann ist das Standup?"),
+        ("Tom leads the project", "Eva leads the project now", "Who leads the project?"),
+        ("Я работаю в Сбере", "Я теперь работаю в Яндексе", "Где я работаю?"),
+    ],
+)
+@pytest.mark.parametrize("is_shared", [True, False])
+async def test_a_change_is_told_and_ranked_across_spaces(
+    memory: Any, older: str, newer: str, question: str, is_shared: bool
+) -> None:
+    anna = memory.scoped(Scope(owner="anna"))
+    await anna.create_space("team")
+    here = memory.scoped(Scope(owner="anna", chat="team"))
+    old = await here.remember(older, shared=not is_shared)
+    new = await here.remember(newer, shared=is_shared)
+    told = [(each.id, each.is_closed, each.review, each.space) for each in new.outdates]
+    assert told == [(old.id, False, None, "" if is_shared else "team")]
+    assert [hit.id for hit in (await here.search(question)).hits] == [new.id, old.id]
+    assert (await here.get(old.id)).is_live
+    assert not await here.review()
+    assert not (await anna.remember("Nobody has said anything of bicycles")).outdates
+
+
+async def test_what_others_keep_for_themselves_is_not_told(memory: Any) -> None:
+    anna = memory.scoped(Scope(owner="anna"))
+    await anna.create_space("team")
+    await memory.scoped(Scope(owner="bob")).remember("The deploy day is Tuesday")
+    told = await memory.scoped(Scope(owner="anna", chat="team")).remember("The deploy day is Thursday now", shared=True)
+    assert told.outdates == ()

@@ -18,7 +18,14 @@ from ricordo.consolidation.plain_rules import states_liking
 from ricordo.model import Change, Edge, Node, Outdated, Review, ReviewKind, Scope
 from ricordo.storage import Snapshot, owner_names
 from ricordo.text.analyzer import index_terms
-from ricordo.text.canonical import Canonical, canonical, in_owners_words, is_much_the_same, slot_words
+from ricordo.text.canonical import (
+    Canonical,
+    canonical,
+    in_owners_words,
+    is_much_the_same,
+    is_of_one_speaker,
+    slot_words,
+)
 from ricordo.text.change import Said, Succession, are_dates_of_two, likelihood, outdated, tells_change, topics
 from ricordo.text.clauses import changes_a_clause, words_to_look_for
 from ricordo.text.headed import are_of_two_notes
@@ -500,6 +507,30 @@ def with_outdated(node: Node, reviews: Sequence[Review]) -> Node:
         if each.kind in ("replaced", "conflict") and each.newer.id == node.id and each.older is not None
     )
     return replace(node, outdates=found) if found else node
+
+
+def with_outdated_elsewhere(snapshot: Snapshot, node: Node, *, scope: Scope, spaces: Sequence[str], now: int) -> Node:
+    """Return a new fact with the facts of other spaces that it may make out of date. No rule closes these, and no
+    review asks about them, since the members of one space must not learn of the other.
+
+    Args:
+        scope: the caller, who reads all the spaces.
+        spaces: the spaces to look in. "" is the owner's own memory.
+    """
+    if not node.is_live:
+        return node
+    found = list[Outdated]()
+    for space in spaces:
+        speaker = scope.owner if space and is_of_one_speaker(node.content) else None
+        about = tuple(dict.fromkeys((*(name for name in node.about if name != scope.owner), *filter(None, [speaker]))))
+        there = replace(node, owner="" if space else scope.owner, chat=space, speaker=speaker, about=about)
+        arriving = _Arriving(snapshot, scope, now, may_close=False, twins={}, updates=())
+        arriving.take(there, (), may_merge=False)
+        olds = [each.older for each in arriving.reviews if each.kind == "conflict" and each.newer is there]
+        found += [
+            Outdated(id=old.id, content=old.content, is_closed=False, review=None, space=space) for old in olds if old
+        ]
+    return replace(node, outdates=(*node.outdates, *found)) if found else node
 
 
 def review_of_two(kind: ReviewKind, new: Node, old: Node, *, now: int) -> Review:

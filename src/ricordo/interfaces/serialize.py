@@ -209,6 +209,9 @@ def _node(node: Node, *, place: str = "") -> str:
 def _outdated(older: Outdated) -> str:
     """Describe what a new fact did to an older one, and the call that decides about both."""
     fact, item = f"[id:{handle_of(older.id)}] {_quoted(older.content)}", f'resolve_review(item="{older.review}"'
+    if older.space is not None:
+        where = f"in {as_label(place_label(older.space))}" if older.space else "in the user's own memory"
+        return f"  may make out of date, {where}: {fact}; both stay: forget or correct the older one if it is over"
     if older.is_closed:
         return f'  replaces: {fact}; if both hold: {item}, decision="keep both")'
     return f"  may make out of date: {fact}; both stay until the user decides: {item}, {_CHOICES})"

@@ -85,6 +85,7 @@ from ricordo.storage.candidates import (
 )
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import index_terms
+from ricordo.text.canonical import canonical
 from ricordo.text.change import (
     are_of_two_people,
     asks_for,
@@ -92,6 +93,7 @@ from ricordo.text.change import (
     cues,
     of_another,
     of_another_name,
+    outdated,
     says_change,
     share_topic,
     succession,
@@ -199,7 +201,7 @@ def find(
     short, ranking = _ranked(found, pool, plan)
     short = _with_asked(short, found, pool, ranking, plan)
     keys, model = [each.key for each in short], next(iter(plan.vectors), 0)
-    known = snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model)
+    known = _as_own(snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model), scope.owner)
     weighed, links = _weighed(short, known, plan, zone=zone, names_entities=bool(named))
     dated = _days_named(weighed, known, plan, zone)
     persons = () if pool is None else pool.persons
@@ -316,6 +318,16 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
     return rank(pool, values, shares, totals, places, most=most, alike=alike, repeats=repeats)
 
 
+def _as_own(known: Shortlist, owner: str) -> Shortlist:
+    """Return memories as their owner reads them: what they told a chat is what they say of themselves."""
+    told = {key: node for key, node in known.nodes.items() if owner and node.chat and node.speaker == owner}
+    own = {
+        key: replace(node, speaker=None, about=tuple(name for name in node.about if name != owner))
+        for key, node in told.items()
+    }
+    return replace(known, nodes={**known.nodes, **own}) if own else known
+
+
 def _with_asked(
     short: Sequence[Ranked], found: CandidateSet, pool: Pool | None, ranking: Ranking, plan: Plan
 ) -> list[Ranked]:
@@ -356,10 +368,12 @@ def _weighed(
     if plan.query.filter.archived or (plan.is_of_past and coming is None):
         return weighed, []
     weighed = _with_changes(weighed, known, plan.query)
-    outdated, told = _outdated(weighed[:_COMPARED], known, plan)
+    changed, told = _outdated(weighed[:_COMPARED], known, plan)
+    across = _across_spaces(weighed[:_COMPARED], known)
+    told += across
     links = [
         (newer, older)
-        for newer, older in (*known.versions, *outdated, *_said_anew(weighed, known, plan))
+        for newer, older in (*known.versions, *changed, *_said_anew(weighed, known, plan), *across)
         if not _names_another(known, older, newer, plan)
         and (newer not in others or older in others or not _are_of_two_people(known, older, newer))
     ]
@@ -960,6 +974,33 @@ def _outdated(
     told = {(newer, older) for _, newer, older, is_told in likely if is_told}
     links = _likeliest([each[:3] for each in sorted(likely, reverse=True)], known.versions)
     return [*links, *aside], [link for link in links if link in told]
+
+
+def _across_spaces(best: Sequence[Ranked], known: Shortlist) -> list[tuple[int, int]]:
+    """Return pairs (newer, older) of top facts in two spaces of which the newer one changes what the older one says.
+
+    When facts are stored, only those of one space are compared with each other.
+    """
+    found = (known.nodes[each.key] for each in best if each.key in known.nodes)
+    facts = sorted((node for node in found if _stands_alone(node)), key=lambda node: (_stated_at(node), node.key))
+    if len({(fact.owner, fact.chat) for fact in facts}) < 2:
+        return []
+    own = next((fact.owner for fact in facts if fact.owner), "")
+    said = {fact.key: (fact.content, fact.speaker) for fact in facts}
+    forms = {fact.key: canonical(fact.content, speaker=fact.speaker, owner=own, about=fact.about) for fact in facts}
+
+    def changes(older: int, newer: int) -> bool:
+        return forms[older].verdict(forms[newer]) in ("replaced", "conflict") or bool(
+            outdated({older: said[older]}, said[newer])
+        )
+
+    return [
+        (newer.key, older.key)
+        for older, newer in combinations(facts, 2)
+        if (older.owner, older.chat) != (newer.owner, newer.chat)
+        and older.type == newer.type
+        and changes(older.key, newer.key)
+    ]
 
 
 def _likeliest(likely: Sequence[tuple[float, int, int]], stored: Collection[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from ricordo.memory import Memory
 
 _MAX_REVIEWS = 1_000
-_DOUBTED = "may make out of date", "asks about it"
 _SHOWN_IDS = 4
 
 
@@ -92,14 +91,22 @@ async def _stored(
         if expires:
             out.print(dim(f"Expires {expires}."))
         for older in outdates:
-            done, asks = ("replaces", "can reverse this") if older.is_closed else _DOUBTED
-            out.print(dim(f"It {done}: {one_line(older.content, most=100)}  (`ricordo review` {asks})"))
+            out.print(dim(_outdated(older)))
         if node.category == "task":
             ctx.tip(f"When it is done: ricordo update {short_id(node.id)} --done")
         elif node.type != "episodic":
             ctx.tip('To find it: ricordo search "..."')
 
     return Output(data=node, show=show)
+
+
+def _outdated(older: Outdated) -> str:
+    said = one_line(older.content, most=100)
+    if older.space is not None:
+        where, again = (older.space, f"--chat {older.space} ") if older.space else ("your own memory", "")
+        return f"It may make out of date, in {where}: {said}  (`ricordo {again}forget {short_id(older.id)}` ends it)"
+    done, asks = ("replaces", "can reverse this") if older.is_closed else ("may make out of date", "asks about it")
+    return f"It {done}: {said}  (`ricordo review` {asks})"
 
 
 def _show_quarantined(out: Console, node: Node, notice: str = "") -> None:
