@@ -11,6 +11,14 @@ from tests.flows.conftest import DAY, HandClock
 
 TOLD = [
     ("I drive a Skoda Octavia", "I've sold the Skoda, I drive a Kia Ceed now.", "What car do I drive?"),
+    ("My wife Gudrun works at the library", "Gudrun retired this week.", "Does my wife still work?"),
+    (
+        "My wife Lena works as a dentist",
+        "Lena quit the clinic and teaches at the university now.",
+        "What is Lena's job?",
+    ),
+    ("Моя жена Анна работает в библиотеке", "Анна с этой недели на пенсии.", "Моя жена работает?"),
+    ("Ich wohne in Köln", "Im Mai zog ich nach Bonn um.", "Wo wohne ich?"),
     ("I live in Leeds", "Busy week! We've moved out of Leeds, we're in Hull since Monday.", "Where do I live?"),
     ("I'm subscribed to Netflix", "I cancelled Netflix yesterday.", "Which service am I subscribed to?"),
     ("The standup is at 9:30", "The standup moved to 10:15. Lovely weather.", "When is the standup?"),
@@ -29,6 +37,9 @@ STAYS = [
     ("I drive a Skoda Octavia", "I wish I had sold the Skoda last year."),
     ("I drive a Skoda Octavia", "My brother has sold his Skoda."),
     ("I drive a Skoda Octavia", "Have I sold the Skoda?"),
+    ("I live in Tampere", "We moved releases to Tuesday mornings."),
+    ("Ich wohne in Köln", "Vor dem Theater zog ich mich schnell um."),
+    ("Ich wohne in Köln", "Tamsin zog letzten Monat nach Felsdorf."),
     ("I work at Novatek", "My friend Ben quit Novatek yesterday."),
     ("I play tennis every Thursday", "I've bought new shoes, Thursday was a long day."),
     ("I love painting together with the kids", "Here's a painting I made just now with the kids."),

@@ -223,6 +223,37 @@ async def test_needs_of_other_relatives_are_left_out(memory: Any, prompt: str, n
     assert not any(need in context for need in others)
 
 
+@pytest.mark.parametrize(
+    ("told", "doctor", "prompt"),
+    [
+        (
+            "Penicillin doesn't agree with me, I get a rash",
+            "My GP is Dr Wise",
+            "The doctor wants to give me antibiotics",
+        ),
+        ("I come out in hives whenever I take ibuprofen", "My GP is Dr Wise", "Can I take a painkiller today?"),
+        (
+            "Penicillin vertrage ich nicht, davon bekomme ich Ausschlag",
+            "Mein Hausarzt ist Dr. Wiesner",
+            "Der Arzt will mir Antibiotika geben",
+        ),
+        ("Penicillin vertrage ich nicht", "Mein Hausarzt ist Dr. Wiesner", "Kann ich eine Schmerztablette nehmen?"),
+        ("Je ne supporte pas la pénicilline", "Mon médecin est M. Roux", "Le médecin veut me donner des antibiotiques"),
+        ("La penicilina me da urticaria", "Mi médico es el doctor Ruiz", "¿Puedo tomar un analgésico?"),
+        ("Non tollero la penicillina", "Il mio medico è il dottor Rossi", "Posso prendere un antidolorifico?"),
+        ("Não tolero a penicilina", "O meu médico é o doutor Reis", "Posso tomar um analgésico?"),
+        ("Пенициллин не переношу, сразу сыпь", "Мой врач — доктор Розов", "Можно мне обезболивающее?"),
+    ],
+)
+async def test_a_prompt_about_medicine_begins_with_what_one_does_not_tolerate(
+    memory: Any, told: str, doctor: str, prompt: str
+) -> None:
+    for text in (told, doctor, "The rent was paid today"):
+        await memory.remember(text)
+    lines = [line for line in (await memory.context(prompt)).splitlines() if line.startswith("- ")]
+    assert told in lines[0]
+
+
 async def test_who_needs_something_is_described_only_if_the_prompt_is_about_them(memory: Any) -> None:
     for text in ("My son Emil plays the cello", "Emil is lactose intolerant"):
         await memory.remember(text)

@@ -293,3 +293,13 @@ async def test_what_others_keep_for_themselves_is_not_told(memory: Any) -> None:
     await memory.scoped(Scope(owner="bob")).remember("The deploy day is Tuesday")
     told = await memory.scoped(Scope(owner="anna", chat="team")).remember("The deploy day is Thursday now", shared=True)
     assert told.outdates == ()
+
+
+async def test_what_others_state_of_themselves_answers_no_question_about_my_people(memory: Any) -> None:
+    igor, dasha = of(memory, "igor"), of(memory, "dasha")
+    await igor.remember("Моя жена Лена работает стоматологом")
+    moved = await dasha.remember("Я переехала в Ереван и работаю теперь оттуда", shared=True)
+    await igor.remember("I live in Tampere")
+    first = [(await igor.search(asked)).hits[0].content for asked in ("кем работает моя жена?", "where do I live?")]
+    assert first == ["Моя жена Лена работает стоматологом", "I live in Tampere"]
+    assert (await igor.search("Where does Dasha live?")).ids[0] == moved.id

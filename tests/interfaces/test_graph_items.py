@@ -36,3 +36,10 @@ def test_items_of_a_graph_have_names_and_are_erased_by_namespace(cli: Cli) -> No
     assert cli("--owner", "leon", "erase", "--where", "label 1=aiko", "--yes").status == 0
     listed = cli("--owner", "leon", "list", "--type", "any").out
     assert "Miso" not in listed and "Ford" in listed
+
+
+def test_a_list_leaves_room_for_what_items_with_long_keys_say(cli: Cli) -> None:
+    key = "f1576ada-65f6-4b7f-9679-fd0e8f6a1b2c"
+    assert cli("add", f"memories/lucia/{key}: The budget of Sueca street is 48,000 euros").status == 0
+    assert "memories/lucia/f1576ada…: The budget" in cli("list", "--type", "any").out
+    assert key in cli("list", "--type", "any", "--json").out

@@ -141,7 +141,8 @@ def as_text(value: object) -> str:
             return _versions(value)
         return "\n".join(_line(each) for each in value) or _NOTHING
     if isinstance(value, Node) and value.closed_reason == "forgotten":
-        return f"Forgotten: {_node(value)}\n`ricordo restore {handle_of(value.id)}` brings it back."
+        again = f"the tool restore_memory, or the user's `ricordo restore {handle_of(value.id)}`"
+        return f"Forgotten: {_node(value)}\nIt can be brought back: {again}."
     return _line(value)
 
 

@@ -296,21 +296,18 @@ async def brief(
         found += [hit for hit in facts.hits if hit.id not in results.ids]
     needed = await asking.needed(text, turns=_TURNS_NEEDED) if as_of is None else {}
     keys |= {hit.id: key for key, hit in needed.items()}
-    found = _without_repetitions([*(hit for hit in needed.values() if hit.id not in results.ids), *found])
+    must = {hit.id for hit in needed.values()}
+    found = [*(hit for hit in needed.values() if hit.id not in results.ids), *found]
+    if results.intent != "when":
+        found.sort(key=lambda hit: hit.id not in must)
+    found = _without_repetitions(found)
     hits = without_echoes([hit for hit in found if may_be_quoted(hit) and (session is None or hit.session != session)])
     extras = Extras()
     if hits and as_of is None:
         is_of_people = results.intent == "who"
         extras = await asking.read(
             lambda snapshot: _extras(
-                snapshot,
-                asking.scope,
-                text,
-                hits,
-                keys,
-                now=asking.now,
-                is_of_people=is_of_people,
-                needed={hit.id for hit in needed.values()},
+                snapshot, asking.scope, text, hits, keys, now=asking.now, is_of_people=is_of_people, needed=must
             ),
             Foreseen(about=text),
         )

@@ -23,11 +23,11 @@ from ricordo.storage import Snapshot, entity_meant, session_meant
 from ricordo.storage.values import COMPARISONS, Filter, Floor, check_encodable
 from ricordo.text.analyzer import (
     QUESTION_MARKS,
+    asks_for_oneself,
     function_terms,
     index_terms,
     language_of_function_words,
     question_terms,
-    speaks_of_themselves,
 )
 from ricordo.text.canonical import means_owner
 from ricordo.text.change import denies, states_asked, topics, without_elisions
@@ -459,7 +459,8 @@ class Needs(NamedTuple):
         >>> needs.are_in("Nora doesn't eat fish"), needs.are_in("Nora eats fish")
         (True, False)
         """
-        is_denied = not self.denied.isdisjoint(_words_in(fact)) and denies(fact.replace("’", "'"), languages_of(fact))
+        # In any language: a short statement may not tell its own ("Non tollero la penicillina").
+        is_denied = not self.denied.isdisjoint(_words_in(fact)) and denies(fact.replace("’", "'"), all_languages())
         return is_denied or not self.stated.isdisjoint(index_terms(fact))
 
 
@@ -470,7 +471,7 @@ def needs_of(prompt: str) -> Needs | None:
     (False, True)
     """
     prompt = prompt[:_LOOKED_AT]
-    words, is_own = _words_in(prompt), speaks_of_themselves(prompt)
+    words, is_own = _words_in(prompt), asks_for_oneself(prompt)
     languages = languages_of(prompt)
     found = [
         needs

@@ -363,6 +363,7 @@ def _weighed(
             for each, weight in zip(alive, weights, strict=True)
         ]
     others = set() if names_entities else _of_another(alive[:_COMPARED], known, plan)
+    others |= _said_of_themselves(alive[:_COMPARED], known, plan, names_entities=names_entities)
     weighed = weigh(alive, weights, now=plan.now, of_another=others)
     coming = _coming_day(plan, zone)
     if plan.query.filter.archived or (plan.is_of_past and coming is None):
@@ -582,7 +583,9 @@ def _of_the_time(
         return list(hits), known, set(question.in_force(past) if plan.interval else (spell.key for spell in past))
     former = _former(snapshot, scope, hits, known, plan) if is_past and not plan.query.is_narrowed else {}
     nodes = {**{hit.key: known.nodes[hit.key] for hit in hits if hit.key in known.nodes}, **former}
-    spells, within = question.spells(nodes.values()), set[int]()
+    names_entities = pool is not None and pool.names_entities
+    of_others = _said_of_themselves(hits, known, plan, names_entities=names_entities)
+    spells, within = question.spells(node for key, node in nodes.items() if key not in of_others), set[int]()
     if plan.is_of_now:
         changed = _changed_since(nodes, known, plan, links)
         spells = [spell for spell in spells if spell.key not in changed]
@@ -921,6 +924,25 @@ def _of_another(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> Set[int
     return others - later | of_another_name(plan.query.text, facts)
 
 
+def _said_of_themselves(best: Sequence[Ranked], known: Shortlist, plan: Plan, *, names_entities: bool) -> Set[int]:
+    """Return the keys of facts that others stated of themselves in a chat, if the question is about the user or about
+    somebody else: "I moved to Yerevan and work from there", said by Dasha, does not answer "What is my wife's job?".
+    """
+    asked = topics(plan.query.text)
+    if not (names_entities or asked.is_own or asked.others):
+        return set()
+    words = set(index_terms(plan.query.text))
+    nodes = (known.nodes[each.key] for each in best if each.key in known.nodes)
+    return {
+        node.key
+        for node in nodes
+        if node.speaker
+        and _stands_alone(node)
+        and topics(node.content).is_of_self
+        and words.isdisjoint(index_terms(node.speaker))
+    }
+
+
 def _outdated(
     best: Sequence[Ranked], known: Shortlist, plan: Plan
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
@@ -989,7 +1011,11 @@ def _across_spaces(best: Sequence[Ranked], known: Shortlist) -> list[tuple[int, 
     said = {fact.key: (fact.content, fact.speaker) for fact in facts}
     forms = {fact.key: canonical(fact.content, speaker=fact.speaker, owner=own, about=fact.about) for fact in facts}
 
+    own_words = {fact.key for fact in facts if topics(fact.content).is_own}
+
     def changes(older: int, newer: int) -> bool:
+        if said[older][1] != said[newer][1] and not own_words.isdisjoint((older, newer)):
+            return False
         return forms[older].verdict(forms[newer]) in ("replaced", "conflict") or bool(
             outdated({older: said[older]}, said[newer])
         )

@@ -334,6 +334,27 @@ def first_person_words(languages: LanguageSet) -> frozenset[str]:
     return languages.words(lambda each: each.sentences.first_person)
 
 
+def asks_for_oneself(text: str) -> bool:
+    """Return whether a question has a first-person word, or begins with a verb that leaves it out.
+
+    >>> [asks_for_oneself(text) for text in ("Can I take aspirin?", "¿Puedo tomar aspirina?", "Is aspirin safe?")]
+    [True, True, False]
+    """
+    if speaks_of_themselves(text):
+        return True
+    languages = languages_of(text)
+    denying = languages.words(lambda each: each.statements.negations)
+    silent = frozenset(word for each in languages for word in function_words(each.code)) - denying
+    words = _LETTERS.findall(text[:2_000].lower())
+    for place, word in enumerate(words):
+        begun = _own_beginnings(languages).match(" ".join(words[place:]))
+        if begun and begun.group().split()[-1] not in denying:
+            return True
+        if word not in silent:
+            return False
+    return False
+
+
 def speaks_only_for_group(text: str) -> bool:
     """Return whether the first-person words in a text are all plural: we, our, us."""
     languages = languages_of(text)

@@ -65,6 +65,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;…])\s+|(?<!\s)\s+[–—-]\s+")
 _CLAUSE_END = re.compile(r"(?<=[.!?;…,])\s+|(?<!\s)\s+[–—-]\s+|(?<=\w): ")
 _NUMERAL = re.compile(r"\b[A-Z][\w-]{1,30} I(?=[.,;:)]|$)")  # "Ardashir I.", not "so do I"
 _IDENTIFIER = re.compile(r"[^\W\d_]+[-/.]?\d[\w/-]*|\d{3,}[-/]\d{2,5}")  # "LH1234", "INV-77", "2026-041"
+_YEAR = re.compile(r"1\d\d\d|20\d\d")
 _DAY_OR_YEAR = re.compile(r"(?:[12]?\d|3[01])(?:st|nd|rd|th|\.)?|(?:19|20)\d\d")
 _AMOUNT = re.compile(r"(?!(?:19|20)\d\d$)\d{3,}(?:[.,]\d+)*|\d{1,3}(?:[.,]\d{3})+(?:[.,]\d+)?")
 _HEAD = 2  # content words that name the topic of a statement
@@ -178,7 +179,7 @@ class _Words:
     silent: frozenset[str]
     common: frozenset[str]
     own: frozenset[str]
-    same: Mapping[str, str]
+    same: Mapping[str, tuple[str, ...]]
     kin: frozenset[str]
     of: frozenset[str]
     owner_before: frozenset[str]
@@ -204,6 +205,13 @@ def _same(languages: LanguageSet) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def _groups_of_words(languages: LanguageSet) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for name, words in _same(languages).items():
+        found |= {word: (*found.get(word, ()), name) for word in dict.fromkeys(words)}
+    return found
+
+
 @cached()
 def _not_same(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.change.not_same, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
@@ -225,7 +233,7 @@ def _words(languages: LanguageSet) -> _Words:
             for stem in index_terms(word, languages=languages)
         ),
         own=languages.words(lambda each: (*each.sentences.first_person, *each.sentences.self_words)),
-        same={word: name for name, words in _same(languages).items() for word in words},
+        same=_groups_of_words(languages),
         kin=languages.words(lambda each: each.change.kin)
         | frozenset(form for language in languages for forms in language.kinship.words.values() for form in forms),
         of=languages.words(lambda each: each.statements.of),
@@ -269,7 +277,7 @@ def _word(low: str, languages: LanguageSet) -> _Word:
     if is_identifier:  # invoice 2026-041 is not invoice 2026-047
         stems = (low,)
     if low in known.same:
-        stems = (*stems, known.same[low])
+        stems = (*stems, *known.same[low])
     of_word = _expressions(languages).matches(low)
     is_of_time = any(cue in ("now", "added") and found.end() == len(low) for cue, found in of_word)
     return _Word(
@@ -445,8 +453,8 @@ def _to_look_for(words: Iterable[TopicWord], languages: LanguageSet) -> frozense
 
 
 def _stems_to_look_for(stems: tuple[str, ...], languages: LanguageSet) -> tuple[str, ...]:
-    if stems[-1].startswith("="):
-        return _same_stems(languages)[stems[-1]]
+    if marks := [each for each in stems if each.startswith("=")]:
+        return tuple(dict.fromkeys(stem for mark in marks for stem in _same_stems(languages)[mark]))
     return tuple(index_terms(stems[0], languages=languages)) if _IDENTIFIER.fullmatch(stems[0]) else stems
 
 
@@ -932,8 +940,10 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     Args:
         context: the features beyond the two texts: `by_words` or `by_meaning`.
     """
-    found = _succession(old, new, context)
     before = topics(old[0])
+    if _are_of_one_event(old[0], new[0]):
+        return None
+    found = _succession(old, new, context)
     if found or before.length <= _SHORT:
         return found
     is_own = before.is_own or topics(new[0]).is_own
@@ -942,6 +952,12 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     likeliest = max((each for each in of_parts if each and not each.stands_aside), key=_by_likelihood, default=None)
     is_clear = likeliest is not None and likeliest.says_so and likeliest.likelihood >= _OF_A_PART
     return replace(likeliest, is_certain=False) if likeliest and is_clear else None
+
+
+def _are_of_one_event(old: str, new: str) -> bool:
+    """Return whether two statements tell a change of one and the same year: in other words, or in another language."""
+    years = [{each for each in topics(text).numbers if _YEAR.fullmatch(each)} for text in (old, new)]
+    return bool(years[0]) and years[0] == years[1] and says_change(old) and says_change(new)
 
 
 def _sentences(text: str) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -65,6 +67,10 @@ def origin_of(node: Node) -> str:
 # one line for each memory
 
 
+_LONG_KEY = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+"""A UUID, with which the items of agents are often named. In a list, it would leave no room for what they say."""
+
+
 @view("list")
 def listing(ctx: CommandContext, page: Page) -> None:
     """Print one line for each memory."""
@@ -76,7 +82,7 @@ def listing(ctx: CommandContext, page: Page) -> None:
     for node in page.nodes:
         times = [minute(node.created_at, ctx.zone)] + ([minute(node.event_time, ctx.zone)] if is_of_past else [])
         kind = (node.closed_reason or "closed") if not node.is_live else _kind(node)
-        memory = with_speaker(node)
+        memory = with_speaker(replace(node, content=_LONG_KEY.sub(r"\1…", node.content)))
         if node.expires_at is not None and node.is_live:
             memory.append(f"  (expires {minute(node.expires_at, ctx.zone)[:10]})", "dim")
         if node.notice:
